@@ -1,0 +1,18 @@
+"""Talking to a cluster: `AdminClient`, its settings, and where the bytes go."""
+
+from kreassign.admin.client import AdminClient
+from kreassign.admin.properties import client_settings, read_properties
+from kreassign.admin.settings import Address, ClientSettings, SecurityProtocol
+from kreassign.admin.transport import Connection, TcpTransport, Transport
+
+__all__ = [
+    "Address",
+    "AdminClient",
+    "ClientSettings",
+    "Connection",
+    "SecurityProtocol",
+    "TcpTransport",
+    "Transport",
+    "client_settings",
+    "read_properties",
+]

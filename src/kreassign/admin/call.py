@@ -1,0 +1,46 @@
+"""One request to a cluster as a value: how to build it for a version, how to read its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kreassign.errors import Rejected
+from kreassign.wire.api import Api, Message
+from kreassign.wire.error_code import NONE, error_code
+
+Answer = TypeVar("Answer")
+
+
+def _no_codes(_response: Message) -> Iterable[int]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Answer]):
+    """A request and the reading of its response.
+
+    `build(version, timeout_ms)` makes the message; it raises `Unsupported` when the version cannot carry what is
+    asked. `read(response)` gives model types and raises `Rejected` for a request-level error. `is_write` forbids
+    sending the request again after an answer was lost. `routing_codes` are the error codes of a response among
+    which NOT_CONTROLLER means: nothing was done, ask the controller.
+    """
+
+    api: Api
+    build: Callable[[int, int], Message]
+    read: Callable[[Message], Answer]
+    is_write: bool = False
+    routing_codes: Callable[[Message], Iterable[int]] = _no_codes
+
+
+def rejection(api: Api, code: int, message: str | None) -> Rejected:
+    """Kafka's refusal as an error; an absent message becomes the code's default text, as in Kafka's own client."""
+    known = error_code(code)
+    return Rejected(message or known.text, api=api.name, code=code, name=known.name, retriable=known.retriable)
+
+
+def raise_if_rejected(api: Api, code: int, message: str | None = None) -> None:
+    """Raise `Rejected` for any code but NONE."""
+    if code != NONE:
+        raise rejection(api, code, message)

@@ -1,0 +1,379 @@
+"""A client for Kafka's admin APIs: one method per call, in model types.
+
+Calls about many topics, partitions, brokers or configurations return a `Batch`: each item has its own outcome and
+the good ones count. What fails as a whole raises one of `ClusterError`'s children; `session.py` says what is tried
+again. `timeout_ms` bounds a whole call, retries included; None takes `ClientSettings.api_timeout_ms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from kreassign.admin import translate
+from kreassign.admin.replica_progress import BrokerReport, sizes_bytes, statuses
+from kreassign.admin.session import Session, Target, To
+from kreassign.admin.settings import ClientSettings
+from kreassign.admin.translate import OffsetRange, OffsetSpec
+from kreassign.admin.translate.offsets import DEBUGGING_REPLICA
+from kreassign.admin.transport import TcpTransport, Transport
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import ClusterError, Unreachable, Unsupported
+from kreassign.model import (
+    NO_LEADER,
+    Batch,
+    Cluster,
+    ConfigChange,
+    ConfigEntry,
+    ConfigResource,
+    ElectionType,
+    LogDir,
+    NewPartitions,
+    NewTopic,
+    OngoingReassignment,
+    Partition,
+    ReplicaStatus,
+    ResourceType,
+    Topic,
+    TopicPartition,
+    TopicPartitionReplica,
+)
+from kreassign.model.batch import join
+
+REASSIGNMENTS_PER_REQUEST = 5_000
+"""Kafka applies the first 10,000 changes of a request and answers -1 for the rest; stay well below."""
+
+
+class AdminClient:
+    """Talks to one cluster. Safe for use by several threads; close it, or use it in a `with` statement."""
+
+    def __init__(self, session: Session, clock: Clock) -> None:
+        self._session = session
+        self._clock = clock
+
+    @classmethod
+    def connect(
+        cls, settings: ClientSettings, *, clock: Clock | None = None, transport: Transport | None = None
+    ) -> AdminClient:
+        """A client for these settings. Nothing is sent before the first call."""
+        clock = clock or SystemClock()
+        return cls(Session(settings, transport or TcpTransport(settings, clock), clock), clock)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- nodes ------------------------------------------------------------------------------------------------
+
+    def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
+        """The live brokers, or with `bootstrap_controllers` the controllers.
+
+        `include_fenced` also lists brokers that are registered but not live (Kafka 4.0 and later).
+        """
+        if self._session.talks_to_controllers:
+            return self._session.call(translate.controller_nodes(), To.CONTROLLER, timeout_ms)
+        call = translate.describe_cluster(include_fenced=include_fenced)
+        try:
+            return self._session.call(call, To.ANY, timeout_ms)
+        except Unsupported:
+            if include_fenced:
+                raise
+            return self._session.call(translate.nodes(), To.ANY, timeout_ms)
+
+    # --- topics -----------------------------------------------------------------------------------------------
+
+    def list_topics(self, *, include_internal: bool = False, timeout_ms: int | None = None) -> tuple[str, ...]:
+        """Names of the topics that we may see, sorted."""
+        self._needs_brokers("list_topics")
+        topics = self._session.call(translate.list_topics(), To.ANY, timeout_ms)
+        return tuple(sorted(name for name, is_internal in topics.items() if include_internal or not is_internal))
+
+    def describe_topics(
+        self, names: Iterable[str] | None = None, *, timeout_ms: int | None = None
+    ) -> Batch[str, Topic]:
+        """Partitions, replicas, ISR and leaders of these topics, or (None) of all."""
+        self._needs_brokers("describe_topics")
+        wanted = None if names is None else list(dict.fromkeys(names))
+        if wanted is not None and not wanted:
+            return Batch()
+        try:
+            return self._describe_by_page(wanted, timeout_ms)
+        except Unsupported:  # Kafka before 3.8, and ZooKeeper mode.
+            return self._session.call(translate.describe_topics_by_metadata(wanted), To.ANY, timeout_ms)
+
+    def _describe_by_page(self, wanted: list[str] | None, timeout_ms: int | None) -> Batch[str, Topic]:
+        partitions: dict[str, list[Partition]] = {}
+        topics: dict[str, Topic] = {}
+        failed: dict[str, ClusterError] = {}
+        cursor: translate.Cursor | None = None
+        while True:
+            page = self._session.call(translate.describe_topic_page(wanted, cursor), To.ANY, timeout_ms)
+            for name, topic in page.topics.ok.items():
+                topics.setdefault(name, topic)
+                partitions.setdefault(name, []).extend(topic.partitions)
+            failed.update(page.topics.failed)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+            if wanted is not None:
+                # Later pages want only what is still to come: the brokers skip the rest, but read it first.
+                wanted = [name for name in wanted if name >= cursor.topic]
+        whole = {
+            name: Topic(name, topic.topic_id, topic.is_internal, tuple(partitions[name]))
+            for name, topic in topics.items()
+        }
+        return Batch(whole, {name: error for name, error in failed.items() if name not in whole})
+
+    def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout_ms: int | None = None
+    ) -> Batch[str, None]:
+        """Create topics; with `validate_only` the controller checks and creates nothing."""
+        wanted = list(topics)
+        if not wanted:
+            return Batch()
+        return self._session.call(
+            translate.create_topics(wanted, validate_only=validate_only), To.CONTROLLER, timeout_ms
+        )
+
+    def delete_topics(self, names: Iterable[str], *, timeout_ms: int | None = None) -> Batch[str, None]:
+        """Delete topics; their reassignments end with them."""
+        wanted = list(dict.fromkeys(names))
+        if not wanted:
+            return Batch()
+        return self._session.call(translate.delete_topics(wanted), To.CONTROLLER, timeout_ms)
+
+    def create_partitions(
+        self, wishes: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
+    ) -> Batch[str, None]:
+        """Give topics more partitions."""
+        if not wishes:
+            return Batch()
+        return self._session.call(
+            translate.create_partitions(wishes, validate_only=validate_only), To.CONTROLLER, timeout_ms
+        )
+
+    # --- reassignments ----------------------------------------------------------------------------------------
+
+    def alter_partition_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        timeout_ms: int | None = None,
+    ) -> Batch[TopicPartition, None]:
+        """Start or override reassignments, or cancel them where the target is None (KIP-455).
+
+        Without `allow_replication_factor_change` the controller refuses a target of another length (KIP-860); a
+        cluster that does not know that option is refused here. Large calls are sent in several requests; if one of
+        them fails as a whole, its partitions carry that error and the requests after it are not sent.
+        """
+        parts: list[Batch[TopicPartition, None]] = []
+        ordered = sorted(targets)
+        for start in range(0, len(ordered), REASSIGNMENTS_PER_REQUEST):
+            chunk = {key: targets[key] for key in ordered[start : start + REASSIGNMENTS_PER_REQUEST]}
+            call = translate.alter_partition_reassignments(
+                chunk, allow_replication_factor_change=allow_replication_factor_change
+            )
+            try:
+                parts.append(self._session.call(call, To.CONTROLLER, timeout_ms))
+            except ClusterError as error:
+                if start == 0:
+                    raise
+                not_sent = Unreachable(f"not sent, because an earlier part of the call failed: {error}")
+                unsent: dict[TopicPartition, ClusterError] = dict.fromkeys(
+                    ordered[start + REASSIGNMENTS_PER_REQUEST :], not_sent
+                )
+                parts.append(Batch({}, dict.fromkeys(chunk, error) | unsent))
+                break
+        return join(parts)
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OngoingReassignment]:
+        """What is being reassigned, among these partitions or (None) everywhere; the rest is left out."""
+        wanted = None if partitions is None else list(partitions)
+        if wanted is not None and not wanted:
+            return {}
+        return self._session.call(translate.list_partition_reassignments(wanted), To.CONTROLLER, timeout_ms)
+
+    def elect_leaders(
+        self,
+        partitions: Iterable[TopicPartition] | None,
+        election_type: ElectionType = ElectionType.PREFERRED,
+        *,
+        timeout_ms: int | None = None,
+    ) -> Batch[TopicPartition, None]:
+        """Elect leaders of these partitions or (None) of all (KIP-183, KIP-460).
+
+        A partition that needed no election fails with ELECTION_NOT_NEEDED, or is left out when all were asked for.
+        """
+        wanted = None if partitions is None else list(partitions)
+        if wanted is not None and not wanted:
+            return Batch()
+        return self._session.call(translate.elect_leaders(wanted, election_type), To.CONTROLLER, timeout_ms)
+
+    # --- configuration ----------------------------------------------------------------------------------------
+
+    def describe_configs(
+        self,
+        resources: Iterable[ConfigResource],
+        *,
+        names: Iterable[str] | None = None,
+        timeout_ms: int | None = None,
+    ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
+        """Configuration of topics and brokers; with `names` only those keys. Brokers are asked themselves."""
+        keys = None if names is None else tuple(names)
+
+        def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
+            return self._session.call(translate.describe_configs(asked, keys), node, timeout_ms)
+
+        grouped = self._by_owner(resources)
+        answers, errors = self._session.fan_out(grouped, lambda node: ask(node, grouped[node]))
+        silent = {resource: error for node, error in errors.items() for resource in grouped[node]}
+        return join([*answers.values(), Batch({}, silent)])
+
+    def incremental_alter_configs(
+        self,
+        changes: Mapping[ConfigResource, Sequence[ConfigChange]],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int | None = None,
+    ) -> Batch[ConfigResource, None]:
+        """Change configuration (KIP-339): topics in one request, each broker's at that very broker.
+
+        With `bootstrap_controllers` everything goes to the active controller, which also takes the configuration
+        of a broker that is down.
+        """
+
+        def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, None]:
+            chosen = {resource: changes[resource] for resource in asked}
+            call = translate.incremental_alter_configs(chosen, validate_only=validate_only)
+            return self._session.call(call, node, timeout_ms)
+
+        grouped = self._by_owner(changes)
+        answers, errors = self._session.fan_out(grouped, lambda node: ask(node, grouped[node]))
+        silent = {resource: error for node, error in errors.items() for resource in grouped[node]}
+        return join([*answers.values(), Batch({}, silent)])
+
+    def _by_owner(self, resources: Iterable[ConfigResource]) -> dict[Target, list[ConfigResource]]:
+        """Resources by the node that answers for them."""
+        grouped: dict[Target, list[ConfigResource]] = {}
+        for resource in resources:
+            to_itself = resource.type is ResourceType.BROKER and not self._session.talks_to_controllers
+            grouped.setdefault(int(resource.name) if to_itself else To.ANY, []).append(resource)
+        return grouped
+
+    # --- log directories --------------------------------------------------------------------------------------
+
+    def describe_log_dirs(
+        self,
+        brokers: Iterable[int] | None = None,
+        *,
+        partitions: Iterable[TopicPartition] | None = None,
+        timeout_ms: int | None = None,
+    ) -> Batch[int, tuple[LogDir, ...]]:
+        """Log directories of these brokers or (None) of all live ones, with all copies or those of `partitions`."""
+        self._needs_brokers("describe_log_dirs")
+        call = translate.describe_log_dirs(partitions)
+        asked = self.describe_cluster(timeout_ms=timeout_ms).broker_ids if brokers is None else brokers
+        return self._session.fan_out_batch(asked, lambda broker: self._session.call(call, broker, timeout_ms))
+
+    def alter_replica_log_dirs(
+        self, targets: Mapping[TopicPartitionReplica, str], *, timeout_ms: int | None = None
+    ) -> Batch[TopicPartitionReplica, None]:
+        """Move copies into other directories of their brokers; the call only starts the moves (KIP-113).
+
+        The directory where a copy already is cancels a running move. A broker that does not host the copy yet
+        answers REPLICA_NOT_AVAILABLE and puts it there when it comes.
+        """
+        self._needs_brokers("alter_replica_log_dirs")
+        grouped: dict[int, dict[TopicPartition, str]] = {}
+        for replica, path in targets.items():
+            grouped.setdefault(replica.broker, {})[replica.topic_partition] = path
+        answers, errors = self._session.fan_out(
+            grouped,
+            lambda broker: self._session.call(translate.alter_replica_log_dirs(grouped[broker]), broker, timeout_ms),
+        )
+        ok = {_replica(broker, key): None for broker, batch in answers.items() for key in batch.ok}
+        failed = {
+            _replica(broker, key): error for broker, batch in answers.items() for key, error in batch.failed.items()
+        }
+        silent = {_replica(broker, key): error for broker, error in errors.items() for key in grouped[broker]}
+        return Batch(ok, failed | silent)
+
+    # --- offsets and progress ---------------------------------------------------------------------------------
+
+    def list_offsets(
+        self, partitions: Iterable[TopicPartition], *, earliest: bool = False, timeout_ms: int | None = None
+    ) -> Batch[TopicPartition, int]:
+        """The high watermark of each partition, or with `earliest` its first offset, as its leader says."""
+        found, failed = self._partitions(partitions, timeout_ms)
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for topic_partition, partition in found.items():
+            if partition.leader == NO_LEADER:
+                failed[topic_partition] = Unreachable(f"{topic_partition} has no leader; ask again once one is elected")
+            else:
+                by_leader.setdefault(partition.leader, []).append(topic_partition)
+        spec = OffsetSpec.EARLIEST if earliest else OffsetSpec.LATEST
+
+        def ask(leader: int) -> Batch[TopicPartition, int]:
+            return self._session.call(translate.list_offsets(by_leader[leader], spec), leader, timeout_ms)
+
+        answers, errors = self._session.fan_out(by_leader, ask)
+        silent = {key: error for leader, error in errors.items() for key in by_leader[leader]}
+        return join([*answers.values(), Batch({}, failed | silent)])
+
+    def replica_status(
+        self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
+    ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+        """How far every replica of these partitions is (KIP-179), each asked at its own broker.
+
+        During a reassignment the adding replicas are among them: their lag is what is left to copy. A replica that is
+        offline or whose broker does not answer is left out; a partition whose leader does not answer fails.
+        """
+        found, failed = self._partitions(partitions, timeout_ms)
+        hosted: dict[int, list[TopicPartition]] = {}
+        for topic_partition, partition in found.items():
+            for broker in set(partition.replicas) - set(partition.offline):
+                hosted.setdefault(broker, []).append(topic_partition)
+        reports, silent = self._session.fan_out(hosted, lambda broker: self._report(broker, hosted[broker], timeout_ms))
+        return join([statuses(found, reports, silent), Batch({}, failed)])
+
+    def _report(self, broker: int, copies: list[TopicPartition], timeout_ms: int | None) -> BrokerReport:
+        starts, ends = (
+            self._session.call(translate.list_offsets(copies, spec, DEBUGGING_REPLICA), broker, timeout_ms)
+            for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+        )
+        log_dirs = self._session.call(translate.describe_log_dirs(copies), broker, timeout_ms)
+        offsets = {key: OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
+        return BrokerReport(self._clock.now_ms(), offsets, sizes_bytes(log_dirs))
+
+    def _partitions(
+        self, wanted: Iterable[TopicPartition], timeout_ms: int | None
+    ) -> tuple[dict[TopicPartition, Partition], dict[TopicPartition, ClusterError]]:
+        """The wanted partitions as metadata describes them, and an error for each that is not there."""
+        asked = list(dict.fromkeys(wanted))
+        topics = self.describe_topics((key.topic for key in asked), timeout_ms=timeout_ms)
+        known = {entry.topic_partition: entry for topic in topics.ok.values() for entry in topic.partitions}
+        found = {key: known[key] for key in asked if key in known}
+        failed = {
+            key: topics.failed.get(key.topic) or translate.unknown_partition(key) for key in asked if key not in known
+        }
+        return found, failed
+
+    def _needs_brokers(self, method: str) -> None:
+        if self._session.talks_to_controllers:
+            raise Unsupported(f"{method} needs brokers; this client was given controllers (bootstrap_controllers)")
+
+
+def _replica(broker: int, topic_partition: TopicPartition) -> TopicPartitionReplica:
+    return TopicPartitionReplica(broker, topic_partition.topic, topic_partition.partition)

@@ -1,0 +1,228 @@
+"""Which node gets a call, and what happens when that goes wrong.
+
+The rules of retrying live here and nowhere else:
+
+- never sent (`Unreachable`): tried again until the deadline, at another node where any will do; a read gives up on
+  a broker that the cluster does not list;
+- sent, no answer (`OutcomeUnknown`): a read is asked again, elsewhere if possible; a write never;
+- NOT_CONTROLLER: nothing was done, so the controller is looked up afresh and asked;
+- anything else is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+from threading import Lock
+from typing import TypeVar
+
+from kreassign.admin import translate
+from kreassign.admin.call import Call
+from kreassign.admin.link import Link
+from kreassign.admin.settings import Address, ClientSettings
+from kreassign.admin.transport import Transport
+from kreassign.clock import Clock
+from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
+from kreassign.model import Batch, Broker, Cluster
+from kreassign.wire.error_code import NOT_CONTROLLER
+
+Answer = TypeVar("Answer")
+Key = TypeVar("Key", bound=Hashable)
+
+_FAN_OUT_THREADS = 64
+# Long enough for a listener that is just starting; a cluster that is down should be said to be down.
+_BOOTSTRAP_PATIENCE_S = 5.0
+
+
+class To(Enum):
+    """Nodes that have no fixed id; a broker is addressed by its id."""
+
+    ANY = "any node"
+    CONTROLLER = "the controller"
+
+
+Target = To | int
+
+
+class Session:
+    """The known nodes of one cluster and the links to them. Safe for use by several threads."""
+
+    def __init__(self, settings: ClientSettings, transport: Transport, clock: Clock) -> None:
+        self.settings = settings
+        self._transport = transport
+        self._clock = clock
+        self._lock = Lock()
+        self._links: dict[Address, Link] = {}
+        self._cluster: Cluster | None = None
+        self._is_closed = False
+
+    def call(self, call: Call[Answer], target: Target, timeout_ms: int | None = None) -> Answer:
+        """Make a call within the deadline (default `settings.api_timeout_ms`), by the rules above."""
+        deadline = self._deadline(timeout_ms)
+        avoid: set[Address] = set()
+        has_looked_afresh = False
+        self._known_cluster(deadline)  # A cluster that cannot be reached at all is reported at once.
+        while True:
+            link: Link | None = None
+            try:
+                link = self._route(target, avoid, deadline)
+                response = link.exchange(call, min(self._remaining_s(deadline), self._request_timeout_s))
+            except (Unreachable, OutcomeUnknown) as error:
+                # A read at a broker that a fresh look does not show either is not worth the wait; a change may be.
+                is_absent = link is None and isinstance(target, int) and has_looked_afresh and not call.is_write
+                if is_absent or not self._may_ask_again(call, target, error, deadline):
+                    raise
+                if link is not None:
+                    avoid.add(link.address)
+            else:
+                if NOT_CONTROLLER not in call.routing_codes(response) or not self._time_is_left(deadline):
+                    return call.read(response)
+            self._forget_nodes()
+            has_looked_afresh = True
+            self._clock.sleep(self._backoff_s)
+
+    def _may_ask_again(self, call: Call[Answer], target: Target, error: ClusterError, deadline: float) -> bool:
+        if isinstance(error, OutcomeUnknown) and call.is_write:
+            return False
+        # A broker that hangs costs one timeout, not one after the other until the deadline.
+        if isinstance(target, int) and _timed_out(error):
+            return False
+        return not self._is_closed and self._time_is_left(deadline)
+
+    def fan_out(
+        self, keys: Iterable[Key], ask: Callable[[Key], Answer]
+    ) -> tuple[dict[Key, Answer], dict[Key, ClusterError]]:
+        """Ask about every key at the same time; a key that fails does not keep the others from their answers."""
+        wanted = list(dict.fromkeys(keys))
+        answers: dict[Key, Answer] = {}
+        errors: dict[Key, ClusterError] = {}
+        if not wanted:
+            return answers, errors
+        with ThreadPoolExecutor(min(len(wanted), _FAN_OUT_THREADS)) as threads:
+            futures = {key: threads.submit(ask, key) for key in wanted}
+            for key, future in futures.items():
+                try:
+                    answers[key] = future.result()
+                except ClusterError as error:
+                    errors[key] = error
+        return answers, errors
+
+    def fan_out_batch(self, keys: Iterable[Key], ask: Callable[[Key], Answer]) -> Batch[Key, Answer]:
+        """`fan_out` as a batch."""
+        return Batch(*self.fan_out(keys, ask))
+
+    @property
+    def talks_to_controllers(self) -> bool:
+        """Whether the client was given controllers, not brokers, to start from."""
+        return bool(self.settings.bootstrap_controllers)
+
+    def close(self) -> None:
+        """Hang up everywhere; calls under way in other threads fail, and so do later ones."""
+        with self._lock:
+            self._is_closed = True
+            links, self._links = list(self._links.values()), {}
+        for link in links:
+            link.close()
+
+    # --- where to ---------------------------------------------------------------------------------------------
+
+    def _route(self, target: Target, avoid: set[Address], deadline: float) -> Link:
+        cluster = self._known_cluster(deadline)
+        # Controllers take every request at the active one; brokers take topic and cluster requests anywhere.
+        if target is To.CONTROLLER or self.talks_to_controllers:
+            target = cluster.controller_id
+        if isinstance(target, int) and target >= 0:
+            broker = cluster.broker(target)
+            if broker is None:
+                listed = ",".join(map(str, cluster.broker_ids))
+                raise Unreachable(f"broker {target} is not among those that the cluster lists ({listed})")
+            return self._link(Address(broker.host, broker.port))
+        return self._any_link(cluster.brokers, avoid)
+
+    def _any_link(self, brokers: tuple[Broker, ...], avoid: set[Address]) -> Link:
+        addresses = [Address(broker.host, broker.port) for broker in brokers] or list(self.settings.bootstrap)
+        # Links that are open and free come first, those that just failed last.
+        addresses.sort(key=lambda address: (address in avoid, *self._delay(address)))
+        return self._link(addresses[0])
+
+    def _delay(self, address: Address) -> tuple[bool, bool]:
+        """What keeps a call to this address waiting, as a sort key: another call, or connecting first."""
+        link = self._links.get(address)
+        return (False, True) if link is None else (link.is_busy, not link.is_open)
+
+    def _link(self, address: Address) -> Link:
+        with self._lock:
+            if self._is_closed:
+                raise Unreachable("the client is closed")
+            if address not in self._links:
+                self._links[address] = Link(address, self._transport, self.settings.client_id, self._clock)
+            return self._links[address]
+
+    def _known_cluster(self, deadline: float) -> Cluster:
+        cluster = self._cluster
+        if cluster is None:
+            cluster = self._discover(deadline)
+            self._cluster = cluster
+        return cluster
+
+    def _forget_nodes(self) -> None:
+        self._cluster = None
+
+    def _discover(self, deadline: float) -> Cluster:
+        """Ask the known addresses, bootstrap last, until one says who is in the cluster."""
+        give_up = min(deadline, self._clock.monotonic_s() + _BOOTSTRAP_PATIENCE_S)
+        look_up = translate.controller_nodes() if self.talks_to_controllers else translate.nodes()
+        while True:
+            failures: list[str] = []
+            for address in self._addresses():
+                try:
+                    timeout_s = min(self._remaining_s(deadline), self.settings.connect_timeout_ms / 1000)
+                    return look_up.read(self._link(address).exchange(look_up, timeout_s))
+                except (Unreachable, OutcomeUnknown) as error:
+                    failures.append(str(error))
+                except Rejected as error:
+                    if not error.retriable:
+                        raise
+                    failures.append(f"{address}: {error}")
+            if self._is_closed or not self._time_is_left(give_up):
+                raise Unreachable(
+                    "no node of the cluster can be reached: " + "; ".join(failures) + ". Check the addresses, "
+                    "that the brokers are up, and that security.protocol fits the listener"
+                )
+            self._clock.sleep(self._backoff_s)
+
+    def _addresses(self) -> list[Address]:
+        with self._lock:
+            known = sorted(self._links, key=self._delay)
+        return list(dict.fromkeys([*known, *self.settings.bootstrap]))
+
+    # --- how long ---------------------------------------------------------------------------------------------
+
+    @property
+    def _backoff_s(self) -> float:
+        return self.settings.retry_backoff_ms / 1000
+
+    @property
+    def _request_timeout_s(self) -> float:
+        return self.settings.request_timeout_ms / 1000
+
+    def _deadline(self, timeout_ms: int | None) -> float:
+        return self._clock.monotonic_s() + (self.settings.api_timeout_ms if timeout_ms is None else timeout_ms) / 1000
+
+    def _time_is_left(self, deadline: float) -> bool:
+        return self._clock.monotonic_s() + self._backoff_s < deadline
+
+    def _remaining_s(self, deadline: float) -> float:
+        remaining = deadline - self._clock.monotonic_s()
+        if remaining <= 0:
+            raise Unreachable("no time is left to ask the cluster")
+        return remaining
+
+
+def _timed_out(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, TimeoutError):
+            return True
+        error = error.__cause__
+    return False

@@ -1,0 +1,142 @@
+"""How to reach a cluster and who we are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from kreassign.errors import InputError
+
+KAFKA_PORT = 9092
+TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
+"""In Kafka's names, oldest first."""
+
+
+class Address(NamedTuple):
+    """A host and port, as `host:port` or `[v6 address]:port`."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read one address; a missing port is Kafka's 9092."""
+        host, colon, port = text.strip().rpartition(":")
+        if not colon or host.endswith(":") or port.endswith("]"):
+            host, port = text.strip(), str(KAFKA_PORT)
+        host = host.removeprefix("[").removesuffix("]")
+        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+            raise InputError(f"{text!r} is not an address; write host:port, for example broker-1:9092")
+        return cls(host, int(port))
+
+    @classmethod
+    def parse_list(cls, text: str) -> tuple[Address, ...]:
+        """Read a comma-separated list of at least one address."""
+        addresses = tuple(cls.parse(part) for part in text.split(",") if part.strip())
+        if not addresses:
+            raise InputError("no bootstrap address is given; write host:port, several separated by commas")
+        return addresses
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class SecurityProtocol(Enum):
+    """Kafka's four kinds of listener."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether the client says who it is by SASL."""
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
+
+class Secret:
+    """A password that no log, error or repr shows; `reveal()` is called where it is used, and nowhere else."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The password itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+@dataclass(frozen=True, slots=True)
+class Sasl:
+    """SASL credentials: mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
+
+    mechanism: str
+    username: str
+    password: Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """What TLS trusts and presents, as PEM text.
+
+    `trusted_certificates` None trusts what the system trusts. `certificate_chain` and `private_key` are given
+    together when brokers ask clients for a certificate. `versions` are some of `TLS_VERSIONS`, in that order.
+    """
+
+    trusted_certificates: str | None = None
+    certificate_chain: str | None = None
+    private_key: Secret | None = None
+    key_password: Secret | None = None
+    verifies_host_name: bool = True
+    versions: tuple[str, ...] = TLS_VERSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """Everything an `AdminClient` needs to know.
+
+    Exactly one of `bootstrap_servers` and `bootstrap_controllers` is given; with the latter every call goes to the
+    controller quorum (Kafka 4.0 and later) and what needs brokers is refused.
+    """
+
+    bootstrap_servers: tuple[Address, ...] = ()
+    bootstrap_controllers: tuple[Address, ...] = ()
+    client_id: str = "kreassign"
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    sasl: Sasl | None = None
+    tls: Tls = Tls()
+    request_timeout_ms: int = 30_000
+    api_timeout_ms: int = 60_000
+    connect_timeout_ms: int = 10_000
+    retry_backoff_ms: int = 100
+
+    def __post_init__(self) -> None:
+        if bool(self.bootstrap_servers) == bool(self.bootstrap_controllers):
+            raise InputError("give the addresses of brokers or those of controllers: exactly one of the two")
+        if self.security_protocol.uses_sasl and self.sasl is None:
+            raise InputError(
+                f"security.protocol={self.security_protocol.value} needs credentials: "
+                "set sasl.mechanism and sasl.jaas.config"
+            )
+
+    @property
+    def bootstrap(self) -> tuple[Address, ...]:
+        """Where to knock first."""
+        return self.bootstrap_servers or self.bootstrap_controllers

@@ -1,0 +1,45 @@
+"""Model ↔ messages, pure: each function makes the `Call` for one API; one module per subject."""
+
+from kreassign.admin.translate.configs import describe_configs, incremental_alter_configs
+from kreassign.admin.translate.leaders import elect_leaders
+from kreassign.admin.translate.log_dirs import alter_replica_log_dirs, describe_log_dirs
+from kreassign.admin.translate.nodes import controller_nodes, describe_cluster, nodes
+from kreassign.admin.translate.offsets import OffsetRange, OffsetSpec, list_offsets
+from kreassign.admin.translate.reassignments import (
+    alter_partition_reassignments,
+    list_partition_reassignments,
+)
+from kreassign.admin.translate.topics import (
+    Cursor,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_topic_page,
+    describe_topics_by_metadata,
+    list_topics,
+    unknown_partition,
+)
+
+__all__ = [
+    "Cursor",
+    "OffsetRange",
+    "OffsetSpec",
+    "alter_partition_reassignments",
+    "alter_replica_log_dirs",
+    "controller_nodes",
+    "create_partitions",
+    "create_topics",
+    "delete_topics",
+    "describe_cluster",
+    "describe_configs",
+    "describe_log_dirs",
+    "describe_topic_page",
+    "describe_topics_by_metadata",
+    "elect_leaders",
+    "incremental_alter_configs",
+    "list_offsets",
+    "list_partition_reassignments",
+    "list_topics",
+    "nodes",
+    "unknown_partition",
+]

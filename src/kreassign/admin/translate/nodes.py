@@ -1,0 +1,58 @@
+"""Which nodes a cluster has: Metadata and DescribeCluster."""
+
+from __future__ import annotations
+
+from kreassign.admin.call import Call, raise_if_rejected
+from kreassign.errors import Unsupported
+from kreassign.model import Broker, Cluster
+from kreassign.wire import api
+from kreassign.wire.api import Message
+
+_BROKERS, _CONTROLLERS = 1, 2  # EndpointType of DescribeCluster (KIP-919)
+_ENDPOINT_TYPE_VERSION = 1
+_FENCED_VERSION = 2
+
+
+def nodes() -> Call[Cluster]:
+    """Brokers and controller id, from any broker's metadata; asks for no topic."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.METADATA.request(topics=[], allow_auto_topic_creation=False)
+
+    def read(response: Message) -> Cluster:
+        brokers = (Broker(node.node_id, node.host, node.port, node.rack) for node in response.brokers)
+        return Cluster(response.cluster_id or "", response.controller_id, tuple(sorted(brokers, key=_by_id)))
+
+    return Call(api.METADATA, build, read)
+
+
+def describe_cluster(*, include_fenced: bool = False) -> Call[Cluster]:
+    """Brokers and controller id by DescribeCluster; fenced brokers only from Kafka 4.0 on."""
+    return _describe_cluster(_BROKERS, include_fenced=include_fenced)
+
+
+def controller_nodes() -> Call[Cluster]:
+    """The controllers of the quorum and which of them is active, asked at a controller (KIP-919)."""
+    return _describe_cluster(_CONTROLLERS, include_fenced=False)
+
+
+def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Cluster]:
+    def build(version: int, _timeout_ms: int) -> Message:
+        if endpoint_type == _CONTROLLERS and version < _ENDPOINT_TYPE_VERSION:
+            raise Unsupported("this node cannot tell about controllers (DescribeCluster version 1); is it a broker?")
+        if include_fenced and version < _FENCED_VERSION:
+            raise Unsupported("this cluster cannot list fenced brokers (DescribeCluster version 2, Kafka 4.0)")
+        return api.DESCRIBE_CLUSTER.request(endpoint_type=endpoint_type, include_fenced_brokers=include_fenced)
+
+    def read(response: Message) -> Cluster:
+        raise_if_rejected(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
+        brokers = (
+            Broker(node.broker_id, node.host, node.port, node.rack, bool(node.is_fenced)) for node in response.brokers
+        )
+        return Cluster(response.cluster_id, response.controller_id, tuple(sorted(brokers, key=_by_id)))
+
+    return Call(api.DESCRIBE_CLUSTER, build, read)
+
+
+def _by_id(broker: Broker) -> int:
+    return broker.id

@@ -1,0 +1,137 @@
+"""Every exception of kreassign, in one tree.
+
+    KreassignError
+    ├── InputError            what you gave us is wrong; nothing was sent           exit 2
+    │   ├── MalformedPlan     not the JSON we know; .path
+    │   └── IllegalPlan       breaks rules; .violations (all of them, not the first)
+    ├── Infeasible            no plan meets the hard goals; .goals                  exit 3
+    ├── ClusterError          the conversation with the cluster failed              exit 4
+    │   ├── Unreachable       never got through; safe to try again
+    │   ├── OutcomeUnknown    sent, no answer; look before acting again
+    │   ├── Unauthenticated   TLS or SASL failed: one side does not believe who the other is
+    │   ├── Unsupported       this cluster does not offer that API or version; nothing was sent
+    │   ├── ProtocolViolation the answer is not Kafka's protocol
+    │   └── Rejected          Kafka said no; .api .code .name .retriable
+    ├── ExecutionError        a run cannot go on                                    exit 5
+    │   ├── Drifted           the cluster is not what the plan was made for
+    │   ├── Stalled           no progress for too long
+    │   ├── GuardBreached     a guard stopped the run
+    │   └── JournalDamaged    the journal cannot be trusted
+    └── DataError             a table is missing, empty or has the wrong columns    exit 6
+    InvariantBroken           a bug of ours; an AssertionError, never caught
+
+Messages say what happened, to what, and what to do next. The drop-in tools keep Kafka's own texts instead.
+"""
+
+from __future__ import annotations
+
+
+class KreassignError(Exception):
+    """Anything that kreassign reports to its user; `exit_code` is the command line's answer."""
+
+    exit_code = 1
+
+
+class InputError(KreassignError):
+    """What the user gave is wrong. Nothing was sent to any cluster."""
+
+    exit_code = 2
+
+
+class MalformedPlan(InputError):
+    """A plan or topics file is not the JSON that Kafka's tools read."""
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+
+
+class IllegalPlan(InputError):
+    """A plan breaks rules that can be checked before anything is sent."""
+
+    def __init__(self, violations: tuple[str, ...]) -> None:
+        super().__init__("the plan cannot be carried out:\n" + "\n".join(f"  - {line}" for line in violations))
+        self.violations = violations
+
+
+class Infeasible(KreassignError):
+    """No plan meets the hard goals."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, goals: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.goals = goals
+
+
+class ClusterError(KreassignError):
+    """The conversation with a Kafka cluster failed."""
+
+    exit_code = 4
+
+
+class Unreachable(ClusterError):
+    """The request never got through to a broker, so trying again is safe."""
+
+
+class OutcomeUnknown(ClusterError):
+    """The request was sent and no answer came: it may or may not have been carried out."""
+
+
+class Unauthenticated(ClusterError):
+    """TLS or SASL failed, so nothing was sent; trying again without other credentials is of no use."""
+
+
+class Unsupported(ClusterError):
+    """The broker does not offer the API, the version or the option. Nothing was sent."""
+
+
+class ProtocolViolation(ClusterError):
+    """What came back is not an answer in Kafka's protocol."""
+
+
+class Rejected(ClusterError):
+    """Kafka answered with an error code.
+
+    `api` is the name of the API, `code` and `name` are Kafka's (for example 39, INVALID_REPLICA_ASSIGNMENT), the
+    text of the exception is Kafka's message, or the code's default text where the wire carried none.
+    """
+
+    def __init__(self, message: str, *, api: str, code: int, name: str, retriable: bool = False) -> None:
+        super().__init__(message)
+        self.api = api
+        self.code = code
+        self.name = name
+        self.retriable = retriable
+
+
+class ExecutionError(KreassignError):
+    """A run cannot go on. Its journal says how far it came."""
+
+    exit_code = 5
+
+
+class Drifted(ExecutionError):
+    """The cluster is not what the plan was made for."""
+
+
+class Stalled(ExecutionError):
+    """A move made no progress for longer than was allowed."""
+
+
+class GuardBreached(ExecutionError):
+    """A guard stopped the run."""
+
+
+class JournalDamaged(ExecutionError):
+    """A journal is incomplete, unreadable or of another cluster."""
+
+
+class DataError(KreassignError):
+    """A table is missing, empty or has the wrong columns."""
+
+    exit_code = 6
+
+
+class InvariantBroken(AssertionError):
+    """Something that cannot be, is: a bug of ours. Never caught."""

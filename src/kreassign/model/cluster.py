@@ -1,0 +1,76 @@
+"""Brokers and their log directories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kreassign.model.partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Broker:
+    """A node that clients can talk to. `rack` is None where the broker names none."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+    is_fenced: bool = False
+
+    def __str__(self) -> str:
+        rack = f", rack {self.rack}" if self.rack else ""
+        return f"broker {self.id} ({self.host}:{self.port}{rack})"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Which nodes there are, as one of them told it.
+
+    In KRaft mode `controller_id` is a random live broker that forwards to the controller, not the controller.
+    """
+
+    cluster_id: str
+    controller_id: int
+    brokers: tuple[Broker, ...]
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        """Ids of the brokers, ascending."""
+        return tuple(sorted(broker.id for broker in self.brokers))
+
+    def broker(self, broker_id: int) -> Broker | None:
+        """The broker with this id, if the cluster has it."""
+        return next((broker for broker in self.brokers if broker.id == broker_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirReplica:
+    """A copy of a partition in one log directory.
+
+    `size_bytes` is what its segments take. `is_future` marks the copy that a move between directories is
+    building; only for such a copy does `offset_lag` mean anything (records behind the current copy).
+    """
+
+    topic_partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """One log directory of one broker. An offline one has an `error` and no replicas.
+
+    `total_bytes` and `usable_bytes` of the file system are None on brokers before 3.3; `is_cordoned` (KIP-1066)
+    is False where the broker cannot tell.
+    """
+
+    path: str
+    error: str | None
+    total_bytes: int | None
+    usable_bytes: int | None
+    is_cordoned: bool
+    replicas: tuple[LogDirReplica, ...]
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.error})" if self.error else self.path

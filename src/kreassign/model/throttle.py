@@ -1,0 +1,113 @@
+"""Replication throttles: which replicas and brokers a reassignment slows down, and the configuration that says so.
+
+A throttle has two halves. Topics list the replicas it is about, as `partition:broker` pairs: the sending side in one
+key, the receiving side in another. Brokers carry the rates. Directory moves within a broker have a rate of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kreassign.model.config import ConfigChange, ConfigResource
+from kreassign.model.partition import TopicPartition
+from kreassign.model.reassignment import OngoingReassignment
+
+LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
+LEADER_THROTTLED_RATE = "leader.replication.throttled.rate"
+FOLLOWER_THROTTLED_RATE = "follower.replication.throttled.rate"
+LOG_DIR_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
+BROKER_THROTTLES = (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE, LOG_DIR_RATE)
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledMove:
+    """Between which brokers the data of one partition flows; both ascending, and no broker in both."""
+
+    sources: tuple[int, ...]
+    destinations: tuple[int, ...]
+
+
+def move_map(
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    plan: Mapping[TopicPartition, tuple[int, ...]],
+    current: Mapping[TopicPartition, tuple[int, ...]],
+) -> dict[TopicPartition, ThrottledMove]:
+    """Every flow to throttle when `plan` is submitted while `ongoing` runs, sorted by partition.
+
+    All ongoing moves of the cluster are in it, for the lists of a topic are replaced as a whole. A planned partition
+    flows from where it was before it began to move; one that is not moving, from its `current` replicas, which must
+    be known. A partition that stays where it is has sources and no destinations.
+    """
+    moves = {partition: _flow(move.sources, move.adding) for partition, move in ongoing.items()}
+    for partition, target in plan.items():
+        sources = moves[partition].sources if partition in moves else current[partition]
+        moves[partition] = _flow(sources, target)
+    return dict(sorted(moves.items()))
+
+
+def _flow(sources: Iterable[int], wanted: Iterable[int]) -> ThrottledMove:
+    origin = set(sources)
+    return ThrottledMove(tuple(sorted(origin)), tuple(sorted(set(wanted) - origin)))
+
+
+def leader_lists(moves: Mapping[TopicPartition, ThrottledMove]) -> dict[str, str]:
+    """Per topic the value of `LEADER_THROTTLED_REPLICAS`: every source of every moving partition."""
+    return _lists({partition: move.sources for partition, move in moves.items()})
+
+
+def follower_lists(moves: Mapping[TopicPartition, ThrottledMove]) -> dict[str, str]:
+    """Per topic the value of `FOLLOWER_THROTTLED_REPLICAS`: every destination; empty text if there is none."""
+    return _lists({partition: move.destinations for partition, move in moves.items()})
+
+
+def _lists(brokers: Mapping[TopicPartition, tuple[int, ...]]) -> dict[str, str]:
+    pairs: dict[str, list[str]] = {}
+    for partition, ids in brokers.items():
+        pairs.setdefault(partition.topic, []).extend(f"{partition.partition}:{broker}" for broker in ids)
+    # Kafka's tool sorts the pairs as text ("10:1" before "2:1"); scripts compare the values.
+    return {topic: ",".join(sorted(items)) for topic, items in pairs.items()}
+
+
+def involved_brokers(moves: Mapping[TopicPartition, ThrottledMove]) -> tuple[int, ...]:
+    """Every broker that sends or receives, ascending."""
+    return tuple(sorted({broker for move in moves.values() for broker in (*move.sources, *move.destinations)}))
+
+
+def topic_changes(moves: Mapping[TopicPartition, ThrottledMove]) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
+    """Set both lists on every topic that has a flow."""
+    followers = follower_lists(moves)
+    return {
+        ConfigResource.topic(topic): (
+            ConfigChange.set(LEADER_THROTTLED_REPLICAS, leaders),
+            ConfigChange.set(FOLLOWER_THROTTLED_REPLICAS, followers[topic]),
+        )
+        for topic, leaders in leader_lists(moves).items()
+    }
+
+
+def rate_changes(brokers: Iterable[int], bytes_per_s: int) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
+    """Set the rate between brokers, sending and receiving alike."""
+    changes = tuple(ConfigChange.set(key, str(bytes_per_s)) for key in (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE))
+    return {ConfigResource.broker(broker): changes for broker in brokers}
+
+
+def log_dir_rate_changes(brokers: Iterable[int], bytes_per_s: int) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
+    """Set the rate of moves between the directories of a broker."""
+    changes = (ConfigChange.set(LOG_DIR_RATE, str(bytes_per_s)),)
+    return {ConfigResource.broker(broker): changes for broker in brokers}
+
+
+def clear_broker_changes(brokers: Iterable[int]) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
+    """Take all rates off these brokers."""
+    changes = tuple(map(ConfigChange.delete, BROKER_THROTTLES))
+    return {ConfigResource.broker(broker): changes for broker in brokers}
+
+
+def clear_topic_changes(topics: Iterable[str]) -> dict[ConfigResource, tuple[ConfigChange, ...]]:
+    """Take both lists off these topics."""
+    changes = tuple(map(ConfigChange.delete, TOPIC_THROTTLES))
+    return {ConfigResource.topic(topic): changes for topic in topics}

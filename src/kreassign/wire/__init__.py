@@ -1,0 +1,1 @@
+"""Bytes of the Kafka protocol: the only home of kafka-python's message classes. No input or output."""

@@ -1,0 +1,71 @@
+"""The Kafka APIs that kreassign speaks, with the message classes and versions of each.
+
+The classes are kafka-python's, generated from Kafka's published message definitions; they encode and decode both
+ways. Nothing outside this package imports them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol import admin as _admin
+from kafka.protocol import metadata as _metadata
+from kafka.protocol import sasl as _sasl
+from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+
+Message = Any
+"""A request or response of kafka-python, which ships no types; its fields are Kafka's, in snake case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API: its number, its name in Kafka's documents, and the versions that our client speaks (both included).
+
+    Which versions a broker takes depends on its release, not on us; see the twin's table of releases.
+    """
+
+    key: int
+    name: str
+    request: type[Any]
+    response: type[Any]
+    min_version: int
+    max_version: int
+
+    def __str__(self) -> str:
+        return f"{self.name} (API {self.key})"
+
+    def common_version(self, offered: tuple[int, int] | None) -> int | None:
+        """The highest version that we and a broker offering this range both speak; None if there is none."""
+        if offered is None:
+            return None
+        low, high = max(self.min_version, offered[0]), min(self.max_version, offered[1])
+        return high if low <= high else None
+
+
+def _api(key: int, name: str, versions: tuple[int, int], home: Any = _admin) -> Api:
+    return Api(key, name, getattr(home, f"{name}Request"), getattr(home, f"{name}Response"), *versions)
+
+
+# kafka-python encodes ListOffsets with our debugging replica id (-2) correctly up to version 7.
+LIST_OFFSETS = Api(2, "ListOffsets", ListOffsetsRequest, ListOffsetsResponse, 1, 7)
+METADATA = _api(3, "Metadata", (4, 12), _metadata)
+FIND_COORDINATOR = _api(10, "FindCoordinator", (0, 6), _metadata)
+LIST_GROUPS = _api(16, "ListGroups", (0, 5))
+SASL_HANDSHAKE = _api(17, "SaslHandshake", (1, 1), _sasl)
+API_VERSIONS = _api(18, "ApiVersions", (0, 3), _metadata)
+CREATE_TOPICS = _api(19, "CreateTopics", (4, 7))
+DELETE_TOPICS = _api(20, "DeleteTopics", (1, 6))
+DESCRIBE_CONFIGS = _api(32, "DescribeConfigs", (1, 4))
+ALTER_CONFIGS = _api(33, "AlterConfigs", (0, 2))
+ALTER_REPLICA_LOG_DIRS = _api(34, "AlterReplicaLogDirs", (1, 2))
+DESCRIBE_LOG_DIRS = _api(35, "DescribeLogDirs", (1, 5))
+SASL_AUTHENTICATE = _api(36, "SaslAuthenticate", (0, 2), _sasl)
+CREATE_PARTITIONS = _api(37, "CreatePartitions", (0, 3))
+ELECT_LEADERS = _api(43, "ElectLeaders", (0, 2))
+INCREMENTAL_ALTER_CONFIGS = _api(44, "IncrementalAlterConfigs", (0, 1))
+ALTER_PARTITION_REASSIGNMENTS = _api(45, "AlterPartitionReassignments", (0, 1))
+LIST_PARTITION_REASSIGNMENTS = _api(46, "ListPartitionReassignments", (0, 0))
+DESCRIBE_QUORUM = _api(55, "DescribeQuorum", (0, 2))
+DESCRIBE_CLUSTER = _api(60, "DescribeCluster", (0, 2))
+DESCRIBE_TOPIC_PARTITIONS = _api(75, "DescribeTopicPartitions", (0, 0))

@@ -1,0 +1,104 @@
+"""What brokers say of their own copies → how far each copy is."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.admin.replica_progress import BrokerReport, sizes_bytes, statuses
+from kreassign.admin.translate import OffsetRange
+from kreassign.errors import OutcomeUnknown, Unreachable
+from kreassign.model import NO_LEADER, LogDir, LogDirReplica, Partition, ReplicaStatus, TopicPartition
+
+T0 = TopicPartition("t", 0)
+LEADER, FOLLOWER, THIRD = 1, 2, 3
+
+
+def moving(leader: int = LEADER) -> dict[TopicPartition, Partition]:
+    return {T0: Partition(T0, (LEADER, FOLLOWER, THIRD), (LEADER,), leader)}
+
+
+def report(start: int, end: int, size: int | None, taken_ms: int = 5) -> BrokerReport:
+    return BrokerReport(taken_ms, {T0: OffsetRange(start, end)}, {} if size is None else {T0: size})
+
+
+def progress(leader: BrokerReport, follower: BrokerReport) -> ReplicaStatus:
+    """The status of the follower."""
+    (found,) = [
+        status
+        for status in statuses(moving(), {LEADER: leader, FOLLOWER: follower}, {})[T0]
+        if status.broker == FOLLOWER
+    ]
+    return found
+
+
+def test_lag_is_what_the_leader_has_more_and_bytes_go_by_the_leaders_mean_record() -> None:
+    status = progress(report(100, 1100, 5000), report(100, 850, 3700, taken_ms=77))
+    assert status == ReplicaStatus(T0, FOLLOWER, False, 77, 100, 850, 250, 1250, 3700)
+
+
+def test_the_leader_itself_lags_nothing() -> None:
+    (status,) = statuses(moving(), {LEADER: report(0, 10, 100)}, {})[T0]
+    assert status == ReplicaStatus(T0, LEADER, True, 5, 0, 10, 0, 0, 100)
+
+
+def test_a_copy_that_does_not_exist_yet_lags_all_that_the_leader_has() -> None:
+    status = progress(report(400, 1000, 6000), BrokerReport(9))
+    assert status == ReplicaStatus(T0, FOLLOWER, False, 9, -1, -1, 600, 6000, 0)
+
+
+def test_an_empty_new_copy_lags_from_the_leaders_start_not_from_zero() -> None:
+    assert progress(report(400, 1000, 6000), report(0, 0, 0)).lag_records == 600
+
+
+def test_a_copy_seen_later_than_the_leader_may_be_ahead_and_lags_nothing() -> None:
+    status = progress(report(0, 100, 1000), report(0, 120, 1200))
+    assert (status.lag_records, status.lag_bytes) == (0, 0)
+
+
+def test_bytes_are_not_known_without_the_leaders_size() -> None:
+    assert progress(report(0, 100, None), report(0, 10, 90)).lag_bytes is None
+
+
+def test_a_size_that_its_broker_did_not_tell_is_not_zero() -> None:
+    assert progress(report(0, 100, 1000), report(0, 10, None)).size_bytes is None
+
+
+def test_a_broker_that_did_not_answer_is_left_out() -> None:
+    outcome = statuses(moving(), {LEADER: report(0, 1, 1), FOLLOWER: report(0, 1, 1)}, {THIRD: Unreachable("down")})
+    assert [status.broker for status in outcome[T0]] == [LEADER, FOLLOWER]
+
+
+def test_without_its_leaders_answer_a_partition_fails_with_the_leaders_error() -> None:
+    hung = OutcomeUnknown("hung")
+    outcome = statuses(moving(), {FOLLOWER: report(0, 1, 1)}, {LEADER: hung})
+    assert dict(outcome.failed) == {T0: hung}
+    assert not outcome.ok
+
+
+def test_a_partition_without_a_leader_fails_and_says_so() -> None:
+    outcome = statuses(moving(NO_LEADER), {LEADER: report(0, 1, 1)}, {})
+    assert "the leader of t-0 is not known" in str(outcome.failed[T0])
+
+
+def test_a_leader_that_no_longer_hosts_the_partition_is_no_leader() -> None:
+    outcome = statuses(moving(), {LEADER: BrokerReport(5), FOLLOWER: report(0, 1, 1)}, {})
+    assert isinstance(outcome.failed[T0], Unreachable)
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**6), st.integers(0, 10**12), st.integers(-1, 10**9 + 10**6))
+def test_lag_is_never_negative_and_never_more_than_the_leader_has(
+    start: int, records: int, size: int, end: int
+) -> None:
+    status = progress(report(start, start + records, size), report(start, end, size))
+    assert 0 <= status.lag_records <= records
+    assert status.lag_bytes is not None
+    assert 0 <= status.lag_bytes <= size
+
+
+def test_sizes_are_those_of_current_copies_in_all_directories() -> None:
+    t1 = TopicPartition("t", 1)
+    log_dirs = (
+        LogDir("/a", None, None, None, False, (LogDirReplica(T0, 100, 0, False), LogDirReplica(t1, 7, 3, True))),
+        LogDir("/b", None, None, None, False, (LogDirReplica(t1, 200, 0, False),)),
+        LogDir("/c", "KAFKA_STORAGE_ERROR", None, None, False, ()),
+    )
+    assert sizes_bytes(log_dirs) == {T0: 100, t1: 200}

@@ -1,0 +1,449 @@
+"""Which node gets a call and what is tried again, over real sockets with nodes that misbehave on purpose."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
+from kreassign.model import ConfigChange, ConfigResource, LogDir, NewTopic, OngoingReassignment, TopicPartition
+from kreassign.wire import api
+from kreassign.wire.api import Api
+from tests.admin import answers
+from tests.admin.conftest import REQUEST_TIMEOUT_MS
+from tests.admin.listener import PATIENCE_S, Deed, Listener, Reply, in_turn, join
+from tests.wire.peer import Asked, write_response
+
+ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS
+T0 = TopicPartition("t", 0)
+ONE_TIMEOUT_S = REQUEST_TIMEOUT_MS / 1000
+NO_MOVES = answers.listed({})
+DONE = answers.altered({T0: answers.FINE})
+NOT_CONTROLLER = 41
+
+Connect = Callable[..., AdminClient]
+Listen = Callable[..., Listener]
+
+
+def offer(node: Listener, changes: dict[Api, tuple[int, int] | None]) -> None:
+    """Let a node offer other versions of some APIs, or (None) not the API at all."""
+    offered = {entry.key: (entry.min_version, entry.max_version) for entry in vars(api).values() if type(entry) is Api}
+    for entry, versions in changes.items():
+        offered.pop(entry.key)
+        if versions is not None:
+            offered[entry.key] = versions
+    node.answers[api.API_VERSIONS] = answers.api_versions(offered)
+
+
+def log_dirs(path: str) -> object:
+    return answers.log_dirs([LogDir(path, None, 10, 5, False, ())])
+
+
+def alter(client: AdminClient, **options: object) -> object:
+    return client.alter_partition_reassignments({T0: (1, 2)}, **options)
+
+
+# Sent once, sent again
+
+
+def test_a_write_without_an_answer_is_never_sent_twice(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[ALTER] = in_turn(Deed.HANG_UP, DONE)
+    with pytest.raises(OutcomeUnknown, match="broke before the answer came"):
+        alter(connect(node))
+    assert node.times_asked(ALTER) == 1
+
+
+def test_a_write_that_met_silence_is_never_sent_twice(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[ALTER] = in_turn(Deed.STAY_SILENT, DONE)
+    started = time.monotonic()
+    with pytest.raises(OutcomeUnknown, match=r"did not answer within 0\.5 s"):
+        alter(connect(node))
+    assert node.times_asked(ALTER) == 1
+    assert time.monotonic() - started < 2 * ONE_TIMEOUT_S
+
+
+WRITES: dict[Api, Callable[[AdminClient], object]] = {
+    ALTER: alter,
+    api.ELECT_LEADERS: lambda client: client.elect_leaders([T0]),
+    api.CREATE_TOPICS: lambda client: client.create_topics([NewTopic("t")]),
+    api.DELETE_TOPICS: lambda client: client.delete_topics(["t"]),
+    api.INCREMENTAL_ALTER_CONFIGS: lambda client: client.incremental_alter_configs(
+        {ConfigResource.topic("t"): [ConfigChange.delete("k")]}
+    ).raise_if_any(),
+}
+
+
+@pytest.mark.parametrize("written", WRITES, ids=lambda entry: entry.name)
+def test_no_kind_of_write_is_sent_twice(written: Api, node: Listener, connect: Connect) -> None:
+    join(node)
+    with pytest.raises(OutcomeUnknown):
+        WRITES[written](connect(node))
+    assert node.times_asked(written) == 1
+
+
+def test_a_read_without_an_answer_is_asked_again(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[LIST] = in_turn(Deed.HANG_UP, Deed.HANG_UP, NO_MOVES)
+    assert connect(node).list_partition_reassignments() == {}
+    assert node.times_asked(LIST) == 3
+
+
+def test_a_read_that_any_node_can_answer_goes_to_another_one(listen: Listen, connect: Connect) -> None:
+    first, second = listen(), listen()
+    join(first, second)
+    first.answers[api.DESCRIBE_CLUSTER] = Deed.HANG_UP
+    assert len(connect(first, second).describe_cluster().brokers) == 2
+    assert (first.times_asked(api.DESCRIBE_CLUSTER), second.times_asked(api.DESCRIBE_CLUSTER)) == (1, 1)
+
+
+def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[LIST] = Deed.HANG_UP
+    started = time.monotonic()
+    with pytest.raises(OutcomeUnknown):
+        connect(node, retry_backoff_ms=150).list_partition_reassignments(timeout_ms=400)
+    assert time.monotonic() - started < 1
+    assert node.times_asked(LIST) > 1
+
+
+def test_the_time_left_is_told_to_the_controller(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[ALTER] = DONE
+    alter(connect(node), timeout_ms=400)
+    (message,) = node.messages(ALTER)
+    assert 0 < message.timeout_ms <= 400
+
+
+def test_an_idle_connection_that_was_closed_is_opened_again_without_an_error(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers |= {LIST: NO_MOVES, ALTER: DONE}
+    client = connect(node)
+    for write in range(1, 4):
+        client.list_partition_reassignments()
+        node.hang_up()
+        assert len(alter(client).ok) == 1
+        assert node.times_asked(ALTER) == write
+
+
+def test_one_connection_serves_many_calls(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[LIST] = NO_MOVES
+    client = connect(node)
+    for _ in range(5):
+        client.list_partition_reassignments()
+    assert len(node.connections) == 1
+    assert node.times_asked(api.API_VERSIONS) == 1
+
+
+def test_an_answer_to_another_request_ends_the_connection(node: Listener, connect: Connect) -> None:
+    def answer_another(asked: Asked) -> bytes:
+        return write_response(asked, NO_MOVES, correlation_id=asked.correlation_id + 1)
+
+    join(node)
+    node.answers[LIST] = in_turn(answer_another, NO_MOVES)
+    client = connect(node)
+    with pytest.raises(ProtocolViolation, match="expected the answer to request"):
+        client.list_partition_reassignments()
+    assert client.list_partition_reassignments() == {}
+    assert len(node.connections) == 2
+
+
+# The controller
+
+
+def test_the_wrong_controller_is_left_for_the_right_one(listen: Listen, connect: Connect) -> None:
+    old, new = listen(), listen()
+    join(old, new, controller=0)
+
+    def moved(_asked: Asked) -> Reply:
+        join(old, new, controller=1)
+        return answers.altered({T0: (NOT_CONTROLLER, None)}, top=(NOT_CONTROLLER, None))
+
+    old.answers[ALTER], new.answers[ALTER] = moved, DONE
+    assert dict(alter(connect(old)).ok) == {T0: None}
+    assert (old.times_asked(ALTER), new.times_asked(ALTER)) == (1, 1)
+    assert old.times_asked(api.METADATA) + new.times_asked(api.METADATA) == 2
+
+
+def test_a_controller_that_stays_wrong_is_reported_when_time_is_up(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[ALTER] = answers.altered({}, top=(NOT_CONTROLLER, None))
+    with pytest.raises(Rejected, match="This is not the correct controller for this cluster") as refused:
+        alter(connect(node, retry_backoff_ms=150), timeout_ms=400)
+    assert refused.value.code == NOT_CONTROLLER
+    assert node.times_asked(ALTER) > 1
+
+
+def test_a_wrong_controller_for_each_partition_is_left_too(listen: Listen, connect: Connect) -> None:
+    old, new = listen(), listen()
+    join(old, new, controller=0)
+
+    def moved(_asked: Asked) -> Reply:
+        join(old, new, controller=1)
+        return answers.elected({T0: (NOT_CONTROLLER, None)})
+
+    old.answers[api.ELECT_LEADERS], new.answers[api.ELECT_LEADERS] = moved, answers.elected({T0: answers.FINE})
+    assert dict(connect(old).elect_leaders([T0]).ok) == {T0: None}
+
+
+def test_any_other_refusal_is_the_answer(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[ALTER] = answers.altered({T0: (31, "no")}, top=(31, "no"))
+    with pytest.raises(Rejected, match="no"):
+        alter(connect(node))
+    assert node.times_asked(ALTER) == 1
+
+
+# Nodes
+
+
+def test_a_cluster_that_is_down_is_said_to_be_down_with_every_address(listen: Listen, connect: Connect) -> None:
+    first, second = listen(), listen()
+    client = connect(first, second)
+    first.close()
+    second.close()
+    with pytest.raises(Unreachable) as down:
+        client.list_topics(timeout_ms=300)
+    text = str(down.value)
+    assert "no node of the cluster can be reached" in text
+    assert all(f"could not connect to {node.address}: connection refused" in text for node in (first, second))
+    assert "security.protocol" in text
+
+
+def test_the_second_bootstrap_address_serves_when_the_first_is_down(listen: Listen, connect: Connect) -> None:
+    dead, alive = listen(), listen()
+    join(alive)
+    alive.answers[LIST] = NO_MOVES
+    dead.close()
+    assert connect(dead, alive).list_partition_reassignments() == {}
+
+
+def test_a_node_of_another_protocol_is_reported_at_once(node: Listener, connect: Connect) -> None:
+    node.answers[api.API_VERSIONS] = b"\x15\x03\x03\x00\x02\x02\x46"
+    started = time.monotonic()
+    with pytest.raises(ProtocolViolation, match="does it expect TLS"):
+        connect(node).list_topics()
+    assert time.monotonic() - started < ONE_TIMEOUT_S
+
+
+def test_a_broker_that_the_cluster_does_not_list_is_looked_up_again_before_it_is_given_up(
+    listen: Listen, connect: Connect
+) -> None:
+    first, added = listen(), listen()
+    join(first)
+    client = connect(first)
+    client.describe_cluster()
+    join(first, added)
+    added.answers[LOG_DIRS] = log_dirs("/added")
+    assert client.describe_log_dirs([1])[1][0].path == "/added"
+    error = client.describe_log_dirs([7], timeout_ms=200).failed[7]
+    assert isinstance(error, Unreachable)
+    assert "broker 7 is not among those that the cluster lists (0,1)" in str(error)
+
+
+def test_all_log_dirs_are_those_of_the_brokers_of_today(listen: Listen, connect: Connect) -> None:
+    first, added = listen(), listen()
+    join(first)
+    first.answers[LOG_DIRS], added.answers[LOG_DIRS] = log_dirs("/first"), log_dirs("/added")
+    client = connect(first)
+    assert list(client.describe_log_dirs()) == [0]
+    join(first, added)
+    assert list(client.describe_log_dirs()) == [0, 1]
+
+
+# Many nodes at once
+
+
+def test_a_hanging_broker_costs_one_timeout_and_the_others_answer(listen: Listen, connect: Connect) -> None:
+    nodes = [listen() for _ in range(4)]
+    join(*nodes)
+    for number, node in enumerate(nodes):
+        node.answers[LOG_DIRS] = log_dirs(f"/{number}")
+    nodes[2].answers[LOG_DIRS] = Deed.STAY_SILENT
+    started = time.monotonic()
+    batch = connect(*nodes).describe_log_dirs()
+    assert ONE_TIMEOUT_S <= time.monotonic() - started < 2 * ONE_TIMEOUT_S
+    assert {broker: found[0].path for broker, found in batch.ok.items()} == {0: "/0", 1: "/1", 3: "/3"}
+    assert isinstance(batch.failed[2], OutcomeUnknown)
+    assert nodes[2].times_asked(LOG_DIRS) == 1
+
+
+def test_a_broker_that_hangs_from_the_first_byte_costs_no_more(listen: Listen, connect: Connect) -> None:
+    nodes = [listen() for _ in range(3)]
+    join(*nodes)
+    for node in nodes:
+        node.answers[LOG_DIRS] = log_dirs("/a")
+    nodes[1].answers[api.API_VERSIONS] = Deed.STAY_SILENT
+    started = time.monotonic()
+    batch = connect(nodes[0]).describe_log_dirs()
+    assert time.monotonic() - started < 2 * ONE_TIMEOUT_S
+    assert list(batch.ok) == [0, 2]
+    assert isinstance(batch.failed[1], Unreachable)
+
+
+def test_brokers_are_asked_at_the_same_time(listen: Listen, connect: Connect) -> None:
+    nodes = [listen() for _ in range(4)]
+    join(*nodes)
+    # Nobody answers before all were asked: one after the other would never end.
+    everybody = threading.Barrier(len(nodes))
+
+    def answer(_asked: Asked) -> Reply:
+        everybody.wait(PATIENCE_S)
+        return log_dirs("/a")
+
+    for node in nodes:
+        node.answers[LOG_DIRS] = answer
+    assert len(connect(*nodes, request_timeout_ms=10_000).describe_log_dirs().ok) == 4
+
+
+def test_a_dead_broker_does_not_keep_the_others_from_their_answers(listen: Listen, connect: Connect) -> None:
+    alive, dead = listen(), listen()
+    join(alive, dead)
+    alive.answers[LOG_DIRS] = log_dirs("/a")
+    dead.close()
+    batch = connect(alive).describe_log_dirs(timeout_ms=300)
+    assert list(batch.ok) == [0]
+    assert "connection refused" in str(batch.failed[1])
+
+
+def test_a_node_that_is_busy_with_a_hanging_call_is_passed_by(listen: Listen, connect: Connect) -> None:
+    hanging, free = listen(), listen()
+    join(hanging, free)
+    arrived, release = threading.Event(), threading.Event()
+
+    def wait(_asked: Asked) -> Reply:
+        arrived.set()
+        release.wait(PATIENCE_S)
+        return NO_MOVES
+
+    hanging.answers[LIST] = wait
+    client = connect(hanging, free, request_timeout_ms=10_000)
+    with ThreadPoolExecutor(1) as threads:
+        blocked = threads.submit(client.list_partition_reassignments)
+        assert arrived.wait(PATIENCE_S)
+        assert len(client.describe_cluster().brokers) == 2
+        assert not blocked.done()
+        release.set()
+        assert blocked.result(PATIENCE_S) == {}
+    assert free.times_asked(api.DESCRIBE_CLUSTER) == 1
+
+
+def test_waiting_for_a_busy_node_ends_with_the_time_of_the_call(node: Listener, connect: Connect) -> None:
+    join(node)
+    arrived, release = threading.Event(), threading.Event()
+
+    def wait(_asked: Asked) -> Reply:
+        arrived.set()
+        release.wait(PATIENCE_S)
+        return NO_MOVES
+
+    node.answers[LIST] = wait
+    client = connect(node, request_timeout_ms=10_000)
+    with ThreadPoolExecutor(1) as threads:
+        blocked = threads.submit(client.list_partition_reassignments)
+        assert arrived.wait(PATIENCE_S)
+        with pytest.raises(Unreachable, match=f"{node.address} is still busy with another call"):
+            alter(client, timeout_ms=200)
+        release.set()
+        blocked.result(PATIENCE_S)
+    assert node.times_asked(ALTER) == 0
+
+
+def test_many_threads_may_share_a_client(node: Listener, connect: Connect) -> None:
+    join(node)
+    ongoing = {T0: OngoingReassignment((1, 2), (1,), ())}
+    node.answers[LIST] = answers.listed(ongoing)
+    client = connect(node, request_timeout_ms=10_000)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: client.list_partition_reassignments(), range(64)))
+    assert found == [ongoing] * 64
+
+
+def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Connect) -> None:
+    join(node)
+    arrived = threading.Event()
+
+    def silence(_asked: Asked) -> Reply:
+        arrived.set()
+        return Deed.STAY_SILENT
+
+    node.answers[LIST] = silence
+    client = connect(node, request_timeout_ms=60_000, api_timeout_ms=60_000)
+    started = time.monotonic()
+    with ThreadPoolExecutor(1) as threads:
+        hanging = threads.submit(client.list_partition_reassignments)
+        assert arrived.wait(PATIENCE_S)
+        client.close()
+        assert isinstance(hanging.exception(PATIENCE_S), OutcomeUnknown)
+    with pytest.raises(Unreachable, match="the client is closed"):
+        client.list_partition_reassignments()
+    assert time.monotonic() - started < PATIENCE_S
+    assert node.times_asked(LIST) == 1
+
+
+# Versions
+
+
+def test_the_highest_version_of_both_is_spoken_with_each_node(listen: Listen, connect: Connect) -> None:
+    old, new = listen(), listen()
+    join(old, new)
+    offer(old, {LOG_DIRS: (0, 2)})
+    offer(new, {LOG_DIRS: (1, 9)})
+    old.answers[LOG_DIRS], new.answers[LOG_DIRS] = log_dirs("/old"), log_dirs("/new")
+    batch = connect(old, new).describe_log_dirs()
+    assert (batch[0][0].total_bytes, batch[1][0].total_bytes) == (None, 10)
+    assert [asked.version for node in (old, new) for asked in node.asked if asked.api is LOG_DIRS] == [2, 5]
+
+
+def test_a_node_that_does_not_know_our_api_versions_is_asked_in_version_0(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[LIST] = NO_MOVES
+    offered = {3: (0, 12), 18: (0, 2), 46: (0, 0)}
+    node.answers[api.API_VERSIONS] = in_turn(
+        answers.api_versions({18: (0, 2)}, error_code=35), answers.api_versions(offered)
+    )
+    assert connect(node).list_partition_reassignments() == {}
+    assert [asked.version for asked in node.asked if asked.api is api.API_VERSIONS] == [3, 0]
+
+
+def test_who_refuses_to_tell_versions_is_not_talked_to(node: Listener, connect: Connect) -> None:
+    node.answers[api.API_VERSIONS] = answers.api_versions({}, error_code=31)
+    with pytest.raises(Rejected) as refused:
+        connect(node).list_topics()
+    assert (refused.value.api, refused.value.code) == ("ApiVersions", 31)
+
+
+def test_a_missing_api_is_named_and_nothing_is_sent(node: Listener, connect: Connect) -> None:
+    join(node)
+    offer(node, {ALTER: None})
+    with pytest.raises(Unsupported) as missing:
+        alter(connect(node))
+    assert str(missing.value) == f"{node.address} does not offer AlterPartitionReassignments (API 45)"
+    assert node.times_asked(ALTER) == 0
+
+
+def test_a_missing_version_is_named_with_what_both_sides_speak(node: Listener, connect: Connect) -> None:
+    join(node)
+    offer(node, {api.CREATE_TOPICS: (0, 3)})
+    with pytest.raises(Unsupported) as missing:
+        connect(node).create_topics([NewTopic("t")])
+    assert str(missing.value) == (f"{node.address} offers CreateTopics (API 19) in versions 0-3, kreassign speaks 4-7")
+
+
+def test_versions_are_asked_anew_after_a_broker_came_back(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[ALTER] = DONE
+    offer(node, {ALTER: (0, 0)})
+    client = connect(node)
+    alter(client)
+    offer(node, {})  # It was upgraded.
+    node.hang_up()
+    alter(client)
+    assert [asked.version for asked in node.asked if asked.api is ALTER] == [0, 1]

@@ -1,0 +1,51 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.admin.translate import OffsetSpec, list_offsets
+from kreassign.admin.translate.offsets import CONSUMER, DEBUGGING_REPLICA
+from kreassign.errors import ProtocolViolation, Rejected
+from kreassign.model import TopicPartition
+from kreassign.wire import api
+from tests.admin import answers
+from tests.admin.values import LONGS, PARTITIONS, as_read_by_us, as_seen_by_broker, versions
+
+T0 = TopicPartition("t", 0)
+
+
+@pytest.mark.parametrize("replica_id", [CONSUMER, DEBUGGING_REPLICA])
+@given(
+    partitions=st.lists(PARTITIONS, max_size=4), spec=st.sampled_from(OffsetSpec), version=versions(api.LIST_OFFSETS)
+)
+def test_a_broker_reads_which_offsets_are_asked_for_and_by_whom(
+    replica_id: int, partitions: list[TopicPartition], spec: OffsetSpec, version: int
+) -> None:
+    seen = as_seen_by_broker(list_offsets(partitions, spec, replica_id), version)
+    assert seen.replica_id == replica_id
+    read = [(TopicPartition(topic.name, entry.partition_index), entry.timestamp)
+            for topic in seen.topics for entry in topic.partitions]  # fmt: skip
+    assert read == [(key, int(spec)) for key in sorted(set(partitions))]
+
+
+def test_specs_have_kafkas_numbers() -> None:
+    assert (OffsetSpec.LATEST, OffsetSpec.EARLIEST, CONSUMER, DEBUGGING_REPLICA) == (-1, -2, -1, -2)
+
+
+@given(st.dictionaries(PARTITIONS, LONGS, max_size=4), versions(api.LIST_OFFSETS))
+def test_offsets_are_read(found: dict[TopicPartition, int], version: int) -> None:
+    batch = as_read_by_us(list_offsets(found, OffsetSpec.LATEST), version, answers.offsets(found))
+    assert batch.ok == found
+    assert not batch.failed
+
+
+@pytest.mark.parametrize("code", [3, 6, 29, 999])
+def test_a_refused_partition_carries_its_code(code: int) -> None:
+    batch = as_read_by_us(list_offsets([T0], OffsetSpec.LATEST), 7, answers.offsets({}, {T0: code}))
+    refused = batch.failed[T0]
+    assert isinstance(refused, Rejected)
+    assert refused.code == code
+
+
+def test_a_partition_that_the_broker_forgot_fails_as_a_broken_answer() -> None:
+    batch = as_read_by_us(list_offsets([T0], OffsetSpec.LATEST), 7, answers.offsets({}))
+    assert isinstance(batch.failed[T0], ProtocolViolation)

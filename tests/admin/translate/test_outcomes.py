@@ -1,0 +1,49 @@
+import pytest
+
+from kreassign.admin.call import raise_if_rejected
+from kreassign.admin.translate.outcomes import outcomes
+from kreassign.errors import ProtocolViolation, Rejected
+from kreassign.wire import api
+
+ALTER = api.ALTER_PARTITION_REASSIGNMENTS
+
+
+def test_every_key_gets_its_own_outcome() -> None:
+    batch = outcomes(ALTER, [("a", 0, None), ("b", 39, "broken"), ("c", 0, "")])
+    assert dict(batch.ok) == {"a": None, "c": None}
+    refused = batch.failed["b"]
+    assert isinstance(refused, Rejected)
+    assert (refused.api, refused.code, refused.name, str(refused), refused.retriable) == (
+        "AlterPartitionReassignments", 39, "INVALID_REPLICA_ASSIGNMENT", "broken", False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("message", [None, ""])
+def test_an_absent_message_becomes_the_default_text_of_its_code(message: str | None) -> None:
+    batch = outcomes(ALTER, [("a", 85, message)])
+    assert str(batch.failed["a"]) == "No partition reassignment is in progress."
+
+
+def test_an_unknown_code_shows_its_number() -> None:
+    (refused,) = outcomes(ALTER, [("a", 999, None)]).failed.values()
+    assert isinstance(refused, Rejected)
+    assert (refused.code, str(refused)) == (999, "The broker answered with error code 999.")
+
+
+def test_what_may_be_tried_again_says_so() -> None:
+    (refused,) = outcomes(ALTER, [("a", 7, None)]).failed.values()
+    assert isinstance(refused, Rejected)
+    assert refused.retriable
+
+
+def test_a_key_without_an_answer_is_a_violation_of_the_protocol() -> None:
+    batch = outcomes(ALTER, [("a", 0, None), ("b", 3, None)], asked=["a", "b", "c"])
+    assert list(batch.failed) == ["b", "c"]
+    assert isinstance(batch.failed["c"], ProtocolViolation)
+    assert "says nothing about c" in str(batch.failed["c"])
+
+
+def test_no_error_code_raises_nothing() -> None:
+    raise_if_rejected(ALTER, 0, None)
+    with pytest.raises(Rejected, match="no alter permission"):
+        raise_if_rejected(ALTER, 31, "no alter permission")

@@ -1,0 +1,98 @@
+"""Arbitrary model values, and their way over the wire and back, for the tests of translation."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from kreassign.admin.call import Call
+from kreassign.model import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSource,
+    LogDir,
+    LogDirReplica,
+    OngoingReassignment,
+    Partition,
+    Topic,
+    TopicPartition,
+)
+from kreassign.wire.api import Api, Message
+from kreassign.wire.codec import decode_response, encode_request
+from kreassign.wire.frame import PREFIX_BYTES
+from tests.wire.peer import Asked, read_request, write_response
+
+Answer = TypeVar("Answer")
+TIMEOUT_MS = 12_345
+
+NAMES = st.text("abc.XYZ-_09", min_size=1, max_size=8)
+NUMBERS = st.integers(0, 2**31 - 1)
+BROKERS = st.integers(0, 2**31 - 1)
+LONGS = st.integers(0, 2**63 - 1)
+PARTITIONS = st.builds(TopicPartition, NAMES, NUMBERS)
+REPLICAS = st.lists(BROKERS, max_size=4).map(tuple)
+MESSAGES = st.none() | st.text(max_size=20)
+# A message of null or none at all: both become the code's default text.
+OUTCOMES = st.just((0, None)) | st.tuples(st.sampled_from([-1, 3, 7, 31, 39, 85, 999]), MESSAGES)
+ONGOING = st.builds(OngoingReassignment, REPLICAS, REPLICAS, REPLICAS)
+LOG_DIRS = st.builds(
+    LogDir,
+    path=st.text(max_size=12),
+    error=st.none(),
+    total_bytes=st.none() | LONGS,
+    usable_bytes=st.none() | LONGS,
+    is_cordoned=st.booleans(),
+    replicas=st.lists(
+        st.builds(LogDirReplica, PARTITIONS, LONGS, LONGS, st.booleans()),
+        max_size=4,
+        unique_by=lambda copy: copy.topic_partition,
+    ).map(lambda copies: tuple(sorted(copies, key=lambda copy: copy.topic_partition))),
+)
+RESOURCES = st.builds(ConfigResource.topic, NAMES) | st.builds(ConfigResource.broker, BROKERS)
+CONFIG_ENTRIES = st.builds(
+    ConfigEntry, NAMES, st.none() | st.text(max_size=8), st.sampled_from(ConfigSource), st.booleans(), st.booleans()
+)
+CONFIG_CHANGES = st.builds(ConfigChange, st.sampled_from(ConfigOperation), NAMES, st.none() | st.text(max_size=8))
+
+
+@st.composite
+def topics(draw: st.DrawFn) -> Topic:
+    """A topic with partitions 0, 1, 2 … as metadata tells them."""
+    name = draw(NAMES)
+    partitions = tuple(
+        Partition(
+            TopicPartition(name, number),
+            draw(REPLICAS),
+            draw(REPLICAS),
+            draw(st.just(-1) | BROKERS),
+            draw(NUMBERS),
+            draw(REPLICAS),
+            draw(st.none() | REPLICAS),
+            draw(st.none() | REPLICAS),
+        )
+        for number in range(draw(st.integers(0, 3)))
+    )
+    topic_id = draw(st.none() | st.uuids().filter(lambda value: value.int != 0).map(str))
+    return Topic(name, topic_id, draw(st.booleans()), partitions)
+
+
+def versions(asked: Api) -> st.SearchStrategy[int]:
+    """Any version of an API that we speak."""
+    return st.integers(asked.min_version, asked.max_version)
+
+
+def as_seen_by_broker(call: Call[Answer], version: int) -> Message:
+    """What a broker reads of a call that is sent in this version."""
+    frame = encode_request(version, call.build(version, TIMEOUT_MS), 7, "us")
+    seen = read_request(frame[PREFIX_BYTES:])
+    assert (seen.api, seen.version) == (call.api, version)
+    return seen.message
+
+
+def as_read_by_us(call: Call[Answer], version: int, response: Message) -> Answer:
+    """What a call makes of a broker's response in this version."""
+    frame = write_response(Asked(call.api, version, 7, "us", None), response)
+    return call.read(decode_response(call.api, version, frame[PREFIX_BYTES:], 7))

@@ -1,0 +1,239 @@
+"""Kafka's reassignment and topics JSON."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.errors import InputError, MalformedPlan
+from kreassign.model.partition import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_json import format_plan, parse_plan, parse_topics
+
+FOO_0 = TopicPartition("foo", 0)
+SOURCE = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {}, column: {}]"
+
+
+def entry(**changes):
+    fields = {"topic": "foo", "partition": 0, "replicas": [1, 2]} | changes
+    return json.dumps({"partitions": [{key: value for key, value in fields.items() if value is not ...}]})
+
+
+def test_a_file_as_kafka_writes_it():
+    text = (
+        '{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[1,2,3],"log_dirs":["any","/d1","any"]}]}'
+    )
+    plan = parse_plan(text)
+    assert plan == Plan((PartitionAssignment(FOO_0, (1, 2, 3), ("any", "/d1", "any")),))
+    assert format_plan(plan) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"partitions":[]}',
+        "{}",
+        ' \r\n\t{"version":1}',
+        '{"partitions":[]} trailing words',
+        '{"unknown":{"partitions":[1]},"partitions":[]}',
+        '{"version":2,"version":1}',
+    ],
+)
+def test_what_is_not_there_or_not_known_does_not_matter(text):
+    assert parse_plan(text) == Plan()
+
+
+def test_order_and_duplicates_are_kept():
+    rows = [
+        {"topic": topic, "partition": number, "replicas": [1, 1], "extra": None}
+        for topic, number in [("foo", 1), ("bar", 0), ("foo", 1)]
+    ]
+    plan = parse_plan(json.dumps({"partitions": rows}))
+    assert [str(wish) for wish in plan.assignments] == ["foo-1: 1,1", "bar-0: 1,1", "foo-1: 1,1"]
+
+
+def test_empty_replica_lists_are_read():
+    assert parse_plan(entry(replicas=[], log_dirs=[])) == Plan((PartitionAssignment(FOO_0, ()),))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]"),
+        (" \n", "Expected JSON object, received "),
+        ("[]", "Expected JSON object, received []"),
+        ("7", "Expected JSON object, received 7"),
+        ('"x" y', 'Expected JSON object, received "x"'),
+        ('{"version":2}', "Not supported version field value 2"),
+        ('{"version":"1"}', 'Expected `Integer` value, received "1"'),
+        ('{"version":1.0}', "Expected `Integer` value, received 1.0"),
+        ('{"version":null}', "Expected `Integer` value, received null"),
+        ('{"version":true}', "Expected `Integer` value, received true"),
+        ('{"version":2147483648}', "Expected `Integer` value, received 2147483648"),
+        ('{"version":1e10}', "Expected `Integer` value, received 1.0E10"),
+        ('{"version":1.5e-7}', "Expected `Integer` value, received 1.5E-7"),
+        ('{"version":-123456789.5}', "Expected `Integer` value, received -1.234567895E8"),
+        ('{"version":1e400}', 'Expected `Integer` value, received "Infinity"'),
+        ('{"partitions":{"a":[1,{}]}}', 'Expected JSON array, received {"a":[1,{}]}'),
+        ('{"partitions":[1]}', "Expected JSON object, received 1"),
+        (entry(topic=...), "No such field exists: `topic`"),
+        (entry(partition=...), "No such field exists: `partition`"),
+        (entry(replicas=...), "No such field exists: `replicas`"),
+        (entry(topic=5), "Expected `String` value, received 5"),
+        (entry(partition="0"), 'Expected `Integer` value, received "0"'),
+        (entry(replicas=5), "Expected `JSON array` value, received 5"),
+        (entry(replicas=[1, "2"]), 'Expected `Integer` value, received "2"'),
+        (entry(log_dirs=None), "Expected `JSON array` value, received null"),
+        (entry(log_dirs=["/a", 1]), "Expected `String` value, received 1"),
+        (
+            entry(log_dirs=[]),
+            "Size of replicas list [1, 2] is different from size of log dirs list [] for partition foo-0",
+        ),
+        (
+            entry(log_dirs=["/a"]),
+            "Size of replicas list [1, 2] is different from size of log dirs list [/a] for partition foo-0",
+        ),
+    ],
+)
+def test_json_of_another_shape_is_refused_in_kafkas_words(text, message):
+    with pytest.raises(InputError) as caught:
+        parse_plan(text)
+    assert str(caught.value) == message
+
+
+# Each of these was read off Kafka 4.3.1 (Jackson 2.21).
+VALUES = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+NAME = "was expecting double-quote to start field name"
+VALUE = f"expected a valid value {VALUES}"
+ESCAPE = "has to be escaped using backslash to be included in"
+COMMENTS = "not recognized as one since Feature 'ALLOW_COMMENTS' not enabled for parser"
+MALFORMED = [
+    ("{invalid_json", f"Unexpected character ('i' (code 105)): {NAME}", 1, 2),
+    ("{'partitions':[]}", f"Unexpected character (''' (code 39)): {NAME}", 1, 2),
+    ('{"a":1,}', f"Unexpected character ('}}' (code 125)): {NAME}", 1, 8),
+    ('{"a":1,]', f"Unexpected character (']' (code 93)): {NAME}", 1, 8),
+    ("[1,]", f"Unexpected character (']' (code 93)): {VALUE}", 1, 4),
+    ("[1,}", "Unexpected character ('}' (code 125)): expected a value", 1, 4),
+    ('{"a":}', f"Unexpected character ('}}' (code 125)): {VALUE}", 1, 6),
+    ("[1 2]", "Unexpected character ('2' (code 50)): was expecting comma to separate Array entries", 1, 4),
+    ('{"a":1 "b":2}', "Unexpected character ('\"' (code 34)): was expecting comma to separate Object entries", 1, 8),
+    ('{"a" 1}', "Unexpected character ('1' (code 49)): was expecting a colon to separate field name and value", 1, 6),
+    ("]", "Unexpected close marker ']': no open Array to close", 1, 1),
+    (
+        '{"a":[1}',
+        f"Unexpected close marker '}}': expected ']' (for Array starting at {SOURCE.format(1, 6)})",
+        1,
+        8,
+    ),
+    (
+        '{"a":1',
+        "Unexpected end-of-input: expected close marker for Object (start marker at " + SOURCE.format(1, 1) + ")",
+        1,
+        7,
+    ),
+    ('{"a":', "Unexpected end-of-input within/between Object entries", 1, 6),
+    ("[1, ", "Unexpected end-of-input within/between Array entries", 1, 5),
+    ('["abc', "Unexpected end-of-input: was expecting closing quote for a string value", 1, 6),
+    ('{"a', "Unexpected end-of-input in field name", 1, 4),
+    ('"\\', "Unexpected end-of-input in character escape sequence", 1, 3),
+    ('["a\\x"]', "Unrecognized character escape 'x' (code 120)", 1, 5),
+    ('["\\u12zz"]', "Unexpected character ('z' (code 122)): expected a hex-digit for character escape sequence", 1, 7),
+    (
+        '["a\tb"]',
+        f"Illegal unquoted character ((CTRL-CHAR, code 9)): {ESCAPE} string value",
+        1,
+        4,
+    ),
+    (
+        "[\x01]",
+        "Illegal character ((CTRL-CHAR, code 1)): only regular white space (\\r, \\n, \\t) is allowed between tokens",
+        1,
+        3,
+    ),
+    ('{"topic":foo}', f"Unrecognized token 'foo': was expecting {VALUES}", 1, 10),
+    ("[true1]", f"Unrecognized token 'true1': was expecting {VALUES}", 1, 2),
+    ("[NaN]", "Non-standard token 'NaN': enable `JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS` to allow", 1, 5),
+    ('{"version":01}', "Invalid numeric value: Leading zeroes not allowed", 1, 13),
+    ("[123.x]", "Unexpected character ('x' (code 120)) in numeric value: Decimal point not followed by a digit", 1, 5),
+    ("[0.x]", "Unexpected character ('x' (code 120)) in numeric value: Decimal point not followed by a digit", 1, 4),
+    (
+        "[1.5e]",
+        "Unexpected character (']' (code 93)) in numeric value: Exponent indicator not followed by a digit",
+        1,
+        3,
+    ),
+    ("1x", "Unexpected character ('x' (code 120)): Expected space separating root-level values", 1, 2),
+    ("\ufeff{}", f"Unexpected character ('\ufeff' (code 65279 / 0xfeff)): {VALUE}", 1, 1),
+    (
+        '["\N{GRINNING FACE}" x]',
+        "Unexpected character ('x' (code 120)): was expecting comma to separate Array entries",
+        1,
+        7,
+    ),
+    (' \r\n\r\n\n {"a":\r\n x}', f"Unrecognized token 'x': was expecting {VALUES}", 5, 2),
+    (
+        "// c",
+        f"Unexpected character ('/' (code 47)): maybe a (non-standard) comment? ({COMMENTS})",
+        1,
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "line", "column"), MALFORMED, ids=[case[0] for case in MALFORMED])
+def test_malformed_json_is_refused_in_the_parsers_words_and_place(text, message, line, column):
+    with pytest.raises(MalformedPlan) as caught:
+        parse_plan(text)
+    assert str(caught.value) == f"{message}\n at {SOURCE.format(line, column)}"
+
+
+def test_nesting_too_deep_is_refused_without_a_place():
+    with pytest.raises(MalformedPlan, match=r"^Document nesting depth \(1001\) exceeds the maximum allowed \(1000, "):
+        parse_plan("[" * 1001)
+
+
+TOPIC_NAMES = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+
+
+@given(st.lists(st.tuples(TOPIC_NAMES, st.integers(0, 2**31 - 1), st.lists(st.integers(0, 9), max_size=4))))
+def test_what_is_written_reads_back_sorted(rows):
+    wishes = [PartitionAssignment(TopicPartition(topic, number), tuple(ids)) for topic, number, ids in rows]
+    read = parse_plan(format_plan(Plan(tuple(wishes)))).assignments
+    assert sorted(read, key=repr) == sorted(wishes, key=repr)
+    keys = [(wish.topic_partition.topic.encode("utf-16-be"), wish.topic_partition.partition) for wish in read]
+    assert keys == sorted(keys)
+
+
+@given(st.text(alphabet='{}[]":,\\u0123456789.eE+-truefalsn \n\x01é', max_size=40))
+def test_every_text_is_either_a_plan_or_refused(text):
+    with contextlib.suppress(InputError):
+        parse_plan(text)
+
+
+def test_topics_keep_order_and_duplicates():
+    assert parse_topics('{"topics":[{"topic":"foo"},{"topic":"bar","x":1},{"topic":"foo"}]}') == ("foo", "bar", "foo")
+
+
+def test_a_topics_file_without_topics_names_none():
+    assert parse_topics('{"version":1}') == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "The input string is not a valid JSON"),
+        ("{bad", "The input string is not a valid JSON"),
+        ("[]", "Expected JSON object, received []"),
+        ('{"version":2,"topics":[]}', "Not supported version field value 2"),
+        ('{"topics":{}}', "Expected JSON array, received {}"),
+        ('{"topics":["foo"]}', 'Expected JSON object, received "foo"'),
+        ('{"topics":[{}]}', "No such field exists: `topic`"),
+        ('{"topics":[{"topic":1}]}', "Expected `String` value, received 1"),
+    ],
+)
+def test_a_wrong_topics_file_is_refused_in_kafkas_words(text, message):
+    with pytest.raises(MalformedPlan) as caught:
+        parse_topics(text)
+    assert str(caught.value) == message

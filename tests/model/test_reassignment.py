@@ -1,0 +1,76 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.model import OngoingReassignment, Reassignment
+
+REPLICAS = st.lists(st.integers(0, 6), min_size=1, max_size=5, unique=True).map(tuple)
+
+# What real controllers stored: original, target, then the full list, adding and removing.
+SEEN_ON_KAFKA = [
+    ((2, 1, 0), (2, 5, 1, 0, 4), (2, 5, 1, 0, 4), (4, 5), ()),
+    ((3, 2, 1, 0), (3, 1), (3, 1, 0, 2), (), (0, 2)),
+    ((3, 2, 1, 0), (5, 3, 1, 4), (5, 3, 1, 4, 0, 2), (4, 5), (0, 2)),
+    ((0, 1), (2, 3), (2, 3, 0, 1), (2, 3), (0, 1)),
+    ((0, 1, 2), (4, 1, 0), (4, 1, 0, 2), (4,), (2,)),
+]
+
+
+@pytest.mark.parametrize(("original", "target", "replicas", "adding", "removing"), SEEN_ON_KAFKA)
+def test_a_change_shows_what_the_controller_stores(
+    original: tuple[int, ...],
+    target: tuple[int, ...],
+    replicas: tuple[int, ...],
+    adding: tuple[int, ...],
+    removing: tuple[int, ...],
+) -> None:
+    change = Reassignment(original, target)
+    assert (change.replicas, change.adding, change.removing) == (replicas, adding, removing)
+
+
+@given(REPLICAS, REPLICAS)
+def test_target_and_sources_are_read_back_from_what_is_stored(
+    original: tuple[int, ...], target: tuple[int, ...]
+) -> None:
+    change = Reassignment(original, target)
+    ongoing = OngoingReassignment(change.replicas, change.adding, change.removing)
+    assert ongoing.target == target
+    assert set(ongoing.sources) == set(original)
+    assert not ongoing.can_never_complete
+
+
+@given(REPLICAS, REPLICAS)
+def test_a_change_keeps_copies_or_order_but_never_both(original: tuple[int, ...], target: tuple[int, ...]) -> None:
+    change = Reassignment(original, target)
+    assert change.is_reorder == (set(original) == set(target) and original != target)
+
+
+def test_staying_put_is_no_reorder() -> None:
+    assert not Reassignment((1, 2), (1, 2)).is_reorder
+
+
+@pytest.mark.parametrize(
+    ("replicas", "adding", "removing", "is_stuck"),
+    [
+        ((0, 1, 4, 5), (4, 5), (4, 5), True),  # a move undone by submitting the old list
+        ((1, 2, 3, 4), (4,), (3, 4), True),  # an override that adds nothing
+        ((2, 3, 0, 1), (2, 3), (0, 1), False),
+        ((1, 2, 3), (), (3,), False),
+    ],
+)
+def test_a_replica_both_adding_and_removing_can_never_complete(
+    replicas: tuple[int, ...], adding: tuple[int, ...], removing: tuple[int, ...], is_stuck: bool
+) -> None:
+    assert OngoingReassignment(replicas, adding, removing).can_never_complete is is_stuck
+
+
+@pytest.mark.parametrize(
+    ("ongoing", "text"),
+    [
+        (OngoingReassignment((2, 3, 0), (3,), (0,)), "replicas: 2,3,0. adding: 3. removing: 0."),
+        (OngoingReassignment((2, 3), (3,), ()), "replicas: 2,3. adding: 3."),
+        (OngoingReassignment((2, 3), (), (2, 3)), "replicas: 2,3. removing: 2,3."),
+    ],
+)
+def test_an_ongoing_reassignment_reads_as_kafkas_tool_prints_it(ongoing: OngoingReassignment, text: str) -> None:
+    assert str(ongoing) == text

@@ -1,0 +1,116 @@
+"""Which replicas and brokers a throttle is about."""
+
+import pytest
+
+from kreassign.model.config import ConfigChange, ConfigResource
+from kreassign.model.partition import TopicPartition
+from kreassign.model.reassignment import OngoingReassignment
+from kreassign.model.throttle import (
+    ThrottledMove,
+    clear_broker_changes,
+    clear_topic_changes,
+    follower_lists,
+    involved_brokers,
+    leader_lists,
+    log_dir_rate_changes,
+    move_map,
+    rate_changes,
+    topic_changes,
+)
+
+
+def foo(number):
+    return TopicPartition("foo", number)
+
+
+BAR_0 = TopicPartition("bar", 0)
+
+ONGOING = {
+    foo(0): OngoingReassignment((1, 2, 3, 4), (4,), (3,)),
+    foo(1): OngoingReassignment((4, 5, 6, 7, 8), (7, 8), (4, 5)),
+    **{foo(number): OngoingReassignment((1, 2, 3, 4), (3, 4), (1, 2)) for number in (2, 3, 4, 5)},
+}
+PLAN = {
+    foo(0): (1, 2, 5),
+    foo(2): (3, 4),
+    foo(3): (5, 6),
+    foo(4): (3,),
+    foo(5): (3, 4, 5, 6),
+    BAR_0: (1, 2, 3),
+}
+CURRENT = {partition: move.replicas for partition, move in ONGOING.items()} | {
+    BAR_0: (2, 3, 4),
+    TopicPartition("baz", 0): (1, 2, 3),
+}
+
+
+@pytest.fixture
+def moves():
+    return move_map(ONGOING, PLAN, CURRENT)
+
+
+def test_a_plan_over_running_moves_flows_from_where_they_began(moves):
+    assert moves == {
+        BAR_0: ThrottledMove((2, 3, 4), (1,)),
+        foo(0): ThrottledMove((1, 2, 3), (5,)),
+        foo(1): ThrottledMove((4, 5, 6), (7, 8)),
+        foo(2): ThrottledMove((1, 2), (3, 4)),
+        foo(3): ThrottledMove((1, 2), (5, 6)),
+        foo(4): ThrottledMove((1, 2), (3,)),
+        foo(5): ThrottledMove((1, 2), (3, 4, 5, 6)),
+    }
+
+
+def test_the_lists_of_a_topic_hold_all_its_moves(moves):
+    assert leader_lists(moves) == {
+        "foo": "0:1,0:2,0:3,1:4,1:5,1:6,2:1,2:2,3:1,3:2,4:1,4:2,5:1,5:2",
+        "bar": "0:2,0:3,0:4",
+    }
+    assert follower_lists(moves) == {"foo": "0:5,1:7,1:8,2:3,2:4,3:5,3:6,4:3,5:3,5:4,5:5,5:6", "bar": "0:1"}
+
+
+def test_every_sender_and_receiver_is_involved(moves):
+    assert involved_brokers(moves) == (1, 2, 3, 4, 5, 6, 7, 8)
+
+
+def test_lists_are_sorted_as_text():
+    moves = {foo(2): ThrottledMove((1, 10), (3,)), foo(10): ThrottledMove((1,), (2,))}
+    assert leader_lists(moves) == {"foo": "10:1,2:1,2:10"}
+
+
+def test_a_planned_partition_that_stays_has_senders_and_an_empty_receiving_list():
+    moves = move_map({}, {foo(0): (2, 1)}, {foo(0): (1, 2)})
+    assert topic_changes(moves) == {
+        ConfigResource.topic("foo"): (
+            ConfigChange.set("leader.replication.throttled.replicas", "0:1,0:2"),
+            ConfigChange.set("follower.replication.throttled.replicas", ""),
+        )
+    }
+
+
+def test_rates_are_set_for_both_directions():
+    assert rate_changes((3,), 1000) == {
+        ConfigResource.broker(3): (
+            ConfigChange.set("leader.replication.throttled.rate", "1000"),
+            ConfigChange.set("follower.replication.throttled.rate", "1000"),
+        )
+    }
+
+
+def test_directory_moves_have_a_rate_of_their_own():
+    key = "replica.alter.log.dirs.io.max.bytes.per.second"
+    assert log_dir_rate_changes((0, 2), 5) == {
+        ConfigResource.broker(0): (ConfigChange.set(key, "5"),),
+        ConfigResource.broker(2): (ConfigChange.set(key, "5"),),
+    }
+
+
+def test_clearing_deletes_every_key_that_setting_sets():
+    set_keys = {change.name for change in rate_changes((1,), 1)[ConfigResource.broker(1)]}
+    set_keys |= {change.name for change in log_dir_rate_changes((1,), 1)[ConfigResource.broker(1)]}
+    cleared = clear_broker_changes((1,))[ConfigResource.broker(1)]
+    assert set(cleared) == set(map(ConfigChange.delete, set_keys))
+    topic_keys = {
+        change.name for change in topic_changes({foo(0): ThrottledMove((1,), (2,))})[ConfigResource.topic("foo")]
+    }
+    assert set(clear_topic_changes(("foo",))[ConfigResource.topic("foo")]) == set(map(ConfigChange.delete, topic_keys))

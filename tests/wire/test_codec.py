@@ -1,0 +1,87 @@
+import struct
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kreassign.errors import ProtocolViolation
+from kreassign.wire import api
+from kreassign.wire.api import Api
+from kreassign.wire.codec import decode_response, encode_request
+from kreassign.wire.frame import PREFIX_BYTES, frame_length
+from tests.wire.peer import EVERY_VERSION, Asked, read_request, write_response
+
+CORRELATION_IDS = st.integers(0, 2**31 - 1)
+
+
+def listing(correlation_id: int) -> Asked:
+    """A request whose answers the tests below bend."""
+    return Asked(api.LIST_PARTITION_REASSIGNMENTS, 0, correlation_id, "us", None)
+
+
+def answer(asked: Asked) -> bytes:
+    topic = asked.api.response.OngoingTopicReassignment
+    partition = topic.OngoingPartitionReassignment(
+        partition_index=3, replicas=[2, 1], adding_replicas=[2], removing_replicas=[]
+    )
+    response = asked.api.response(topics=[topic(name="orders", partitions=[partition])])
+    return write_response(asked, response)[PREFIX_BYTES:]
+
+
+@pytest.mark.parametrize(("asked", "version"), EVERY_VERSION, ids=lambda value: getattr(value, "name", value))
+def test_a_broker_reads_the_headers_that_we_write(asked: Api, version: int) -> None:
+    frame = encode_request(version, asked.request(), 7, "us")
+    seen = read_request(frame[PREFIX_BYTES:])
+    assert frame_length(frame[:PREFIX_BYTES]) == len(frame) - PREFIX_BYTES
+    assert (seen.api, seen.version, seen.correlation_id, seen.client_id) == (asked, version, 7, "us")
+
+
+@pytest.mark.parametrize(("asked", "version"), EVERY_VERSION, ids=lambda value: getattr(value, "name", value))
+def test_we_read_the_headers_that_a_broker_writes(asked: Api, version: int) -> None:
+    frame = write_response(Asked(asked, version, 7, "us", None), asked.response())
+    assert decode_response(asked, version, frame[PREFIX_BYTES:], 7).header.correlation_id == 7
+
+
+@given(CORRELATION_IDS, st.text(max_size=20))
+def test_correlation_and_client_ids_survive_the_way(correlation_id: int, client_id: str) -> None:
+    frame = encode_request(12, api.METADATA.request(topics=[]), correlation_id, client_id)
+    seen = read_request(frame[PREFIX_BYTES:])
+    assert (seen.correlation_id, seen.client_id) == (correlation_id, client_id)
+
+
+@given(CORRELATION_IDS, CORRELATION_IDS)
+def test_an_answer_to_another_request_is_a_violation(asked: int, answered: int) -> None:
+    payload = answer(listing(answered))
+    if asked == answered:
+        assert decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, payload, asked).topics[0].name == "orders"
+    else:
+        with pytest.raises(
+            ProtocolViolation, match=f"expected the answer to request {asked} .* got that to {answered}"
+        ):
+            decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, payload, asked)
+
+
+@given(st.integers(0, 50))
+def test_an_answer_that_is_cut_short_is_a_violation(missing: int) -> None:
+    payload = answer(listing(7))
+    cut = payload[: max(0, len(payload) - 1 - missing)]
+    with pytest.raises(ProtocolViolation, match="ListPartitionReassignments"):
+        decode_response(api.LIST_PARTITION_REASSIGNMENTS, 0, cut, 7)
+
+
+@given(st.sampled_from(EVERY_VERSION), st.binary(max_size=120))
+@example((api.LIST_PARTITION_REASSIGNMENTS, 0), b"\x00" + 5 * b"\xff")  # a number longer than any of its kind
+@example((api.API_VERSIONS, 3), bytes.fromhex("000001000303430202000200ffff02033c"))  # tagged fields out of order
+def test_garbage_is_a_violation_or_an_answer_but_never_another_error(asked: tuple[Api, int], body: bytes) -> None:
+    with suppress(ProtocolViolation):
+        decode_response(*asked, struct.pack(">i", 7) + body, 7)
+
+
+def test_a_newer_broker_answers_an_unknown_version_of_api_versions_in_version_0() -> None:
+    response = api.API_VERSIONS.response
+    known = response.ApiVersion(api_key=18, min_version=0, max_version=4)
+    frame = write_response(Asked(api.API_VERSIONS, 3, 7, "us", None), response(error_code=35, api_keys=[known]))
+    decoded = decode_response(api.API_VERSIONS, 3, frame[PREFIX_BYTES:], 7)
+    assert decoded.error_code == 35
+    assert [(offer.api_key, offer.min_version, offer.max_version) for offer in decoded.api_keys] == [(18, 0, 4)]
