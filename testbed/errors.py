@@ -1,0 +1,23 @@
+"""What can go wrong with a cluster of the testbed."""
+
+from __future__ import annotations
+
+
+class JavaMissing(RuntimeError):
+    """There is no Java on this machine."""
+
+
+class JarsMissing(RuntimeError):
+    """The jars of a version have not been fetched."""
+
+
+class NodeFailed(RuntimeError):
+    """A node ended by itself, or did not become ready."""
+
+
+class Refused(RuntimeError):
+    """A node answered with an error code."""
+
+
+class RecordsLost(RuntimeError):
+    """Acknowledged records cannot be read back as they were written."""

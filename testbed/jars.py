@@ -1,0 +1,25 @@
+"""Where the Kafka jars are that the testbed runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from testbed.errors import JarsMissing
+
+JARS_VARIABLE = "KREASSIGN_JVM"
+_DEFAULT_FOLDER = Path(__file__).resolve().parent.parent / "build" / "jvm"
+
+
+def jars_folder() -> Path:
+    """The folder with one sub-folder of jars per profile of jvm/pom.xml; KREASSIGN_JVM overrides build/jvm."""
+    return Path(os.environ.get(JARS_VARIABLE) or _DEFAULT_FOLDER)
+
+
+def class_path(version: str) -> str:
+    """The class path of a Kafka version, jar by jar; raises JarsMissing with the command that fetches them."""
+    folder = jars_folder() / f"kafka-{version}"
+    jars = sorted(folder.glob("*.jar"))
+    if not jars:
+        raise JarsMissing(f"no jars of Kafka {version} in {folder}; run: make jars")
+    return os.pathsep.join(map(str, jars))

@@ -1,0 +1,41 @@
+"""Command lines of Java programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from testbed.errors import JavaMissing
+from testbed.jars import class_path
+
+# A short life on a small machine: the quick compiler only, the simple collector, no memory set aside beforehand.
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData")
+_LOGGING = (
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSS",
+)
+
+
+def java_binary() -> str:
+    """The `java` of JAVA_HOME, else of the PATH; JavaMissing if neither has one."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
+    found = found or shutil.which("java")
+    if found is None:
+        raise JavaMissing("java was not found; install Java 17 or later, or set JAVA_HOME")
+    return found
+
+
+def node_command(version: str, main_class: str, argument: Path, *, heap: str) -> tuple[str, ...]:
+    """A long-running Kafka or ZooKeeper process that logs to its standard error."""
+    flags = (f"-Xmx{heap}", *QUICK_START, "-XX:+ExitOnOutOfMemoryError", *_LOGGING)
+    return (java_binary(), *flags, "-cp", class_path(version), main_class, str(argument))
+
+
+def tool_command(
+    version: str, main_class: str, *arguments: str, flags: tuple[str, ...] = QUICK_START
+) -> tuple[str, ...]:
+    """A Kafka command-line tool; like in Kafka's own scripts it has 256 MB and logs warnings to standard error."""
+    fixed = ("-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", *_LOGGING)
+    return (java_binary(), *fixed, *flags, "-cp", class_path(version), main_class, *arguments)

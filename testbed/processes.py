@@ -1,0 +1,75 @@
+"""Processes that never outlive the one that started them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# Reads until its standard input ends, then kills its process group, itself included.
+_GUARD = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(0, signal.SIGKILL)"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A process that has ended: its exit code (negative: minus the signal) and what it wrote."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+class ProcessGroup:
+    """Processes that are killed together: by `close`, or by the end of this Python process, however it ends.
+
+    A guard process leads the group and reads from a pipe of which only this process holds the other end. Whatever ends
+    this process, even SIGKILL, closes the pipe, and the guard kills the group; a stopped process dies of that too. A
+    child is put into the group before it lets go of its own copy of the pipe, so none can slip through while it is
+    being started. The kernel's "signal on the parent's death" (Linux only) was not used: it fires when the *thread*
+    that started the child ends, and would need code between fork and exec.
+    """
+
+    def __init__(self) -> None:
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _GUARD], stdin=subprocess.PIPE, process_group=0
+        )
+
+    def spawn(self, command: Sequence[str], *, log: Path) -> subprocess.Popen[bytes]:
+        """Start a process whose output is appended to a file. The caller waits for its end."""
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=self._guard.pid,
+            )
+
+    def run(self, command: Sequence[str], *, timeout_s: float) -> Finished:
+        """Run a process to its end. After `timeout_s` seconds it is killed and TimeoutError raised."""
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            process_group=self._guard.pid,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                stdout, stderr = process.communicate()
+                raise TimeoutError(f"{' '.join(command[-4:])}: killed after {timeout_s:g} s; {stderr[-500:]}") from None
+            except BaseException:
+                process.kill()
+                raise
+        return Finished(process.returncode, stdout, stderr)
+
+    def close(self) -> None:
+        """Kill what still runs."""
+        if self._guard.stdin is not None:
+            self._guard.stdin.close()
+        self._guard.wait()

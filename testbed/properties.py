@@ -1,0 +1,134 @@
+"""The configuration files of controllers, brokers and ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.ports import HOST
+from testbed.spec import ClusterSpec
+
+# How long a silent broker is taken for alive. A broker that is started again at once waits for that long, too.
+SESSION_TIMEOUT_MS = "4000"
+# Small and quick: little memory, few threads, no waiting for group members, nothing moves or vanishes by itself.
+_SMALL_BROKER = {
+    "auto.create.topics.enable": "false",
+    "auto.leader.rebalance.enable": "false",
+    "background.threads": "2",
+    "broker.heartbeat.interval.ms": "500",
+    "controlled.shutdown.enable": "true",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.index.size.max.bytes": "1048576",
+    "log.retention.ms": "-1",
+    "log.segment.delete.delay.ms": "1000",
+    "num.io.threads": "4",
+    "num.network.threads": "2",
+    "offsets.topic.num.partitions": "3",
+    "replica.lag.time.max.ms": "6000",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "3",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one node lives: its id, its folder, and its ports by listener name."""
+
+    node_id: int
+    folder: Path
+    ports: Mapping[str, int]
+
+    @property
+    def metadata_dir(self) -> Path:
+        """Where a KRaft node keeps the metadata log."""
+        return self.folder / "metadata"
+
+    @property
+    def config_file(self) -> Path:
+        """The node's configuration file."""
+        return self.folder / "server.properties"
+
+    def log_dirs(self, count: int) -> tuple[Path, ...]:
+        """Where a broker keeps its partitions."""
+        return tuple(self.folder / f"data-{index}" for index in range(count))
+
+
+def render(settings: Mapping[str, object]) -> str:
+    """A Java properties file. Values must not contain line ends or begin with a space."""
+    return "".join(f"{key}={str(value).replace(chr(92), chr(92) * 2)}\n" for key, value in settings.items())
+
+
+def quorum_voters(controllers: tuple[Place, ...]) -> str:
+    """The value of `controller.quorum.voters`."""
+    return ",".join(f"{place.node_id}@{HOST}:{place.ports['CONTROLLER']}" for place in controllers)
+
+
+def controller_settings(place: Place, controllers: tuple[Place, ...]) -> dict[str, str]:
+    """A KRaft controller that is nothing else."""
+    return {
+        "process.roles": "controller",
+        "node.id": str(place.node_id),
+        "listeners": f"CONTROLLER://{HOST}:{place.ports['CONTROLLER']}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": quorum_voters(controllers),
+        "log.dirs": str(place.metadata_dir),
+        "broker.session.timeout.ms": SESSION_TIMEOUT_MS,
+    }
+
+
+def broker_settings(place: Place, spec: ClusterSpec, *, rack: str | None) -> dict[str, str]:
+    """What every broker has, in both modes; the caller adds the way to the controllers and the spec's own settings."""
+    copies = str(min(3, spec.brokers))
+    settings = {
+        "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in place.ports.items()),
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": ",".join(map(str, place.log_dirs(spec.log_dirs))),
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        **_SMALL_BROKER,
+    }
+    if rack is not None:
+        settings["broker.rack"] = rack
+    return settings
+
+
+def kraft_broker_settings(place: Place, controllers: tuple[Place, ...]) -> dict[str, str]:
+    """What a broker needs to find KRaft controllers."""
+    names = ("CONTROLLER", *place.ports)
+    return {
+        "process.roles": "broker",
+        "node.id": str(place.node_id),
+        "listener.security.protocol.map": ",".join(f"{name}:{_protocol(name)}" for name in names),
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": quorum_voters(controllers),
+        "metadata.log.dir": str(place.metadata_dir),
+    }
+
+
+def zookeeper_broker_settings(place: Place, zookeeper: Place) -> dict[str, str]:
+    """What a broker needs to find ZooKeeper."""
+    return {
+        "broker.id": str(place.node_id),
+        "zookeeper.connect": f"{HOST}:{zookeeper.ports['CLIENT']}",
+        "zookeeper.session.timeout.ms": SESSION_TIMEOUT_MS,
+    }
+
+
+def zookeeper_settings(place: Place) -> dict[str, str]:
+    """A single ZooKeeper server."""
+    return {
+        "dataDir": str(place.metadata_dir),
+        "clientPort": str(place.ports["CLIENT"]),
+        "clientPortAddress": HOST,
+        "admin.enableServer": "false",
+        "tickTime": "1000",
+        "maxClientCnxns": "0",
+        "4lw.commands.whitelist": "srvr, dump",
+    }
+
+
+def _protocol(listener: str) -> str:
+    return "PLAINTEXT" if listener == "CONTROLLER" else listener

@@ -1,0 +1,64 @@
+"""What a cluster of the testbed should look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Literal
+
+FIRST_CONTROLLER_ID = 100
+
+
+class Security(Enum):
+    """Which listeners the brokers have, and whether they ask for permission."""
+
+    PLAINTEXT = "plaintext"
+    SECURE = "secure"
+
+
+class Listener(StrEnum):
+    """A listener of a broker; the name is also Kafka's `security.protocol`."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SSL = "SSL"
+    SASL_SSL = "SASL_SSL"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """A cluster to start.
+
+    Brokers get the ids 0, 1, 2 …, controllers 100, 101, 102; racks are dealt out in turn. `broker_config` wins over
+    the settings that the testbed chooses; controllers get it too. With `Security.SECURE` every broker also listens
+    with SASL and TLS and asks Kafka's standard authorizer; the PLAINTEXT listener then belongs to a super user.
+    """
+
+    version: str = "4.3.1"
+    brokers: int = 3
+    controllers: int = 1
+    mode: Literal["kraft", "zookeeper"] = "kraft"
+    racks: tuple[str, ...] = ("a", "b", "c")
+    log_dirs: int = 2
+    security: Security = Security.PLAINTEXT
+    broker_config: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.brokers < 1 or self.log_dirs < 1:
+            raise ValueError("a cluster needs at least one broker and one log dir per broker")
+        if self.mode == "kraft" and not 1 <= self.controllers <= 9:
+            raise ValueError(f"a KRaft cluster has 1 to 9 controllers, not {self.controllers}")
+        if self.mode == "zookeeper" and self.security is Security.SECURE:
+            raise ValueError("the testbed secures KRaft clusters only")
+        if self.mode == "zookeeper" and not self.version.startswith("3."):
+            raise ValueError(f"Kafka {self.version} has no ZooKeeper mode; 3.9.1 is the last line that has")
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """The listeners that every broker has."""
+        return tuple(Listener) if self.security is Security.SECURE else (Listener.PLAINTEXT,)
+
+    def rack(self, broker_id: int) -> str | None:
+        """The rack of a broker, None if the cluster has no racks."""
+        return self.racks[broker_id % len(self.racks)] if self.racks else None

@@ -1,0 +1,17 @@
+"""Waiting for a condition, never for a fixed time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+_STEP_S = 0.05
+
+
+def wait_until(condition: Callable[[], bool], *, timeout_s: float, what: str) -> None:
+    """Ask again and again until the condition holds; TimeoutError, naming `what`, when it does not in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not so within {timeout_s:g} s")
+        time.sleep(_STEP_S)
