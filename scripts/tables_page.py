@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Write docs/reference/tables.md from the description of the tables.
+
+python scripts/tables_page.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kreassign.pipeline.schemas import TABLES, Table
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "tables.md"
+
+_HEAD = """\
+# Tables of the data directory
+
+Every command that takes `--data DIR` reads or writes tables there. A table is a folder of Parquet files with the
+table's name; all files of a folder together are the table. Any tool that reads Parquet can open it. Files whose names
+begin with a dot or an underscore are not part of it.
+
+Times are milliseconds since the epoch, sizes are bytes, and a column marked *nullable* is NULL only for the reason
+given.
+
+This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/schemas.py`; change that instead.
+"""
+
+
+def tables_page(tables: tuple[Table, ...] = TABLES) -> str:
+    """The page in Markdown."""
+    return "\n".join([_HEAD, *(_section(table) for table in tables)])
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(tables_page(), encoding="utf-8")
+
+
+def _section(table: Table) -> str:
+    lines = [
+        f"## {table.name}",
+        "",
+        table.comment,
+        "",
+        f"Written by `{table.made_by}`. One row per {', '.join(f'`{name}`' for name in table.key)}.",
+        "",
+        "| Column | Type | Meaning |",
+        "|---|---|---|",
+        *(
+            f"| `{column.name}` | {column.type}{', nullable' if column.nullable else ''} | {column.comment} |"
+            for column in table.columns
+        ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

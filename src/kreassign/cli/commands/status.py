@@ -1,0 +1,72 @@
+"""`kreassign status`: how far a run is or how it ended, from its journal. Asks no cluster."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from kreassign.cli.live import overall_text
+from kreassign.cli.output import console, format_option, print_json
+from kreassign.cli.run_text import document, print_summary
+from kreassign.cli.runs import find_journal, state_dir_option
+from kreassign.executor.history import RunHistory, fold_with_progress, history, read_history
+from kreassign.executor.journal import active_run, find_journals, read_events
+from kreassign.report.text import format_bytes
+
+
+@click.command()
+@click.argument("run_id", required=False)
+@state_dir_option
+@format_option
+def status(run_id: str | None, state_dir: Path, output_format: str) -> None:
+    """Say how far run RUN_ID is, or how it ended. Without RUN_ID: list all runs."""
+    if run_id is None:
+        _list_runs(state_dir, output_format)
+    else:
+        _show_run(find_journal(state_dir, run_id), output_format)
+
+
+def is_active(path: Path) -> bool:
+    """Whether a process is writing this journal now."""
+    return active_run(path.parent.parent, path.parent.name) == path.stem
+
+
+def _show_run(path: Path, output_format: str) -> None:
+    execution, meter = fold_with_progress(read_events(path))
+    found, progress = history(execution), meter.progress()
+    if output_format == "json":
+        print_json(document(found, is_active=is_active(path), progress=progress))
+        return
+    terminal = console()
+    print_summary(terminal, found)
+    if found.ended_ms is None:
+        terminal.print(f"  {overall_text(progress)}")
+        if not is_active(path) and found.state != "paused":
+            terminal.print(f"  its process is gone; go on with: kreassign run --resume {found.run_id} …")
+
+
+def _list_runs(state_dir: Path, output_format: str) -> None:
+    runs = [(read_history(path), is_active(path)) for path in find_journals(state_dir)]
+    if output_format == "json":
+        print_json({"runs": [document(found, is_active=active) for found, active in runs]})
+        return
+    if not runs:
+        console().print(f"no runs in {state_dir}")
+        return
+    table = Table("run", "cluster", "state", "started", "moves", "copied", box=None, pad_edge=False)
+    for found, active in runs:
+        table.add_row(found.run_id, found.cluster_id, _state(found, is_active=active), _moment(found.started_ms),
+                      str(len(found.moves)), format_bytes(found.bytes_copied))  # fmt: skip
+    console().print(table)
+
+
+def _state(found: RunHistory, *, is_active: bool) -> str:
+    left = found.ended_ms is None and not is_active and found.state != "paused"
+    return f"{found.state} (its process is gone)" if left else found.state
+
+
+def _moment(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,39 @@
+"""How a command reaches its cluster: the options that every such command has, and the client they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.admin.properties import read_properties
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+BOOTSTRAP_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
+
+
+def cluster_options(command: Command) -> Command:
+    """Add `--bootstrap-server` (a `str`) and `--command-config` (a `Path` or None) to a command."""
+    bootstrap = click.option(
+        "--bootstrap-server",
+        required=True,
+        envvar=BOOTSTRAP_ENVIRONMENT,
+        metavar="HOST:PORT[,…]",
+        help=f"Brokers to start from (or the environment variable {BOOTSTRAP_ENVIRONMENT}).",
+    )
+    config = click.option(
+        "--command-config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Client properties, as Kafka's own tools read them (security, time-outs).",
+    )
+    return bootstrap(config(command))
+
+
+def connect(bootstrap_server: str, command_config: Path | None) -> AdminClient:
+    """A connected client, to be used in a `with` statement. Raises InputError for bad properties, Unreachable."""
+    properties = read_properties(command_config) if command_config else {}
+    return AdminClient.connect(client_settings(properties, bootstrap_servers=bootstrap_server))

@@ -1,0 +1,37 @@
+"""What the commands share that read and write tables: the option that names the directory, and how to warn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DATA_ENVIRONMENT = "KREASSIGN_DATA"
+_SHOWN_FAILURES = 3
+
+
+def data_option(command: Command) -> Command:
+    """Add `--data DIR`: parameter `data: Path`. The directory need not exist yet."""
+    return click.option(
+        "--data",
+        required=True,
+        envvar=DATA_ENVIRONMENT,
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+        help=f"Directory of the tables (or the environment variable {DATA_ENVIRONMENT}).",
+    )(command)
+
+
+def warn_of_failures(what: str, failed: Mapping[Any, Exception]) -> None:
+    """Say on stderr what is missing from the tables and why: a few by name, the others counted."""
+    if not failed:
+        return
+    click.echo(f"warning: {len(failed)} without {what}:", err=True)
+    for key, error in list(failed.items())[:_SHOWN_FAILURES]:
+        click.echo(f"  {key}: {error}", err=True)
+    if len(failed) > _SHOWN_FAILURES:
+        click.echo(f"  and {len(failed) - _SHOWN_FAILURES} more", err=True)

@@ -1,0 +1,141 @@
+"""Showing a run while it goes on: bars on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from kreassign.executor.eta import Estimate
+from kreassign.executor.moves import MoveStatus
+from kreassign.executor.progress import MoveProgress, Progress
+from kreassign.report.text import format_bytes, format_duration, format_rate
+
+LINE_EVERY_MS = 5_000
+"""How often a plain line tells the progress; changes are told at once."""
+
+LINES_AROUND_MOVES = 6
+
+
+class View(Protocol):
+    """Shows the progress of a run, again and again."""
+
+    def show(self, progress: Progress) -> None:
+        """Show how far the run is now."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def view_for(console: Console) -> View:
+    """Bars where someone can see them move, else lines."""
+    return BarsView(console) if console.is_terminal else LinesView(console)
+
+
+class LinesView:
+    """One line per change and every few seconds: for logs, pipes and tests."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._phase = ""
+        self._last_ms = 0
+        self._told: dict[str, MoveStatus] = {}
+
+    def show(self, progress: Progress) -> None:
+        """Print what is new."""
+        for move in progress.moves:
+            self._tell(move)
+        if progress.phase != self._phase:
+            self._phase = progress.phase
+            self._console.print(f"{progress.phase}")
+        if progress.phase == "moving" and progress.at_ms - self._last_ms >= LINE_EVERY_MS:
+            self._last_ms = progress.at_ms
+            self._console.print(f"  {overall_text(progress)}", soft_wrap=True)
+
+    def _tell(self, move: MoveProgress) -> None:
+        name = str(move.topic_partition)
+        if self._told.get(name) != move.status and move.status in {MoveStatus.COMPLETE, MoveStatus.FAILED}:
+            self._told[name] = move.status
+            self._console.print(f"  {name} {move.problem or 'complete'}", soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+class BarsView:
+    """A bar for the whole and one for each move, redrawn in place."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, transient=False)
+
+    def show(self, progress: Progress) -> None:
+        """Redraw."""
+        room = max(1, self._console.height - LINES_AROUND_MOVES)
+        self._live.update(picture(progress, room), refresh=True)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+
+def picture(progress: Progress, room: int) -> Group:
+    """All bars of a run, the moves that go on first, in at most `room` lines for moves."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for column in ("name", "bar", "percent", "bytes", "rate", "eta"):
+        table.add_column(column, justify="left" if column in {"name", "bar"} else "right", no_wrap=True)
+    table.add_row(f"{progress.phase} {progress.finished_count}/{progress.move_count}", *_cells(progress.overall))
+    ordered = sorted(progress.moves, key=_interest)
+    for move in ordered[:room]:
+        table.add_row(f"  {move.topic_partition} → {_added(move)}", *_cells(move.estimate, move.status))
+    hidden = len(ordered) - room
+    return Group(table, Text(f"  and {hidden} more")) if hidden > 0 else Group(table)
+
+
+def overall_text(progress: Progress) -> str:
+    """The whole run in one line."""
+    overall = progress.overall
+    left = "unknown" if overall.left_bytes is None else format_bytes(overall.left_bytes)
+    return (
+        f"{progress.finished_count}/{progress.move_count} moves, {format_bytes(overall.done_bytes)} copied, "
+        f"{left} left, {format_rate(overall.rate_bytes_per_s)}, ends in {format_duration(overall.eta_s)}"
+    )
+
+
+def _interest(move: MoveProgress) -> tuple[int, str, int]:
+    order = (MoveStatus.MOVING, MoveStatus.SENT, MoveStatus.FAILED, MoveStatus.PLANNED, MoveStatus.COMPLETE)
+    return order.index(move.status), *move.topic_partition
+
+
+def _added(move: MoveProgress) -> str:
+    return ",".join(str(broker) for broker in move.target if broker not in move.original)
+
+
+def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> tuple[ProgressBar, str, str, str, str]:
+    fraction = estimate.fraction
+    total = None if estimate.left_bytes is None else estimate.done_bytes + estimate.left_bytes
+    bar = ProgressBar(total=1.0, completed=fraction or 0.0, width=30)
+    size = format_bytes(estimate.done_bytes) + ("" if total is None else f" of {format_bytes(total)}")
+    percent = "" if fraction is None else f"{fraction:.0%}"
+    if status is not MoveStatus.MOVING:
+        return bar, percent, size, "", status.value
+    return bar, percent, size, format_rate(estimate.rate_bytes_per_s), format_duration(estimate.eta_s)

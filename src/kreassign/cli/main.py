@@ -1,0 +1,90 @@
+"""The `kreassign` command: finds the sub-command, turns errors into one line and an exit code.
+
+Nothing heavy is imported here. A sub-command's module is imported when that sub-command is used, so that
+`kreassign status` does not pay for PySpark, pyarrow or the Kafka client.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+import click
+
+from kreassign.errors import KreassignError
+
+
+class LazyCommand(NamedTuple):
+    """Where a sub-command lives (`module:function`) and what the list of commands says of it."""
+
+    target: str
+    summary: str
+
+    def load(self) -> click.Command:
+        """Import the module and return its command."""
+        module, _, name = self.target.partition(":")
+        command = getattr(importlib.import_module(module), name)
+        assert isinstance(command, click.Command), f"{self.target} is not a command"
+        return command
+
+
+# In the order of the road: measure, plan, carry out, look, report.
+COMMANDS = {
+    "snapshot": LazyCommand("kreassign.cli.commands.snapshot:snapshot", "Write what the cluster looks like as tables."),
+    "collect": LazyCommand("kreassign.cli.commands.collect:collect", "Take samples of sizes and end offsets."),
+    "load": LazyCommand("kreassign.cli.commands.load:load", "Turn snapshots and samples into load per partition."),
+    "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan that evens out the brokers."),
+    "run": LazyCommand("kreassign.cli.commands.run:run", "Carry a plan out, or resume a run."),
+    "status": LazyCommand("kreassign.cli.commands.status:status", "Say how far a run is, from its journal."),
+    "watch": LazyCommand("kreassign.cli.commands.watch:watch", "Follow a run live, from its journal."),
+    "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Check that the cluster is as the plan says."),
+    "report": LazyCommand("kreassign.cli.commands.report:report", "Write a page about a run, before and after."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose sub-commands are imported on use, and whose errors become exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the sub-commands, in the order of the road."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The sub-command of this name, imported now; None if there is none."""
+        del ctx
+        return COMMANDS[cmd_name].load() if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the sub-commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the sub-command; an error of ours becomes one line on stderr and its exit code.
+
+        With `--debug` it keeps its traceback. A bug of ours always does.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # whoever read our output has seen enough; click ends quietly
+        except (KreassignError, OSError) as error:
+            if ctx.params.get("debug"):
+                raise
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(error.exit_code if isinstance(error, KreassignError) else 1)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(package_name="kreassign", prog_name="kreassign")
+def kreassign(debug: bool) -> None:
+    """Plan, carry out, watch and verify partition reassignments of Apache Kafka clusters."""
+    del debug  # read by LazyGroup.invoke
+
+
+def main() -> None:
+    """Entry point of the `kreassign` script."""
+    kreassign.main(prog_name="kreassign")

@@ -1,0 +1,55 @@
+"""What became of a run, in words and as a document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from kreassign.executor.history import RunHistory
+from kreassign.executor.progress import Progress
+from kreassign.report.text import format_bytes, format_duration, format_rate
+
+SHOWN = 10
+
+
+def document(history: RunHistory, *, is_active: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+    """A run for programs: every field of its history, whether a process carries it out, and its progress."""
+    found = asdict(history) | {"bytes_copied": history.bytes_copied, "is_active": is_active}
+    if progress is not None:
+        found["progress"] = asdict(progress.overall)
+    return found
+
+
+def print_summary(console: Console, history: RunHistory) -> None:
+    """A run for people: how it ended, what is wrong, what is left to do."""
+    moved = [move for move in history.moves if move.status == "complete"]
+    console.print(
+        f"run {history.run_id}: {history.state}; {len(moved)} of {len(history.moves)} moves complete, "
+        f"{format_bytes(history.bytes_copied)} copied{_time(history)}",
+        soft_wrap=True,
+    )
+    _print_list(
+        console, "", [f"{move.topic}-{move.partition}: {move.problem}" for move in history.moves if move.problem]
+    )
+    _print_list(console, "", list(history.problems))
+    _print_list(console, "throttle left behind: ", list(history.throttle_residue))
+    if history.ended_ms is None or history.throttle_residue:
+        console.print(f"go on with: kreassign run --resume {history.run_id} --bootstrap-server …", soft_wrap=True)
+
+
+def _time(history: RunHistory) -> str:
+    if history.ended_ms is None:
+        return ""
+    seconds = (history.ended_ms - history.started_ms) / 1000
+    limit = history.throttle_bytes_per_s
+    throttled = "" if limit is None else f", throttled to {format_rate(limit)} per broker"
+    return f" in {format_duration(seconds)}{throttled}"
+
+
+def _print_list(console: Console, prefix: str, lines: list[str]) -> None:
+    for line in lines[:SHOWN]:
+        console.print(f"  {prefix}{line}", soft_wrap=True)
+    if len(lines) > SHOWN:
+        console.print(f"  {prefix}and {len(lines) - SHOWN} more; --format json tells all")

@@ -1,0 +1,46 @@
+"""Where the journals of runs are kept, and how the commands find one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kreassign.errors import InputError
+from kreassign.executor.journal import find_journals
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def default_state_dir() -> Path:
+    """`kreassign` below XDG_STATE_HOME, or below `~/.local/state`."""
+    state_home = os.environ.get("XDG_STATE_HOME")
+    return (Path(state_home) if state_home else Path.home() / ".local" / "state") / "kreassign"
+
+
+def state_dir_option(command: Command) -> Command:
+    """Add `--state-dir DIR`: parameter `state_dir: Path`."""
+    return click.option(
+        "--state-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=default_state_dir,
+        envvar="KREASSIGN_STATE_DIR",
+        metavar="DIR",
+        help="Where the journals of runs are kept  [default: ~/.local/state/kreassign]",
+    )(command)
+
+
+def find_journal(state_dir: Path, run: str) -> Path:
+    """The journal of a run, given its id or the path of the journal. Raises InputError."""
+    if run.endswith(".sqlite") and Path(run).is_file():
+        return Path(run)
+    found = find_journals(state_dir, run)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"run {run} has journals of {len(found)} clusters in {state_dir}; name the file of one")
+    known = ", ".join(path.stem for path in find_journals(state_dir)[-5:]) or "none"
+    raise InputError(f"there is no run {run} in {state_dir}; the latest runs are: {known}")

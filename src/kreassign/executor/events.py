@@ -1,0 +1,213 @@
+"""What can happen to a run: facts in the past tense, each with the time it happened. Pure values.
+
+The journal is a list of these (but for `TimePassed`) and nothing else; `machine.py` says what follows from each.
+`at_ms` is milliseconds since the epoch. A class that is changed or renamed breaks old journals: add fields with
+defaults, add classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kreassign.executor.throttling import ConfigValue, Debt
+from kreassign.model import Reassignment, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMove:
+    """What is intended for one partition: from the list it had to the list it shall have.
+
+    `size_bytes` is what one copy took when the run was prepared, 0 where nobody could tell.
+    """
+
+    topic_partition: TopicPartition
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    size_bytes: int
+
+    @property
+    def reassignment(self) -> Reassignment:
+        """The change as KIP-455 sees it."""
+        return Reassignment(self.original, self.target)
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers that get a copy, ascending."""
+        return self.reassignment.adding
+
+
+class Whereabouts(StrEnum):
+    """Where a partition stands between its original and its target list."""
+
+    UNTOUCHED = "untouched"  # the original list, and nothing is under way
+    MOVING = "moving"  # on its way to our target
+    ARRIVED = "arrived"  # the target list, and nothing is under way
+    SETTLING = "settling"  # nothing is under way, but the brokers still show the list of the move
+    ELSEWHERE = "elsewhere"  # another list, or on its way to another target: someone else changed it
+    GONE = "gone"  # there is no such partition
+
+
+@dataclass(frozen=True, slots=True)
+class CopySeen:
+    """How far the copy on one broker is; `left_bytes` is None when the leader's size is not known."""
+
+    broker: int
+    done_bytes: int
+    left_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What one look at the cluster showed of one partition. Empty lists and leader -1 when it is gone."""
+
+    topic_partition: TopicPartition
+    whereabouts: Whereabouts
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    copies: tuple[CopySeen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A partition that the cluster refused, and its words."""
+
+    topic_partition: TopicPartition
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run was prepared and its journal begun; nothing has been sent. Always the first event."""
+
+    at_ms: int
+    run_id: str
+    cluster_id: str
+    moves: tuple[PlannedMove, ...]
+    throttle_bytes_per_s: int | None
+    live_brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    """Someone took up a run that was left: paused, killed, or ended with debts."""
+
+    at_ms: int
+    live_brokers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """The operator asked to leave."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsRead:
+    """Present values of the settings that were asked for; `problems` tells what could not be read."""
+
+    at_ms: int
+    values: tuple[ConfigValue, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleIntended:
+    """These settings are about to be changed. In the journal before anything is sent."""
+
+    at_ms: int
+    debts: tuple[Debt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleSet:
+    """The settings were changed, but for what `problems` tells."""
+
+    at_ms: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRestored:
+    """The old values were written, but for what `problems` tells. Whether they are there is read afterwards."""
+
+    at_ms: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionIntended:
+    """These moves are about to be sent. In the journal before they are."""
+
+    at_ms: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MovesSubmitted:
+    """What became of moves that were sent; `unknown` got no answer and may or may not have been accepted."""
+
+    at_ms: int
+    accepted: tuple[TopicPartition, ...]
+    refused: tuple[Refusal, ...] = ()
+    unknown: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSeen:
+    """A look at the unfinished moves; only what changed since the last look is in `sightings`."""
+
+    at_ms: int
+    sightings: tuple[Sighting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """A question or request got no usable answer, and nothing is known to have changed."""
+
+    at_ms: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """A wait is over. The one event that is not kept in the journal: it changes nothing but what is done next."""
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeadersElected:
+    """Preferred leaders were asked for: these lead now, or did already; others were refused."""
+
+    at_ms: int
+    elected: tuple[TopicPartition, ...]
+    refused: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The cluster was compared with the plan; `findings` is empty when all is as it shall be."""
+
+    at_ms: int
+    findings: tuple[str, ...]
+
+
+Event = (
+    RunStarted
+    | RunResumed
+    | StopRequested
+    | ConfigsRead
+    | ThrottleIntended
+    | ThrottleSet
+    | ThrottleRestored
+    | SubmissionIntended
+    | MovesSubmitted
+    | ClusterSeen
+    | CallFailed
+    | TimePassed
+    | LeadersElected
+    | Verified
+)

@@ -1,0 +1,109 @@
+"""What a run did, as plain values: the fold of its journal. For status, reports and audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kreassign.executor.events import Event
+from kreassign.executor.journal import read_events
+from kreassign.executor.machine import Execution
+from kreassign.executor.moves import MoveRecord
+from kreassign.executor.progress import ProgressMeter
+
+
+@dataclass(frozen=True, slots=True)
+class MoveHistory:
+    """What became of one partition. Times are ms since the epoch; `size_bytes` is of one copy before the run."""
+
+    topic: str
+    partition: int
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    adding: tuple[int, ...]
+    size_bytes: int
+    submitted_ms: int | None
+    completed_ms: int | None
+    bytes_copied: int
+    status: str
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory:
+    """What became of a run.
+
+    `state` is the phase it is in: `done` and `failed` are ends, `paused` was left on purpose; any other is going on,
+    or was when its process died. `throttle_residue` has a sentence per setting that the run still owes.
+    """
+
+    run_id: str
+    cluster_id: str
+    started_ms: int
+    ended_ms: int | None
+    state: str
+    throttle_bytes_per_s: int | None
+    moves: tuple[MoveHistory, ...]
+    throttle_residue: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def bytes_copied(self) -> int:
+        """Bytes that reached new brokers, all moves together."""
+        return sum(move.bytes_copied for move in self.moves)
+
+
+def fold(events: Iterable[Event]) -> Execution:
+    """The execution that these events, in this order, led to."""
+    execution = Execution()
+    for event in events:
+        execution.handle(event)
+    return execution
+
+
+def fold_with_progress(events: Iterable[Event]) -> tuple[Execution, ProgressMeter]:
+    """The same, with a meter that has followed it."""
+    execution = Execution()
+    meter = ProgressMeter(execution)
+    for event in events:
+        execution.handle(event)
+        meter.follow(event)
+    return execution, meter
+
+
+def history(execution: Execution) -> RunHistory:
+    """What is known of a run."""
+    return RunHistory(
+        run_id=execution.run_id,
+        cluster_id=execution.cluster_id,
+        started_ms=execution.started_ms,
+        ended_ms=execution.ended_ms,
+        state=execution.phase.value,
+        throttle_bytes_per_s=execution.throttle_bytes_per_s,
+        moves=tuple(_move(record) for record in execution.records.values()),
+        throttle_residue=execution.residue,
+        problems=(*execution.problems, *execution.findings),
+    )
+
+
+def read_history(path: Path) -> RunHistory:
+    """What a journal tells of its run. Raises JournalDamaged, or InputError when there is none."""
+    return history(fold(read_events(path)))
+
+
+def _move(record: MoveRecord) -> MoveHistory:
+    move = record.move
+    return MoveHistory(
+        topic=move.topic_partition.topic,
+        partition=move.topic_partition.partition,
+        original=move.original,
+        target=move.target,
+        adding=move.adding,
+        size_bytes=move.size_bytes,
+        submitted_ms=record.submitted_ms,
+        completed_ms=record.completed_ms,
+        bytes_copied=record.bytes_copied,
+        status=record.status.value,
+        problem=record.problem,
+    )

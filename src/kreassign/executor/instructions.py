@@ -1,0 +1,74 @@
+"""What a run wants done: orders in the imperative. `runner.py` carries them out; each ends in one event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kreassign.executor.events import PlannedMove
+from kreassign.executor.throttling import ConfigKey, ConfigValue, Debt
+from kreassign.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class ReadConfigs:
+    """Read settings. Ends in ConfigsRead or CallFailed."""
+
+    keys: tuple[ConfigKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetThrottle:
+    """Give settings our values, after writing ThrottleIntended. Ends in ThrottleSet."""
+
+    debts: tuple[Debt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreThrottle:
+    """Give settings their old values. Ends in ThrottleRestored."""
+
+    debts: tuple[Debt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitMoves:
+    """Start moves, after writing SubmissionIntended. Ends in MovesSubmitted or CallFailed."""
+
+    targets: Mapping[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """See how far moves are. Ends in ClusterSeen or CallFailed."""
+
+    moves: tuple[PlannedMove, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Let the time between two looks pass. Ends in TimePassed, or in StopRequested."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """Make the first replica of each partition its leader. Ends in LeadersElected or CallFailed."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """Compare the cluster with the plan and with the settings it should have. Ends in Verified or CallFailed."""
+
+    moves: tuple[PlannedMove, ...]
+    configs: tuple[ConfigValue, ...]
+
+
+Question = ReadConfigs | Look | Verify | Wait
+"""Instructions that leave the cluster as it is."""
+
+Deed = SetThrottle | RestoreThrottle | SubmitMoves | ElectLeaders
+"""Instructions that change it."""
+
+Instruction = Question | Deed

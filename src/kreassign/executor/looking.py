@@ -1,0 +1,70 @@
+"""From answers of the cluster to sightings: where each move is, and how far its copies are. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kreassign.executor.events import CopySeen, PlannedMove, Sighting, Whereabouts
+from kreassign.model import NO_LEADER, OngoingReassignment, Partition, ReplicaStatus, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the cluster said in one look.
+
+    `partitions` lacks those that are `gone`, and those about which no broker answered this time. `ongoing` is the
+    controller's word, `partitions` a broker's, which may be a moment older. `statuses` are of those that copy.
+    """
+
+    partitions: Mapping[TopicPartition, Partition]
+    gone: frozenset[TopicPartition] = frozenset()
+    ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+    statuses: Mapping[TopicPartition, tuple[ReplicaStatus, ...]] = field(default_factory=dict)
+
+
+def sightings(moves: Iterable[PlannedMove], answers: Answers) -> tuple[Sighting, ...]:
+    """One sighting per move of which the cluster told something."""
+    seen = (_sighting(move, answers) for move in moves)
+    return tuple(sighting for sighting in seen if sighting is not None)
+
+
+def news(known: Mapping[TopicPartition, Sighting | None], seen: Iterable[Sighting]) -> tuple[Sighting, ...]:
+    """Only the sightings that differ from what is known."""
+    return tuple(sighting for sighting in seen if known.get(sighting.topic_partition) != sighting)
+
+
+def _sighting(move: PlannedMove, answers: Answers) -> Sighting | None:
+    name = move.topic_partition
+    if name in answers.gone:
+        return Sighting(name, Whereabouts.GONE, (), (), NO_LEADER)
+    partition = answers.partitions.get(name)
+    if partition is None:
+        return None
+    where = _whereabouts(move, partition.replicas, answers.ongoing.get(name))
+    copies = _copies(move, answers.statuses.get(name, ()))
+    return Sighting(name, where, partition.replicas, partition.isr, partition.leader, copies)
+
+
+def _whereabouts(move: PlannedMove, shown: tuple[int, ...], ongoing: OngoingReassignment | None) -> Whereabouts:
+    if ongoing is not None:
+        return Whereabouts.MOVING if ongoing.target == move.target else Whereabouts.ELSEWHERE
+    if shown == move.target:
+        return Whereabouts.ARRIVED
+    if shown == move.original:
+        return Whereabouts.UNTOUCHED
+    return Whereabouts.SETTLING if shown == move.reassignment.replicas else Whereabouts.ELSEWHERE
+
+
+def _copies(move: PlannedMove, statuses: Iterable[ReplicaStatus]) -> tuple[CopySeen, ...]:
+    by_broker = {status.broker: status for status in statuses}
+    leader = next((status for status in by_broker.values() if status.is_leader), None)
+    whole = leader.size_bytes if leader else None
+    return tuple(_copy(by_broker[broker], whole) for broker in move.adding if broker in by_broker)
+
+
+def _copy(status: ReplicaStatus, whole_bytes: int | None) -> CopySeen:
+    """What is left is the lag; what is done, the rest of the leader's copy, which grows evenly where files do not."""
+    if status.lag_bytes is None or whole_bytes is None:
+        return CopySeen(status.broker, status.size_bytes or 0, status.lag_bytes)
+    return CopySeen(status.broker, max(0, whole_bytes - status.lag_bytes), status.lag_bytes)

@@ -1,0 +1,165 @@
+"""One partition's way through a run: its states, and a table that says what each sighting means in each state. Pure.
+
+    planned ──▶ sent ──▶ moving ──▶ complete
+       └─────────┴─────────┴──────▶ failed
+
+A move is `sent` from the moment that its submission is written down until an answer or a sighting tells more: after
+a crash or a lost answer the cluster is looked at before anything is sent again. Sending the same target twice does
+no harm: the controller has nothing to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from kreassign.executor.events import CopySeen, PlannedMove, Sighting, Whereabouts
+
+MAXIMUM_SUBMISSIONS = 3
+"""A move that was sent so often and still shows no effect has failed."""
+
+DOUBT_MS = 15_000
+"""Brokers may lag behind the controller: only what looks strange for so long is believed."""
+
+
+class MoveStatus(StrEnum):
+    """How far a move is, as far as its run knows."""
+
+    PLANNED = "planned"
+    SENT = "sent"
+    MOVING = "moving"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+
+ACTIVE = frozenset({MoveStatus.PLANNED, MoveStatus.SENT, MoveStatus.MOVING})
+IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING})
+
+
+@dataclass(slots=True)
+class MoveRecord:
+    """What a run knows of one move. Changed only by the functions of this module and by `machine.py`."""
+
+    move: PlannedMove
+    status: MoveStatus = MoveStatus.PLANNED
+    submissions: int = 0
+    submitted_ms: int | None = None
+    completed_ms: int | None = None
+    doubtful_since_ms: int | None = None
+    sighting: Sighting | None = None
+    copies: tuple[CopySeen, ...] = ()
+    problem: str | None = None
+
+    @property
+    def bytes_received(self) -> dict[int, int]:
+        """Bytes that reached each new broker: as last seen, and all of them once the move is complete."""
+        seen = {copy.broker: copy for copy in self.copies}
+        if self.status is not MoveStatus.COMPLETE:
+            return {broker: seen[broker].done_bytes if broker in seen else 0 for broker in self.move.adding}
+        whole = {broker: copy.done_bytes + (copy.left_bytes or 0) for broker, copy in seen.items()}
+        return {broker: max(self.move.size_bytes, whole.get(broker, 0)) for broker in self.move.adding}
+
+    @property
+    def bytes_copied(self) -> int:
+        """Bytes that reached the new brokers, together."""
+        return sum(self.bytes_received.values())
+
+    def sent(self, at_ms: int) -> None:
+        """Note that the move is about to be sent."""
+        self.status = MoveStatus.SENT
+        self.submissions += 1
+        self.submitted_ms = self.submitted_ms or at_ms
+
+    def accepted(self) -> None:
+        """Note that the controller took the move."""
+        self.status = MoveStatus.MOVING
+
+    def fail(self, at_ms: int, problem: str) -> None:
+        """Give the move up."""
+        self.status, self.completed_ms, self.problem = MoveStatus.FAILED, at_ms, problem
+
+    def see(self, sighting: Sighting) -> None:
+        """Take in what a look showed. A copy of which no broker told this time is as far as it was."""
+        self.sighting = sighting
+        known = {copy.broker: copy for copy in (*self.copies, *sighting.copies)}
+        self.copies = tuple(known[broker] for broker in sorted(known))
+
+
+def wants_submission(record: MoveRecord, at_ms: int) -> bool:
+    """Draw the conclusion from the latest sighting; True if the move must be sent (again) now."""
+    if record.status not in ACTIVE or record.sighting is None:
+        return False
+    rule = RULES[record.status, record.sighting.whereabouts]
+    if rule is not _doubt:
+        record.doubtful_since_ms = None
+    return rule(record, record.sighting, at_ms)
+
+
+def _complete(record: MoveRecord, _: Sighting, at_ms: int) -> bool:
+    record.status, record.completed_ms = MoveStatus.COMPLETE, at_ms
+    return False
+
+
+def _gone(record: MoveRecord, _: Sighting, at_ms: int) -> bool:
+    record.fail(at_ms, "the partition no longer exists")
+    return False
+
+
+def _under_way(record: MoveRecord, _: Sighting, at_ms: int) -> bool:
+    record.submitted_ms = record.submitted_ms or at_ms
+    record.accepted()
+    return False
+
+
+def _submit(record: MoveRecord, _: Sighting, at_ms: int) -> bool:
+    if record.submissions >= MAXIMUM_SUBMISSIONS:
+        record.fail(at_ms, f"it was sent {record.submissions} times and the cluster shows no effect")
+        return False
+    return True
+
+
+def _drifted(record: MoveRecord, sighting: Sighting, at_ms: int) -> bool:
+    record.fail(
+        at_ms,
+        f"its replicas are {list(sighting.replicas)} and not {list(record.move.original)}, from which the plan "
+        f"starts; someone else changed it",
+    )
+    return False
+
+
+def _doubt(record: MoveRecord, sighting: Sighting, at_ms: int) -> bool:
+    if record.doubtful_since_ms is None:
+        record.doubtful_since_ms = at_ms
+    elif at_ms - record.doubtful_since_ms >= DOUBT_MS:
+        record.fail(
+            at_ms,
+            f"it is no longer on its way to {list(record.move.target)}: the cluster shows the replicas "
+            f"{list(sighting.replicas)}; someone else cancelled or changed the move",
+        )
+    return False
+
+
+Rule = Callable[[MoveRecord, Sighting, int], bool]
+
+RULES: Mapping[tuple[MoveStatus, Whereabouts], Rule] = MappingProxyType({
+    (MoveStatus.PLANNED, Whereabouts.UNTOUCHED): _submit,
+    (MoveStatus.PLANNED, Whereabouts.MOVING): _under_way,
+    (MoveStatus.PLANNED, Whereabouts.ARRIVED): _complete,
+    (MoveStatus.PLANNED, Whereabouts.SETTLING): _doubt,
+    (MoveStatus.PLANNED, Whereabouts.ELSEWHERE): _drifted,
+    (MoveStatus.PLANNED, Whereabouts.GONE): _gone,
+    (MoveStatus.SENT, Whereabouts.UNTOUCHED): _submit,
+    (MoveStatus.SENT, Whereabouts.MOVING): _under_way,
+    (MoveStatus.SENT, Whereabouts.ARRIVED): _complete,
+    (MoveStatus.SENT, Whereabouts.SETTLING): _doubt,
+    (MoveStatus.SENT, Whereabouts.ELSEWHERE): _doubt,
+    (MoveStatus.SENT, Whereabouts.GONE): _gone,
+    (MoveStatus.MOVING, Whereabouts.UNTOUCHED): _doubt,
+    (MoveStatus.MOVING, Whereabouts.MOVING): _under_way,
+    (MoveStatus.MOVING, Whereabouts.ARRIVED): _complete,
+    (MoveStatus.MOVING, Whereabouts.SETTLING): _doubt,
+    (MoveStatus.MOVING, Whereabouts.ELSEWHERE): _doubt,
+    (MoveStatus.MOVING, Whereabouts.GONE): _gone,
+})  # fmt: skip

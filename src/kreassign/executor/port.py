@@ -1,0 +1,74 @@
+"""What carrying a plan out needs of a cluster: a protocol in model types. `AdminClient` fits it by its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from kreassign.model import (
+    Batch,
+    Cluster,
+    ConfigChange,
+    ConfigEntry,
+    ConfigResource,
+    ElectionType,
+    LogDir,
+    OngoingReassignment,
+    ReplicaStatus,
+    Topic,
+    TopicPartition,
+)
+
+
+class ClusterPort(Protocol):
+    """The calls, each with the meaning that `AdminClient` gives it. All raise ClusterError."""
+
+    def describe_cluster(self) -> Cluster:
+        """The live brokers."""
+        ...
+
+    def describe_topics(self, names: Iterable[str]) -> Batch[str, Topic]:
+        """Partitions of topics, as a broker knows them; may be a moment behind the controller."""
+        ...
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, OngoingReassignment]:
+        """Which of the partitions are on their way, as the controller knows it."""
+        ...
+
+    def alter_partition_reassignments(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    ) -> Batch[TopicPartition, None]:
+        """Start moves."""
+        ...
+
+    def elect_leaders(
+        self, partitions: Iterable[TopicPartition], election_type: ElectionType
+    ) -> Batch[TopicPartition, None]:
+        """Make the first replica the leader."""
+        ...
+
+    def describe_configs(
+        self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None
+    ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
+        """Values of some keys."""
+        ...
+
+    def incremental_alter_configs(
+        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]
+    ) -> Batch[ConfigResource, None]:
+        """Change single keys."""
+        ...
+
+    def describe_log_dirs(
+        self, brokers: Iterable[int] | None, *, partitions: Iterable[TopicPartition] | None
+    ) -> Batch[int, tuple[LogDir, ...]]:
+        """Where copies are and how large."""
+        ...
+
+    def replica_status(
+        self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
+    ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+        """How far each copy is."""
+        ...

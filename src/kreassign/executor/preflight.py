@@ -1,0 +1,61 @@
+"""Everything that speaks against carrying a plan out, found before anything is sent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kreassign.model import Cluster, OngoingReassignment, Partition, TopicPartition
+from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the cluster is like now.
+
+    `partitions` has every partition of the plan's topics, but those of topics that are not there; `expected` the
+    replica lists from which the plan was made, where its author wrote them down.
+    """
+
+    cluster: Cluster
+    partitions: Mapping[TopicPartition, Partition]
+    ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+    expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+
+
+def violations(plan: Plan, situation: Situation, throttle_bytes_per_s: int | None) -> tuple[str, ...]:
+    """A sentence for each thing that is wrong, all of them; empty when the plan can be carried out."""
+    found = [] if len(plan) else ["it names no partition"]
+    if throttle_bytes_per_s is not None and throttle_bytes_per_s <= 0:
+        found.append(f"a throttle of {throttle_bytes_per_s} B/s would never let it end")
+    found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
+    for wish in plan.assignments:
+        found += [f"{wish.topic_partition}: {text}" for text in _of_wish(wish, situation.cluster)]
+        found += [f"{wish.topic_partition}: {text}" for text in _of_partition(wish, situation)]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_wish(wish: PartitionAssignment, cluster: Cluster) -> Iterator[str]:
+    if not wish.replicas:
+        yield "the list of replicas is empty"
+    for broker in wish.duplicate_replicas:
+        yield f"broker {broker} is named more than once"
+    for broker in sorted(set(wish.replicas) - set(cluster.broker_ids)):
+        yield f"broker {broker} is not there, or not up; live brokers are {list(cluster.broker_ids)}"
+    if set(wish.log_dirs) - {ANY_LOG_DIR}:
+        yield "it names log directories, which a run does not move yet; kafka-reassign-partitions does"
+
+
+def _of_partition(wish: PartitionAssignment, situation: Situation) -> Iterator[str]:
+    name = wish.topic_partition
+    partition, ongoing = situation.partitions.get(name), situation.ongoing.get(name)
+    if partition is None:
+        topics = {known.topic for known in situation.partitions}
+        yield "there is no such partition" if name.topic in topics else f"there is no topic {name.topic}"
+        return
+    if ongoing is not None:
+        yield f"it is being reassigned already ({ongoing}); wait for that to end, or cancel it"
+        return
+    expected = situation.expected.get(name)
+    if expected is not None and expected != partition.replicas:
+        yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; plan anew"

@@ -1,0 +1,78 @@
+"""From a plan to the first event of a run: looks at the cluster, checks everything, changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kreassign.errors import IllegalPlan
+from kreassign.executor.events import PlannedMove, RunStarted
+from kreassign.executor.port import ClusterPort
+from kreassign.executor.preflight import Situation, violations
+from kreassign.executor.reading import is_unknown_topic, partitions_of
+from kreassign.model import NO_LEADER, Partition, TopicPartition
+from kreassign.model.plan import Plan
+
+NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
+
+
+def prepare(
+    port: ClusterPort,
+    plan: Plan,
+    *,
+    run_id: str,
+    at_ms: int,
+    throttle_bytes_per_s: int | None = None,
+    expected: Mapping[TopicPartition, tuple[int, ...]] = NOTHING_EXPECTED,
+) -> RunStarted:
+    """What the run intends, ready for the journal.
+
+    `expected` has the replica lists for which the plan was made, if someone wrote them down. Raises IllegalPlan with
+    everything that speaks against it, ClusterError when the cluster does not answer.
+    """
+    situation = look_around(port, plan, expected)
+    wrong = violations(plan, situation, throttle_bytes_per_s)
+    if wrong:
+        raise IllegalPlan(wrong)
+    currents = {name: situation.partitions[name].replicas for name in plan.replicas}
+    copying = [name for name, target in plan.replicas.items() if set(target) - set(currents[name])]
+    sizes = _sizes(port, (situation.partitions[name] for name in copying))
+    return RunStarted(
+        at_ms=at_ms,
+        run_id=run_id,
+        cluster_id=situation.cluster.cluster_id,
+        moves=tuple(
+            PlannedMove(name, currents[name], target, sizes.get(name, 0)) for name, target in plan.replicas.items()
+        ),
+        throttle_bytes_per_s=throttle_bytes_per_s,
+        live_brokers=situation.cluster.broker_ids,
+    )
+
+
+def look_around(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> Situation:
+    """What the checks before a run need to know."""
+    cluster = port.describe_cluster()
+    topics = port.describe_topics(plan.topics)
+    for error in topics.failed.values():
+        if not is_unknown_topic(error):
+            raise error
+    return Situation(
+        cluster=cluster,
+        partitions=partitions_of(topics),
+        ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
+        expected=expected,
+    )
+
+
+def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
+    """Size of the leader's copy of each of these; without those that nobody could tell."""
+    leaders = {one.topic_partition: one.leader for one in partitions if one.leader != NO_LEADER}
+    if not leaders:
+        return {}
+    answer = port.describe_log_dirs(sorted(set(leaders.values())), partitions=sorted(leaders))
+    return {
+        copy.topic_partition: copy.size_bytes
+        for broker, log_dirs in answer.ok.items()
+        for log_dir in log_dirs
+        for copy in log_dir.replicas
+        if not copy.is_future and leaders.get(copy.topic_partition) == broker
+    }

@@ -1,0 +1,214 @@
+"""The shell around the machine: carries instructions out, writes every event down, and hands it in again.
+
+The order is the promise: an event is in the journal before the machine sees it, and an instruction that changes the
+cluster is written down as an intention before it is sent. Everything else is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import assert_never
+
+from kreassign.clock import Clock
+from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected, Unreachable
+from kreassign.executor import looking, reading, throttling
+from kreassign.executor.events import (
+    CallFailed,
+    ClusterSeen,
+    ConfigsRead,
+    Event,
+    LeadersElected,
+    MovesSubmitted,
+    Refusal,
+    RunResumed,
+    StopRequested,
+    SubmissionIntended,
+    ThrottleIntended,
+    ThrottleRestored,
+    ThrottleSet,
+    TimePassed,
+    Verified,
+)
+from kreassign.executor.history import RunHistory, history
+from kreassign.executor.instructions import (
+    Deed,
+    ElectLeaders,
+    Instruction,
+    Look,
+    Question,
+    ReadConfigs,
+    RestoreThrottle,
+    SetThrottle,
+    SubmitMoves,
+    Verify,
+    Wait,
+)
+from kreassign.executor.journal import Journal
+from kreassign.executor.machine import AT_REST, ENDED, Execution
+from kreassign.executor.port import ClusterPort
+from kreassign.executor.verify import Wishes, verify
+from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
+
+ELECTION_NOT_NEEDED = 84
+POLL_S = 1.0
+
+Listener = Callable[[Event, Execution], None]
+
+
+class Runner:
+    """Carries one run out.
+
+    `listener` is told of every event that happens, after the execution has taken it in; not of those read back.
+    """
+
+    def __init__(
+        self,
+        port: ClusterPort,
+        clock: Clock,
+        journal: Journal,
+        *,
+        listener: Listener | None = None,
+        poll_s: float = POLL_S,
+    ) -> None:
+        self.execution = Execution()
+        self._port = port
+        self._clock = clock
+        self._journal = journal
+        self._listener = listener
+        self._poll_s = poll_s
+        self._is_stop_requested = False
+
+    def request_stop(self) -> None:
+        """Ask for a clean pause; heard at the next step. Safe to call from a signal handler."""
+        self._is_stop_requested = True
+
+    def start(self, started: Event) -> RunHistory:
+        """Carry out a run whose journal holds this first event and nothing else. Returns when it is at rest."""
+        return self._carry_out(self._take_in(started))
+
+    def resume(self, events: Iterable[Event]) -> RunHistory:
+        """Carry on with a run from the events of its journal.
+
+        Raises ExecutionError when it is complete and owes nothing, ClusterError when the cluster does not answer.
+        """
+        for event in events:
+            self.execution.handle(event)
+        if self.execution.phase in ENDED and not (self.execution.active or self.execution.owed):
+            raise ExecutionError(
+                f"run {self.execution.run_id} is {self.execution.phase} and owes nothing: there is nothing to resume"
+            )
+        live = self._port.describe_cluster().broker_ids
+        return self._carry_out(self._happened(RunResumed(self._clock.now_ms(), live)))
+
+    def _carry_out(self, instructions: Iterable[Instruction]) -> RunHistory:
+        todo = deque(instructions)
+        while todo:
+            if self._is_stop_requested and self.execution.can_stop:
+                self._is_stop_requested = False
+                todo = deque(self._happened(StopRequested(self._clock.now_ms())))
+                continue
+            todo.extend(self._happened(self._do(todo.popleft())))
+        assert self.execution.phase in AT_REST, f"no instructions while {self.execution.phase}"
+        return history(self.execution)
+
+    def _happened(self, event: Event) -> tuple[Instruction, ...]:
+        # That time passed changes nothing that a reader of the journal would miss.
+        if not isinstance(event, TimePassed):
+            self._journal.append(event)
+        return self._take_in(event)
+
+    def _take_in(self, event: Event) -> tuple[Instruction, ...]:
+        instructions = self.execution.handle(event)
+        if self._listener is not None:
+            self._listener(event, self.execution)
+        return instructions
+
+    def _do(self, instruction: Instruction) -> Event:
+        try:
+            return self._ask(instruction) if isinstance(instruction, Question) else self._change(instruction)
+        except ClusterError as error:
+            return CallFailed(self._clock.now_ms(), str(error))
+
+    def _ask(self, question: Question) -> Event:
+        match question:
+            case Wait():
+                return self._wait()
+            case Look():
+                return self._look(question)
+            case ReadConfigs():
+                return self._read_configs(question)
+            case Verify():
+                return self._verify(question)
+        assert_never(question)
+
+    def _change(self, deed: Deed) -> Event:
+        match deed:
+            case SetThrottle():
+                self._happened(ThrottleIntended(self._clock.now_ms(), deed.debts))
+                problems = self._change_configs(throttling.changes_to_ours(deed.debts))
+                return ThrottleSet(self._clock.now_ms(), problems)
+            case RestoreThrottle():
+                problems = self._change_configs(throttling.changes_to_before(deed.debts))
+                return ThrottleRestored(self._clock.now_ms(), problems)
+            case SubmitMoves():
+                self._happened(SubmissionIntended(self._clock.now_ms(), tuple(deed.targets)))
+                return self._submit(deed.targets)
+            case ElectLeaders():
+                return self._elect(deed.partitions)
+        assert_never(deed)
+
+    def _wait(self) -> Event:
+        self._clock.sleep(self._poll_s)
+        return TimePassed(self._clock.now_ms())
+
+    def _look(self, instruction: Look) -> Event:
+        answers = reading.look(self._port, instruction.moves)
+        known = {name: record.sighting for name, record in self.execution.records.items()}
+        seen = looking.sightings(instruction.moves, answers)
+        return ClusterSeen(self._clock.now_ms(), looking.news(known, seen))
+
+    def _read_configs(self, question: ReadConfigs) -> Event:
+        values, problems = reading.read_configs(self._port, question.keys)
+        return ConfigsRead(self._clock.now_ms(), values, tuple(f"{resource} {text}" for resource, text in problems))
+
+    def _submit(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Event:
+        try:
+            outcome = self._port.alter_partition_reassignments(targets)
+        except OutcomeUnknown:
+            return MovesSubmitted(self._clock.now_ms(), accepted=(), unknown=tuple(targets))
+        return MovesSubmitted(
+            self._clock.now_ms(),
+            accepted=tuple(outcome.ok),
+            refused=_refusals(outcome, Rejected),
+            unknown=tuple(name for name, error in outcome.failed.items() if not isinstance(error, Rejected)),
+        )
+
+    def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> tuple[str, ...]:
+        """Change settings; a sentence per topic or broker where that failed, or may have failed."""
+        try:
+            outcome = self._port.incremental_alter_configs(changes)
+        except (Unreachable, OutcomeUnknown) as error:
+            return (f"throttle settings could not be changed: {error}",)
+        return tuple(f"{resource}: {error}" for resource, error in outcome.failed.items())
+
+    def _elect(self, partitions: tuple[TopicPartition, ...]) -> Event:
+        outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED)
+        leading = [name for name, error in outcome.failed.items() if _not_needed(error)]
+        refused = tuple(
+            refusal for refusal in _refusals(outcome, ClusterError) if refusal.topic_partition not in leading
+        )
+        return LeadersElected(self._clock.now_ms(), (*outcome.ok, *leading), refused)
+
+    def _verify(self, instruction: Verify) -> Event:
+        wishes = Wishes({move.topic_partition: move.target for move in instruction.moves}, configs=instruction.configs)
+        findings = verify(wishes, reading.read_facts(self._port, wishes))
+        return Verified(self._clock.now_ms(), tuple(map(str, findings)))
+
+
+def _refusals(outcome: Batch[TopicPartition, None], kind: type[ClusterError]) -> tuple[Refusal, ...]:
+    return tuple(Refusal(name, str(error)) for name, error in outcome.failed.items() if isinstance(error, kind))
+
+
+def _not_needed(error: ClusterError) -> bool:
+    return isinstance(error, Rejected) and error.code == ELECTION_NOT_NEEDED

@@ -1,0 +1,160 @@
+"""The striped placer: where Kafka itself puts the replicas of new partitions, since 2.8 in KRaft mode.
+
+Kafka's `--generate` has used it since 4.1. Racks take turns, and so do the brokers within a rack, each starting at a
+random place that moves on by one with every partition. It looks at no load and at no present assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, MutableSequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kreassign.errors import Infeasible, InvariantBroken
+
+NOBODY = -1
+
+
+class RandomSource(Protocol):
+    """Where chance comes from; `random.Random` is one."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A number from 0 up to, but not including, `stop`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class UsableBroker:
+    """A broker that may hold replicas. A fenced one is used only when nothing else is left, and never leads."""
+
+    id: int
+    rack: str | None = None
+    is_fenced: bool = False
+
+
+def place(
+    brokers: Iterable[UsableBroker], partition_count: int, replication_factor: int, random: RandomSource
+) -> tuple[tuple[int, ...], ...]:
+    """The replica lists of so many partitions of one topic.
+
+    Raises `Infeasible`, in Kafka's words, if the replication factor cannot be had from these brokers.
+    """
+    stripes = _Stripes(tuple(brokers), random)
+    stripes.check(replication_factor)
+    return tuple(stripes.next_partition(replication_factor) for _ in range(partition_count))
+
+
+class BrokerRing:
+    """Brokers that take turns: each epoch goes round once, starting one broker further than the epoch before."""
+
+    def __init__(self, brokers: Iterable[int], start: int = 0) -> None:
+        self.brokers = list(brokers)
+        self._start = start
+        self._taken = 0
+        self._epoch = 0
+
+    def next(self, epoch: int) -> int:
+        """The next broker of this epoch, or `NOBODY` when it has gone round."""
+        if not self.brokers:
+            return NOBODY
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._taken = 0
+            self._start = (self._start + 1) % len(self.brokers)
+        if self._taken == len(self.brokers):
+            return NOBODY
+        self._taken += 1
+        return self.brokers[(self._start + self._taken - 1) % len(self.brokers)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rack:
+    fenced: BrokerRing
+    unfenced: BrokerRing
+
+    def next(self, epoch: int) -> int:
+        broker = self.unfenced.next(epoch)
+        return broker if broker != NOBODY else self.fenced.next(epoch)
+
+
+class _Stripes:
+    """The state of the placement of one topic."""
+
+    def __init__(self, brokers: tuple[UsableBroker, ...], random: RandomSource) -> None:
+        self._random = random
+        self._broker_count = len(brokers)
+        self._leader_count = sum(not broker.is_fenced for broker in brokers)
+        names = sorted({broker.rack for broker in brokers}, key=lambda name: (name is not None, name or ""))
+        # Chance is asked in a fixed order (racks by name, fenced brokers first), so that a seed gives one placement.
+        self._racks = [self._rack([broker for broker in brokers if broker.rack == name]) for name in names]
+        self._order = list(self._racks)
+        self._first_rack = random.randrange(len(self._racks)) if self._racks else 0
+        self._epoch = 0
+
+    def _rack(self, brokers: list[UsableBroker]) -> _Rack:
+        fenced, unfenced = (sorted(one.id for one in brokers if one.is_fenced == wanted) for wanted in (True, False))
+        return _Rack(self._ring(fenced), self._ring(unfenced))
+
+    def _ring(self, brokers: list[int]) -> BrokerRing:
+        return BrokerRing(brokers, self._random.randrange(len(brokers)) if brokers else 0)
+
+    def check(self, replication_factor: int) -> None:
+        """Raise unless that many replicas can be placed."""
+        if replication_factor <= 0:
+            raise _impossible(
+                f"Invalid replication factor {replication_factor}: the replication factor must be positive."
+            )
+        if not self._leader_count:
+            raise _impossible("All brokers are currently fenced, or have all their log directories cordoned.")
+        if replication_factor > self._broker_count:
+            raise _impossible(
+                f"The target replication factor of {replication_factor} cannot be reached because only "
+                f"{self._broker_count} broker(s) are registered "
+                "or some brokers have all their log directories cordoned."
+            )
+
+    def next_partition(self, replication_factor: int) -> tuple[int, ...]:
+        """The replicas of one more partition, leader first."""
+        if self._epoch == self._leader_count > 1:
+            self._shuffle()
+            self._epoch = 0
+        self._first_rack %= len(self._order)
+        leader_rack, leader = self._leader()
+        replicas = [leader]
+        # The rack that gave the leader is passed over the first time round.
+        rack, passed_over = self._first_rack, False
+        while len(replicas) < replication_factor:
+            if rack == leader_rack and not passed_over:
+                passed_over = True
+            elif (broker := self._order[rack].next(self._epoch)) != NOBODY:
+                replicas.append(broker)
+            rack = (rack + 1) % len(self._order)
+        self._epoch += 1
+        self._first_rack += 1
+        return tuple(replicas)
+
+    def _leader(self) -> tuple[int, int]:
+        """Index of the first rack from the starting one that has an unfenced broker left, and that broker."""
+        for step in range(len(self._order)):
+            rack = (self._first_rack + step) % len(self._order)
+            broker = self._order[rack].unfenced.next(self._epoch)
+            if broker != NOBODY:
+                return rack, broker
+        raise InvariantBroken("check() saw an unfenced broker")
+
+    def _shuffle(self) -> None:
+        _shuffle(self._order, self._random)
+        for rack in self._racks:
+            _shuffle(rack.fenced.brokers, self._random)
+            _shuffle(rack.unfenced.brokers, self._random)
+
+
+def _shuffle(items: MutableSequence[Any], random: RandomSource) -> None:
+    """Fisher and Yates, from the end, as Java's library does it."""
+    for last in range(len(items) - 1, 0, -1):
+        other = random.randrange(last + 1)
+        items[last], items[other] = items[other], items[last]
+
+
+def _impossible(message: str) -> Infeasible:
+    return Infeasible(message, goals=("replication factor",))

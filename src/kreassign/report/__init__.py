@@ -1,0 +1,1 @@
+"""Showing things: values in, text and pages out."""

@@ -1,0 +1,147 @@
+"""PURE. The page of a run: one self-contained HTML document, no script, nothing fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from kreassign import __version__
+from kreassign.report import charts
+from kreassign.report.text import (
+    format_bytes,
+    format_count,
+    format_duration,
+    format_rate,
+    format_replicas,
+    format_time,
+)
+from kreassign.report.verdicts import Outcome
+from kreassign.report.view import BrokerView, Holding, MoveView, ReportView
+
+SHOWN_MOVES = 200
+SHOWN_DETAILS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One thing that brokers hold more or less of: its name, how to read it, how to write it."""
+
+    title: str
+    of: Callable[[Holding], float | None]
+    text: Callable[[float | None], str]
+
+
+MEASURES = (
+    Measure("Data on disk", lambda holding: holding.size_bytes, format_bytes),
+    Measure("Replicas", lambda holding: holding.replica_count, lambda count: f"{count:,.0f}" if count else "0"),
+    Measure("Leaders", lambda holding: holding.leader_count, lambda count: f"{count:,.0f}" if count else "0"),
+    Measure("Writes taken", lambda holding: holding.write_bytes_per_s, format_rate),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureView:
+    """One measure of all brokers: largest value, and the spread (largest over mean) before and after."""
+
+    title: str
+    rows: tuple[tuple[BrokerView, float | None, float | None], ...]
+    largest: float
+    spread_before: float | None
+    spread_after: float | None
+    text: Callable[[float | None], str]
+
+
+def render(view: ReportView) -> str:
+    """The whole page."""
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            view=view,
+            version=__version__,
+            steps=[(step.start_s, step.rate_bytes_per_s) for step in view.rate_steps],
+            verdict=verdict(view),
+            measures=tuple(shown for measure in MEASURES if (shown := measure_view(measure, view.brokers)).largest),
+            shown_moves=longest_moves(view.moves, SHOWN_MOVES),
+            shown_details=SHOWN_DETAILS,
+            whole_s=_whole_s(view),
+            largest_step=max((step.rate_bytes_per_s for step in view.rate_steps), default=0.0),
+            largest_rate=_largest_rate(view),
+        )
+    )
+
+
+def verdict(view: ReportView) -> tuple[str, str]:
+    """The page in one word for its colour (`passed`, `failed`, `unknown`) and one sentence."""
+    outcomes = {check.outcome for check in view.checks}
+    if Outcome.FAILED in outcomes or view.problems:
+        return "failed", "Not everything is as it was meant to be."
+    if Outcome.UNKNOWN in outcomes:
+        return "unknown", "Nothing went wrong so far as is known, but not everything was checked."
+    return "passed", "Every move completed and the cluster is as planned."
+
+
+def measure_view(measure: Measure, brokers: Iterable[BrokerView]) -> MeasureView:
+    """One measure of all brokers."""
+    rows = tuple((broker, _value(measure, broker.before), _value(measure, broker.after)) for broker in brokers)
+    return MeasureView(
+        title=measure.title,
+        rows=rows,
+        largest=max((value for row in rows for value in row[1:] if value is not None), default=0.0),
+        spread_before=spread(row[1] for row in rows),
+        spread_after=spread(row[2] for row in rows),
+        text=measure.text,
+    )
+
+
+def spread(values: Iterable[float | None]) -> float | None:
+    """Largest over mean of the known values: 1 is even. None when there is nothing to compare."""
+    known = [value for value in values if value is not None]
+    total = sum(known)
+    return max(known) * len(known) / total if total else None
+
+
+def longest_moves(moves: tuple[MoveView, ...], limit: int) -> tuple[MoveView, ...]:
+    """All moves, or the longest ones when there are too many for a page; unfinished ones count as longest."""
+    if len(moves) <= limit:
+        return moves
+    ranked = sorted(moves, key=lambda move: -(float("inf") if move.duration_s is None else move.duration_s))
+    kept = {move.name for move in ranked[:limit]}
+    return tuple(move for move in moves if move.name in kept)
+
+
+def _value(measure: Measure, holding: Holding | None) -> float | None:
+    return None if holding is None else measure.of(holding)
+
+
+def _whole_s(view: ReportView) -> float:
+    """Seconds that the charts over time span: from the start of the run to the last thing that is known of it."""
+    ends = [move.end_s for move in view.moves if move.end_s is not None]
+    return max([view.run.duration_s or 0.0, *ends])
+
+
+def _largest_rate(view: ReportView) -> float:
+    rates = [receiver.rate_bytes_per_s or 0.0 for receiver in view.receivers]
+    return max([view.run.throttle_bytes_per_s or 0.0, *rates]) * 1.02
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("kreassign.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "bytes": format_bytes,
+        "rate": format_rate,
+        "duration": format_duration,
+        "time": format_time,
+        "count": format_count,
+        "replicas": format_replicas,
+    }
+    environment.globals |= {"charts": charts, "Outcome": Outcome}
+    return environment

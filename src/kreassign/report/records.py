@@ -1,0 +1,103 @@
+"""What the page of a run needs to know: rows of snapshots, and a run by the shape of its history.
+
+The command line brings both; nothing here says where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Row = Mapping[str, Any]
+"""A row of a snapshot table: column name → value."""
+
+
+class MoveRecord(Protocol):
+    """What is shown of the change of one partition."""
+
+    @property
+    def topic(self) -> str:
+        """Name of the topic."""
+
+    @property
+    def partition(self) -> int:
+        """Number of the partition."""
+
+    @property
+    def original(self) -> tuple[int, ...]:
+        """Replica list before."""
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """Replica list wished for."""
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        """Brokers that get a new copy."""
+
+    @property
+    def submitted_ms(self) -> int | None:
+        """When the cluster was told; None if it never was."""
+
+    @property
+    def completed_ms(self) -> int | None:
+        """When the move was seen to be complete; None if it was not."""
+
+    @property
+    def bytes_copied(self) -> int:
+        """Bytes copied so far, to all new replicas together."""
+
+    @property
+    def problem(self) -> str | None:
+        """What went wrong, if anything did."""
+
+
+class RunRecord(Protocol):
+    """What is shown of a run."""
+
+    @property
+    def run_id(self) -> str:
+        """Name of the run."""
+
+    @property
+    def cluster_id(self) -> str:
+        """Cluster of the run."""
+
+    @property
+    def started_ms(self) -> int:
+        """When it began."""
+
+    @property
+    def ended_ms(self) -> int | None:
+        """When it ended; None while it goes on."""
+
+    @property
+    def state(self) -> str:
+        """State of the run in one word."""
+
+    @property
+    def throttle_bytes_per_s(self) -> int | None:
+        """Throttle per broker; None without one."""
+
+    @property
+    def moves(self) -> Sequence[MoveRecord]:
+        """Every change of a partition."""
+
+    @property
+    def throttle_residue(self) -> Sequence[str]:
+        """Throttles that are still set, a sentence each."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What went wrong, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRows:
+    """The rows of one snapshot that the page needs."""
+
+    taken_ms: int
+    brokers: tuple[Row, ...]
+    partitions: tuple[Row, ...]
+    replicas: tuple[Row, ...]

@@ -1,0 +1,49 @@
+"""PURE. How amounts, times and lists look in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+# Decimal units: throttles of Kafka are spoken of in them.
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def format_bytes(count: float | None) -> str:
+    """A count of bytes in decimal units with three digits: `1.23 GB`, `45.6 MB`, `789 B`; `-` when it is not known."""
+    if count is None:
+        return "-"
+    size = float(count)
+    for unit in _UNITS[:-1]:
+        if abs(size) < 999.5:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} {_UNITS[-1]}"
+
+
+def format_rate(bytes_per_s: float | None) -> str:
+    """A rate, or `-` when it is not known."""
+    return "-" if bytes_per_s is None else f"{format_bytes(bytes_per_s)}/s"
+
+
+def format_duration(seconds: float | None) -> str:
+    """A duration as `0:42`, `12:03` or `3:04:05`, or `-` when it is not known."""
+    if seconds is None:
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def format_time(time_ms: int | None) -> str:
+    """A point in time as `2026-11-04 10:15:00 UTC`, or `-` when it is not known."""
+    return "-" if time_ms is None else f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def format_count(count: int | None) -> str:
+    """A count with groups of three digits: `1,200`; `-` when it is not known."""
+    return "-" if count is None else f"{count:,}"
+
+
+def format_replicas(brokers: tuple[int, ...]) -> str:
+    """A replica list as Kafka's tools print it: `1,2,3`."""
+    return ",".join(map(str, brokers))

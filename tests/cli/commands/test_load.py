@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import kreassign.pipeline
+from kreassign.cli.main import kreassign as command
+from tests.pipeline.clusters import fill
+
+
+def test_without_pyspark_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in sys.modules if name.startswith("kreassign.pipeline.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr(kreassign.pipeline, "job", raising=False)
+    monkeypatch.setitem(sys.modules, "pyspark", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
+    result = CliRunner().invoke(command, ["load", "--data", str(tmp_path)])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: the load job needs PySpark")
+    assert "pip install 'kreassign[spark]'" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None:
+    # In a process of its own, for Spark has one session per process and the command ends the one that it uses.
+    fill(tmp_path)
+    script = "from kreassign.cli.main import main; main()"
+    command_line = [sys.executable, "-c", script, "load", "--data", str(tmp_path), "--master", "local[1]"]
+    environment = os.environ | {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
+    done = subprocess.run(command_line, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"starting Spark; its log is {tmp_path / 'spark.log'}",
+        "clusters: 2 rows",
+        "partitions: 4 rows",
+        "replicas: 10 rows",
+        "samples: 3 rows, 1 bad (see table quarantine)",
+        "load_model: 2 rows",
+        "plan_inputs: 5 rows",
+        "rates: 1 measured, 1 no samples",
+    ]
+    assert "log4j" in (tmp_path / "spark.log").read_text()

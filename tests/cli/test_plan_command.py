@@ -1,0 +1,105 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.cli.plan_files import read_plan
+from kreassign.model import TopicPartition
+from kreassign.pipeline.rows import write_rows
+from kreassign.pipeline.schemas import BROKERS, PLAN_INPUTS
+
+MEGABYTE = 1_000_000
+
+
+def tables(data: Path, *partitions: tuple[list[int], int | None], cluster: str = "c1", **changes: Any) -> None:
+    """Brokers 0 to 2, and partitions t-0, t-1, … from (replicas, size in MB), as one snapshot."""
+    snapshot = {"snapshot_id": f"s-{cluster}", "cluster_id": cluster}
+    brokers = [
+        {**snapshot, "taken_ms": 0, "broker": broker, "host": "localhost", "port": 9092, "rack": None,
+         "is_fenced": False, "log_dirs_error": None}
+        for broker in range(3)
+    ]  # fmt: skip
+    rows = [
+        {**snapshot, "topic": "t", "partition": number, "broker": broker, "position": position,
+         "is_leader": position == 0, "is_reassigning": False, "size_bytes": None if size is None else size * MEGABYTE,
+         "write_bytes_per_s": None, "coverage": "no samples", **changes}
+        for number, (replicas, size) in enumerate(partitions)
+        for position, broker in enumerate(replicas)
+    ]  # fmt: skip
+    write_rows(data, BROKERS, brokers, file_stem=cluster)
+    write_rows(data, PLAN_INPUTS, rows, file_stem=cluster)
+
+
+UNEVEN = [([0], 10), ([0], 10), ([0], 10), ([1], 10), ([1], 10), ([1], 10)]
+
+
+def plan(data: Path, *arguments: str | Path) -> Result:
+    return CliRunner().invoke(kreassign, ["plan", "--data", str(data), *map(str, arguments)])
+
+
+def test_a_plan_is_kafkas_json_and_fills_the_empty_broker(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    result = plan(tmp_path, "--out", tmp_path / "plan.json", "--current-out", tmp_path / "current.json")
+    assert result.exit_code == 0, result.output
+    wishes = read_plan(tmp_path / "plan.json")
+    assert list(wishes.replicas.values()) == [(2,), (2,)]
+    assert json.loads((tmp_path / "plan.json").read_text())["version"] == 1
+    current = read_plan(tmp_path / "current.json").replicas
+    assert current.keys() == wishes.replicas.keys()
+    assert sorted(current.values()) == [(0,), (1,)]
+
+
+def test_the_summary_tells_bytes_bound_gap_and_brokers_before_and_after(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    lines = plan(tmp_path, "--out", tmp_path / "plan.json").stdout.splitlines()
+    assert lines[0] == "2 partitions change: 2 replicas are copied, 20 MB; 0 only change their order"
+    assert lines[1] == "no plan can copy less than 18 MB; this one is 11.1% above"
+    assert lines[5].split() == ["2", "0", "B", "20", "MB", "20", "MB", "0", "2", "0", "2"]
+
+
+def test_without_a_file_the_plan_alone_is_on_stdout(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    result = plan(tmp_path)
+    assert len(json.loads(result.stdout)["partitions"]) == 2
+    assert "no plan can copy less than" in result.stderr
+
+
+def test_the_summary_as_json(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    found = json.loads(plan(tmp_path, "--format", "json").stdout)
+    assert (found["copied_bytes"], found["least_bytes"], found["out_of_band"]) == (20 * MEGABYTE, 18 * MEGABYTE, [])
+    assert found["brokers"][2]["after"]["size_bytes"] == 20 * MEGABYTE
+    assert len(found["plan"]["partitions"]) == 2
+
+
+def test_what_is_being_moved_or_has_no_known_size_is_left_alone(tmp_path: Path) -> None:
+    tables(tmp_path / "moving", *UNEVEN, is_reassigning=True)
+    assert json.loads(plan(tmp_path / "moving").stdout)["partitions"] == []
+    tables(tmp_path / "unknown", *[(replicas, None) for replicas, _ in UNEVEN])
+    assert json.loads(plan(tmp_path / "unknown").stdout)["partitions"] == []
+
+
+def test_an_even_cluster_needs_no_plan_and_says_so(tmp_path: Path) -> None:
+    tables(tmp_path, ([0], 10), ([1], 10), ([2], 10))
+    result = plan(tmp_path, "--out", tmp_path / "plan.json")
+    assert result.exit_code == 0
+    assert "nothing to do" in result.stdout
+    assert len(read_plan(tmp_path / "plan.json")) == 0
+
+
+def test_several_clusters_in_the_tables_need_a_choice(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN, cluster="c1")
+    tables(tmp_path, ([0], 10), cluster="c2")
+    assert plan(tmp_path).exit_code == 2
+    assert "choose with --cluster one of c1, c2" in plan(tmp_path).stderr
+    chosen = plan(tmp_path, "--cluster", "c1")
+    assert {TopicPartition(entry["topic"], entry["partition"]) for entry in json.loads(chosen.stdout)["partitions"]}
+    assert plan(tmp_path, "--cluster", "c9").exit_code == 6
+
+
+def test_missing_tables_name_the_command_that_makes_them(tmp_path: Path) -> None:
+    result = plan(tmp_path)
+    assert result.exit_code == 6
+    assert "kreassign load" in result.stderr

@@ -1,0 +1,192 @@
+"""How runs look: on a terminal, in a pipe, as a summary and as JSON."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from kreassign.cli.live import BarsView, LinesView, picture, view_for
+from kreassign.cli.main import kreassign
+from kreassign.executor.events import ClusterSeen, Event, RunStarted, StopRequested, Whereabouts
+from kreassign.executor.history import fold_with_progress
+from kreassign.executor.journal import Journal
+from kreassign.executor.machine import Execution
+from kreassign.executor.progress import Progress, ProgressMeter
+from tests.executor.stories import MOVES, SUBMITTED, WHOLE, look, seen
+
+HALF_WAY: tuple[Event, ...] = (
+    *SUBMITTED,
+    look(10_000, Whereabouts.MOVING, done=0),
+    look(20_000, Whereabouts.MOVING, done=400),
+)
+
+
+def progress_of(*events: Event) -> Progress:
+    return fold_with_progress(events)[1].progress()
+
+
+def terminal(*, is_terminal: bool) -> tuple[Console, io.StringIO]:
+    text = io.StringIO()
+    return Console(file=text, force_terminal=is_terminal, width=120, height=12, highlight=False, markup=False), text
+
+
+def written(state_dir: Path, *events: Event) -> Path:
+    first, *rest = events
+    assert isinstance(first, RunStarted)
+    with Journal.create(state_dir, first) as journal:
+        for event in rest:
+            journal.append(event)
+        return journal.path
+
+
+# --- live ---
+
+
+def test_bars_are_for_terminals_and_lines_for_the_rest() -> None:
+    assert isinstance(view_for(terminal(is_terminal=True)[0]), BarsView)
+    assert isinstance(view_for(terminal(is_terminal=False)[0]), LinesView)
+
+
+def test_bars_show_each_move_and_the_whole_with_bytes_rate_and_end() -> None:
+    console, text = terminal(is_terminal=False)
+    console.print(picture(progress_of(*HALF_WAY), room=10))
+    whole, first, second = text.getvalue().splitlines()
+    assert whole.split()[:2] == ["moving", "0/2"]
+    for figure in ("53%", "800 B of 1.5 kB", "80 B/s", "0:15"):
+        assert figure in whole
+    assert first.split()[:3] == ["a-0", "→", "2"]
+    for figure in ("40%", "400 B of 1 kB", "40 B/s", "0:15"):
+        assert figure in first
+    assert second.split()[:3] == ["a-1", "→", "3"]
+
+
+def test_moves_that_do_not_fit_are_counted_and_the_unfinished_come_first() -> None:
+    console, text = terminal(is_terminal=False)
+    progress = progress_of(*HALF_WAY, ClusterSeen(21_000, (seen(MOVES[0], Whereabouts.ARRIVED),)))
+    console.print(picture(progress, room=1))
+    lines = text.getvalue().splitlines()
+    assert "a-1 →" in lines[1]
+    assert lines[2].strip() == "and 1 more"
+
+
+def test_bars_are_redrawn_in_place() -> None:
+    console, text = terminal(is_terminal=True)
+    with BarsView(console) as view:
+        view.show(progress_of(*HALF_WAY))
+        view.show(progress_of(*HALF_WAY))
+    assert "\x1b[1A" in text.getvalue()
+
+
+def lines_of(*events: Event) -> list[str]:
+    console, text = terminal(is_terminal=False)
+    execution = Execution()
+    meter = ProgressMeter(execution)
+    with LinesView(console) as view:
+        for event in events:
+            execution.handle(event)
+            meter.follow(event)
+            view.show(meter.progress())
+    return text.getvalue().splitlines()
+
+
+def test_lines_tell_phases_progress_and_finished_moves_without_control_characters() -> None:
+    lines = lines_of(*WHOLE)
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "preparing", "throttling", "moving", "electing", "restoring", "verifying", "done"
+    ]  # fmt: skip
+    assert lines.index("  a-0 complete") < lines.index("electing")
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_lines_tell_the_progress_every_few_seconds_only() -> None:
+    looks = [look(10_000 + 1_000 * second, Whereabouts.MOVING, done=10 * second) for second in range(21)]
+    told = [line for line in lines_of(*SUBMITTED, *looks) if "copied" in line]
+    assert 4 <= len(told) <= 6
+    assert told[-1] == "  0/2 moves, 400 B copied, 1.1 kB left, 20 B/s, ends in 1:20"
+
+
+# --- status and watch ---
+
+
+def invoke(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(kreassign, [str(argument) for argument in arguments])
+    return result.exit_code, result.output
+
+
+def test_status_tells_how_a_run_ended(tmp_path: Path) -> None:
+    written(tmp_path, *WHOLE)
+    assert invoke("status", "run-1", "--state-dir", tmp_path) == (
+        0, "run run-1: done; 2 of 2 moves complete, 1.5 kB copied in 0:12, throttled to 1 MB/s per broker\n"
+    )  # fmt: skip
+
+
+def test_status_of_a_paused_run_names_the_throttle_and_how_to_go_on(tmp_path: Path) -> None:
+    written(tmp_path, *SUBMITTED, StopRequested(9_000))
+    code, text = invoke("status", "run-1", "--state-dir", tmp_path)
+    assert code == 0
+    assert "throttle left behind: leader.replication.throttled.rate of broker 1 is still '1000000'" in text
+    assert "kreassign run --resume run-1" in text
+
+
+def test_status_of_a_killed_run_says_that_its_process_is_gone(tmp_path: Path) -> None:
+    written(tmp_path, *HALF_WAY)
+    assert "its process is gone" in invoke("status", "run-1", "--state-dir", tmp_path)[1]
+    assert "moving (its process is gone)" in invoke("status", "--state-dir", tmp_path)[1]
+
+
+def test_status_as_json_has_the_history_and_the_progress(tmp_path: Path) -> None:
+    written(tmp_path, *HALF_WAY)
+    found = json.loads(invoke("status", "run-1", "--state-dir", tmp_path, "--format", "json")[1])
+    assert (found["run_id"], found["state"], found["is_active"]) == ("run-1", "moving", False)
+    assert found["progress"]["rate_bytes_per_s"] == 80.0
+    assert [move["status"] for move in found["moves"]] == ["moving", "moving"]
+    assert len(json.loads(invoke("status", "--state-dir", tmp_path, "--format", "json")[1])["runs"]) == 1
+
+
+def test_status_without_runs_says_so(tmp_path: Path) -> None:
+    assert invoke("status", "--state-dir", tmp_path) == (0, f"no runs in {tmp_path}\n")
+
+
+@pytest.mark.parametrize("command", ["status", "watch"])
+def test_an_unknown_run_is_refused_with_the_runs_that_are_known(tmp_path: Path, command: str) -> None:
+    written(tmp_path, *WHOLE)
+    code, text = invoke(command, "run-9", "--state-dir", tmp_path)
+    assert code == 2
+    assert "there is no run run-9" in text
+    assert "run-1" in text
+
+
+def test_watch_ends_with_the_summary_when_nobody_carries_the_run_out(tmp_path: Path) -> None:
+    written(tmp_path, *WHOLE)
+    code, text = invoke("watch", "run-1", "--state-dir", tmp_path)
+    assert code == 0
+    assert text.splitlines()[-1].startswith("run run-1: done; 2 of 2 moves complete")
+
+
+def test_a_journal_can_be_named_by_its_file(tmp_path: Path) -> None:
+    path = written(tmp_path, *WHOLE)
+    assert invoke("status", path)[1].startswith("run run-1: done")
+
+
+# --- run, before it reaches a cluster ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "give either a plan to carry out or --resume RUN_ID"),
+        (["PLAN", "--resume", "x"], "give either a plan to carry out or --resume RUN_ID"),
+        (["--resume", "x", "--throttle", "5MB/s"], "a resumed run keeps its plan and its throttle"),
+        (["PLAN", "--throttle", "fast"], "'fast' is not an amount"),
+    ],
+)
+def test_contradictory_options_are_usage_errors(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"version":1,"partitions":[]}')
+    filled = [str(plan) if argument == "PLAN" else argument for argument in arguments]
+    code, text = invoke("run", *filled, "--bootstrap-server", "localhost:1")
+    assert code == 2
+    assert sentence in text

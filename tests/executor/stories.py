@@ -1,0 +1,106 @@
+"""Runs for the executor's tests, told as events: two partitions, five brokers, one second between events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kreassign.executor.events import (
+    ClusterSeen,
+    ConfigsRead,
+    CopySeen,
+    Event,
+    LeadersElected,
+    MovesSubmitted,
+    PlannedMove,
+    RunStarted,
+    Sighting,
+    SubmissionIntended,
+    ThrottleIntended,
+    ThrottleRestored,
+    ThrottleSet,
+    TimePassed,
+    Verified,
+    Whereabouts,
+)
+from kreassign.executor.instructions import Instruction
+from kreassign.executor.machine import Execution
+from kreassign.executor.throttling import ConfigValue, Debt, debts, flows, keys_to_change
+from kreassign.model import TopicPartition
+
+A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
+MOVES = (PlannedMove(A0, (0, 1), (2, 1), 1_000), PlannedMove(A1, (1, 0), (1, 3), 500))
+RATE = 1_000_000
+LIVE = (0, 1, 2, 3, 4)
+FLOWS = flows({move.topic_partition: move.reassignment for move in MOVES})
+KEYS = keys_to_change(FLOWS, LIVE)
+BEFORE = tuple(ConfigValue(key, "7000" if key.resource.name == "1" else None) for key in KEYS)
+OWED = debts(FLOWS, RATE, BEFORE)
+
+
+def started(*moves: PlannedMove, throttle: int | None = RATE) -> RunStarted:
+    return RunStarted(0, "run-1", "cluster-1", moves or MOVES, throttle, LIVE)
+
+
+def seen(move: PlannedMove, where: Whereabouts, *, done: int = 0, leader: int | None = None) -> Sighting:
+    copies = tuple(CopySeen(broker, done, move.size_bytes - done) for broker in move.adding)
+    match where:
+        case Whereabouts.UNTOUCHED:
+            return Sighting(move.topic_partition, where, move.original, move.original, move.original[0])
+        case Whereabouts.ARRIVED:
+            first = move.target[0] if leader is None else leader
+            return Sighting(move.topic_partition, where, move.target, move.target, first)
+        case Whereabouts.GONE:
+            return Sighting(move.topic_partition, where, (), (), -1)
+        case _:
+            full = move.reassignment.replicas
+            return Sighting(move.topic_partition, where, full, move.original, move.original[0], copies)
+
+
+def look(at_ms: int, where: Whereabouts, *moves: PlannedMove, done: int = 0, leader: int | None = None) -> ClusterSeen:
+    return ClusterSeen(at_ms, tuple(seen(move, where, done=done, leader=leader) for move in moves or MOVES))
+
+
+def with_ours(owed: Iterable[Debt] = OWED) -> tuple[ConfigValue, ...]:
+    return tuple(ConfigValue(debt.key, debt.ours) for debt in owed)
+
+
+def with_before(owed: Iterable[Debt] = OWED) -> tuple[ConfigValue, ...]:
+    return tuple(ConfigValue(debt.key, debt.before) for debt in owed)
+
+
+PREPARED: tuple[Event, ...] = (
+    started(),
+    ConfigsRead(1_000, BEFORE),
+    ThrottleIntended(1_000, OWED),
+    ThrottleSet(2_000),
+)
+SUBMITTED: tuple[Event, ...] = (
+    *PREPARED,
+    look(3_000, Whereabouts.UNTOUCHED),
+    SubmissionIntended(3_000, (A0, A1)),
+    MovesSubmitted(4_000, (A0, A1)),
+)
+ARRIVED: tuple[Event, ...] = (
+    *SUBMITTED,
+    look(5_000, Whereabouts.MOVING, done=100),
+    TimePassed(6_000),
+    look(7_000, Whereabouts.ARRIVED, leader=1),
+)
+ELECTED: tuple[Event, ...] = (*ARRIVED, LeadersElected(8_000, (A0,)))
+RESTORED: tuple[Event, ...] = (
+    *ELECTED,
+    ConfigsRead(9_000, with_ours()),
+    ThrottleRestored(10_000),
+    ConfigsRead(11_000, with_before()),
+)
+WHOLE: tuple[Event, ...] = (*RESTORED, Verified(12_000, ()))
+"""A run in which everything goes well."""
+
+
+def told(*events: Event) -> tuple[Execution, tuple[Instruction, ...]]:
+    """The execution after these events, and what it orders last."""
+    execution = Execution()
+    instructions: tuple[Instruction, ...] = ()
+    for event in events:
+        instructions = execution.handle(event)
+    return execution, instructions

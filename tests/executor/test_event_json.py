@@ -1,0 +1,62 @@
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.executor.event_json import KINDS, from_json, kind_of, to_json
+from kreassign.executor.events import Event, StopRequested, ThrottleIntended
+from kreassign.executor.throttling import ConfigKey, Debt
+from kreassign.model import ConfigResource
+from kreassign.model.config import ResourceType
+from tests.executor.stories import OWED, WHOLE
+
+st.register_type_strategy(ConfigResource, st.builds(ConfigResource, st.sampled_from(ResourceType), st.text()))
+EVENTS = st.one_of([st.from_type(kind) for kind in get_args(Event)])
+
+
+@given(EVENTS)
+def test_every_event_comes_back_as_it_was(event: Event) -> None:
+    assert from_json(kind_of(event), to_json(event)) == event
+
+
+def test_the_text_of_an_event_is_stable() -> None:
+    key = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
+    assert to_json(ThrottleIntended(5, (Debt(key, None, "9"),))) == (
+        '{"at_ms":5,"debts":[{"key":[[4,"1"],"leader.replication.throttled.rate"],"before":null,"ours":"9"}]}'
+    )
+
+
+def test_named_tuples_and_choices_keep_their_types() -> None:
+    back = from_json("ThrottleIntended", to_json(ThrottleIntended(5, OWED)))
+    assert isinstance(back, ThrottleIntended)
+    assert type(back.debts[0].key) is ConfigKey
+    assert type(back.debts[0].key.resource.type) is ResourceType
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("Nonsense", "{}"),
+        ("StopRequested", "{"),
+        ("StopRequested", "{}"),
+        ("StopRequested", "[]"),
+        ("StopRequested", '{"at_ms":"5"}'),
+        ("StopRequested", '{"at_ms":true}'),
+        ("StopRequested", '{"at_ms":5,"more":1}'),
+        ("ThrottleIntended", '{"at_ms":5,"debts":[{"key":[[3,"1"],"x"],"before":null,"ours":"9"}]}'),
+    ],
+)
+def test_what_is_not_an_event_is_refused(kind: str, text: str) -> None:
+    with pytest.raises(ValueError, match=kind):
+        from_json(kind, text)
+
+
+def test_fields_with_defaults_may_be_missing_so_that_old_journals_stay_readable() -> None:
+    assert from_json("StopRequested", '{"at_ms":5}') == StopRequested(5)
+    assert kind_of(from_json("ThrottleSet", '{"at_ms":5}')) == "ThrottleSet"
+
+
+def test_every_kind_has_its_own_name() -> None:
+    assert set(KINDS) == {kind.__name__ for kind in get_args(Event)}
+    assert {kind_of(event) for event in WHOLE} <= set(KINDS)

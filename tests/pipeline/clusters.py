@@ -1,0 +1,83 @@
+"""A small cluster as model values, for the tests of this folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from kreassign.errors import Unreachable
+from kreassign.model import (
+    Batch,
+    Broker,
+    Cluster,
+    LogDir,
+    LogDirReplica,
+    OngoingReassignment,
+    Partition,
+    Topic,
+    TopicPartition,
+)
+from kreassign.pipeline.rows import write_rows
+from kreassign.pipeline.schemas import SAMPLES
+from kreassign.pipeline.snapshots import Observation, SampleRound, sample_rows, snapshot_tables
+
+TAKEN_MS = 1_762_250_400_123
+ORDERS_0, ORDERS_1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+def copy(topic_partition: TopicPartition, size_bytes: int, *, is_future: bool = False) -> LogDirReplica:
+    return LogDirReplica(topic_partition, size_bytes, offset_lag=0, is_future=is_future)
+
+
+def log_dir(path: str, *replicas: LogDirReplica, error: str | None = None) -> LogDir:
+    return LogDir(path, error, 1000, 400, is_cordoned=False, replicas=replicas)
+
+
+def orders(topic_id: str = "id-1") -> Topic:
+    """Partition 0 is led by its second replica, partition 1 is moving from broker 2 to broker 3."""
+    return Topic(
+        "orders",
+        topic_id,
+        is_internal=False,
+        partitions=(
+            Partition(ORDERS_0, replicas=(1, 2), isr=(2,), leader=2, leader_epoch=4),
+            Partition(ORDERS_1, replicas=(1, 3, 2), isr=(1, 2), leader=1),
+        ),
+    )
+
+
+LOG_DIRS: Batch[int, tuple[LogDir, ...]] = Batch(
+    {
+        1: (
+            log_dir("/a", copy(ORDERS_0, 90), copy(ORDERS_1, 70)),
+            log_dir("/b", copy(ORDERS_1, 5, is_future=True)),
+        ),
+        2: (log_dir("/a", copy(ORDERS_0, 80), copy(ORDERS_1, 71)), log_dir("/b", error="KAFKA_STORAGE_ERROR")),
+    },
+    {3: Unreachable("broker 3 did not answer")},
+)
+
+
+def observation() -> Observation:
+    """Three brokers, of which the third did not tell its log directories."""
+    brokers = (Broker(1, "h1", 9092, "a"), Broker(2, "h2", 9092), Broker(3, "h3", 9092, is_fenced=True))
+    moving = OngoingReassignment(replicas=(1, 3, 2), adding=(3,), removing=(2,))
+    return Observation(TAKEN_MS, Cluster("c.1", 1, brokers), (orders(),), LOG_DIRS, {ORDERS_1: moving})
+
+
+def sample_round(taken_ms: int, end_offset: int, topic_id: str = "id-1") -> SampleRound:
+    """Offsets of partition 0 only: its log keeps records from 100 on."""
+    return SampleRound(taken_ms, "c.1", (orders(topic_id),), {ORDERS_0: 100}, {ORDERS_0: end_offset}, LOG_DIRS)
+
+
+def fill(data_dir: Path) -> None:
+    """Two snapshots and three rounds of samples; in one of them a row is bad."""
+    older = replace(observation(), taken_ms=TAKEN_MS - 60_000)
+    for seen in (older, observation()):
+        for table, rows in snapshot_tables(seen):
+            write_rows(data_dir, table, rows, file_stem=seen.snapshot_id)
+    for second, end_offset in ((0, 110), (4, 120), (8, 140)):
+        seen_round = sample_round(TAKEN_MS + 1000 * second, end_offset)
+        write_rows(data_dir, SAMPLES, sample_rows(seen_round), file_stem=seen_round.file_stem)
+    bad = sample_rows(sample_round(TAKEN_MS, 110))[0] | {"partition": 1, "start_offset": 200}
+    write_rows(data_dir, SAMPLES, [bad], file_stem="bad")

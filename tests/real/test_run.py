@@ -1,0 +1,284 @@
+"""Runs on real Kafka: to their end, refused, interrupted, killed, resumed, and disturbed by others."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from kreassign.admin import AdminClient
+from kreassign.cli.context import connect
+from kreassign.cli.main import kreassign
+from kreassign.cli.plan_files import write_plan
+from kreassign.executor.events import SubmissionIntended
+from kreassign.executor.journal import find_journals, read_events
+from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, TOPIC_THROTTLES
+from testbed import KafkaCluster
+from testbed.records import Ledger, load_topic, verify_readable
+from testbed.waiting import wait_until
+
+MEGABYTE = 1_000_000
+
+
+def client_of(cluster: KafkaCluster) -> AdminClient:
+    return connect(cluster.bootstrap_servers, None)
+
+
+def loaded(cluster: KafkaCluster, topic: str, replicas: Sequence[Sequence[int]], size_bytes: int) -> Ledger:
+    """A topic with real records: so many bytes in each partition."""
+    with client_of(cluster) as client:
+        client.create_topics([NewTopic(topic, assignments=tuple(map(tuple, replicas)))]).raise_if_any()
+    return load_topic(cluster.bootstrap_servers, topic, dict.fromkeys(range(len(replicas)), size_bytes))
+
+
+def plan_file(folder: Path, topic: str, targets: Mapping[int, tuple[int, ...]]) -> Path:
+    path = folder / "plan.json"
+    wishes = (PartitionAssignment(TopicPartition(topic, number), target) for number, target in targets.items())
+    write_plan(path, Plan(tuple(wishes)))
+    return path
+
+
+def invoke(cluster: KafkaCluster, command: str, *arguments: object) -> Result:
+    options = [command, *map(str, arguments), "--bootstrap-server", cluster.bootstrap_servers]
+    return CliRunner().invoke(kreassign, options)
+
+
+def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> dict[str, Any]:
+    """What a run says of itself at its end."""
+    result = invoke(cluster, "run", *arguments, "--state-dir", folder / "state", "--format", "json")
+    assert result.exit_code in {0, 5}, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> subprocess.Popen[str]:
+    """A run in a process of its own, which can be interrupted and killed."""
+    program = "from kreassign.cli.main import main; main()"
+    options = [*map(str, arguments), "--state-dir", str(folder / "state"), "--bootstrap-server"]
+    command = [sys.executable, "-c", program, "run", *options, cluster.bootstrap_servers]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def status(folder: Path) -> dict[str, Any] | None:
+    """What the journal of the only run tells; None before there is one."""
+    result = CliRunner().invoke(kreassign, ["status", "--state-dir", str(folder / "state"), "--format", "json"])
+    runs = json.loads(result.stdout)["runs"] if result.exit_code == 0 else []
+    return runs[0] if runs else None
+
+
+def wait_for_copies(folder: Path) -> str:
+    """Wait until the run has copied something, but not all; its id."""
+
+    def is_copying() -> bool:
+        found = status(folder)
+        return found is not None and found["state"] == "moving" and found["bytes_copied"] > 0
+
+    wait_until(is_copying, timeout_s=60, what="the run to copy something")
+    found = status(folder)
+    assert found is not None
+    return str(found["run_id"])
+
+
+def throttles(cluster: KafkaCluster, topic: str) -> dict[str, str]:
+    """Every throttle that is set on the topic or on a broker, as `resource key` → value."""
+    resources = [ConfigResource.topic(topic), *map(ConfigResource.broker, cluster.brokers)]
+    with client_of(cluster) as client:
+        found = client.describe_configs(resources, names=(*TOPIC_THROTTLES, *BROKER_THROTTLES)).raise_if_any()
+    return {
+        f"{resource} {name}": entry.value or ""
+        for resource, entries in found.items()
+        for name, entry in entries.items()
+        if entry.source.name.startswith("DYNAMIC")
+    }
+
+
+def assignments(cluster: KafkaCluster, topic: str) -> dict[int, tuple[int, ...]]:
+    with client_of(cluster) as client:
+        (found,) = client.describe_topics([topic]).raise_if_any().values()
+    return {partition.topic_partition.partition: partition.replicas for partition in found.partitions}
+
+
+def leaders(cluster: KafkaCluster, topic: str) -> dict[int, int]:
+    with client_of(cluster) as client:
+        (found,) = client.describe_topics([topic]).raise_if_any().values()
+    return {partition.topic_partition.partition: partition.leader for partition in found.partitions}
+
+
+def set_config(cluster: KafkaCluster, resource: ConfigResource, name: str, value: str | None) -> None:
+    change = ConfigChange.delete(name) if value is None else ConfigChange.set(name, value)
+    with client_of(cluster) as client:
+        client.incremental_alter_configs({resource: [change]}).raise_if_any()
+
+
+def test_a_run_moves_elects_and_restores_every_throttle_exactly(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    acknowledged = loaded(kafka, topic_name, [(0, 1), (0, 1), (0, 1)], 4 * MEGABYTE)
+    set_config(kafka, ConfigResource.topic(topic_name), LEADER_THROTTLED_REPLICAS, "99:0")
+    set_config(kafka, ConfigResource.broker(1), LEADER_THROTTLED_RATE, "12345678")
+    before = throttles(kafka, topic_name)
+    assert len(before) == 2
+    plan = plan_file(tmp_path, topic_name, {0: (2, 3), 1: (1, 2), 2: (1, 0)})
+
+    found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "2MB/s")
+
+    assert (found["state"], found["problems"], found["throttle_residue"]) == ("done", [], [])
+    assert [move["status"] for move in found["moves"]] == ["complete"] * 3
+    # Broker 2 received two copies through its throttle.
+    assert found["ended_ms"] - found["started_ms"] >= 0.7 * 8 / 2 * 1000
+    assert 12 * MEGABYTE <= found["bytes_copied"] <= 13 * MEGABYTE
+    assert assignments(kafka, topic_name) == {0: (2, 3), 1: (1, 2), 2: (1, 0)}
+    assert leaders(kafka, topic_name) == {0: 2, 1: 1, 2: 1}
+    assert throttles(kafka, topic_name) == before
+    verify_readable(kafka.bootstrap_servers, acknowledged)
+
+    set_config(kafka, ConfigResource.broker(1), LEADER_THROTTLED_RATE, None)
+    verified = invoke(kafka, "verify", plan, "--ignore-throttles")
+    assert (verified.exit_code, verified.stdout) == (0, "3 partitions: all as planned\n")
+    minding = invoke(kafka, "verify", plan, "--format", "json")
+    assert minding.exit_code == 1
+    (finding,) = json.loads(minding.stdout)["findings"]
+    assert (finding["subject"], finding["kind"]) == (f"topic {topic_name}", "throttle")
+
+
+def test_an_illegal_plan_is_refused_whole_and_nothing_changes(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1), (0, 1)], 1000)
+    before = assignments(kafka, topic_name), throttles(kafka, topic_name)
+    plan = plan_file(tmp_path, topic_name, {0: (2, 3), 1: (9, 9), 7: (1,)})
+
+    result = invoke(kafka, "run", plan, "--throttle", "1MB/s", "--state-dir", tmp_path / "state")
+
+    assert result.exit_code == 2
+    for sentence in ("-1: broker 9 is named more than once", "-1: broker 9 is not there", "-7: there is no such part"):
+        assert f"{topic_name}{sentence}" in result.stderr
+    assert "Traceback" not in result.output
+    assert (assignments(kafka, topic_name), throttles(kafka, topic_name)) == before
+    assert find_journals(tmp_path / "state") == ()
+
+
+def test_a_plan_made_for_other_replicas_is_refused(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
+    loaded(kafka, topic_name, [(0, 1)], 1000)
+    expected = tmp_path / "expected.json"
+    plan_file(tmp_path, topic_name, {0: (3, 1)}).rename(expected)
+    plan = plan_file(tmp_path, topic_name, {0: (2, 1)})
+    result = invoke(kafka, "run", plan, "--expect-current", expected, "--state-dir", tmp_path / "state")
+    assert result.exit_code == 2
+    assert "its replicas are [0, 1], but the plan was made for [3, 1]" in result.stderr
+
+
+def test_a_killed_run_is_resumed_without_moving_anything_twice(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1)], 6 * MEGABYTE)
+    plan = plan_file(tmp_path, topic_name, {0: (2, 1)})
+    process = start_run(kafka, tmp_path, plan, "--throttle", "1MB/s")
+    run_id = wait_for_copies(tmp_path)
+    process.kill()
+    process.communicate()
+
+    left = status(tmp_path)
+    assert left is not None
+    assert (left["state"], left["is_active"]) == ("moving", False)
+    assert throttles(kafka, topic_name)
+
+    found = run_to_the_end(kafka, tmp_path, "--resume", run_id)
+
+    assert (found["run_id"], found["state"], found["throttle_residue"]) == (run_id, "done", [])
+    assert assignments(kafka, topic_name) == {0: (2, 1)}
+    assert throttles(kafka, topic_name) == {}
+    (journal,) = find_journals(tmp_path / "state")
+    sent = [event for event in read_events(journal) if isinstance(event, SubmissionIntended)]
+    assert len(sent) == 1
+    again = invoke(kafka, "run", "--resume", run_id, "--state-dir", tmp_path / "state")
+    assert again.exit_code == 5
+    assert "there is nothing to resume" in again.stderr
+
+
+def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1)], 10 * MEGABYTE)
+    plan = plan_file(tmp_path, topic_name, {0: (2, 1)})
+    process = start_run(kafka, tmp_path, plan, "--throttle", "1MB/s")
+    run_id = wait_for_copies(tmp_path)
+
+    other = invoke(kafka, "run", plan, "--state-dir", tmp_path / "state")
+    assert other.exit_code == 2
+    assert "is being reassigned already" in other.stderr
+    elsewhere = plan_file(tmp_path, topic_name + "-other", {0: (2, 1)})
+    loaded(kafka, topic_name + "-other", [(0, 1)], 1000)
+    second = invoke(kafka, "run", elsewhere, "--state-dir", tmp_path / "state")
+    assert second.exit_code == 2
+    assert f"run {run_id} is active on this cluster" in second.stderr
+
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+
+    assert process.returncode == 130, stderr
+    assert "throttle left behind: follower.replication.throttled.rate of broker 2 is still '1000000'" in stdout
+    assert f"kreassign run --resume {run_id}" in stdout
+    assert "moving" in stdout.splitlines()
+    found = run_to_the_end(kafka, tmp_path, "--resume", run_id)
+    assert found["state"] == "done"
+    assert throttles(kafka, topic_name) == {}
+
+
+def test_a_move_that_someone_cancels_fails_the_run_and_leaves_no_throttle(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1)], 20 * MEGABYTE)
+    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", "100kB/s")
+    wait_for_copies(tmp_path)
+    with client_of(kafka) as client:
+        client.alter_partition_reassignments({TopicPartition(topic_name, 0): None}).raise_if_any()
+    stdout, stderr = process.communicate(timeout=90)
+    assert process.returncode == 5, stderr
+    assert "someone else cancelled or changed the move" in stdout
+    assert throttles(kafka, topic_name) == {}
+    assert assignments(kafka, topic_name) == {0: (1, 0)}  # a cancel gives the old brokers back, not their order
+
+
+def test_a_deleted_topic_ends_its_move_and_owes_nothing(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
+    loaded(kafka, topic_name, [(0, 1)], 20 * MEGABYTE)
+    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", "100kB/s")
+    wait_for_copies(tmp_path)
+    with client_of(kafka) as client:
+        client.delete_topics([topic_name]).raise_if_any()
+    stdout, stderr = process.communicate(timeout=90)
+    assert process.returncode == 5, stderr
+    assert "the partition no longer exists" in stdout
+    assert "throttle left behind" not in stdout
+
+
+def test_an_old_replica_on_a_dead_broker_does_not_block_the_run(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 3)], 2 * MEGABYTE)
+    kafka.brokers[3].kill()
+    with client_of(kafka) as client:
+        wait_until(lambda: 3 not in client.describe_cluster().broker_ids, timeout_s=60, what="broker 3 to be fenced")
+    plan = plan_file(tmp_path, topic_name, {0: (0, 2)})
+    found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "5MB/s")
+    assert (found["state"], found["problems"]) == ("done", [])
+    kafka.brokers[3].start()
+    kafka.wait_ready()
+    assert throttles(kafka, topic_name) == {}
+
+
+def test_a_run_works_the_same_with_zookeeper(kafka_zookeeper: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
+    loaded(kafka_zookeeper, topic_name, [(0, 1), (1, 0)], 2 * MEGABYTE)
+    plan = plan_file(tmp_path, topic_name, {0: (2, 1), 1: (0, 1)})
+    found = run_to_the_end(kafka_zookeeper, tmp_path, plan, "--throttle", "2MB/s")
+    assert (found["state"], found["problems"]) == ("done", [])
+    assert leaders(kafka_zookeeper, topic_name) == {0: 2, 1: 0}
+    assert throttles(kafka_zookeeper, topic_name) == {}

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from kreassign.report.html import longest_moves, render, spread, verdict
+from kreassign.report.records import SnapshotRows
+from kreassign.report.view import ReportView, report_view
+from tests.report.runs import AFTER, BEFORE, MB, STARTED_MS, TWO_MOVES, Run
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """The words of a page, its tags with attributes, and whether every tag was closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.words = ""
+        self.attributes: list[tuple[str, str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.words = " ".join(self.words.split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.words += " "
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag not in VOID
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.words += data
+
+
+def a_view(run: Run, before: SnapshotRows | None = BEFORE, after: SnapshotRows | None = AFTER) -> ReportView:
+    return report_view(run, before, after, {})
+
+
+def page(view: ReportView) -> Page:
+    return Page(render(view))
+
+
+def test_the_page_tells_the_run_its_brokers_moves_and_verdict() -> None:
+    shown = page(a_view(Run(TWO_MOVES, throttle_bytes_per_s=20 * MB)))
+    assert shown.open == []
+    for words in (
+        "Reassignment r-1",
+        "Cluster c-1 · started 2025-11-04 10:00:00 UTC · state: done",
+        "Every move completed and the cluster is as planned.",
+        "Moves completed 2 of 2",
+        "Data copied 100 MB",
+        "Mean rate while copying 10 MB/s",
+        "Throttle per broker 20 MB/s",
+        "before: 2025-11-04 09:59:55 UTC",
+        "most loaded broker: 1.50 × the mean → 1.50 ×",
+        "0 B → 100 MB",
+        "The preferred leaders lead",
+        "1,2 → 3,2 100 MB 0:10 10 MB/s",
+        "2,1 → 1,2 nothing 0:00 -",
+    ):
+        assert words in shown.words, words
+
+
+def test_the_page_fetches_nothing_and_runs_nothing() -> None:
+    text = render(a_view(Run(TWO_MOVES)))
+    names = {name for name, _ in Page(text).attributes}
+    assert not names & {"src", "href", "srcset", "onload", "onclick"}
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "<script" not in text
+
+
+def test_it_is_made_for_phones_and_for_the_dark() -> None:
+    text = render(a_view(Run(TWO_MOVES)))
+    assert 'name="viewport" content="width=device-width' in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_names_and_problems_from_outside_are_text_not_markup() -> None:
+    evil = "<script>alert(1)</script>"
+    run = Run(
+        (replace(TWO_MOVES[0], topic=evil, problem=evil),), run_id=evil, problems=(evil,), throttle_residue=(evil,)
+    )
+    text = render(a_view(run))
+    assert "<script" not in text
+    assert page(a_view(run)).open == []
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 5
+
+
+def test_a_failed_run_says_so_and_where() -> None:
+    moves = (replace(TWO_MOVES[0], completed_ms=None, problem="broker 3 died"), TWO_MOVES[1])
+    shown = page(a_view(Run(moves, state="failed", throttle_residue=("broker 3 is throttled",), problems=("gave up",))))
+    for words in (
+        "Not everything is as it was meant to be.",
+        "Problems gave up",
+        "broker 3 is throttled",
+        "broker 3 died",
+    ):
+        assert words in shown.words, words
+
+
+def test_one_failed_check_is_enough_to_fail_the_run() -> None:
+    failed = a_view(Run((replace(TWO_MOVES[0], completed_ms=None), TWO_MOVES[1])), BEFORE, None)
+    assert not failed.problems
+    assert verdict(failed)[0] == "failed"
+    assert verdict(a_view(Run(TWO_MOVES, problems=("slow",))))[0] == "failed"
+    assert verdict(a_view(Run(TWO_MOVES)))[0] == "passed"
+
+
+def test_a_page_without_snapshots_says_what_to_do() -> None:
+    view = a_view(Run(TWO_MOVES), None, None)
+    shown = page(view)
+    assert "No snapshot of this cluster" in shown.words
+    assert "(not checked)" in shown.words
+    assert verdict(view)[0] == "unknown"
+
+
+def test_a_page_with_one_snapshot_shows_half() -> None:
+    shown = page(a_view(Run(TWO_MOVES), BEFORE, None))
+    assert "after: no snapshot" in shown.words
+    assert "200 MB → -" in shown.words
+    assert "nothing to compare" in shown.words
+
+
+def test_a_run_without_moves_has_a_page() -> None:
+    assert "Moves completed 0 of 0" in page(a_view(Run((), ended_ms=None))).words
+
+
+def test_long_lists_of_moves_and_details_are_cut_and_say_so() -> None:
+    moves = tuple(
+        replace(TWO_MOVES[0], partition=number, completed_ms=STARTED_MS + number if number else None)
+        for number in range(300)
+    )
+    shown = page(a_view(Run(moves)))
+    assert "The 200 longest of 300." in shown.words
+    assert "orders-299" in shown.words
+    assert "and 289 more" in shown.words
+    kept = {move.name for move in longest_moves(a_view(Run(moves)).moves, 2)}
+    assert kept == {"orders-0", "orders-299"}
+
+
+def test_spread_is_the_largest_over_the_mean() -> None:
+    assert spread([3, 1, None, 2]) == 1.5
+    assert spread([4, 0]) == 2
+    assert spread([0, 0]) is None
+    assert spread([None]) is None
