@@ -1,0 +1,1 @@
+"""What `kafka-reassign-partitions` is made of: arguments, texts, and one module per action."""

@@ -1,0 +1,74 @@
+"""`--execute`: start the reassignments and directory moves of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kreassign.cli.kafka.failures import TerseError, ToolError
+from kreassign.cli.kafka.java_errors import java_exception
+from kreassign.cli.kafka.reassign import directory_moves, texts, throttles
+from kreassign.cli.kafka.reassign.conversation import Conversation
+from kreassign.cli.kafka.reassign.current import current_plan
+from kreassign.cli.kafka.reassign.generate import known_topics
+from kreassign.cli.kafka.reassign.output import say
+from kreassign.cli.kafka.reassign.requests import ExecuteRequest
+from kreassign.clock import Clock
+from kreassign.model import OngoingReassignment, Topic, TopicPartition
+from kreassign.model.plan import Plan, partition_order
+from kreassign.model.plan_json import format_plan
+from kreassign.model.throttle import move_map
+
+
+def execute(conversation: Conversation, request: ExecuteRequest, clock: Clock) -> None:
+    """Check the plan against the cluster, print what leads back, set throttles, submit, start directory moves."""
+    plan = request.plan
+    ongoing = conversation.reassignments()
+    if ongoing and not request.is_additional:
+        raise TerseError(texts.ALREADY_ASSIGNING)
+    live = conversation.brokers()
+    check_brokers(plan, {broker.id for broker in live})
+    topics = known_topics(conversation.topics(plan.topics))
+    current = current_replicas(plan, topics)
+    say(texts.rollback(format_plan(current_plan(conversation, current, live))))
+    _set_throttles(conversation, request, ongoing, current)
+    failures = conversation.reassign(
+        plan.replicas, allow_replication_factor_change=request.allows_replication_factor_change
+    )
+    if failures:
+        raise TerseError(texts.not_started(failures))
+    say(texts.started(plan.replicas))
+    if plan.log_dirs:
+        directory_moves.start(conversation, plan.log_dirs, request.timeout_ms, clock)
+
+
+def _set_throttles(
+    conversation: Conversation,
+    request: ExecuteRequest,
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    current: Mapping[TopicPartition, tuple[int, ...]],
+) -> None:
+    if request.throttle < 0 and request.log_dir_throttle < 0:
+        return
+    say(texts.VERIFY_PERIODICALLY)
+    if request.throttle >= 0:
+        throttles.limit_moves(conversation, move_map(ongoing, request.plan.replicas, current), request.throttle)
+    if request.log_dir_throttle >= 0:
+        brokers = sorted({replica.broker for replica in request.plan.log_dirs})
+        throttles.limit_directory_moves(conversation, brokers, request.log_dir_throttle)
+
+
+def check_brokers(plan: Plan, live: set[int]) -> None:
+    """Raise `ToolError` for a broker of the plan that is not live, even if the controller would take it."""
+    for broker in plan.brokers:
+        if broker not in live:
+            raise ToolError(f"Unknown broker id {broker}")
+
+
+def current_replicas(plan: Plan, topics: tuple[Topic, ...]) -> dict[TopicPartition, tuple[int, ...]]:
+    """The replica lists of the plan's partitions as they are now; raises `ToolError` if one does not exist."""
+    known = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
+    wanted = sorted(plan.replicas, key=partition_order)
+    if missing := [str(partition) for partition in wanted if partition not in known]:
+        message = f"Unable to find partition: {', '.join(missing)}"
+        raise ToolError(java_exception("UnknownTopicOrPartitionException", message))
+    return {partition: known[partition] for partition in wanted}

@@ -1,0 +1,132 @@
+"""Every sentence that `kafka-reassign-partitions` prints, as Kafka 4.3.1 words it. Scripts read them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from kreassign.model import OngoingReassignment, TopicPartition, TopicPartitionReplica
+from kreassign.model.plan import partition_order
+
+ALREADY_ASSIGNING = (
+    "Cannot execute because there is an existing partition assignment.  Use --additional to override this and create "
+    "a new partition assignment in addition to the existing one. The --additional flag can also be used to change the "
+    "throttle by resubmitting the current reassignment."
+)
+VERIFY_PERIODICALLY = (
+    "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is removed."
+)
+NO_REASSIGNMENTS = "No partition reassignments found."
+NOTHING_TO_CANCEL = "None of the specified partition reassignments are active."
+NO_MOVES_TO_CANCEL = "None of the specified partition moves are active."
+
+
+def plural(items: Collection[object]) -> str:
+    """The letter that makes a noun fit the number of things: none for exactly one."""
+    return "" if len(items) == 1 else "s"
+
+
+def joined(items: Iterable[object]) -> str:
+    """Things in a row, with commas and no blanks."""
+    return ",".join(map(str, items))
+
+
+def reassignments(ongoing: Mapping[TopicPartition, OngoingReassignment]) -> str:
+    """The answer of `--list`."""
+    if not ongoing:
+        return NO_REASSIGNMENTS
+    lines = [f"{partition}: {ongoing[partition]}" for partition in _in_order(ongoing)]
+    return "\n".join(["Current partition reassignments:", *lines])
+
+
+def candidate(current: str, proposed: str) -> str:
+    """The answer of `--generate`, of two assignments as JSON."""
+    return (
+        f"Current partition replica assignment\n{current}\n\nProposed partition reassignment configuration\n{proposed}"
+    )
+
+
+def rollback(current: str) -> str:
+    """What to save before a reassignment, as JSON."""
+    return (
+        f"Current partition replica assignment\n\n{current}\n\n"
+        "Save this to use as the --reassignment-json-file option during rollback"
+    )
+
+
+def started(partitions: Collection[TopicPartition]) -> str:
+    """What `--execute` started."""
+    names = joined(_in_order(partitions))
+    return f"Successfully started partition reassignment{plural(partitions)} for {names}"
+
+
+def not_started(failures: Mapping[TopicPartition, Exception]) -> str:
+    """What `--execute` could not start, and why."""
+    return "\n".join(["Error reassigning partition(s):", *_reasons(failures)])
+
+
+def cancelled(partitions: Collection[TopicPartition]) -> str:
+    """What `--cancel` cancelled."""
+    names = joined(_in_order(partitions))
+    return f"Successfully cancelled partition reassignment{plural(partitions)} for: {names}"
+
+
+def not_cancelled(failures: Mapping[TopicPartition, Exception]) -> str:
+    """What `--cancel` could not cancel, and why."""
+    return "\n".join([f"Error cancelling partition reassignment{plural(failures)} for:", *_reasons(failures)])
+
+
+def _reasons(failures: Mapping[TopicPartition, Exception]) -> list[str]:
+    return [f"{partition}: {failures[partition]}" for partition in _in_order(failures)]
+
+
+def _in_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    return sorted(partitions, key=partition_order)
+
+
+def will_cancel(plan: str) -> str:
+    """What `--cancel --all` is about to cancel, as JSON."""
+    return (
+        f"Partition reassignments to be cancelled\n\n{plan}\n\n"
+        "Save this to use as the --reassignment-json-file option to start them again"
+    )
+
+
+def still_moving(partition: TopicPartition) -> str:
+    """`--verify`: the partition is being reassigned, to whatever target."""
+    return f"Reassignment of partition {partition} is still in progress."
+
+
+def arrived(partition: TopicPartition) -> str:
+    """`--verify`: the partition is where the plan wants it, in order."""
+    return f"Reassignment of partition {partition} is completed."
+
+
+def elsewhere(partition: TopicPartition, current: tuple[int, ...], target: tuple[int, ...]) -> str:
+    """`--verify`: the partition is not moving and not where the plan wants it."""
+    return (
+        f"There is no active reassignment of partition {partition}, "
+        f"but replica set is {joined(current)} rather than {joined(target)}."
+    )
+
+
+def rate_set(kind: str, bytes_per_s: int) -> str:
+    """A throttle was set; `kind` is `inter-broker` or `replica-alter-dir`."""
+    return f"The {kind} throttle limit was set to {bytes_per_s} B/s"
+
+
+def clearing(level: str, noun: str, names: Collection[object]) -> str:
+    """Throttles of a level are about to be cleared."""
+    return f"Clearing {level}-level throttles on {noun}{plural(names)} {joined(names)}"
+
+
+def directory_move_started(replica: TopicPartitionReplica, directory: str) -> str:
+    """A broker took the order to put a replica into a directory. The blank at the end is Kafka's."""
+    return (
+        f"Successfully started moving log directory to {directory} for replica {replica.topic_partition} "
+        f"with broker {replica.broker} "
+    )
+
+
+def directory_moves_timed_out(replicas: Collection[TopicPartitionReplica]) -> str:
+    """Brokers did not take the order in time."""
+    return f"Timed out before log directory move{plural(replicas)} could be started for: {joined(sorted(replicas))}"

@@ -1,0 +1,140 @@
+"""`kafka-reassign-partitions`: stands in for the tool of that name in Kafka 4.3.1.
+
+Same options, texts, streams and exit codes; docs/reference/kafka-reassign-partitions.md lists what differs and why.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import assert_never
+
+from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
+from kreassign.cli.kafka.failures import ParserError, TerseError, ToolError, UsageError
+from kreassign.cli.kafka.help_table import help_table
+from kreassign.cli.kafka.options import Options, parse
+from kreassign.cli.kafka.reassign.arguments import KAFKA_VERSION, OPTIONS, Action, choose_action
+from kreassign.cli.kafka.reassign.cancel import cancel
+from kreassign.cli.kafka.reassign.cancel_all import cancel_all
+from kreassign.cli.kafka.reassign.conversation import Conversation
+from kreassign.cli.kafka.reassign.execute import execute
+from kreassign.cli.kafka.reassign.generate import generate
+from kreassign.cli.kafka.reassign.output import say
+from kreassign.cli.kafka.reassign.requests import (
+    CancelAllRequest,
+    CancelRequest,
+    ExecuteRequest,
+    GenerateRequest,
+    ListRequest,
+    Request,
+    VerifyRequest,
+    read_request,
+)
+from kreassign.cli.kafka.reassign.texts import reassignments
+from kreassign.cli.kafka.reassign.verify import verify
+from kreassign.clock import SystemClock
+from kreassign.errors import InputError, KreassignError
+
+CLIENT_ID = "reassign-partitions-tool"
+_FAILED = 1
+_INTERRUPTED = 130
+_ADDRESS = re.compile(r".+:\d+", re.ASCII)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool with these words (those of the command line) and return its exit code."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    try:
+        options = parse(OPTIONS, words)
+        if options.has("version") and not options.has("help"):
+            print(KAFKA_VERSION)
+            return 0
+        action = choose_action(options)
+    except ParserError as failure:
+        print(failure, file=sys.stderr)
+        return _FAILED
+    except UsageError as failure:
+        print(failure, help_table(OPTIONS), sep="\n", file=sys.stderr)
+        return _FAILED
+    return _run(action, options)
+
+
+def _run(action: Action, options: Options) -> int:
+    try:
+        _carry_out(action, options)
+    except (TerseError, ToolError) as failure:
+        say(str(failure))
+        return _FAILED
+    except KreassignError as error:
+        say(str(ToolError(str(error))))
+        return _FAILED
+    except BrokenPipeError:
+        # Nobody reads on, as in `--list | head`; nor shall Python try to write what is left when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FAILED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return 0
+
+
+def _carry_out(action: Action, options: Options) -> None:
+    settings = connection_settings(options)
+    request = read_request(action, options)
+    with AdminClient.connect(settings) as client:
+        through_controllers = bool(settings.bootstrap_controllers)
+        _perform(Conversation(client, through_controllers=through_controllers), request)
+
+
+def _perform(conversation: Conversation, request: Request) -> None:
+    clock = SystemClock()
+    match request:
+        case ListRequest():
+            say(reassignments(conversation.reassignments()))
+        case GenerateRequest():
+            generate(conversation, request)
+        case ExecuteRequest():
+            execute(conversation, request, clock)
+        case VerifyRequest():
+            verify(conversation, request)
+        case CancelRequest():
+            cancel(conversation, request, clock)
+        case CancelAllRequest():
+            cancel_all(conversation, request, clock)
+        case _:
+            assert_never(request)
+
+
+def connection_settings(options: Options) -> ClientSettings:
+    """How to reach the cluster: `--command-config`, with the bootstrap option winning over the file."""
+    properties = _properties(options)
+    name = "bootstrap-controller" if options.has("bootstrap-controller") else "bootstrap-server"
+    addresses = options.text(name)
+    if addresses is None:
+        raise ToolError("null", reason=f"--{name} has no value")
+    _check_addresses(addresses, f"{name.replace('-', '.')}s")
+    if name == "bootstrap-controller":
+        return client_settings(properties, bootstrap_controllers=addresses, client_id=CLIENT_ID)
+    return client_settings(properties, bootstrap_servers=addresses, client_id=CLIENT_ID)
+
+
+def _properties(options: Options) -> dict[str, str]:
+    path = options.text("command-config")
+    if path is None:
+        return {}
+    try:
+        return read_properties(path)
+    except InputError as error:
+        raise ToolError(path, reason=str(error)) from error
+
+
+def _check_addresses(addresses: str, key: str) -> None:
+    """Kafka's tool insists on a port."""
+    for address in filter(None, map(str.strip, addresses.split(","))):
+        if not _ADDRESS.fullmatch(address):
+            raise ToolError("Failed to create new KafkaAdminClient", reason=f"Invalid url in {key}: {address}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,350 @@
+"""Kafka's own kafka-reassign-partitions and ours on one cluster, each from the same state, with comparable outcomes.
+
+Each tool gets topics and files of its own, which show in its outcome under the same names. Left out of the outcome is
+only what cannot be the same: times, the Java stack trace (ours says `Caused by:`), log lines of the Java client,
+connection ids, the placement of `--generate` (checked instead), and the order of names where Kafka's tool prints them
+in the order of a hash table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.config import ConfigSource
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes
+from testbed import Finished, KafkaCluster
+from testbed.records import load_topic
+from testbed.waiting import wait_until
+
+JAVA_CLASS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+OUR_MODULE = "kreassign.cli.kafka.reassign_partitions"
+KAFKA, OURS = "kafka", "ours"
+
+_LOG_LINE = re.compile(r"(\S+ )?\[[^\]]+\] (DEBUG|INFO|WARN|ERROR) |SLF4J")
+_TRACE_LINE = re.compile(r"\tat |Caused by: |\t\.\.\. \d+ more|\s+Suppressed: ")
+_TRACE_HEAD = re.compile(r"[\w.$]+(Exception|Error)(: |$)")
+_CONNECTION = re.compile(r"Request Request\(.*?\) needs")
+_OUR_ROWS = re.compile(r"^--(all|output) .*\n(?:^ .*\n)*", re.MULTILINE)
+_UNORDERED = re.compile(r"(Clearing \S+ throttles on \S+ |Unable to find partition: )(.*)")
+_PROPOSED = "Proposed partition reassignment configuration\n"
+
+Scenario = Callable[["Tool"], None]
+InTwoParts = Callable[["Tool"], Iterator[None]]
+
+
+class Tool:
+    """One of the two tools in one scenario: runs it, and writes down what it did."""
+
+    def __init__(self, cluster: KafkaCluster, who: str, scenario: str, folder: Path) -> None:
+        self.cluster = cluster
+        self.who = who
+        self._prefix = f"{scenario}.{who}."
+        self._folder = folder / who
+        self._folder.mkdir(exist_ok=True)
+        self._topics: list[str] = []
+        self._places: dict[str, str] = {}
+        self._transcript: list[str] = []
+        self._is_clean = False
+        settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
+        self.admin = AdminClient.connect(settings)
+
+    # --- what a scenario starts from ----------------------------------------------------------------------------
+
+    def real_name(self, topic: str) -> str:
+        """The name that a topic of this tool has in the cluster."""
+        return self._prefix + topic
+
+    def topic(self, name: str, *replicas: Sequence[int], megabytes: int = 0) -> None:
+        """Create a topic with these replica lists, and so much data in each partition."""
+        real = self.real_name(name)
+        self._topics.append(real)
+        self.cluster.create_topic(real, replicas)
+        if megabytes:
+            sizes = dict.fromkeys(range(len(replicas)), megabytes * 1_000_000)
+            load_topic(self.cluster.bootstrap_servers, real, sizes, value_bytes=(20_000, 20_000))
+
+    def plan(
+        self,
+        wishes: Mapping[str, Sequence[int]] | Sequence[tuple[str, Sequence[int]]],
+        log_dirs: Mapping[str, Sequence[str]] | None = None,
+    ) -> str:
+        """A reassignment file for partitions like `foo-0`, as pairs if one comes twice; returns its path."""
+        entries = []
+        for name, replicas in wishes.items() if isinstance(wishes, Mapping) else wishes:
+            topic, _, number = name.rpartition("-")
+            if topic.endswith("-"):  # foo--1: a negative number
+                topic, number = topic[:-1], f"-{number}"
+            entry = {"topic": self._prefix + topic, "partition": int(number), "replicas": list(replicas)}
+            entries.append(entry | ({"log_dirs": log_dirs[name]} if log_dirs and name in log_dirs else {}))
+        return self.file(json.dumps({"version": 1, "partitions": entries}))
+
+    def topics_file(self, *names: str) -> str:
+        """A topics file; returns its path."""
+        return self.file(json.dumps({"version": 1, "topics": [{"topic": self._prefix + name} for name in names]}))
+
+    def file(self, content: str, name: str = "input") -> str:
+        """A file with this content; returns its path."""
+        path = self._folder / f"{name}-{len(list(self._folder.iterdir()))}"
+        path.write_text(content, encoding="utf-8")
+        return str(path)
+
+    def properties(self, values: Mapping[str, str]) -> str:
+        """A client properties file; returns its path."""
+        return self.file("".join(f"{key}={value}\n" for key, value in values.items()), "properties")
+
+    def dir_of(self, name: str, broker: int) -> str:
+        """The log directory where a broker keeps a partition."""
+        return self._directories(name, broker)[0]
+
+    def other_dir(self, name: str, broker: int) -> str:
+        """A log directory of a broker where a partition is not."""
+        return self._directories(name, broker)[1]
+
+    def _directories(self, name: str, broker: int) -> list[str]:
+        """The log directories of a broker; the one with the partition first."""
+        directories = sorted(self.cluster.brokers[broker].log_dirs, key=lambda path: not self._holds(path, name))
+        assert self._holds(directories[0], name)
+        for directory, alias in zip(directories, ("its", "another"), strict=True):
+            self._places[str(directory)] = f"<{alias} dir of {name} on {broker}>"
+        return list(map(str, directories))
+
+    def _holds(self, directory: Path, name: str) -> bool:
+        return (directory / (self._prefix + name)).is_dir()
+
+    # --- running ------------------------------------------------------------------------------------------------
+
+    def __call__(self, *words: str, via: str | None = "--bootstrap-server") -> None:
+        """Run the tool; with `via` it is told where the cluster is by that option."""
+        bootstrap: tuple[str, ...] = ()
+        if via is not None:
+            controllers = via == "--bootstrap-controller"
+            addresses = self.cluster.bootstrap_controllers if controllers else self.cluster.bootstrap_servers
+            bootstrap = (via, addresses)
+        current = self._current_places()
+        finished = self._run((*bootstrap, *words))
+        shown = " ".join(map(self._shown, words))
+        self._transcript += [
+            f"$ {shown}",
+            f"exit code {finished.exit_code}",
+            self._shown(_comparable(_with_places(finished.stdout, current), words)),
+            f"standard error: {self._shown(_comparable_error(finished.stderr))}",
+        ]
+
+    def _run(self, words: tuple[str, ...]) -> Finished:
+        if self.who == KAFKA:
+            return self.cluster.java_tool(JAVA_CLASS, *words)
+        command = [sys.executable, "-m", OUR_MODULE, *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    def _shown(self, text: str) -> str:
+        for path, alias in self._places.items():
+            text = text.replace(path, alias)
+        text = text.replace(str(self._folder), "<folder>").replace(self._prefix, "")
+        return text.replace(str(self.cluster.folder), "<cluster>")
+
+    def _current_places(self) -> dict[tuple[str, int, int], str]:
+        """Where every replica of our topics is right now: (topic, partition, broker) → directory."""
+        found = {}
+        for broker, node in self.cluster.brokers.items():
+            for directory in node.log_dirs:
+                for path in directory.glob(f"{self._prefix}*-*[0-9]"):
+                    topic, _, number = path.name.rpartition("-")
+                    if number.isdigit():
+                        found[topic, int(number), broker] = str(directory)
+        return found
+
+    # --- what became of it --------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Wait until nothing is being reassigned and no directory is being filled."""
+        wait_until(lambda: not self.admin.list_partition_reassignments(), timeout_s=30, what="no reassignment")
+        wait_until(lambda: not self._futures(), timeout_s=30, what="no move between directories")
+
+    def wait_for(self, name: str) -> None:
+        """Wait until one partition is no longer being reassigned."""
+        key = TopicPartition.parse(self.real_name(name))
+        wait_until(lambda: not self.admin.list_partition_reassignments([key]), timeout_s=30, what=f"{name} at rest")
+
+    def _futures(self) -> list[str]:
+        nodes = [node for node in self.cluster.brokers.values() if node.is_running]
+        return [
+            str(path)
+            for node in nodes
+            for directory in node.log_dirs
+            for path in directory.glob(f"{self._prefix}*-future")
+        ]
+
+    def note_dir(self, name: str, broker: int) -> None:
+        """Write down in which directory a partition is now, under the names used before."""
+        (directory,) = [path for path in self.cluster.brokers[broker].log_dirs if self._holds(path, name)]
+        self._transcript.append(f"{name} on {broker} is in {self._shown(str(directory))}")
+
+    def transcript(self) -> str:
+        """Everything that the tool printed."""
+        return "\n".join(self._transcript)
+
+    def outcome(self) -> str:
+        """Everything that the tool printed, and the state in which it left the cluster."""
+        return "\n".join([*self._transcript, *self._state()])
+
+    def _state(self) -> list[str]:
+        # Brokers learn of changes in their order: those who know the newest topic know all that was before.
+        self.cluster.create_topic(f"{self._prefix}marker", [[0]])
+        ongoing = self.admin.list_partition_reassignments()
+        lines = [f"{self._shown(str(partition))}: {list(ids)}" for partition, ids in sorted(self._assigned().items())]
+        lines += [f"moving {self._shown(str(key))}: {ongoing[key]}" for key in sorted(ongoing)]
+        live = [ConfigResource.broker(broker) for broker in self._live_brokers()]
+        for resource, keys in [
+            *((ConfigResource.topic(topic), TOPIC_THROTTLES) for topic in sorted(self._topics)),
+            *((resource, BROKER_THROTTLES) for resource in live),
+        ]:
+            described = self.admin.describe_configs([resource], names=keys)[resource]
+            own = {name: entry.value for name, entry in described.items() if entry.source < ConfigSource.STATIC_BROKER}
+            lines += [f"{self._shown(str(resource))}: {name} = {value!r}" for name, value in sorted(own.items())]
+        return lines
+
+    def _live_brokers(self) -> list[int]:
+        return sorted(broker for broker, node in self.cluster.brokers.items() if node.is_running)
+
+    def _assigned(self) -> dict[TopicPartition, tuple[int, ...]]:
+        topics = self.admin.describe_topics(self._topics).raise_if_any()
+        return {one.topic_partition: one.replicas for topic in topics.values() for one in topic.partitions}
+
+    def clean_up(self) -> None:
+        """Leave nothing behind: no topics, no moves, no throttles. A second time does nothing."""
+        if self._is_clean:
+            return
+        self._is_clean = True
+        with self.admin:
+            for topic in self.admin.list_topics():
+                if topic.startswith(self._prefix):
+                    self.cluster.delete_topic(topic)
+            self.admin.incremental_alter_configs(clear_broker_changes(self._live_brokers())).raise_if_any()
+            wait_until(lambda: not self.admin.list_partition_reassignments(), timeout_s=30, what="an idle cluster")
+
+
+def outcomes(cluster: KafkaCluster, name: str, scenario: Scenario, folder: Path) -> tuple[str, str]:
+    """What Kafka's tool and what ours make of a scenario."""
+    results = []
+    for who in (KAFKA, OURS):
+        tool = Tool(cluster, who, name.replace("_", "-"), folder)
+        try:
+            scenario(tool)
+            results.append(tool.outcome())
+        finally:
+            tool.clean_up()
+    return results[0], results[1]
+
+
+def outcomes_with_a_stopped_broker(
+    cluster: KafkaCluster, broker: int, scenarios: Mapping[str, InTwoParts], folder: Path
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What both tools make of scenarios whose second parts happen while a broker is down."""
+    prepared: list[tuple[str, Tool, Iterator[None]]] = []
+    results: dict[str, dict[str, str]] = {KAFKA: {}, OURS: {}}
+    try:
+        for name, scenario in scenarios.items():
+            for who in (KAFKA, OURS):
+                tool = Tool(cluster, who, name.replace("_", "-"), folder)
+                prepared.append((name, tool, scenario(tool)))
+                next(prepared[-1][2])
+        cluster.brokers[broker].stop()
+        wait_until(lambda: broker not in cluster.seen().brokers, timeout_s=30, what="a cluster that misses the broker")
+        for name, tool, rest in prepared:
+            next(rest, None)
+            results[tool.who][name] = tool.outcome()
+            tool.clean_up()
+    finally:
+        for _name, tool, _rest in prepared:
+            tool.clean_up()
+    return results[KAFKA], results[OURS]
+
+
+def answers(cluster: KafkaCluster, scenario: Scenario, folder: Path) -> tuple[str, str]:
+    """What both tools print in a scenario that changes nothing in the cluster, so that they can run side by side."""
+
+    def answer(who: str) -> str:
+        tool = Tool(cluster, who, "same", folder)
+        scenario(tool)
+        return tool.transcript()
+
+    with ThreadPoolExecutor(2) as threads:
+        theirs, ours = threads.map(answer, (KAFKA, OURS))
+    return theirs, ours
+
+
+def _comparable(stdout: str, words: Sequence[str]) -> str:
+    text = _without_trace(stdout)
+    if _PROPOSED in text:
+        before, _, proposed = text.partition(_PROPOSED)
+        text = before + _PROPOSED + _summary(proposed, words[words.index("--broker-list") + 1])
+    lines = (_UNORDERED.sub(_sorted_names, line) for line in text.split("\n"))
+    return _CONNECTION.sub("Request Request(...) needs", "\n".join(lines))
+
+
+def _comparable_error(stderr: str) -> str:
+    noise = (_LOG_LINE, _TRACE_LINE, _TRACE_HEAD)
+    lines = [line for line in stderr.split("\n") if not any(pattern.match(line) for pattern in noise)]
+    return _OUR_ROWS.sub("", "\n".join(lines))
+
+
+def _without_trace(stdout: str) -> str:
+    """The output up to what follows the message of a failure: a Java stack trace, or our reason."""
+    lines = stdout.split("\n")
+    errors = [number for number, line in enumerate(lines) if line.startswith("Error: ")]
+    if not errors:
+        return stdout
+    end = next(
+        (
+            number
+            for number in range(errors[-1] + 1, len(lines))
+            if _TRACE_HEAD.match(lines[number]) or _TRACE_LINE.match(lines[number])
+        ),
+        len(lines),
+    )
+    return "\n".join(lines[:end]).rstrip("\n")
+
+
+def _with_places(stdout: str, places: Mapping[tuple[str, int, int], str]) -> str:
+    """The output with the directory of every replica in a printed assignment shown as right or left as it is."""
+    return "\n".join(
+        _assignment_with_places(line, places) if line.startswith('{"version":1,"partitions":') else line
+        for line in stdout.split("\n")
+    )
+
+
+def _assignment_with_places(line: str, places: Mapping[tuple[str, int, int], str]) -> str:
+    document = json.loads(line)
+    for entry in document["partitions"]:
+        entry["log_dirs"] = [
+            "<its dir>" if places.get((entry["topic"], entry["partition"], broker)) == path else path
+            for broker, path in zip(entry["replicas"], entry["log_dirs"], strict=True)
+        ]
+    return json.dumps(document, separators=(",", ":"))
+
+
+def _summary(proposed: str, broker_list: str) -> str:
+    """What must be the same of two random proposals: partitions, replica counts, brokers from the list."""
+    line, _, rest = proposed.partition("\n")
+    allowed = set(map(int, broker_list.split(",")))
+    rows = []
+    for entry in json.loads(line)["partitions"]:
+        replicas = entry["replicas"]
+        assert len(set(replicas)) == len(replicas), line
+        assert set(replicas) <= allowed, line
+        rows.append(f"{entry['topic']}-{entry['partition']}: {len(replicas)} replicas {entry['log_dirs']}")
+    return "\n".join([*rows, rest])
+
+
+def _sorted_names(match: re.Match[str]) -> str:
+    separator = ", " if ", " in match[2] else ","
+    return match[1] + separator.join(sorted(match[2].split(separator)))
