@@ -58,6 +58,12 @@ class Listener:
         for connection in self.connections:
             _shut(connection)
 
+    def wait_until_left(self) -> None:
+        """Until the other side has closed every connection."""
+        for thread in self._threads[1:]:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive(), "a connection was left open"
+
     def close(self) -> None:
         """Stop listening and leave no thread behind."""
         _shut(self._server)

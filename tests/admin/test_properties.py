@@ -130,6 +130,12 @@ def test_unknown_keys_are_warned_of_in_one_line(caplog: pytest.LogCaptureFixture
     ]
 
 
+def test_lines_that_fell_out_of_a_broken_secret_are_counted_but_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    fallen = {"MIIEvQIBADAN": "", "gkqhkiG9w0BAQEF": "=", "pa55word": "", "-----END": "PRIVATE KEY-----"}
+    client_settings({"acks": "all", **fallen}, bootstrap_servers="b")
+    assert caplog.messages == ["ignored unknown client properties: acks, 4 whose names are not those of properties"]
+
+
 def test_known_keys_are_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     settings(retries="5", ssl_protocol="TLSv1.3", client_id="x", security_protocol="plaintext")
     assert not caplog.records

@@ -349,6 +349,19 @@ def test_a_trust_store_that_holds_nonsense_is_the_users_mistake() -> None:
         TcpTransport(ClientSettings((Address("a", 1),), security_protocol=SecurityProtocol.SSL, tls=tls))
 
 
+@pytest.mark.parametrize("is_encrypted", [True, False])
+def test_a_refused_login_leaves_no_connection_open(
+    is_encrypted: bool, listen: Callable[..., Listener], dial: Callable[..., Connection], authority: trustme.CA
+) -> None:
+    node = listen(server_context(authority) if is_encrypted else None)
+    node.answers |= {api.SASL_HANDSHAKE: handshake(), api.SASL_AUTHENTICATE: authentication(b"", 58)}
+    protocol = SecurityProtocol.SASL_SSL if is_encrypted else SecurityProtocol.SASL_PLAINTEXT
+    with pytest.raises(Unauthenticated) as refused:
+        dial(node.address, **over_tls(authority) | as_alice() | {"security_protocol": protocol})
+    node.wait_until_left()
+    assert refused.traceback  # It is still alive, and so would be a socket that it holds.
+
+
 # SASL
 
 

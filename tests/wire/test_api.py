@@ -23,11 +23,14 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
     assert {entry.key: entry.name for entry in APIS.values()} == {
         2: "ListOffsets",
         3: "Metadata",
+        10: "FindCoordinator",
+        16: "ListGroups",
         17: "SaslHandshake",
         18: "ApiVersions",
         19: "CreateTopics",
         20: "DeleteTopics",
         32: "DescribeConfigs",
+        33: "AlterConfigs",
         34: "AlterReplicaLogDirs",
         35: "DescribeLogDirs",
         36: "SaslAuthenticate",
@@ -36,6 +39,7 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
         44: "IncrementalAlterConfigs",
         45: "AlterPartitionReassignments",
         46: "ListPartitionReassignments",
+        55: "DescribeQuorum",
         60: "DescribeCluster",
         75: "DescribeTopicPartitions",
     }

@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 from kreassign.errors import ProtocolViolation
 from kreassign.wire import api
 from kreassign.wire.api import Api
-from kreassign.wire.codec import decode_response, encode_request
-from kreassign.wire.frame import PREFIX_BYTES, frame_length
+from kreassign.wire.codec import (
+    RequestHead,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    encode_unsupported_version,
+    request_head,
+)
+from kreassign.wire.frame import PREFIX_BYTES, frame_length, framed
 from tests.wire.peer import EVERY_VERSION, Asked, read_request, write_response
 
 CORRELATION_IDS = st.integers(0, 2**31 - 1)
@@ -85,3 +93,73 @@ def test_a_newer_broker_answers_an_unknown_version_of_api_versions_in_version_0(
     decoded = decode_response(api.API_VERSIONS, 3, frame[PREFIX_BYTES:], 7)
     assert decoded.error_code == 35
     assert [(offer.api_key, offer.min_version, offer.max_version) for offer in decoded.api_keys] == [(18, 0, 4)]
+
+
+# The broker's side
+
+
+@pytest.mark.parametrize(("asked", "version"), EVERY_VERSION, ids=lambda value: getattr(value, "name", value))
+def test_requests_and_responses_of_every_version_go_both_ways(asked: Api, version: int) -> None:
+    payload = encode_request(version, asked.request(), 7, "us")[PREFIX_BYTES:]
+    assert request_head(payload) == RequestHead(asked.key, version, 7)
+    received = decode_request(asked, payload)
+    assert (received.api, received.version, received.correlation_id, received.client_id) == (asked, version, 7, "us")
+    frame = encode_response(version, asked.response(), received.correlation_id)
+    assert decode_response(asked, version, bytes(frame[PREFIX_BYTES:]), 7).header.correlation_id == 7
+
+
+def test_a_client_without_a_name_is_read() -> None:
+    payload = struct.pack(">hhih", 18, 0, 7, -1)
+    assert decode_request(api.API_VERSIONS, payload).client_id is None
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_what_is_shorter_than_a_header_is_a_violation(length: int) -> None:
+    with pytest.raises(ProtocolViolation, match=f"a request of {length} bytes has no header"):
+        request_head(bytes(length))
+
+
+@given(st.sampled_from(EVERY_VERSION), st.binary(max_size=120))
+@example((api.CREATE_PARTITIONS, 0), bytes.fromhex("ffff7fffffff"))  # more topics than there are bytes
+def test_a_senseless_request_is_a_violation_but_never_another_error(asked: tuple[Api, int], body: bytes) -> None:
+    with suppress(ProtocolViolation):
+        decode_request(asked[0], struct.pack(">hhi", asked[0].key, asked[1], 7) + body)
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "body", "missing"),
+    [
+        (api.CREATE_PARTITIONS, 0, struct.pack(">iiB", -1, 1, 0), "topics"),
+        (api.ALTER_PARTITION_REASSIGNMENTS, 0, b"\x00" + struct.pack(">iBB", 1, 0, 0), "topics"),
+        (api.LIST_PARTITION_REASSIGNMENTS, 0, b"\x00" + struct.pack(">iBBBBB", 1, 2, 0, 1, 0, 0), "name"),
+        (api.METADATA, 0, struct.pack(">i", -1), "topics"),
+    ],
+    ids=["list", "compact list", "string inside a list", "list that may be null in later versions"],
+)
+def test_null_where_kafka_forbids_it_is_a_violation(asked: Api, version: int, body: bytes, missing: str) -> None:
+    payload = struct.pack(">hhih", asked.key, version, 7, -1) + body
+    with pytest.raises(ProtocolViolation, match=f"has no {missing}"):
+        decode_request(asked, payload)
+
+
+def test_null_where_kafka_allows_it_is_read() -> None:
+    request = api.ALTER_PARTITION_REASSIGNMENTS.request
+    partition = request.ReassignableTopic.ReassignablePartition(partition_index=0, replicas=None)
+    cancel = request(topics=[request.ReassignableTopic(name="orders", partitions=[partition])])
+    payload = encode_request(1, cancel, 7, "us")[PREFIX_BYTES:]
+    (topic,) = decode_request(api.ALTER_PARTITION_REASSIGNMENTS, payload).message.topics
+    assert topic.partitions[0].replicas is None
+
+
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0() -> None:
+    payload = encode_unsupported_version(7, 35, (0, 4))[PREFIX_BYTES:]
+    decoded = decode_response(api.API_VERSIONS, 3, payload, 7)
+    assert decoded.error_code == 35
+    assert [(offer.api_key, offer.min_version, offer.max_version) for offer in decoded.api_keys] == [(18, 0, 4)]
+
+
+@given(st.binary(max_size=50))
+def test_a_framed_payload_has_its_length_before_it(payload: bytes) -> None:
+    frame = framed(payload)
+    assert frame_length(frame[:PREFIX_BYTES]) == len(payload)
+    assert frame[PREFIX_BYTES:] == payload

@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import javaproperties
-
 from kreassign.admin import pem
 from kreassign.admin.settings import TLS_VERSIONS, Address, ClientSettings, Sasl, Secret, SecurityProtocol, Tls
 from kreassign.errors import InputError
@@ -21,6 +19,7 @@ log = logging.getLogger(__name__)
 
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _LOGIN_MODULES = ("PlainLoginModule", "ScramLoginModule")
+_NAME = re.compile(r"[a-z][a-z0-9]*([._-][a-z0-9]+)*")
 # JAAS as Java reads it: words are quoted by either quote, and a backslash takes its sign literally.
 _WORD = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"'=;]+)"""
 _OPTION = rf"{_WORD}\s*=\s*{_WORD}"
@@ -80,6 +79,8 @@ _WITHOUT_EFFECT = frozenset(
 
 def read_properties(path: str | Path) -> dict[str, str]:
     """Read a `.properties` file (ISO-8859-1 with unicode escapes, as Java reads it)."""
+    import javaproperties  # noqa: PLC0415 - slow to load, and most commands have no such file
+
     try:
         with Path(path).open(encoding="iso-8859-1") as file:
             return dict(javaproperties.load(file))
@@ -125,7 +126,14 @@ def _warn_of_unknown(properties: Mapping[str, str]) -> None:
             f"Supported: SASL {', '.join(SASL_MECHANISMS)} and TLS with PEM stores"
         )
     if unknown:
-        log.warning("ignored unknown client properties: %s", ", ".join(unknown))
+        log.warning("ignored unknown client properties: %s", ", ".join(_shown(unknown, properties)))
+
+
+def _shown(unknown: list[str], properties: Mapping[str, str]) -> list[str]:
+    """Names fit to be shown: the lines of a key or a password that was broken up without escapes look like keys too."""
+    names = [key for key in unknown if _NAME.fullmatch(key) and (properties[key] or "." in key)]
+    others = len(unknown) - len(names)
+    return [*names, f"{others} whose names are not those of properties"] if others else names
 
 
 def _security_protocol(properties: Mapping[str, str]) -> SecurityProtocol:

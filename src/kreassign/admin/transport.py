@@ -18,8 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from kafka.net.sasl import get_sasl_mechanism
-
 from kreassign.admin.settings import Address, ClientSettings, Sasl, Tls
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Unauthenticated, Unreachable
@@ -69,13 +67,12 @@ class TcpTransport:
     def connect(self, address: Address, timeout_s: float) -> TcpConnection:
         """Open a connection; each step may take so many seconds, but no more than the settings give it."""
         timeout_s = min(timeout_s, self._settings.connect_timeout_ms / 1000)
-        plain = _open(address, timeout_s)
+        connection = TcpConnection(self._secured(_open(address, timeout_s), address), address, self._clock)
         try:
-            connection = TcpConnection(self._secured(plain, address), address, self._clock)
             if self._settings.sasl is not None:
                 _authenticate(connection, self._settings.sasl, self._settings.client_id, timeout_s)
         except BaseException:
-            plain.close()
+            connection.close()
             raise
         return connection
 
@@ -202,6 +199,8 @@ def _authenticate(connection: TcpConnection, sasl: Sasl, client_id: str, timeout
     if answer.error_code != NONE:
         reason = error_code(answer.error_code).text
         raise Unauthenticated(f"the broker refused SASL: {reason} Check that security.protocol fits the listener")
+    from kafka.net.sasl import get_sasl_mechanism  # noqa: PLC0415 - slow to load, and few connections need it
+
     mechanism = get_sasl_mechanism(sasl.mechanism)(
         sasl_mechanism=sasl.mechanism,
         sasl_plain_username=_name_in_scram(sasl.username) if sasl.mechanism.startswith("SCRAM") else sasl.username,

@@ -21,3 +21,8 @@ def frame_length(prefix: bytes) -> int:
             "is this a Kafka listener, and does it expect TLS?"
         )
     return length
+
+
+def framed(payload: bytes) -> bytes:
+    """A payload with its length before it."""
+    return struct.pack(">i", len(payload)) + payload

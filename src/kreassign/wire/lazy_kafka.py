@@ -1,0 +1,45 @@
+"""kafka-python without its clients: makes `kafka` a package whose own code runs only if somebody asks for it.
+
+We want its messages; importing `kafka` also imports its consumer, producer and admin client, which is about a
+quarter of the start of a short-lived command. The stand-in knows where the submodules are. Whoever takes anything else
+from it (`from kafka import KafkaProducer`) gets the real thing, loaded then and there, in the same module object.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+_NAME = "kafka"
+_OWN_NAMES = frozenset({"__all__", "__version__"})
+
+
+class _PackageOnDemand(ModuleType):
+    """A package that has not run its `__init__` yet."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Only for names that are not there: the package's own, or one that Python merely tries on every module.
+        if name.startswith("__") and name not in _OWN_NAMES:
+            raise AttributeError(name)
+        super().__setattr__("__class__", ModuleType)  # from now on it is what it stood in for
+        assert self.__spec__ is not None
+        assert self.__spec__.loader is not None
+        self.__spec__.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def put_off_clients() -> None:
+    """Let `kafka` be imported on demand, unless it is there already."""
+    spec = None if _NAME in sys.modules else find_spec(_NAME)
+    if spec is None or spec.submodule_search_locations is None:
+        return
+    package = _PackageOnDemand(_NAME)
+    package.__spec__, package.__loader__, package.__file__ = spec, spec.loader, spec.origin
+    package.__path__ = list(spec.submodule_search_locations)
+    package.__package__ = _NAME
+    sys.modules[_NAME] = package
+
+
+put_off_clients()
