@@ -7,6 +7,7 @@ acknowledged is read back.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -86,22 +87,23 @@ def _has_leaders(port: int, topic: str) -> bool:
 
 
 def _move(bootstrap_servers: str) -> None:
-    cluster = ("--bootstrap-server", bootstrap_servers)
+    os.environ["KREASSIGN_BOOTSTRAP_SERVER"] = bootstrap_servers
+    print(f"\n$ export KREASSIGN_BOOTSTRAP_SERVER={bootstrap_servers}")
     data, plan, state = OUTPUT / "data", OUTPUT / "plan.json", OUTPUT / "state"
     with _stop("Snapshot: what is where"):
-        _kreassign("snapshot", *cluster, "--data", data)
+        _kreassign("snapshot", "--data", data)
     with _stop("Samples: how fast it grows"):
-        _kreassign("collect", *cluster, "--data", data, "--interval", "2s", "--rounds", "4")
+        _kreassign("collect", "--data", data, "--interval", "2s", "--rounds", "4")
     with _stop("Load model: sizes and rates per partition, on Spark"):
         _kreassign("load", "--data", data)
     with _stop("Plan: even brokers for few bytes"):
         _kreassign("plan", "--data", data, "--out", plan)
     with _stop(f"Run: paced at {THROTTLE} per broker"):
-        _kreassign("run", plan, *cluster, "--throttle", THROTTLE, "--state-dir", state)
+        _kreassign("run", plan, "--throttle", THROTTLE, "--state-dir", state)
     with _stop("Verify: replicas, order, ISR, leaders, throttles"):
-        _kreassign("verify", plan, *cluster)
+        _kreassign("verify", plan)
     with _stop("Report: before and after"):
-        _kreassign("snapshot", *cluster, "--data", data)
+        _kreassign("snapshot", "--data", data)
         journal = next(state.rglob("*.sqlite"))
         _kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")
 

@@ -1,0 +1,93 @@
+# Everything that is done with this repository. `make` alone lists it.
+
+PYTHON ?= python3
+KAFKA_PROFILES := kafka-4.3.1 kafka-3.9.1
+
+VENV := .venv
+BIN := $(VENV)/bin
+VENV_READY := $(VENV)/ready
+JARS := build/jvm
+JARS_READY := $(KAFKA_PROFILES:%=$(JARS)/%.ready)
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+.PHONY: help
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Set-up. Every other target does what it needs of this by itself.
+
+.PHONY: venv
+venv: $(VENV_READY) ## virtual environment in .venv, versions from constraints.txt
+
+.PHONY: jars
+jars: $(JARS_READY) ## jars of real Kafka and ZooKeeper in build/jvm, by Maven
+
+$(VENV_READY): pyproject.toml constraints.txt
+	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
+	@echo "setting up $(VENV)"
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark,web]'
+	@touch $@
+
+# Fetched beside its place and then renamed, so that an interrupted download leaves nothing that looks whole.
+$(JARS)/%.ready: jvm/pom.xml
+	@bash scripts/prerequisites.sh java maven
+	@echo "fetching the jars of $*"
+	@rm -rf $(JARS)/$*.part && mkdir -p $(JARS)
+	@mvn --quiet --batch-mode -f jvm/pom.xml -P $* dependency:copy-dependencies \
+	  -DoutputDirectory="$(CURDIR)/$(JARS)/$*.part" >$(JARS)/$*.log 2>&1 || { cat $(JARS)/$*.log >&2; exit 1; }
+	@rm -rf $(JARS)/$* && mv $(JARS)/$*.part $(JARS)/$*
+	@touch $@
+
+# Checks and tests.
+
+.PHONY: check
+check: $(VENV_READY) ## format, lint, types, import rules, tidiness
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(PYTEST) -q tests/test_architecture.py tests/test_tidy.py
+
+.PHONY: test
+test: check $(JARS_READY) ## check, then every test, those on real Kafka and Spark too
+	@bash scripts/prerequisites.sh java
+	KREASSIGN_REQUIRE_KAFKA=1 $(PYTEST)
+
+.PHONY: test-fast
+test-fast: $(VENV_READY) ## the tests that need neither Kafka nor Spark
+	$(PYTEST) -q -m "not kafka and not spark"
+
+.PHONY: test-kafka
+test-kafka: $(VENV_READY) $(JARS_READY) ## the tests on real Kafka
+	@bash scripts/prerequisites.sh java
+	KREASSIGN_REQUIRE_KAFKA=1 $(PYTEST) -m kafka
+
+.PHONY: test-spark
+test-spark: $(VENV_READY) ## the tests on Spark
+	@bash scripts/prerequisites.sh java
+	$(PYTEST) -m spark
+
+# Seeing and measuring.
+
+.PHONY: demo
+demo: demo-kafka ## move partitions of a real cluster, watch it, check it, report it
+
+.PHONY: demo-kafka
+demo-kafka: $(VENV_READY) $(JARS_READY) ## the demo on real Kafka (at present the same as demo)
+	@bash scripts/prerequisites.sh java
+	$(BIN)/python -m testbed.demo
+
+.PHONY: bench
+bench: $(VENV_READY) $(JARS_READY) ## the figures of the documentation, measured here and now
+	@bash scripts/prerequisites.sh java
+	$(BIN)/python -m bench
+
+.PHONY: clean
+clean: ## remove what was built or downloaded, .venv too
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	find src -name '*.egg-info' -prune -exec rm -rf {} +

@@ -1,0 +1,31 @@
+"""`python -m bench [NAME ...]`: run the named benchmarks, or all, and print their tables."""
+
+from __future__ import annotations
+
+import argparse
+
+from bench import machine, phases, tools
+
+BENCHMARKS = {
+    "tools-1500": lambda: tools.compare(partitions=1_500, moving=1_500, runs=5),
+    "tools-20000": lambda: tools.compare(partitions=20_000, moving=9_900, runs=3),
+    "phases-20000": lambda: phases.measure(partitions=20_000, runs=5),
+}
+
+
+def main() -> None:
+    """Run what the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; none means all")
+    names = parser.parse_args().names or list(BENCHMARKS)
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    print(machine.description())
+    for name in names:
+        print(f"\n## {name}\n")
+        BENCHMARKS[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""`kafka-reassign-partitions`, ours against Kafka's own, side by side on the same cluster.
+
+The moves go to a broker that was killed while its session may last an hour: the cluster still lists it, so both
+tools accept the plan, and the moves stay open until they are cancelled. Each round runs execute, list, verify and
+cancel with one tool, then with the other, so that both meet the same cluster in the same state.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from bench import topics
+from bench.process import Run, Spread, run
+from kreassign.admin import AdminClient, client_settings
+from kreassign.model.partition import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_json import format_plan
+from testbed import ClusterSpec, KafkaCluster
+
+JAVA_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+LIVE_BROKERS = 4
+DEAD_BROKER = 4
+ACTIONS = ("--execute", "--list", "--verify", "--cancel")
+
+
+def compare(*, partitions: int, moving: int, runs: int) -> None:
+    """Print the table for a cluster of so many partitions, `moving` of which change."""
+    spec = ClusterSpec(
+        version="4.3.1", brokers=LIVE_BROKERS + 1, broker_config={"broker.session.timeout.ms": "3600000"}
+    )
+    with KafkaCluster.start(spec) as cluster:
+        settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
+        with AdminClient.connect(settings) as admin:
+            created = topics.create(admin, partitions, LIVE_BROKERS, replication_factor=1)
+        plan = cluster.folder / "plan.json"
+        plan.write_text(format_plan(_plan(created, moving)))
+        cluster.brokers[DEAD_BROKER].kill()
+        measured: dict[tuple[str, str], list[Run]] = defaultdict(list)
+        for number in range(runs + 1):
+            for tool, prefix in _commands(cluster).items():
+                for action in ACTIONS:
+                    finished = run([*prefix, *_arguments(action, cluster, plan)])
+                    if number > 0:  # The first round warms the file caches of both.
+                        measured[action, tool].append(finished)
+        _print(measured, partitions, moving, runs)
+
+
+def _plan(created: list[TopicPartition], moving: int) -> Plan:
+    return Plan(
+        tuple(
+            PartitionAssignment(
+                key, (DEAD_BROKER, key.partition % LIVE_BROKERS) if number < moving else (key.partition % LIVE_BROKERS,)
+            )
+            for number, key in enumerate(created)
+        )
+    )
+
+
+def _commands(cluster: KafkaCluster) -> dict[str, tuple[str, ...]]:
+    ours = str(Path(sys.executable).with_name("kafka-reassign-partitions"))
+    # Without the testbed's flags for quick starts: as Kafka's own script would run it, with its 256 MB heap.
+    return {"kafka": cluster.java_command(JAVA_TOOL, flags=()), "kreassign": (ours,)}
+
+
+def _arguments(action: str, cluster: KafkaCluster, plan: Path) -> tuple[str, ...]:
+    arguments: tuple[str, ...] = ("--bootstrap-server", cluster.bootstrap(cluster.spec.listeners[0]), action)
+    if action == "--list":
+        return arguments
+    arguments += ("--reassignment-json-file", str(plan))
+    # Clearing throttles would wait for the dead broker.
+    return arguments if action == "--execute" else (*arguments, "--preserve-throttles")
+
+
+def _print(measured: dict[tuple[str, str], list[Run]], partitions: int, moving: int, runs: int) -> None:
+    print(f"{partitions} partitions, {moving} of them moving, {runs} rounds; median (least to most)\n")
+    print("| action | kafka s | kreassign s | wall ratio | kafka MiB | kreassign MiB | memory ratio |")
+    print("|---|---|---|---|---|---|---|")
+    for action in ACTIONS:
+        kafka, ours = measured[action, "kafka"], measured[action, "kreassign"]
+        wall = Spread(tuple(b.wall_s / a.wall_s for a, b in zip(kafka, ours, strict=True)))
+        memory = Spread(tuple(b.peak_mib / a.peak_mib for a, b in zip(kafka, ours, strict=True)))
+        cells = (
+            action,
+            Spread(tuple(a.wall_s for a in kafka)),
+            Spread(tuple(b.wall_s for b in ours)),
+            wall,
+            Spread(tuple(a.peak_mib for a in kafka)),
+            Spread(tuple(b.peak_mib for b in ours)),
+            memory,
+        )
+        print(f"| {' | '.join(map(str, cells))} |")

@@ -1,0 +1,161 @@
+"""Judges of the shape of code: sizes, words, calls, package files, documentation strings."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
+
+from tests.checks.references import references
+from tests.checks.source import Finding, Source, functions
+
+SILENCER = re.compile(r"#\s*(noqa|type:\s*ignore|ruff:\s*noqa|mypy:|pragma:|pylint:)")
+NAMED_SILENCER = re.compile(r"#\s*(?:noqa:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*|type:\s*ignore\[[\w-]+(?:,\s*[\w-]+)*\])(.*)")
+REASON_LETTERS = 10
+CAMEL_WORD = re.compile(r"[A-Z][a-z]+|[A-Z]+(?![a-z])")
+
+
+def long_modules(source: Source, limit: int) -> Iterator[Finding]:
+    """Files with more lines than the limit."""
+    if len(source.lines) > limit:
+        yield Finding(source.path, 1, f"{len(source.lines)} lines, more than {limit}; split it by what its parts know")
+
+
+def long_functions(source: Source, limit: int) -> Iterator[Finding]:
+    """Functions with more lines than the limit, documentation string included."""
+    for function in functions(source.tree):
+        if (length := _length(function)) > limit:
+            text = f"{function.name} has {length} lines, more than {limit}; give its steps names"
+            yield Finding(source.path, function.lineno, text)
+
+
+def share_of_short_functions(sources: Iterable[Source], limit: int) -> float:
+    """Which part of all functions has at most so many lines; 1.0 where there are none."""
+    lengths = [_length(function) for source in sources for function in functions(source.tree)]
+    return sum(length <= limit for length in lengths) / len(lengths) if lengths else 1.0
+
+
+def many_parameters(source: Source, limit: int) -> Iterator[Finding]:
+    """Functions with more parameters than the limit, `self` and `cls` not counted."""
+    for function in functions(source.tree):
+        arguments = function.args
+        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        count = len([name for name in names if name not in {"self", "cls"}])
+        if count > limit:
+            text = (
+                f"{function.name} takes {count} parameters, over {limit}; put those that belong together into a value"
+            )
+            yield Finding(source.path, function.lineno, text)
+
+
+def banned_names(source: Source, banned: Iterable[str]) -> Iterator[Finding]:
+    """Modules, packages and classes named by a word that says nothing about what they do."""
+    words = set(banned)
+    for part in source.module.split("."):
+        if found := words & set(part.lower().split("_")):
+            yield Finding(source.path, 1, f"{min(found)!r} in a module's name says nothing; name what the module knows")
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef):
+            found = words & {word.lower() for word in CAMEL_WORD.findall(node.name)}
+            if found:
+                yield Finding(
+                    source.path, node.lineno, f"{min(found)!r} in class {node.name} says nothing; name what it does"
+                )
+
+
+def unfinished(source: Source) -> Iterator[Finding]:
+    """Marks of work put off."""
+    for number, line in enumerate(source.lines, 1):
+        if match := re.search(r"\b(TOD[O]|FIXM[E]|XX[X])\b", line):
+            yield Finding(source.path, number, f"{match[0]}: do it now, or write an issue")
+
+
+def banned_calls(source: Source, banned: Mapping[str, str]) -> Iterator[Finding]:
+    """Uses of names that are banned here; `banned` maps each to what to do instead."""
+    for reference in references(source):
+        for name, instead in banned.items():
+            if reference.is_below(name):
+                yield Finding(source.path, reference.line, f"{name}: {instead}")
+
+
+def silencers(source: Source) -> list[Finding]:
+    """Every comment that silences a check."""
+    return [Finding(source.path, line, text) for line, text in _comments(source) if SILENCER.search(text)]
+
+
+def unexplained_silencers(source: Source) -> Iterator[Finding]:
+    """Silenced checks that do not name their code, or give no reason on the same line."""
+    for found in silencers(source):
+        match = NAMED_SILENCER.search(found.text)
+        if not match or len(re.findall(r"[a-z]", match[1], re.IGNORECASE)) < REASON_LETTERS:
+            text = (
+                f"{found.text!r} must name its code and a reason, as in `# noqa: S608 - the table name is a constant`"
+            )
+            yield Finding(found.path, found.line, text)
+
+
+def package_files(source: Source) -> Iterator[Finding]:
+    """An `__init__.py` that does more than to re-export, or whose `__all__` is not the sorted list of its imports."""
+    if not source.is_package:
+        return
+    exported: list[str] = []
+    imported: list[str] = []
+    for node in source.tree.body:
+        if isinstance(node, ast.ImportFrom):
+            imported += [alias.asname or alias.name for alias in node.names if node.module != "__future__"]
+        elif (name := _constant_name(node)) == "__all__" and isinstance(node, ast.Assign):
+            exported = list(ast.literal_eval(node.value))
+        elif name != "__version__" and not _is_docstring(node):
+            yield Finding(source.path, node.lineno, "a package file only re-exports; move this into a module")
+    if exported != sorted(imported, key=_order_of_exports):
+        text = f"__all__ must be its imports, sorted: {sorted(imported, key=_order_of_exports)}"
+        yield Finding(source.path, 1, text)
+
+
+def undocumented(source: Source) -> Iterator[Finding]:
+    """Public modules, classes, functions and methods without a documentation string."""
+    if not ast.get_docstring(source.tree):
+        yield Finding(source.path, 1, "the module says nothing about itself")
+    yield from _undocumented_in(source, source.tree)
+
+
+def _undocumented_in(source: Source, owner: ast.Module | ast.ClassDef) -> Iterator[Finding]:
+    for node in owner.body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+            continue
+        if not ast.get_docstring(node) and not _is_overload(node):
+            yield Finding(source.path, node.lineno, f"{node.name} has no documentation string")
+        if isinstance(node, ast.ClassDef):
+            yield from _undocumented_in(source, node)
+
+
+def _is_overload(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(decorator).endswith(("overload", ".setter")) for decorator in node.decorator_list)
+
+
+def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def _comments(source: Source) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def _constant_name(node: ast.stmt) -> str | None:
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return None
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _order_of_exports(name: str) -> tuple[int, str]:
+    """Constants, then classes, then functions: the order that ruff keeps too."""
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
+    return kind, name

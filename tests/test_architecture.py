@@ -1,0 +1,333 @@
+"""Who may import whom, and where effects live. Every rule is a row of a table, with its reason.
+
+The picture is in docs/design/architecture.md. To allow something new, change the row here and the picture there.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checks.architecture import (
+    Home,
+    Layer,
+    QuickStart,
+    far_from_home,
+    loaded_with,
+    slow_starts,
+    strangers,
+    wrong_directions,
+)
+from tests.checks.source import Source, assert_none, product
+
+FOUNDATION = frozenset({"model", "errors", "clock"})
+
+LAYERS = {
+    layer.name: layer
+    for layer in (
+        Layer("errors", frozenset(), "every module may raise them, so they stand at the bottom"),
+        Layer("clock", frozenset(), "time is handed to every module, so it stands at the bottom"),
+        Layer("model", frozenset({"errors"}), "it says what a cluster is, and needs nothing to say it"),
+        Layer("wire", FOUNDATION, "it turns model-free messages into bytes; it knows neither clients nor brokers"),
+        Layer("admin", FOUNDATION | {"wire"}, "it meets a cluster, real or twin, only at bytes; siblings never meet"),
+        Layer("twin", FOUNDATION | {"wire"}, "it meets a client only at bytes; siblings never meet"),
+        Layer("planner", FOUNDATION, "it computes from values; what it needs of others arrives as arguments"),
+        Layer("executor", FOUNDATION, "it says what it needs in executor/port.py; AdminClient fits by its shape"),
+        Layer("pipeline", FOUNDATION, "it reads and writes tables; the command line brings it the values"),
+        Layer("report", FOUNDATION, "it shows its own small view records; the command line fills them"),
+        Layer(
+            "cli",
+            FOUNDATION | {"admin", "twin", "planner", "executor", "pipeline", "report"},
+            "it joins the packages, but speaks to clusters through admin, not in bytes",
+        ),
+    )
+}
+
+THIRD_PARTY = (
+    Home(
+        "Kafka's message classes",
+        ("kafka.protocol", "kafka.errors"),
+        ("wire/",),
+        "its classes change with its releases; one package translates",
+        "from kafka.protocol.admin import ListPartitionReassignmentsRequest",
+    ),
+    Home(
+        "kafka-python's networking",
+        ("kafka.net",),
+        ("admin/transport.py",),
+        "its insides move between releases; one file bears it",
+        "from kafka.net.sasl import get_sasl_mechanism",
+    ),
+    Home(
+        "the rest of kafka-python",
+        ("kafka",),
+        (),
+        "its clients retry by themselves and drop the broker's messages; use AdminClient",
+        "from kafka import KafkaAdminClient",
+    ),
+    Home(
+        "Spark",
+        ("pyspark", "py4j", "pandas", "numpy"),
+        ("pipeline/",),
+        "only the data commands may need it",
+        "from pyspark.sql import DataFrame",
+    ),
+    Home("Parquet", ("pyarrow",), ("pipeline/",), "tables are read and written in one package", "import pyarrow"),
+    Home(
+        "the ZooKeeper client",
+        ("kazoo",),
+        ("twin/store/", "cli/kafka/"),
+        "only the twin's store and --zookeeper of the drop-in tools need it",
+        "from kazoo.client import KazooClient",
+    ),
+    Home(
+        "terminal output",
+        ("rich", "click"),
+        ("cli/", "report/"),
+        "packages return values; only the edge shows them",
+        "import click",
+    ),
+    Home(
+        "Java property files",
+        ("javaproperties",),
+        ("admin/properties.py",),
+        "client settings are read in one file",
+        "import javaproperties",
+    ),
+    Home("templates", ("jinja2", "markupsafe"), ("report/",), "only reports are pages", "import jinja2"),
+)
+
+EFFECTS = (
+    Home(
+        "reading and writing files",
+        (
+            "builtins.open", "io.open", "tempfile", "shutil", "glob", "fcntl", "mmap", "pathlib.Path.home",
+            "pathlib.Path.cwd", "?.open", "?.read_text", "?.write_text", "?.read_bytes", "?.write_bytes", "?.mkdir",
+            "?.unlink", "?.rmdir", "?.iterdir", "?.rglob", "?.exists", "?.is_file", "?.is_dir", "?.touch",
+            "?.expanduser", "os.open", "os.replace", "os.rename", "os.remove", "os.unlink", "os.mkdir",
+            "os.makedirs", "os.listdir", "os.scandir", "os.stat", "os.fsync", "os.path.exists",
+        ),
+        (
+            "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal.py",
+            "pipeline/rows.py", "pipeline/tables.py", "pipeline/job.py", "report/web/", "cli/",
+        ),
+        "elsewhere take and return text or values",
+        "def f(path): return path.read_text()",
+    ),
+    Home(
+        "sockets",
+        ("socket", "select", "selectors", "asyncio", "http", "urllib.request", "socketserver"),
+        ("admin/transport.py", "twin/server.py", "report/web/"),
+        "take a Transport, so that the twin can stand in for a cluster",
+        "import socket",
+    ),
+    Home(
+        "TLS",
+        ("ssl",),
+        ("admin/", "twin/server.py"),
+        "certificates belong to the edge of the cluster",
+        "import ssl",
+    ),
+    Home(
+        "threads",
+        ("threading", "concurrent.futures", "multiprocessing", "_thread"),
+        ("admin/", "twin/server.py", "report/web/"),
+        "only asking many brokers at once needs them; the rest stays single-threaded and repeatable",
+        "from concurrent.futures import ThreadPoolExecutor",
+    ),
+    Home(
+        "the machine's time",
+        (
+            "time", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today",
+            "datetime.date.today", "sched",
+        ),
+        ("clock.py",),
+        "take a Clock, so that a rehearsal can run in virtual time",
+        "import time",
+    ),
+    Home(
+        "randomness",
+        ("random.*", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"),
+        ("executor/runner.py", "cli/"),
+        "take a seeded random.Random, so that a run can be repeated",
+        "import random\nx = random.random()",
+        but=("random.Random",),
+    ),
+    Home(
+        "databases",
+        ("sqlite3", "dbm", "shelve"),
+        ("executor/journal.py",),
+        "the journal is the only memory of a run",
+        "import sqlite3",
+    ),
+    Home(
+        "other programs",
+        ("subprocess", "os.system", "os.fork", "os.kill", "os.exec", "os.spawn", "pty"),
+        (),
+        "kreassign starts no other program; the testbed does",
+        "import subprocess",
+    ),
+    Home(
+        "the terminal",
+        ("builtins.print", "builtins.input", "sys.stdout", "sys.stderr", "sys.stdin", "getpass"),
+        ("cli/",),
+        "return text; the command line prints it",
+        "print('moved')",
+    ),
+    Home(
+        "the process",
+        ("os.environ", "os.getenv", "os.getcwd", "os.chdir", "sys.argv", "sys.exit", "os._exit", "signal", "atexit"),
+        ("cli/", "pipeline/job.py"),
+        "settings arrive as arguments; only the edge reads them from the process",
+        "import os\nhome = os.environ['HOME']",
+    ),
+)  # fmt: skip
+
+HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "jinja2", "sqlite3")
+QUICK_STARTS = (
+    QuickStart(
+        "kreassign.cli.kafka.reassign_partitions", HEAVY, "The drop-in tool must start faster than Kafka's own."
+    ),
+    QuickStart("kreassign.cli.main", HEAVY, "Each command loads only what it needs."),
+    QuickStart("kreassign.admin", HEAVY, "The client is a library of its own."),
+    QuickStart("kreassign.pipeline.schemas", HEAVY, "Tables are described without any engine."),
+)
+
+
+def test_imports_point_down_only() -> None:
+    assert_none(finding for source in product() for finding in wrong_directions(source, LAYERS))
+
+
+def test_third_party_packages_stay_in_their_homes() -> None:
+    assert_none(finding for source in product() for finding in far_from_home(source, THIRD_PARTY, typing_counts=True))
+
+
+def test_no_third_party_package_is_homeless() -> None:
+    assert_none(finding for source in product() for finding in strangers(source, THIRD_PARTY))
+
+
+def test_effects_stay_in_their_homes() -> None:
+    assert_none(finding for source in product() for finding in far_from_home(source, EFFECTS, typing_counts=False))
+
+
+@pytest.mark.parametrize("rule", QUICK_STARTS, ids=lambda rule: rule.module)
+def test_quick_modules_load_nothing_heavy(rule: QuickStart) -> None:
+    assert_none(slow_starts(rule, product()))
+
+
+# The checks above must be able to fail: here they judge sources that break each rule.
+
+
+def _source(path: str, text: str) -> Source:
+    return Source(f"src/kreassign/{path}", text)
+
+
+@pytest.mark.parametrize("text", [
+    "from kreassign.admin import AdminClient",
+    "from kreassign import admin",
+    "import kreassign.admin.client as client",
+    "from ..admin import client",
+    "def f():\n    from kreassign.admin import AdminClient",
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from kreassign.admin import AdminClient",
+    "import importlib\nx = importlib.import_module('kreassign.admin')",
+    "COMMAND = 'kreassign.admin.client:main'",
+])  # fmt: skip
+def test_an_import_that_points_sideways_is_found_however_it_is_written(text: str) -> None:
+    (finding,) = wrong_directions(_source("twin/cluster.py", text), LAYERS)
+    assert "twin may import only clock, errors, model, wire" in str(finding)
+    assert finding.line == len(text.splitlines())
+
+
+@pytest.mark.parametrize(("path", "target"), [
+    ("model/partition.py", "clock"),
+    ("errors.py", "model"),
+    ("wire/codec.py", "admin"),
+    ("planner/search.py", "wire"),
+    ("planner/search.py", "executor"),
+    ("executor/machine.py", "admin"),
+    ("pipeline/rows.py", "admin"),
+    ("report/view.py", "executor"),
+    ("cli/main.py", "wire"),
+    ("admin/client.py", "cli"),
+    ("__init__.py", "model"),
+])  # fmt: skip
+def test_forbidden_directions_are_found(path: str, target: str) -> None:
+    assert list(wrong_directions(_source(path, f"from kreassign.{target} import x"), LAYERS))
+
+
+def test_imports_of_the_same_package_and_of_lower_ones_are_fine() -> None:
+    text = (
+        "from . import frame\nfrom kreassign.wire.api import Api\nfrom kreassign.model import Batch\nimport kreassign"
+    )
+    assert not list(wrong_directions(_source("wire/codec.py", text), LAYERS))
+
+
+def test_a_new_package_must_be_given_a_row() -> None:
+    (finding,) = wrong_directions(_source("magic/wand.py", ""), LAYERS)
+    assert "no known layer" in str(finding)
+
+
+@pytest.mark.parametrize("home", THIRD_PARTY + EFFECTS, ids=lambda home: home.what)
+def test_every_home_is_enforced_outside_and_left_alone_inside(home: Home) -> None:
+    outside = _source("model/partition.py", home.example)
+    (finding,) = far_from_home(outside, (home,), typing_counts=True)
+    assert home.what in str(finding)
+    for place in home.homes:
+        inside = _source(place + "x.py" if place.endswith("/") else place, home.example)
+        assert not list(far_from_home(inside, (home,), typing_counts=True))
+
+
+@pytest.mark.parametrize("text", [
+    "from time import monotonic as tick\nx = tick()",
+    "def f():\n    import time",
+    "from datetime import datetime\nx = datetime.now()",
+    "import datetime as dt\nx = dt.datetime.now()",
+    "import random\nx = random.Random()",
+    "from random import shuffle",
+    "from os import environ",
+    "import os.path\nx = os.environ",
+    "with open('x') as file: pass",
+    "from pathlib import Path\nx = Path('x').read_text()",
+    "import sys\nprint('x', file=sys.stderr)",
+])  # fmt: skip
+def test_effects_are_found_however_they_are_written(text: str) -> None:
+    assert list(far_from_home(_source("model/partition.py", text), EFFECTS, typing_counts=False))
+
+
+@pytest.mark.parametrize("text", [
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import socket\ndef f(x: socket.socket) -> None: ...",
+    "import random\nx = random.Random(7)",
+    "from datetime import UTC, datetime\nx = datetime.fromtimestamp(0, tz=UTC)",
+    "import os\nx = os.sep",
+    "timeless = 'print'",
+])  # fmt: skip
+def test_what_has_no_effect_is_left_alone(text: str) -> None:
+    assert not list(far_from_home(_source("model/partition.py", text), EFFECTS, typing_counts=False))
+
+
+def test_an_unknown_package_is_found() -> None:
+    (finding,) = strangers(_source("cli/main.py", "import json\nimport numba"), THIRD_PARTY)
+    assert "numba" in str(finding)
+
+
+def test_a_heavy_import_is_found_through_other_modules_but_not_inside_a_function() -> None:
+    rule = QuickStart("kreassign.cli.main", ("pyspark",), "why")
+    main = _source("cli/main.py", "from kreassign.pipeline.job import run")
+    packages = (_source("__init__.py", ""), _source("cli/__init__.py", ""), _source("pipeline/__init__.py", ""))
+    heavy, lazy = "import pyspark", "def run():\n    import pyspark"
+    (finding,) = slow_starts(rule, (*packages, main, _source("pipeline/job.py", heavy)))
+    assert "(kreassign.cli.main → kreassign.pipeline.job.run → pyspark)" in str(finding)
+    assert not list(slow_starts(rule, (*packages, main, _source("pipeline/job.py", lazy))))
+
+
+def test_a_rule_about_a_module_that_is_not_there_is_found() -> None:
+    (finding,) = slow_starts(QuickStart("kreassign.gone", HEAVY, "why"), (_source("__init__.py", ""),))
+    assert "kreassign.gone, which is not there" in str(finding)
+
+
+def test_what_a_package_re_exports_counts_as_loaded() -> None:
+    sources = (
+        _source("__init__.py", ""),
+        _source("a/__init__.py", "from kreassign.a.b import c"),
+        _source("a/b.py", "import x"),
+    )
+    assert {"kreassign", "kreassign.a", "kreassign.a.b", "x"} == loaded_with("kreassign.a.b", sources).keys()

@@ -1,0 +1,429 @@
+"""Sizes, words, dead code, silenced checks, and whether the pages tell the truth about the code.
+
+Each rule is tested twice: on the repository, and on a small text that breaks it, so that the check itself can fail.
+"""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from kreassign.cli.main import COMMANDS
+from tests.checks import shape, whole
+from tests.checks.source import ROOT, Source, assert_none, product, python, read
+
+FUNCTION_LINES = 70
+SHORT_FUNCTION_LINES = 35
+SHARE_OF_SHORT_FUNCTIONS = 0.9
+MODULE_LINES = 500
+PARAMETERS = 6
+# Lower this number whenever a silenced check goes away; raise it only with a reason that a reviewer accepts.
+SILENCED_CHECKS = 9
+
+FOLDERS = ("src/kreassign", "tests", "testbed", "bench", "scripts")
+EMPTY_WORDS = ("utils", "util", "helpers", "helper", "common", "manager", "base", "misc")
+NO_MOCKS = dict.fromkeys(
+    ("unittest.mock", "mock", "pytest_mock"),
+    "no mocks: use real values, the testbed's brokers, or a small class of the test's own",
+)
+NO_SLEEPS = dict.fromkeys(
+    ("time.sleep", "asyncio.sleep", "kreassign.clock.SystemClock.sleep"),
+    "wait for a condition with a deadline, never for a time",
+)
+NO_PRINTING = {"builtins.print": "only the command line, the testbed and the benchmarks print"}
+BUILD_FILES = ("constraints*.txt", "pyproject.toml", "*.lock", "Makefile", "jvm/*.xml", "scripts/*", ".ci/*", "*.cfg")
+TEXTS = ("src/**/*", "tests/**/*.py", "testbed/**/*.py", "bench/**/*.py", "docs/**/*.md", "changelog/*", "*.md")
+COMMANDS_PAGE = "docs/reference/kreassign.md"
+
+
+def every_python_file() -> tuple[Source, ...]:
+    return python(*FOLDERS)
+
+
+def shipped_and_run_by_hand() -> tuple[Source, ...]:
+    return python("src/kreassign", "testbed", "bench", "scripts")
+
+
+def pages() -> dict[str, Source]:
+    return {page.path: page for page in read("*.md", "docs/**/*.md", "changelog/README.md")}
+
+
+def every_path() -> set[str]:
+    """All files and folders that a page may link to."""
+    files = [path.relative_to(ROOT) for folder in ("docs", "src", "tests", "testbed", "bench", "jvm", "scripts",
+             "changelog", ".ci") for path in (ROOT / folder).rglob("*")]  # fmt: skip
+    return {path.as_posix() for path in [*files, *(path.relative_to(ROOT) for path in ROOT.glob("*"))]}
+
+
+def commands() -> set[str]:
+    (main,) = read("src/kreassign/cli/main.py")
+    return whole.registered_commands(main)
+
+
+def options_of(command: str) -> set[str]:
+    """The options of a command, but for --help."""
+    parameters = COMMANDS[command].load().params
+    return {name for parameter in parameters if isinstance(parameter, click.Option) for name in parameter.opts}
+
+
+def source(text: str, path: str = "src/kreassign/model/partition.py") -> Source:
+    return Source(path, text)
+
+
+# The checks look at something
+
+
+@pytest.mark.parametrize(("folder", "least"), [("src/kreassign", 40), ("tests", 15), ("testbed", 10), ("bench", 3)])
+def test_the_files_are_found(folder: str, least: int) -> None:
+    assert len(python(folder)) >= least
+
+
+def test_the_pages_are_found() -> None:
+    assert {"README.md", "docs/README.md", "CONTRIBUTING.md"} <= pages().keys()
+
+
+# Sizes
+
+
+def test_no_module_is_too_long() -> None:
+    assert_none(finding for file in every_python_file() for finding in shape.long_modules(file, MODULE_LINES))
+
+
+def test_no_function_is_too_long() -> None:
+    assert_none(finding for file in every_python_file() for finding in shape.long_functions(file, FUNCTION_LINES))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_most_functions_are_short(folder: str) -> None:
+    assert shape.share_of_short_functions(python(folder), SHORT_FUNCTION_LINES) >= SHARE_OF_SHORT_FUNCTIONS
+
+
+def test_no_function_takes_too_many_parameters() -> None:
+    files = shipped_and_run_by_hand()
+    assert_none(finding for file in files for finding in shape.many_parameters(file, PARAMETERS))
+
+
+def test_sizes_are_measured() -> None:
+    text = "class A:\n    def f(self, a, /, b, *, c):\n        x = 1\n        return x"
+    assert "4 lines, more than 3" in str(*shape.long_modules(source(text), 3))
+    assert "f has 3 lines, more than 2" in str(*shape.long_functions(source(text), 2))
+    assert "f takes 3 parameters" in str(*shape.many_parameters(source(text), 2))
+    assert shape.share_of_short_functions([source(text)], 2) == 0.0
+    assert not [*shape.long_modules(source(text), 4), *shape.long_functions(source(text), 3)]
+    assert not [*shape.many_parameters(source(text), 3)]
+
+
+# Words
+
+
+def test_names_say_something() -> None:
+    assert_none(finding for file in every_python_file() for finding in shape.banned_names(file, EMPTY_WORDS))
+
+
+def test_nothing_is_put_off() -> None:
+    files = (*every_python_file(), *read("docs/**/*.md", "*.md", "Makefile", "scripts/*", ".ci/*"))
+    assert_none(finding for file in files for finding in shape.unfinished(file))
+
+
+@pytest.mark.parametrize(("path", "text"), [
+    ("src/kreassign/utils.py", ""),
+    ("src/kreassign/common/x.py", ""),
+    ("src/kreassign/admin/kafka_helpers.py", ""),
+    ("src/kreassign/admin/client.py", "class ConnectionManager: ..."),
+    ("src/kreassign/admin/client.py", "class BaseClient: ..."),
+])  # fmt: skip
+def test_empty_words_are_found(path: str, text: str) -> None:
+    assert len(list(shape.banned_names(source(text, path), EMPTY_WORDS))) == 1
+
+
+def test_words_inside_other_words_are_fine() -> None:
+    text = "class Database: ...\nclass Managed: ..."
+    assert not list(shape.banned_names(source(text, "src/kreassign/admin/baseline.py"), EMPTY_WORDS))
+
+
+@pytest.mark.parametrize("word", ["todo", "fixme", "xxx"])
+def test_work_put_off_is_found(word: str) -> None:
+    assert list(shape.unfinished(source(f"# {word.upper()}: later")))
+    assert not list(shape.unfinished(source(f"# {word}_list")))
+
+
+# Calls
+
+
+def test_there_are_no_mocks() -> None:
+    assert_none(finding for file in every_python_file() for finding in shape.banned_calls(file, NO_MOCKS))
+
+
+def test_tests_never_sleep() -> None:
+    assert_none(finding for file in python("tests") for finding in shape.banned_calls(file, NO_SLEEPS))
+
+
+def test_tests_do_not_print() -> None:
+    assert_none(finding for file in python("tests") for finding in shape.banned_calls(file, NO_PRINTING))
+
+
+@pytest.mark.parametrize("text", [
+    "from unittest import mock",
+    "from unittest.mock import Mock",
+    "import time\ndef test_it():\n    time.sleep(1)",
+    "from time import sleep as wait\nwait(1)",
+    "print('here')",
+])  # fmt: skip
+def test_banned_calls_are_found(text: str) -> None:
+    banned = NO_MOCKS | NO_SLEEPS | NO_PRINTING
+    assert list(shape.banned_calls(source(text, "tests/test_it.py"), banned))
+
+
+# Silenced checks
+
+
+def test_silenced_checks_name_their_code_and_reason() -> None:
+    assert_none(finding for file in every_python_file() for finding in shape.unexplained_silencers(file))
+
+
+def test_silenced_checks_do_not_become_more() -> None:
+    found = [finding for file in every_python_file() for finding in shape.silencers(file)]
+    assert len(found) <= SILENCED_CHECKS, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("comment", [
+    "noqa",
+    "noqa: S608",
+    "noqa: S608 - why",
+    "type: ignore",
+    "type: ignore[attr-defined]",
+    "ruff: noqa: S608 - the whole file, for a reason",
+])  # fmt: skip
+def test_unexplained_silencers_are_found(comment: str) -> None:
+    assert list(shape.unexplained_silencers(source(f"x = 1  # {comment}")))
+
+
+@pytest.mark.parametrize("comment", [
+    "noqa: S608, S607 - the table name is a constant",
+    "type: ignore[attr-defined]  # kafka-python ships no types",
+])  # fmt: skip
+def test_explained_silencers_are_counted_but_fine(comment: str) -> None:
+    file = source(f"x = 1  # {comment}")
+    assert len(shape.silencers(file)) == 1
+    assert not list(shape.unexplained_silencers(file))
+
+
+def test_a_silencer_inside_a_text_is_none() -> None:
+    assert not shape.silencers(source("x = '# noqa'"))
+
+
+# Modules and packages
+
+
+def test_every_module_is_reached_from_a_command() -> None:
+    (pyproject,) = read("pyproject.toml")
+    assert_none(whole.dead_modules(product(), whole.entry_points(pyproject.text)))
+
+
+def test_package_files_only_re_export() -> None:
+    files = python("src/kreassign", "testbed", "bench")
+    assert_none(finding for file in files for finding in shape.package_files(file))
+
+
+def test_everything_public_is_documented() -> None:
+    assert_none(finding for file in shipped_and_run_by_hand() for finding in shape.undocumented(file))
+
+
+def test_dead_modules_are_found() -> None:
+    files = [
+        source("def f():\n    from kreassign.b import x", "src/kreassign/a.py"),
+        source("COMMAND = 'kreassign.c.d:main'", "src/kreassign/b.py"),
+        source("", "src/kreassign/c/__init__.py"),
+        source("from . import f", "src/kreassign/c/d.py"),
+        source("", "src/kreassign/c/f.py"),
+        source("import kreassign.a", "src/kreassign/dead.py"),
+    ]
+    assert [finding.path for finding in whole.dead_modules(files, ["kreassign.a"])] == ["src/kreassign/dead.py"]
+
+
+def test_entry_points_are_read_from_the_project_file() -> None:
+    assert whole.entry_points("[project.scripts]\nx = 'kreassign.cli.main:main'") == {"kreassign.cli.main"}
+
+
+@pytest.mark.parametrize("text", [
+    "from a import B",
+    "from a import B, c\n__all__ = ['c', 'B']",
+    "from a import B\n__all__ = ['B', 'C']",
+    "from a import B\n__all__ = ['B']\nX = 1",
+    "def f(): ...",
+])  # fmt: skip
+def test_package_files_that_do_more_are_found(text: str) -> None:
+    assert list(shape.package_files(source(text, "src/kreassign/a/__init__.py")))
+
+
+def test_plain_package_files_are_fine() -> None:
+    text = '"""What it is."""\nfrom a import X_Y, b, C\n__all__ = ["X_Y", "C", "b"]\n__version__ = "1"'
+    assert not list(shape.package_files(source(text, "src/kreassign/a/__init__.py")))
+
+
+def test_undocumented_names_are_found() -> None:
+    text = 'class A:\n    """A."""\n    def f(self): ...\n    def _g(self): ...\ndef h(): ...\ndef _i(): ...'
+    found = [finding.text for finding in shape.undocumented(source(text))]
+    assert found == [
+        "the module says nothing about itself",
+        "f has no documentation string",
+        "h has no documentation string",
+    ]
+
+
+# The error tree
+
+
+def test_the_drawn_error_tree_is_the_real_one() -> None:
+    (errors,) = read("src/kreassign/errors.py")
+    assert len(whole.drawn_errors(errors.text)) > 10
+    assert_none(whole.differing_errors(errors))
+
+
+ERRORS = '''"""Errors.
+
+    Top
+    ├── A        wrong; .path        exit 2
+    │   └── B    worse
+    └── C        last
+"""
+class Top(Exception): exit_code = 1
+class A(Top):
+    exit_code = 2
+    def __init__(self): self.path = 1
+class B(A): ...
+class C(Top): ...
+'''
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("class B(A)", "class B(Top)"),
+    ("exit_code = 2", "exit_code = 3"),
+    ("self.path", "self.line"),
+    ("class C(Top): ...\n", ""),
+    ("    └── C        last\n", ""),
+])  # fmt: skip
+def test_differences_from_the_drawn_tree_are_found(before: str, after: str) -> None:
+    assert not list(whole.differing_errors(source(ERRORS)))
+    assert before in ERRORS
+    assert len(list(whole.differing_errors(source(ERRORS.replace(before, after))))) == 1
+
+
+# Machines and registries
+
+
+def test_build_files_name_no_machine_and_no_registry() -> None:
+    assert_none(finding for file in read(*BUILD_FILES) for finding in whole.hosts_and_paths(file))
+
+
+def test_no_file_names_a_path_of_our_machine() -> None:
+    assert_none(finding for file in read(*TEXTS, *BUILD_FILES) for finding in whole.machine_paths(file))
+
+
+@pytest.mark.parametrize("line", [
+    "click @ https://files.example.org/click.whl",
+    "--extra-index-url https://x",
+    "--find-links wheels",
+    "click @ file:///wheels/click.whl",
+    "<repositories>",
+    "CACHE := /var/cache/pip",
+    "home=/home" + "/somebody/x",
+])  # fmt: skip
+def test_hosts_and_paths_are_found(line: str) -> None:
+    assert list(whole.hosts_and_paths(source(line, "constraints.txt")))
+
+
+@pytest.mark.parametrize("line", [
+    "#!/usr/bin/env bash",
+    "click==8.1",
+    '<project xmlns="http://maven.apache.org/POM/4.0.0">',
+    "build/tmp/x: ; $(CURDIR)/tmp/x",
+])  # fmt: skip
+def test_what_every_machine_has_is_fine(line: str) -> None:
+    assert not list(whole.hosts_and_paths(source(line, "Makefile")))
+
+
+def test_paths_of_our_machine_are_found() -> None:
+    assert list(whole.machine_paths(source("see /" + "root/notes")))
+    assert not list(whole.machine_paths(source("see docs/root/x and /data/kafka")))
+
+
+# Pages
+
+
+def test_links_lead_somewhere() -> None:
+    known, paths = pages(), every_path()
+    assert_none(finding for page in known.values() for finding in whole.broken_links(page, known, paths))
+
+
+def test_every_page_is_reached_from_the_map() -> None:
+    docs = {path: page for path, page in pages().items() if path.startswith("docs/")}
+    assert_none(whole.unreachable_pages(docs, "docs/README.md"))
+
+
+def test_every_command_has_its_section() -> None:
+    assert_none(whole.undocumented_commands(commands(), pages()[COMMANDS_PAGE]))
+
+
+def test_sections_name_the_options_of_their_commands() -> None:
+    page = pages()[COMMANDS_PAGE]
+    assert_none(finding for name in COMMANDS for finding in whole.options_that_differ(name, options_of(name), page))
+
+
+def test_pages_show_only_commands_that_are_there() -> None:
+    known = commands()
+    assert known
+    assert_none(finding for page in pages().values() for finding in whole.invented_commands(page, known))
+
+
+def test_changes_are_written_as_fragments() -> None:
+    names = {path.name for path in (ROOT / "changelog").iterdir()} - {"README.md"}
+    assert not [name for name in names if not whole.is_fragment(name)]
+
+
+@pytest.mark.parametrize("link", ["[x](b.md)", "[x](../a.md#no-such)", "[x](#nowhere)", "[x]: b.md"])
+def test_broken_links_are_found_and_good_ones_left_alone(link: str) -> None:
+    page = source(
+        f"# Top\n\nSee [a](../a.md#a-title), [web](https://example.org), [up](#top).\n\n{link}\n", "docs/x/p.md"
+    )
+    known = {page.path: page, "docs/a.md": source("# `A` title!", "docs/a.md")}
+    (finding,) = whole.broken_links(page, known, [page.path, "docs/a.md"])
+    assert finding.line == 5
+
+
+def test_links_inside_code_blocks_are_no_links() -> None:
+    page = source("```\n[x](nowhere.md)\n```\n", "docs/p.md")
+    assert not list(whole.broken_links(page, {}, []))
+
+
+def test_unreachable_pages_are_found() -> None:
+    known = {
+        "docs/README.md": source("[a](x/a.md)"),
+        "docs/x/a.md": source("[back](../README.md)"),
+        "docs/x/b.md": source("[a](a.md)"),
+    }
+    assert [finding.path for finding in whole.unreachable_pages(known, "docs/README.md")] == ["docs/x/b.md"]
+
+
+def test_commands_without_a_section_and_sections_without_a_command_are_found() -> None:
+    main = source('C = {"plan": Lazy("kreassign.cli.commands.plan:plan", "Plan."), "other": 1}')
+    assert whole.registered_commands(main) == {"plan"}
+    page = source("# Commands\n\n## `kreassign plan`\n\n```\n$ kreassign plan\n$ kreassign dance\n```\n", "docs/p.md")
+    assert not list(whole.undocumented_commands({"plan"}, page))
+    assert list(whole.undocumented_commands({"plan", "run"}, page))
+    assert [finding.line for finding in whole.invented_commands(page, {"plan"})] == [7]
+
+
+def test_options_without_a_mention_and_mentions_without_an_option_are_found() -> None:
+    page = source("# X\n\n## kreassign plan\n\n`--out FILE`, `--old`\n\n## kreassign run\n\n`--new`\n", "docs/p.md")
+    found = [str(finding) for finding in whole.options_that_differ("plan", {"--out", "--new"}, page)]
+    assert len(found) == 2
+    assert "docs/p.md:3: --new is not named in" in found[0]
+    assert "docs/p.md:3: --old is named in" in found[1]
+    assert not list(whole.options_that_differ("plan", {"--out", "--old"}, page))
+
+
+@pytest.mark.parametrize("name", ["foundation.md", "foundation.new.md", "Foundation.added.md", "notes.txt"])
+def test_badly_named_fragments_are_found(name: str) -> None:
+    assert not whole.is_fragment(name)
+    assert whole.is_fragment("foundation.added.md")
