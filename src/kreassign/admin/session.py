@@ -173,21 +173,23 @@ class Session:
         """Ask the known addresses, bootstrap last, until one says who is in the cluster."""
         give_up = min(deadline, self._clock.monotonic_s() + _BOOTSTRAP_PATIENCE_S)
         look_up = translate.controller_nodes() if self.talks_to_controllers else translate.nodes()
+        failures: dict[Address, str] = {}
         while True:
-            failures: list[str] = []
             for address in self._addresses():
+                timeout_s = min(deadline - self._clock.monotonic_s(), self.settings.connect_timeout_ms / 1000)
+                if timeout_s <= 0 and failures:
+                    break
                 try:
-                    timeout_s = min(self._remaining_s(deadline), self.settings.connect_timeout_ms / 1000)
                     return look_up.read(self._link(address).exchange(look_up, timeout_s))
                 except (Unreachable, OutcomeUnknown) as error:
-                    failures.append(str(error))
+                    failures.setdefault(address, str(error))  # The first try had the most time.
                 except Rejected as error:
                     if not error.retriable:
                         raise
-                    failures.append(f"{address}: {error}")
+                    failures.setdefault(address, f"{address}: {error}")
             if self._is_closed or not self._time_is_left(give_up):
                 raise Unreachable(
-                    "no node of the cluster can be reached: " + "; ".join(failures) + ". Check the addresses, "
+                    "no node of the cluster can be reached: " + "; ".join(failures.values()) + ". Check the addresses, "
                     "that the brokers are up, and that security.protocol fits the listener"
                 )
             self._clock.sleep(self._backoff_s)
