@@ -19,11 +19,12 @@ _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PY
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One finished process: seconds of wall and processor time, and its largest resident memory."""
+    """One finished process: seconds of wall and processor time, its largest resident memory, and what it printed."""
 
     wall_s: float
     cpu_s: float
     peak_mib: float
+    output: str
 
 
 def run(command: Sequence[str]) -> Run:
@@ -39,7 +40,7 @@ def run(command: Sequence[str]) -> Run:
         if finished.returncode != 0:
             output = (finished.stdout + finished.stderr)[-2000:]
             raise RuntimeError(f"{' '.join(command)[:200]} ended with {finished.returncode}:\n{output}")
-        return Run(**json.loads(taken.read()))
+        return Run(**json.loads(taken.read()), output=finished.stdout)
 
 
 @dataclass(frozen=True, slots=True)

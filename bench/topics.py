@@ -6,6 +6,7 @@ from functools import partial
 
 from kreassign.admin import AdminClient
 from kreassign.model import NewTopic, TopicPartition
+from testbed.records import load_topic
 from testbed.waiting import wait_until
 
 PARTITIONS_PER_TOPIC = 500
@@ -24,6 +25,15 @@ def create(admin: AdminClient, partitions: int, brokers: int, replication_factor
         created += [TopicPartition(name, partition) for partition in range(count)]
         wait_until(partial(_is_ready, admin, name, count), timeout_s=120, what=f"topic {name}")
     return created
+
+
+def write_one_record_each(bootstrap_servers: str, partitions: list[TopicPartition]) -> None:
+    """Put a record into each partition, so that a new replica has something to wait for."""
+    by_topic: dict[str, dict[int, int]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, {})[partition] = 1
+    for topic, bytes_per_partition in by_topic.items():
+        load_topic(bootstrap_servers, topic, bytes_per_partition)
 
 
 def _is_ready(admin: AdminClient, name: str, count: int) -> bool:
