@@ -25,6 +25,12 @@ Outcome = tuple[int, str | None]
 FINE: Outcome = (0, None)
 
 
+def some_topic(name: str, *numbers: int, replicas: tuple[int, ...] = (0, 1), leader: int = 0) -> Topic:
+    """A topic, or these partitions of it, as metadata tells it."""
+    partitions = tuple(Partition(TopicPartition(name, number), replicas, (leader,), leader, 0) for number in numbers)
+    return Topic(name, None, False, partitions)
+
+
 def api_versions(offered: Mapping[int, tuple[int, int]], error_code: int = 0) -> Message:
     response = api.API_VERSIONS.response
     return response(

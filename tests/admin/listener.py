@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 
 from kreassign.admin import Address
-from kreassign.model import Broker, Cluster
+from kreassign.model import Broker, Cluster, TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.frame import PREFIX_BYTES
@@ -35,15 +35,22 @@ Answer = Reply | Callable[[Asked], Reply]
 class Listener:
     """A node with its own port. Requests that it has no answer for hang up; `asked` holds all that it got."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None, offered: Mapping[int, tuple[int, int]] = EVERYTHING) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.asked: list[Asked] = []
-        self.answers: dict[Api, Answer] = {api.API_VERSIONS: answers.api_versions(offered)}
+        self.answers: dict[Api, Answer] = {api.API_VERSIONS: answers.api_versions(EVERYTHING)}
         self._tls = tls
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = Address(*self._server.getsockname())
         self.connections: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
+
+    def offer(self, changes: Mapping[Api, tuple[int, int] | None]) -> None:
+        """Offer other versions of some APIs, or (None) not the API at all."""
+        missing = {entry.key for entry, versions in changes.items() if versions is None}
+        others = {entry.key: versions for entry, versions in changes.items() if versions is not None}
+        offered = {key: versions for key, versions in (EVERYTHING | others).items() if key not in missing}
+        self.answers[api.API_VERSIONS] = answers.api_versions(offered)
 
     def times_asked(self, wanted: Api) -> int:
         """How many requests of this API have arrived."""
@@ -121,6 +128,12 @@ def join(*nodes: Listener, controller: int = 0) -> Cluster:
         node.answers[api.METADATA] = answers.metadata(cluster)
         node.answers[api.DESCRIBE_CLUSTER] = answers.cluster_nodes(cluster)
     return cluster
+
+
+def partitions_of(asked: Asked) -> list[TopicPartition]:
+    """The partitions that a request is about, for those APIs that call topics and partitions so."""
+    entries = asked.message.topics
+    return [TopicPartition(entry.name, part.partition_index) for entry in entries for part in entry.partitions]
 
 
 def in_turn(*replies: Answer) -> Callable[[Asked], Reply]:

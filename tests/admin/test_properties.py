@@ -81,6 +81,10 @@ def test_without_any_property_the_defaults_are_kafkas() -> None:
     )
 
 
+def test_settings_made_without_properties_have_the_same_defaults() -> None:
+    assert ClientSettings(bootstrap_servers=(Address("b", 9092),)) == settings()
+
+
 def test_what_the_caller_gives_wins_over_the_addresses_in_the_file() -> None:
     properties = {"bootstrap.servers": "file:1"}
     assert client_settings(properties).bootstrap_servers == (Address("file", 1),)
@@ -291,6 +295,10 @@ def test_pem_may_stand_in_files_of_its_own(tmp_path: Path) -> None:
 
 def test_without_stores_the_system_is_trusted_and_nothing_presented() -> None:
     assert tls() == Tls(None, None, None, None, verifies_host_name=True)
+
+
+def test_stores_of_a_protocol_without_tls_are_not_read() -> None:
+    assert settings(ssl_truststore_location="/absent.jks").tls == Tls()
 
 
 def test_the_check_of_the_host_name_is_switched_off_by_an_empty_value() -> None:

@@ -58,6 +58,11 @@ def test_bytes_are_not_known_without_the_leaders_size() -> None:
     assert progress(report(0, 100, None), report(0, 10, 90)).lag_bytes is None
 
 
+def test_an_empty_partition_lags_nothing_whatever_its_leader_takes() -> None:
+    status = progress(report(7, 7, None), BrokerReport(9))
+    assert (status.lag_records, status.lag_bytes) == (0, 0)
+
+
 def test_a_size_that_its_broker_did_not_tell_is_not_zero() -> None:
     assert progress(report(0, 100, 1000), report(0, 10, None)).size_bytes is None
 

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kreassign.admin import AdminClient
+from kreassign.admin import AdminClient, ClientSettings
+from kreassign.clock import VirtualClock
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
 from kreassign.model import ConfigChange, ConfigResource, LogDir, NewTopic, OngoingReassignment, TopicPartition
 from kreassign.wire import api
@@ -28,16 +29,6 @@ NOT_CONTROLLER = 41
 
 Connect = Callable[..., AdminClient]
 Listen = Callable[..., Listener]
-
-
-def offer(node: Listener, changes: dict[Api, tuple[int, int] | None]) -> None:
-    """Let a node offer other versions of some APIs, or (None) not the API at all."""
-    offered = {entry.key: (entry.min_version, entry.max_version) for entry in vars(api).values() if type(entry) is Api}
-    for entry, versions in changes.items():
-        offered.pop(entry.key)
-        if versions is not None:
-            offered[entry.key] = versions
-    node.answers[api.API_VERSIONS] = answers.api_versions(offered)
 
 
 def log_dirs(path: str) -> object:
@@ -217,12 +208,34 @@ def test_a_cluster_that_is_down_is_said_to_be_down_with_every_address(listen: Li
     assert "security.protocol" in text
 
 
+def test_a_cluster_that_is_down_is_not_waited_for_as_long_as_a_call_may_take(listen: Listen) -> None:
+    node, clock = listen(), VirtualClock()
+    node.close()
+    settings = ClientSettings(bootstrap_servers=(node.address,), api_timeout_ms=60_000)
+    with (
+        AdminClient.connect(settings, clock=clock) as client,
+        pytest.raises(Unreachable, match="no node of the cluster"),
+    ):
+        client.list_topics()
+    assert 4 < clock.monotonic_s() < 6
+
+
 def test_the_second_bootstrap_address_serves_when_the_first_is_down(listen: Listen, connect: Connect) -> None:
     dead, alive = listen(), listen()
     join(alive)
     alive.answers[LIST] = NO_MOVES
     dead.close()
     assert connect(dead, alive).list_partition_reassignments() == {}
+
+
+def test_a_first_address_that_hangs_costs_the_time_of_a_connection(listen: Listen, connect: Connect) -> None:
+    hanging, alive = listen(), listen()
+    join(alive)
+    hanging.answers[api.API_VERSIONS] = Deed.STAY_SILENT
+    alive.answers[LIST] = NO_MOVES
+    started = time.monotonic()
+    assert connect(hanging, alive, connect_timeout_ms=200).list_partition_reassignments() == {}
+    assert 0.2 <= time.monotonic() - started < 2
 
 
 def test_a_node_of_another_protocol_is_reported_at_once(node: Listener, connect: Connect) -> None:
@@ -246,6 +259,25 @@ def test_a_broker_that_the_cluster_does_not_list_is_looked_up_again_before_it_is
     error = client.describe_log_dirs([7], timeout_ms=200).failed[7]
     assert isinstance(error, Unreachable)
     assert "broker 7 is not among those that the cluster lists (0,1)" in str(error)
+
+
+def test_a_read_at_a_broker_that_is_gone_ends_after_one_fresh_look(node: Listener, connect: Connect) -> None:
+    join(node)
+    started = time.monotonic()
+    assert isinstance(connect(node).describe_log_dirs([7]).failed[7], Unreachable)
+    assert time.monotonic() - started < 2
+    assert node.times_asked(api.METADATA) == 2
+
+
+def test_a_change_at_a_broker_that_is_gone_waits_for_it_to_come_back(listen: Listen, connect: Connect) -> None:
+    first, coming = listen(), listen()
+    both = join(first, coming)
+    alone = answers.metadata(join(first))
+    first.answers[api.METADATA] = in_turn(alone, alone, alone, alone, answers.metadata(both))
+    resource = ConfigResource.broker(1)
+    coming.answers[api.INCREMENTAL_ALTER_CONFIGS] = answers.configs_altered({resource: answers.FINE})
+    assert dict(connect(first).incremental_alter_configs({resource: []}).ok) == {resource: None}
+    assert first.times_asked(api.METADATA) == 5
 
 
 def test_all_log_dirs_are_those_of_the_brokers_of_today(listen: Listen, connect: Connect) -> None:
@@ -394,8 +426,8 @@ def test_closing_ends_calls_under_way_and_later_ones(node: Listener, connect: Co
 def test_the_highest_version_of_both_is_spoken_with_each_node(listen: Listen, connect: Connect) -> None:
     old, new = listen(), listen()
     join(old, new)
-    offer(old, {LOG_DIRS: (0, 2)})
-    offer(new, {LOG_DIRS: (1, 9)})
+    old.offer({LOG_DIRS: (0, 2)})
+    new.offer({LOG_DIRS: (1, 9)})
     old.answers[LOG_DIRS], new.answers[LOG_DIRS] = log_dirs("/old"), log_dirs("/new")
     batch = connect(old, new).describe_log_dirs()
     assert (batch[0][0].total_bytes, batch[1][0].total_bytes) == (None, 10)
@@ -422,7 +454,7 @@ def test_who_refuses_to_tell_versions_is_not_talked_to(node: Listener, connect: 
 
 def test_a_missing_api_is_named_and_nothing_is_sent(node: Listener, connect: Connect) -> None:
     join(node)
-    offer(node, {ALTER: None})
+    node.offer({ALTER: None})
     with pytest.raises(Unsupported) as missing:
         alter(connect(node))
     assert str(missing.value) == f"{node.address} does not offer AlterPartitionReassignments (API 45)"
@@ -431,7 +463,7 @@ def test_a_missing_api_is_named_and_nothing_is_sent(node: Listener, connect: Con
 
 def test_a_missing_version_is_named_with_what_both_sides_speak(node: Listener, connect: Connect) -> None:
     join(node)
-    offer(node, {api.CREATE_TOPICS: (0, 3)})
+    node.offer({api.CREATE_TOPICS: (0, 3)})
     with pytest.raises(Unsupported) as missing:
         connect(node).create_topics([NewTopic("t")])
     assert str(missing.value) == (f"{node.address} offers CreateTopics (API 19) in versions 0-3, kreassign speaks 4-7")
@@ -440,10 +472,10 @@ def test_a_missing_version_is_named_with_what_both_sides_speak(node: Listener, c
 def test_versions_are_asked_anew_after_a_broker_came_back(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = DONE
-    offer(node, {ALTER: (0, 0)})
+    node.offer({ALTER: (0, 0)})
     client = connect(node)
     alter(client)
-    offer(node, {})  # It was upgraded.
+    node.offer({})  # It was upgraded.
     node.hang_up()
     alter(client)
     assert [asked.version for asked in node.asked if asked.api is ALTER] == [0, 1]

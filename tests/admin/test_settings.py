@@ -33,6 +33,10 @@ def test_what_is_no_address_is_refused_with_the_form_it_should_have(text: str) -
         Address.parse(text)
 
 
+def test_a_host_that_holds_colons_is_printed_in_brackets() -> None:
+    assert [str(Address("::1", 9092)), str(Address("broker-1", 9092))] == ["[::1]:9092", "broker-1:9092"]
+
+
 @given(st.from_regex(r"[a-z][a-z0-9.-]{0,20}", fullmatch=True) | st.ip_addresses().map(str), st.integers(1, 65535))
 def test_an_address_is_read_back_from_its_own_text(host: str, port: int) -> None:
     assert Address.parse(str(Address(host, port))) == Address(host, port)

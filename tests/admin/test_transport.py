@@ -125,6 +125,13 @@ def test_an_answer_in_many_pieces_is_put_together(server: RawServer, dial: Calla
         sending.result()
 
 
+def test_an_answer_ends_where_its_length_says(node: Listener, dial: Callable[..., Connection]) -> None:
+    node.answers[api.API_VERSIONS] = b"\x00\x00\x00\x04four and more"
+    connection = dial(node.address)
+    assert connection.exchange(FRAME, PATIENCE_S) == b"four"
+    assert not connection.is_usable()
+
+
 def test_closed_before_the_frame_was_whole_means_it_never_arrived(
     server: RawServer, dial: Callable[..., Connection]
 ) -> None:
@@ -144,8 +151,10 @@ def test_a_frame_that_the_other_side_does_not_take_never_arrived(
 ) -> None:
     connection = dial(server.address)
     server.accept()
+    started = time.monotonic()
     with pytest.raises(Unreachable, match=r"could not send to .*: timed out"):
         connection.exchange(LARGE_FRAME, SHORT_S)
+    assert time.monotonic() - started < SHORT_S + 2
     assert not connection.is_usable()
 
 
@@ -197,7 +206,7 @@ def test_bytes_that_keep_dripping_do_not_move_the_deadline(server: RawServer, di
 def test_another_protocol_is_a_violation_and_ends_the_connection(
     node: Listener, dial: Callable[..., Connection]
 ) -> None:
-    node.answers[api.API_VERSIONS] = b"HTTP/1.1 400 Bad Request\r\n"
+    node.answers[api.API_VERSIONS] = b"HTTP"
     connection = dial(node.address)
     with pytest.raises(ProtocolViolation, match="is this a Kafka listener"):
         connection.exchange(FRAME, PATIENCE_S)
@@ -426,6 +435,13 @@ def test_a_broker_that_cannot_scram_is_not_believed(
 ) -> None:
     node.answers |= {api.SASL_HANDSHAKE: handshake(), api.SASL_AUTHENTICATE: authentication(answer)}
     assert "SASL SCRAM-SHA-512 as alice failed" in str(refused_login(node, dial, "SCRAM-SHA-512"))
+
+
+def test_a_broker_that_answers_plain_with_more_than_yes_is_not_believed(
+    node: Listener, dial: Callable[..., Connection]
+) -> None:
+    node.answers |= {api.SASL_HANDSHAKE: handshake(), api.SASL_AUTHENTICATE: authentication(b"what?")}
+    assert str(refused_login(node, dial)) == "SASL PLAIN as alice was refused"
 
 
 def test_names_in_scram_are_spelled_by_its_rules(node: Listener, dial: Callable[..., Connection]) -> None:

@@ -36,7 +36,8 @@ PARTITIONS = st.builds(TopicPartition, NAMES, NUMBERS)
 REPLICAS = st.lists(BROKERS, max_size=4).map(tuple)
 MESSAGES = st.none() | st.text(max_size=20)
 # A message of null or none at all: both become the code's default text.
-OUTCOMES = st.just((0, None)) | st.tuples(st.sampled_from([-1, 3, 7, 31, 39, 85, 999]), MESSAGES)
+# Refusals; 7, after which the outcome is not known, has its own test in test_outcomes.
+OUTCOMES = st.just((0, None)) | st.tuples(st.sampled_from([-1, 3, 31, 39, 41, 85, 999]), MESSAGES)
 ONGOING = st.builds(OngoingReassignment, REPLICAS, REPLICAS, REPLICAS)
 LOG_DIRS = st.builds(
     LogDir,

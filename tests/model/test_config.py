@@ -23,4 +23,15 @@ def test_changes_carry_kafkas_numbers_and_only_delete_has_no_value() -> None:
 
 
 def test_sources_have_kafkas_numbers() -> None:
-    assert (ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER, ConfigSource.DEFAULT) == (1, 2, 5)
+    assert [source.name for source in sorted(ConfigSource)] == [
+        "UNKNOWN",
+        "DYNAMIC_TOPIC",
+        "DYNAMIC_BROKER",
+        "DYNAMIC_DEFAULT_BROKER",
+        "STATIC_BROKER",
+        "DEFAULT",
+        "DYNAMIC_BROKER_LOGGER",
+        "CLIENT_METRICS",
+        "GROUP",
+    ]
+    assert sorted(ConfigSource) == list(range(9))

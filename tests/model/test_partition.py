@@ -48,7 +48,7 @@ def partition(replicas: tuple[int, ...], isr: tuple[int, ...], leader: int = 1) 
 
 def test_the_first_replica_is_the_preferred_leader() -> None:
     assert partition((2, 1), (1,)).preferred_leader == 2
-    assert partition((), ()).preferred_leader == NO_LEADER
+    assert partition((), ()).preferred_leader == NO_LEADER == -1
 
 
 @pytest.mark.parametrize(

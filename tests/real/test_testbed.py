@@ -273,7 +273,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path):
         assert [_is_alive(pid) for pid in pids] == [True] * 3
         parent.kill()
         assert parent.wait() == -signal.SIGKILL
-    wait_until(lambda: not any(map(_is_alive, pids)), timeout_s=10, what="all nodes dead")
+    wait_until(lambda: not any(map(_is_alive, pids)), timeout_s=60, what="all nodes dead")
 
 
 def test_a_node_that_fails_says_why_and_its_log_is_kept(tmp_path, monkeypatch, capfd):

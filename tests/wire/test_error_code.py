@@ -1,6 +1,17 @@
 import pytest
+from kafka.errors import kafka_errors
 
+from kreassign.wire import error_code as module
 from kreassign.wire.error_code import CODES, by_name, error_code
+
+# What kafka-python calls otherwise than Kafka does.
+OTHER_NAMES = {
+    -1: "UNKNOWN",
+    6: "NOT_LEADER_FOR_PARTITION",
+    10: "MESSAGE_SIZE_TOO_LARGE",
+    17: "INVALID_TOPIC",
+    39: "INVALID_REPLICATION_ASSIGNMENT",
+}
 
 
 @pytest.mark.parametrize(
@@ -28,6 +39,17 @@ def test_every_spelled_out_code_is_there_once_and_found_by_its_name() -> None:
     assert len({known.code for known in CODES}) == len({known.name for known in CODES}) == len(CODES)
     assert all(error_code(known.code) is known and by_name(known.name) is known for known in CODES)
     assert [known.code for known in CODES] == sorted(known.code for known in CODES)
+
+
+def test_numbers_and_names_are_those_that_another_client_knows() -> None:
+    known = {code.code: (OTHER_NAMES.get(code.code, code.name), code.retriable) for code in CODES}
+    assert known == {code: (kafka_errors[code].message, bool(kafka_errors[code].retriable)) for code in known}
+
+
+def test_every_constant_is_the_number_of_its_name() -> None:
+    constants = {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int)}
+    assert constants.pop("NONE") == 0
+    assert {name: error_code(value).name for name, value in constants.items()} == {name: name for name in constants}
 
 
 def test_a_code_that_no_admin_api_answers_with_still_has_its_name() -> None:

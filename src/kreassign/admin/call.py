@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kreassign.errors import Rejected
+from kreassign.errors import ClusterError, OutcomeUnknown, Rejected
 from kreassign.wire.api import Api, Message
-from kreassign.wire.error_code import NONE, error_code
+from kreassign.wire.error_code import NONE, REQUEST_TIMED_OUT, error_code
 
 Answer = TypeVar("Answer")
 
@@ -40,7 +40,13 @@ def rejection(api: Api, code: int, message: str | None) -> Rejected:
     return Rejected(message or known.text, api=api.name, code=code, name=known.name, retriable=known.retriable)
 
 
-def raise_if_rejected(api: Api, code: int, message: str | None = None) -> None:
-    """Raise `Rejected` for any code but NONE."""
+def failure(api: Api, code: int, message: str | None) -> ClusterError:
+    """What an error code says of a request. REQUEST_TIMED_OUT is no refusal: the broker stopped waiting, not doing."""
+    refused = rejection(api, code, message)
+    return OutcomeUnknown(str(refused)) if code == REQUEST_TIMED_OUT else refused
+
+
+def raise_if_failed(api: Api, code: int, message: str | None = None) -> None:
+    """Raise the `failure` of any code but NONE."""
     if code != NONE:
-        raise rejection(api, code, message)
+        raise failure(api, code, message)

@@ -86,7 +86,6 @@ def _status(partition: Partition, broker: int, report: BrokerReport, leader: Bro
 def _lag_bytes(lag_records: int, leader_range: OffsetRange, leader_size_bytes: int | None) -> int | None:
     if lag_records == 0:
         return 0
-    records = leader_range.end - leader_range.start
-    if leader_size_bytes is None or records <= 0:
+    if leader_size_bytes is None:
         return None
-    return round(lag_records * leader_size_bytes / records)
+    return round(lag_records * leader_size_bytes / (leader_range.end - leader_range.start))

@@ -22,6 +22,7 @@ def test_a_broker_reads_which_offsets_are_asked_for_and_by_whom(
 ) -> None:
     seen = as_seen_by_broker(list_offsets(partitions, spec, replica_id), version)
     assert seen.replica_id == replica_id
+    assert {entry.current_leader_epoch for topic in seen.topics for entry in topic.partitions} <= {-1}
     read = [(TopicPartition(topic.name, entry.partition_index), entry.timestamp)
             for topic in seen.topics for entry in topic.partitions]  # fmt: skip
     assert read == [(key, int(spec)) for key in sorted(set(partitions))]

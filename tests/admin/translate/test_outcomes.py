@@ -1,8 +1,8 @@
 import pytest
 
-from kreassign.admin.call import raise_if_rejected
+from kreassign.admin.call import raise_if_failed
 from kreassign.admin.translate.outcomes import outcomes
-from kreassign.errors import ProtocolViolation, Rejected
+from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected
 from kreassign.wire import api
 
 ALTER = api.ALTER_PARTITION_REASSIGNMENTS
@@ -31,7 +31,7 @@ def test_an_unknown_code_shows_its_number() -> None:
 
 
 def test_what_may_be_tried_again_says_so() -> None:
-    (refused,) = outcomes(ALTER, [("a", 7, None)]).failed.values()
+    (refused,) = outcomes(ALTER, [("a", 41, None)]).failed.values()
     assert isinstance(refused, Rejected)
     assert refused.retriable
 
@@ -44,6 +44,14 @@ def test_a_key_without_an_answer_is_a_violation_of_the_protocol() -> None:
 
 
 def test_no_error_code_raises_nothing() -> None:
-    raise_if_rejected(ALTER, 0, None)
+    raise_if_failed(ALTER, 0, None)
     with pytest.raises(Rejected, match="no alter permission"):
-        raise_if_rejected(ALTER, 31, "no alter permission")
+        raise_if_failed(ALTER, 31, "no alter permission")
+
+
+def test_a_broker_that_stopped_waiting_has_not_refused() -> None:
+    batch = outcomes(ALTER, [("a", 7, None), ("b", 39, "no such broker")])
+    assert isinstance(batch.failed["a"], OutcomeUnknown)
+    assert isinstance(batch.failed["b"], Rejected)
+    with pytest.raises(OutcomeUnknown, match=r"The request timed out\."):
+        raise_if_failed(ALTER, 7)

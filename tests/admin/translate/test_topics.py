@@ -102,6 +102,11 @@ def test_a_page_of_topics_is_read_whole(
     assert page.next_cursor == cursor
 
 
+def test_a_topic_id_of_zeros_is_none() -> None:
+    page = as_read_by_us(describe_topic_page(["t"], None), 0, answers.topic_page([Topic("t", None, False, ())]))
+    assert page.topics["t"].topic_id is None
+
+
 def test_partitions_come_in_the_order_of_their_numbers() -> None:
     partitions = tuple(Partition(TopicPartition("t", number), (1,), (1,), 1) for number in (2, 0, 1))
     batch = as_read_by_us(

@@ -10,7 +10,7 @@ from kreassign.cli.kafka.reassign.generate import known_topics, propose, usable_
 from kreassign.errors import Infeasible
 from kreassign.model import Broker, Partition, Topic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.planner.striped import UsableBroker
+from kreassign.model.striped import UsableBroker
 
 RACKED = tuple(Broker(number, "host", 9092, f"rack{number % 2}") for number in range(3))
 RACKLESS = Broker(3, "host", 9092)

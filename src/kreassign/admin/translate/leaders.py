@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kreassign.admin.call import Call, raise_if_rejected
+from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import outcomes
 from kreassign.errors import Unsupported
@@ -34,7 +34,7 @@ def elect_leaders(
         )
 
     def read(response: Message) -> Batch[TopicPartition, None]:
-        raise_if_rejected(api.ELECT_LEADERS, response.error_code or 0)
+        raise_if_failed(api.ELECT_LEADERS, response.error_code or 0)
         asked = () if wanted is None else [TopicPartition(topic, n) for topic, ns in wanted.items() for n in ns]
         return outcomes(api.ELECT_LEADERS, _answered(response), asked)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kreassign.admin.call import Call, raise_if_rejected
+from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import outcomes
 from kreassign.model import Batch, LogDir, LogDirReplica, TopicPartition
@@ -27,7 +27,7 @@ def describe_log_dirs(partitions: Iterable[TopicPartition] | None) -> Call[tuple
         return api.DESCRIBE_LOG_DIRS.request(topics=topics)
 
     def read(response: Message) -> tuple[LogDir, ...]:
-        raise_if_rejected(api.DESCRIBE_LOG_DIRS, response.error_code or 0)
+        raise_if_failed(api.DESCRIBE_LOG_DIRS, response.error_code or 0)
         return tuple(_log_dir(result) for result in response.results)
 
     return Call(api.DESCRIBE_LOG_DIRS, build, read)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.admin.call import Call, raise_if_rejected
+from kreassign.admin.call import Call, raise_if_failed
 from kreassign.errors import Unsupported
 from kreassign.model import Broker, Cluster
 from kreassign.wire import api
@@ -45,7 +45,7 @@ def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Clust
         return api.DESCRIBE_CLUSTER.request(endpoint_type=endpoint_type, include_fenced_brokers=include_fenced)
 
     def read(response: Message) -> Cluster:
-        raise_if_rejected(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
+        raise_if_failed(api.DESCRIBE_CLUSTER, response.error_code, response.error_message)
         brokers = (
             Broker(node.broker_id, node.host, node.port, node.rack, bool(node.is_fenced)) for node in response.brokers
         )

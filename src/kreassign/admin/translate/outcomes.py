@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterable
 from typing import TypeVar
 
-from kreassign.admin.call import rejection
+from kreassign.admin.call import failure
 from kreassign.errors import ClusterError, ProtocolViolation
 from kreassign.model import Batch
 from kreassign.wire.api import Api
@@ -22,7 +22,7 @@ def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: I
         if code == NONE:
             ok[key] = None
         else:
-            failed[key] = rejection(api, code, message)
+            failed[key] = failure(api, code, message)
     return Batch(ok, failed | unanswered(api, asked, {**ok, **failed}))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from kreassign.admin.call import Call, raise_if_rejected
+from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import outcomes
 from kreassign.errors import Unsupported
@@ -41,7 +41,7 @@ def alter_partition_reassignments(
         )
 
     def read(response: Message) -> Batch[TopicPartition, None]:
-        raise_if_rejected(api.ALTER_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
+        raise_if_failed(api.ALTER_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
         answered = (
             (TopicPartition(topic.name, partition.partition_index), partition.error_code, partition.error_message)
             for topic in response.responses
@@ -85,7 +85,7 @@ def list_partition_reassignments(
         )
 
     def read(response: Message) -> dict[TopicPartition, OngoingReassignment]:
-        raise_if_rejected(api.LIST_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
+        raise_if_failed(api.LIST_PARTITION_REASSIGNMENTS, response.error_code, response.error_message)
         return {
             TopicPartition(topic.name, partition.partition_index): OngoingReassignment(
                 tuple(partition.replicas), tuple(partition.adding_replicas), tuple(partition.removing_replicas)

@@ -15,7 +15,7 @@ from kreassign.cli.kafka.reassign.requests import GenerateRequest
 from kreassign.model import Broker, Topic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_json import format_plan
-from kreassign.planner.striped import RandomSource, UsableBroker, place
+from kreassign.model.striped import RandomSource, UsableBroker, place
 
 
 def generate(conversation: Conversation, request: GenerateRequest) -> None:

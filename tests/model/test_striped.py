@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from kreassign.errors import Infeasible
-from kreassign.planner.striped import NOBODY, BrokerRing, UsableBroker, place
+from kreassign.model.striped import NOBODY, BrokerRing, UsableBroker, place
 
 TOO_FEW = (
     "The target replication factor of 3 cannot be reached because only 2 broker(s) are registered "

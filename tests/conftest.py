@@ -1,0 +1,12 @@
+"""What holds for all tests: how many examples a property test tries."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# The same few examples every time, so that a red test is the change's fault; many new ones on demand.
+settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)
+settings.register_profile("thorough", max_examples=2_000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
