@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 from bench import topics
@@ -18,6 +19,7 @@ from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_json import format_plan
 from testbed import ClusterSpec, KafkaCluster
+from testbed.waiting import wait_until
 
 JAVA_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 SOURCES = 4
@@ -34,23 +36,36 @@ ACTIONS = ("--execute", "--list", "--verify", "--cancel")
 def compare(*, partitions: int, moving: int, runs: int) -> None:
     """Print the table for a cluster of so many partitions, `moving` of which change."""
     spec = ClusterSpec(version="4.3.1", brokers=SOURCES + 1, broker_config={"broker.session.timeout.ms": "3600000"})
+    spec = ClusterSpec(version="4.3.1", brokers=SOURCES + 1, broker_config=NEVER_CATCH_UP)
     with KafkaCluster.start(spec) as cluster:
         settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
         with AdminClient.connect(settings) as admin:
             created = topics.create(admin, partitions, SOURCES, replication_factor=1)
-        topics.write_one_record_each(cluster.bootstrap_servers, created[:moving])
-        plan = cluster.folder / "plan.json"
-        plan.write_text(format_plan(_plan(created, moving)))
-        measured: dict[tuple[str, str], list[Run]] = defaultdict(list)
-        for number in range(runs + 1):
-            for tool, prefix in _commands(cluster).items():
-                for action in ACTIONS:
-                    finished = run([*prefix, *_arguments(action, cluster, plan)])
-                    if action == "--list" and finished.output.count("adding:") != moving:
-                        raise RuntimeError(f"{tool} listed {finished.output.count('adding:')} moves, not {moving}")
+            topics.write_one_record_each(cluster.bootstrap_servers, created[:moving])
+            plan = cluster.folder / "plan.json"
+            plan.write_text(format_plan(_plan(created, moving)))
+            measured: dict[tuple[str, str], list[Run]] = defaultdict(list)
+            for number in range(runs + 1):
+                for tool, prefix in _commands(cluster).items():
+                    # A copy that is not deleted yet would be in sync the moment it is wanted again.
+                    wait_until(partial(_is_empty, admin), timeout_s=60, what="the fifth broker without copies")
+                    finished = _round(prefix, cluster, plan, moving)
                     if number > 0:  # The first round warms the file caches of both.
-                        measured[action, tool].append(finished)
+                        for action, each in finished.items():
+                            measured[action, tool].append(each)
         _print(measured, partitions, moving, runs)
+
+
+def _round(prefix: tuple[str, ...], cluster: KafkaCluster, plan: Path, moving: int) -> dict[str, Run]:
+    finished = {action: run([*prefix, *_arguments(action, cluster, plan)]) for action in ACTIONS}
+    listed = finished["--list"].output.count("adding:")
+    if listed != moving:
+        raise RuntimeError(f"{prefix[0]} listed {listed} moves, not {moving}")
+    return finished
+
+
+def _is_empty(admin: AdminClient) -> bool:
+    return not any(log_dir.replicas for log_dir in admin.describe_log_dirs([DESTINATION])[DESTINATION])
 
 
 def _plan(created: list[TopicPartition], moving: int) -> Plan:
