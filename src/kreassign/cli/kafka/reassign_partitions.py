@@ -5,6 +5,7 @@ Same options, texts, streams and exit codes; docs/reference/kafka-reassign-parti
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -41,6 +42,16 @@ CLIENT_ID = "reassign-partitions-tool"
 _FAILED = 1
 _INTERRUPTED = 130
 _ADDRESS = re.compile(r".+:\d+", re.ASCII)
+
+
+def program() -> int:
+    """Entry point of the script.
+
+    A process that does one short job and ends needs no cycle collector: all it holds is in use until then, and
+    looking through it takes a tenth of the time on a large plan.
+    """
+    gc.disable()
+    return main()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -137,4 +148,4 @@ def _check_addresses(addresses: str, key: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program())
