@@ -1,7 +1,7 @@
 """What both kafka-reassign-partitions are asked to do on a live cluster of four brokers with racks a, b, c, a.
 
 A scenario is a function of a `Tool`; its name is shown by the test. Moves are held open by a throttle of 1 B/s on
-partitions with some megabytes of data.
+partitions with 12 MB of data: what a broker fetches before it hears of the throttle does not complete them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SLOW = ("--throttle", "1")
 
 def _hold(tool: Tool, *options: str) -> str:
     """Start a move that does not end: foo-0 from 0,1 to 2,1. Returns its plan."""
-    tool.topic("foo", [0, 1], [1, 0], megabytes=3)
+    tool.topic("foo", [0, 1], [1, 0], megabytes=12)
     plan = tool.plan({"foo-0": [2, 1]})
     tool("--execute", PLAN, plan, *SLOW, *options)
     return plan
@@ -30,7 +30,7 @@ def list_nothing(tool: Tool) -> None:
 
 
 def list_running_moves(tool: Tool) -> None:
-    tool.topic("foo", [0, 1], [0, 1], [0, 1], megabytes=3)
+    tool.topic("foo", [0, 1], [0, 1], [0, 1], megabytes=12)
     tool("--execute", PLAN, tool.plan({"foo-0": [2, 3], "foo-1": [0, 1, 2], "foo-2": [3, 0, 1]}), *SLOW)
     tool("--list")
     tool("--list", via=CONTROLLER)
@@ -221,7 +221,7 @@ def move_to_a_directory_that_is_none(tool: Tool) -> None:
 
 
 def slow_directory_move(tool: Tool) -> None:
-    tool.topic("foo", [0, 1], megabytes=3)
+    tool.topic("foo", [0, 1], megabytes=12)
     here, there = tool.dir_of("foo-0", 1), tool.other_dir("foo-0", 1)
     onward = tool.plan({"foo-0": [0, 1]}, {"foo-0": ["any", there]})
     back = tool.plan({"foo-0": [0, 1]}, {"foo-0": ["any", here]})
@@ -244,7 +244,7 @@ def verify_directories_of_replicas_that_are_not_there(tool: Tool) -> None:
 
 
 def verify_before_during_and_of_another_target(tool: Tool) -> None:
-    tool.topic("foo", [0, 1], [1, 0], megabytes=3)
+    tool.topic("foo", [0, 1], [1, 0], megabytes=12)
     plan = tool.plan({"foo-0": [2, 1], "foo-1": [1, 0]})
     tool("--verify", PLAN, plan)
     tool("--execute", PLAN, plan, *SLOW)
@@ -284,21 +284,21 @@ def cancel_twice(tool: Tool) -> None:
 
 
 def cancel_several_among_idle_ones(tool: Tool) -> None:
-    tool.topic("foo", [0, 1], [1, 0], [2, 3], megabytes=3)
+    tool.topic("foo", [0, 1], [1, 0], [2, 3], megabytes=12)
     tool("--execute", PLAN, tool.plan({"foo-0": [2, 1], "foo-1": [1, 0, 2, 3]}), *SLOW)
     tool("--cancel", PLAN, tool.plan({"foo-2": [2], "foo-1": [], "foo-0": [0]}))
     tool.settle()
 
 
 def cancel_one_of_two(tool: Tool) -> None:
-    tool.topic("foo", [0, 1], [1, 0], megabytes=3)
+    tool.topic("foo", [0, 1], [1, 0], megabytes=12)
     tool("--execute", PLAN, tool.plan({"foo-0": [2, 1], "foo-1": [3, 0]}), *SLOW)
     tool("--cancel", PLAN, tool.plan({"foo-1": [3, 0]}), "--preserve-throttles")
     tool("--list")
 
 
 def cancel_a_pure_addition(tool: Tool) -> None:
-    tool.topic("foo", [0], megabytes=3)
+    tool.topic("foo", [0], megabytes=12)
     plan = tool.plan({"foo-0": [0, 1, 2]})
     tool("--execute", PLAN, plan, *SLOW)
     tool("--cancel", PLAN, plan)
