@@ -66,10 +66,17 @@ THIRD_PARTY = (
     ),
     Home(
         "Spark",
-        ("pyspark", "py4j", "pandas", "numpy"),
+        ("pyspark", "py4j", "pandas"),
         ("pipeline/",),
         "only the data commands may need it",
         "from pyspark.sql import DataFrame",
+    ),
+    Home(
+        "arrays",
+        ("numpy",),
+        ("pipeline/", "planner/", "twin/"),
+        "a million replicas are counted in arrays; everything else speaks in values of the model",
+        "import numpy",
     ),
     Home("Parquet", ("pyarrow",), ("pipeline/",), "tables are read and written in one package", "import pyarrow"),
     Home(
@@ -130,7 +137,7 @@ EFFECTS = (
     Home(
         "threads",
         ("threading", "concurrent.futures", "multiprocessing", "_thread"),
-        ("admin/", "twin/server.py", "report/web/"),
+        ("admin/", "twin/server.py", "twin/transport.py", "report/web/"),
         "only asking many brokers at once needs them; the rest stays single-threaded and repeatable",
         "from concurrent.futures import ThreadPoolExecutor",
     ),

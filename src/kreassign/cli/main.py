@@ -39,6 +39,7 @@ COMMANDS = {
     "watch": LazyCommand("kreassign.cli.commands.watch:watch", "Follow a run live, from its journal."),
     "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Check that the cluster is as the plan says."),
     "report": LazyCommand("kreassign.cli.commands.report:report", "Write a page about a run, before and after."),
+    "twin": LazyCommand("kreassign.cli.commands.twin:twin", "Run a simulated cluster that speaks Kafka."),
 }
 
 

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Write docs/reference/twin-omissions.md from the headers of the twin's handlers.
+
+python scripts/twin_omissions_page.py
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from kreassign.twin.handlers.handler import Handler
+from kreassign.twin.handlers.table import HANDLERS
+from kreassign.twin.version import RELEASES
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "twin-omissions.md"
+
+_HEAD = """\
+# What the twin leaves out
+
+The Kafka APIs that a [twin](kreassign.md#kreassign-twin) answers, in which versions, and what each does not do. An API
+that is not here is not offered: clients see that in the answer to ApiVersions and do without it, and a client that asks
+all the same is hung up on, as by a broker that does not know the API. There are no records: nothing can be produced
+or fetched, sizes and offsets are computed.
+
+This page is written by `python scripts/twin_omissions_page.py` from the headers of the modules in
+`src/kreassign/twin/handlers/`; change those instead.
+"""
+_SECTIONS = ("Behaviour:", "Left out:")
+
+
+class Header(NamedTuple):
+    """What a handler's module says of itself; `versions` and `permission` without their labels."""
+
+    name: str
+    summary: str
+    versions: str
+    permission: str
+    behaviour: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def header(text: str) -> Header:
+    """The parts of a documentation string; ValueError where one is missing."""
+    first, *rest = text.strip().splitlines()
+    name, colon, summary = first.partition(": ")
+    facts = {label: value for label, mark, value in (line.partition(": ") for line in rest) if mark and label.istitle()}
+    if not colon or not {"Versions", "Permission"} <= facts.keys():
+        raise ValueError(f"{first!r} does not begin a header: give name, Versions and Permission")
+    lists = {section: tuple(_items(rest, section)) for section in _SECTIONS}
+    if not all(lists.values()):
+        raise ValueError(f"{first!r} must list its behaviour and what is left out")
+    return Header(
+        name, summary, facts["Versions"].rstrip("."), _paragraph(rest, "Permission: "), lists[_SECTIONS[0]],
+        lists[_SECTIONS[1]],
+    )  # fmt: skip
+
+
+def offered(api_key: int) -> str:
+    """The versions of an API by release, as a header has to name them: `0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3`."""
+    ranges = [(release.versions(api_key), release.name) for release in RELEASES]
+    groups = [
+        (versions, [name for _, name in members]) for versions, members in groupby(ranges, key=lambda pair: pair[0])
+    ]
+    if len(groups) == 1:
+        return str(groups[0][0])
+    return "; ".join(f"{versions or 'none'} on {', '.join(names)}" for versions, names in groups)
+
+
+def omissions_page(handlers: tuple[Handler, ...] = HANDLERS) -> str:
+    """The page in Markdown."""
+    return "\n".join([_HEAD, *(_section(handler) for handler in sorted(handlers, key=lambda one: one.api.key))])
+
+
+def documented(handler: Handler) -> Header:
+    """The header of a handler's module."""
+    return header(sys.modules[handler.handle.__module__].__doc__ or "")
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(omissions_page(), encoding="utf-8")
+
+
+def _section(handler: Handler) -> str:
+    said = documented(handler)
+    lines = [
+        f"## {said.name} ({handler.api.key})",
+        "",
+        said.summary[0].upper() + said.summary[1:],
+        "",
+        f"Versions: {said.versions}. Permission: {said.permission}",
+        "",
+        *(f"- {item}" for item in said.left_out),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _items(lines: list[str], section: str) -> Iterator[str]:
+    """The items of the list below a line, each joined to one line."""
+    if section not in lines:
+        return
+    item = ""
+    for line in lines[lines.index(section) + 1 :]:
+        if not line.strip():
+            break
+        if line.startswith("- ") and item:
+            yield item
+            item = ""
+        item = f"{item} {line.removeprefix('- ').strip()}".strip()
+    if item:
+        yield item
+
+
+def _paragraph(lines: list[str], label: str) -> str:
+    """What follows a label, up to the next empty line."""
+    start = next(number for number, line in enumerate(lines) if line.startswith(label))
+    end = next((number for number in range(start, len(lines)) if not lines[number].strip()), len(lines))
+    return " ".join(line.strip() for line in lines[start:end]).removeprefix(label)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""What a twin begins with: brokers, topics, where copies lie, how much is in them."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kreassign.errors import InputError
+from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
+from kreassign.twin.endpoints import Address
+from kreassign.twin.hardware import BrokerHardware, LogDirHardware
+from kreassign.twin.partition_logs import EMPTY, Traffic
+from kreassign.twin.records import (
+    UNASSIGNED,
+    BrokerRegistered,
+    BrokerUnfenced,
+    ConfigChanged,
+    LogDirInfo,
+    PartitionCreated,
+    Record,
+    TopicCreated,
+)
+
+PORT = 9092
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPlan:
+    """A broker to begin with. Without an address it is `broker-<id>:9092`, a name that only means something inside."""
+
+    id: int
+    hardware: BrokerHardware
+    rack: str | None = None
+    address: Address | None = None
+
+    @property
+    def registered_address(self) -> Address:
+        """The address that the broker registers with."""
+        return self.address or Address(f"broker-{self.id}", PORT)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """A partition to begin with. Without an ISR all replicas are in sync; the leader is the first of it.
+
+    `paths` names the log directory of each replica; where it is empty the brokers choose. A move in progress has its
+    `adding` and `removing` replicas, both among `replicas`; the adding ones are then out of sync unless the ISR says
+    otherwise, and `held_bytes` says how much they have already, by broker.
+    """
+
+    replicas: tuple[int, ...]
+    traffic: Traffic = EMPTY
+    isr: tuple[int, ...] | None = None
+    paths: tuple[str | None, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    held_bytes: Mapping[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.replicas or len(set(self.replicas)) != len(self.replicas):
+            raise InputError(f"a partition needs replicas, each on a broker of its own; given: {list(self.replicas)}")
+        if self.paths and len(self.paths) != len(self.replicas):
+            raise InputError(f"{len(self.replicas)} replicas have {len(self.paths)} log directories; give one for each")
+
+    @property
+    def in_sync(self) -> tuple[int, ...]:
+        """The ISR to begin with."""
+        if self.isr is not None:
+            return self.isr
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """A topic to begin with: its partitions in the order of their numbers, and its configuration."""
+
+    name: str
+    partitions: tuple[PartitionPlan, ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """A whole cluster. `broker_configs` is by broker id; None stands for the default of all brokers."""
+
+    brokers: tuple[BrokerPlan, ...]
+    topics: tuple[TopicPlan, ...] = ()
+    broker_configs: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
+    cluster_id: str = "twin"
+
+    def __post_init__(self) -> None:
+        ids = [broker.id for broker in self.brokers]
+        if not ids or min(ids) < 0 or len(set(ids)) != len(ids):
+            raise InputError(f"a cluster needs brokers with different ids from 0 on; given: {sorted(ids)}")
+
+    @property
+    def hardware(self) -> dict[int, BrokerHardware]:
+        """The hardware of every broker, by id."""
+        return {broker.id: broker.hardware for broker in self.brokers}
+
+    @property
+    def traffic(self) -> dict[TopicPartition, Traffic]:
+        """What is in each partition and what is written to it; the empty ones are left out."""
+        return {key: plan.traffic for key, plan in self._partitions() if plan.traffic != EMPTY}
+
+    @property
+    def held_bytes(self) -> dict[tuple[TopicPartition, int], int]:
+        """What copies that are out of sync have already, by partition and broker."""
+        return {(key, broker): held for key, plan in self._partitions() for broker, held in plan.held_bytes.items()}
+
+    def records(self, chance: random.Random) -> Iterator[Record]:
+        """The metadata log of a cluster that looks like this; `chance` draws the ids of directories and topics."""
+        directories: dict[tuple[int, str], str] = {}
+        for broker in self.brokers:
+            log_dirs = tuple(LogDirInfo(log_dir.path, new_id(chance)) for log_dir in broker.hardware.log_dirs)
+            directories |= {(broker.id, log_dir.path): log_dir.directory_id for log_dir in log_dirs}
+            host, port = broker.registered_address
+            yield BrokerRegistered(broker.id, host, port, broker.rack, log_dirs, broker_epoch=broker.id + 1)
+            yield BrokerUnfenced(broker.id)
+        for broker_id, configs in self.broker_configs.items():
+            resource = ConfigResource.broker(broker_id) if broker_id is not None else ALL_BROKERS
+            yield from (ConfigChanged(resource, name, value) for name, value in configs.items())
+        for topic in self.topics:
+            yield from _topic_records(topic, new_id(chance), directories)
+
+    def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionPlan]]:
+        for topic in self.topics:
+            for number, plan in enumerate(topic.partitions):
+                yield TopicPartition(topic.name, number), plan
+
+
+ALL_BROKERS = ConfigResource.broker(0)._replace(name="")
+"""The default of all brokers as the owner of configuration."""
+
+
+def new_id(chance: random.Random) -> str:
+    """A random UUID (version 4) in its usual text form."""
+    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+
+
+def small_cluster(
+    broker_count: int, *, racks: tuple[str, ...] = (), log_dirs: int = 2, addresses: Mapping[int, Address] | None = None
+) -> Blueprint:
+    """Equal brokers 0, 1, 2 …, the racks dealt out in turn, without topics."""
+    return Blueprint(
+        tuple(
+            BrokerPlan(
+                number,
+                BrokerHardware(tuple(LogDirHardware(f"/data/{number}/d{place}") for place in range(log_dirs))),
+                racks[number % len(racks)] if racks else None,
+                (addresses or {}).get(number),
+            )
+            for number in range(broker_count)
+        )
+    )
+
+
+def _topic_records(topic: TopicPlan, topic_id: str, directories: Mapping[tuple[int, str], str]) -> Iterator[Record]:
+    yield TopicCreated(topic.name, topic_id)
+    for name, value in topic.configs.items():
+        yield ConfigChanged(ConfigResource.topic(topic.name), name, value)
+    for number, plan in enumerate(topic.partitions):
+        paths = plan.paths or (None,) * len(plan.replicas)
+        yield PartitionCreated(
+            TopicPartition(topic.name, number),
+            plan.replicas,
+            plan.in_sync,
+            plan.in_sync[0] if plan.in_sync else NO_LEADER,
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=tuple(
+                UNASSIGNED if path is None else directories.get((broker, path), UNASSIGNED)
+                for broker, path in zip(plan.replicas, paths, strict=True)
+            ),
+            adding=plan.adding,
+            removing=plan.removing,
+        )

@@ -1,0 +1,1 @@
+"""What the controller decides: from a command and the metadata to records and an answer, changing nothing."""

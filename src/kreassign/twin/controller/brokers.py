@@ -1,0 +1,177 @@
+"""Brokers come and go, and what that does to the partitions that they have replicas of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kreassign.model import TopicPartition
+from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.completion import without
+from kreassign.twin.controller.decision import DONE, Decision, Outcome
+from kreassign.twin.controller.leaders import Election
+from kreassign.twin.controller.situation import Situation
+from kreassign.twin.metadata import PartitionState
+from kreassign.twin.records import (
+    BrokerFenced,
+    BrokerRegistered,
+    BrokerShuttingDown,
+    BrokerUnfenced,
+    BrokerUnregistered,
+    LogDirFailed,
+    LogDirInfo,
+    PartitionChanged,
+    Record,
+)
+from kreassign.wire.error_code import (
+    BROKER_ID_NOT_REGISTERED,
+    DUPLICATE_BROKER_REGISTRATION,
+)
+
+NO_EPOCH = -1
+"""The epoch of a broker that does not remember a clean shutdown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A broker introduces itself after a start.
+
+    `previous_epoch` is the epoch under which it last shut down cleanly, `NO_EPOCH` if it did not.
+    `has_live_session` says that the broker registered before still sends heartbeats, or did until a moment ago.
+    """
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+    log_dirs: tuple[LogDirInfo, ...]
+    previous_epoch: int = NO_EPOCH
+    has_live_session: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The answer to a registration: the broker's new epoch, unless it was refused."""
+
+    outcome: Outcome
+    broker_epoch: int = NO_EPOCH
+
+
+def register(situation: Situation, registration: Registration) -> Decision[Registered]:
+    """Take a broker in, fenced. Where it was in sync before, it no longer is; after a crash it may not lead either."""
+    broker_id, metadata = registration.broker_id, situation.metadata
+    known = metadata.brokers.get(broker_id)
+    if known is not None and registration.has_live_session:
+        return Decision((), Registered(_another_is_registered()))
+    was_clean = known is not None and known.broker_epoch == registration.previous_epoch
+    changes = _left(situation, broker_id) if was_clean else _crashed(situation, broker_id)
+    epoch = metadata.offset
+    taken_in = BrokerRegistered(
+        broker_id, registration.host, registration.port, registration.rack, registration.log_dirs, epoch
+    )
+    return Decision((*changes, taken_in), Registered(DONE, epoch))
+
+
+def fence(situation: Situation, broker_id: int) -> Decision[None]:
+    """Take a broker out of service, because its heartbeats stopped or because it has shut down."""
+    return Decision((*_left(situation, broker_id), BrokerFenced(broker_id)), None)
+
+
+def unfence(situation: Situation, broker_id: int) -> Decision[None]:
+    """Put a broker into service; partitions that nobody leads may be led by it at once."""
+    returned = replace(situation, returning=broker_id)
+    leaderless = (_present(situation, topic_partition) for topic_partition in sorted(situation.metadata.leaderless))
+    changes = (_keep_isr(returned, partition) for partition in leaderless)
+    return Decision((BrokerUnfenced(broker_id), *_only_changes(changes)), None)
+
+
+def begin_shutdown(situation: Situation, broker_id: int) -> Decision[None]:
+    """Relieve a broker of everything because it wants to stop. It may, and is then fenced, once it `leads_nothing`.
+
+    Repeated while it cannot yet, this tries again.
+    """
+    is_news = not situation.metadata.brokers[broker_id].shutting_down
+    first: tuple[Record, ...] = (BrokerShuttingDown(broker_id),) if is_news else ()
+    return Decision((*first, *_left(situation, broker_id)), None)
+
+
+def leads_nothing(situation: Situation, broker_id: int) -> bool:
+    """Whether no partition is led by this broker."""
+    return all(partition.leader != broker_id for partition in situation.metadata.partitions_on(broker_id))
+
+
+def unregister(situation: Situation, broker_id: int) -> Decision[Outcome]:
+    """Take a broker out of the cluster. Replica lists, and moves to it, go on naming it."""
+    if broker_id not in situation.metadata.brokers:
+        text = f"Broker ID {broker_id} is not currently registered"
+        return Decision((), Outcome(BROKER_ID_NOT_REGISTERED, text))
+    return Decision((*_left(situation, broker_id), BrokerUnregistered(broker_id)), DONE)
+
+
+def fail_log_dir(situation: Situation, broker_id: int, directory_id: str) -> Decision[None]:
+    """Take the replicas in a directory that went offline out of service; its broker goes on with the others."""
+    inside = (
+        partition
+        for partition in situation.metadata.partitions_on(broker_id)
+        if partition.directory_of(broker_id) == directory_id
+    )
+    changes = _without_broker(situation, broker_id, inside)
+    return Decision((*changes, LogDirFailed(broker_id, directory_id)), None)
+
+
+def _left(situation: Situation, broker_id: int) -> tuple[PartitionChanged, ...]:
+    in_sync = (partition for partition in situation.metadata.partitions_on(broker_id) if broker_id in partition.isr)
+    return _without_broker(situation, broker_id, in_sync)
+
+
+def _without_broker(
+    situation: Situation, broker_id: int, partitions: Iterable[PartitionState]
+) -> tuple[PartitionChanged, ...]:
+    gone = replace(situation, leaving=broker_id)
+    return _only_changes(_drop(gone, partition, broker_id) for partition in partitions)
+
+
+def _crashed(situation: Situation, broker_id: int) -> tuple[PartitionChanged, ...]:
+    """The broker may have lost what it had not written to disk, so that it is not fit to lead without the others."""
+    if not situation.rules.has_eligible_leaders:
+        return _left(situation, broker_id)
+    gone = replace(situation, leaving=broker_id)
+    return _only_changes(
+        _drop(gone, partition, broker_id, lost=broker_id)
+        for partition in situation.metadata.partitions_on(broker_id)
+        if broker_id in partition.isr or broker_id in partition.elr
+    )
+
+
+def _drop(
+    situation: Situation, partition: PartitionState, broker_id: int, lost: int | None = None
+) -> PartitionChanged | None:
+    isr = without(partition.isr, (broker_id,))
+    return change_of(situation, partition, Wish(isr=isr, election=_election(situation, partition), lost=lost))
+
+
+def _keep_isr(situation: Situation, partition: PartitionState) -> PartitionChanged | None:
+    return change_of(situation, partition, Wish(election=_election(situation, partition)))
+
+
+def _election(situation: Situation, partition: PartitionState) -> Election:
+    allowed = situation.allows_unclean_election(partition.topic_partition.topic)
+    return Election.UNCLEAN if allowed else Election.ONLINE
+
+
+def _only_changes(changes: Iterable[PartitionChanged | None]) -> tuple[PartitionChanged, ...]:
+    return tuple(change for change in changes if change is not None)
+
+
+def _present(situation: Situation, topic_partition: TopicPartition) -> PartitionState:
+    partition = situation.metadata.partition(topic_partition)
+    assert partition is not None
+    return partition
+
+
+def _another_is_registered() -> Outcome:
+    return Outcome(
+        DUPLICATE_BROKER_REGISTRATION,
+        "Another broker is registered with that broker id. If the broker was recently restarted this should "
+        "self-resolve once the heartbeat manager expires the broker's session.",
+    )

@@ -1,0 +1,150 @@
+"""From what is wished for a partition to the one record that makes it so, with all that follows from it.
+
+Every change of a partition goes through here: whether it completes a move, who leads afterwards, who may lead when
+nobody is in sync (KIP-966), and whether followers must be told by a new leader epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kreassign.model import NO_LEADER
+from kreassign.twin.controller.completion import Lists, completed, without
+from kreassign.twin.controller.leaders import Candidates, Choice, Election, choose_leader
+from kreassign.twin.controller.situation import Situation, default_directory
+from kreassign.twin.metadata import PartitionState
+from kreassign.twin.records import LeaderRecovery, PartitionChanged
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a partition shall become; None is what it may keep.
+
+    `lost` is a broker that died without shutting down, so that what it has on disk cannot be trusted. `directory` is
+    a broker and the id of the directory in which it put its replica.
+    """
+
+    replicas: tuple[int, ...] | None = None
+    adding: tuple[int, ...] | None = None
+    removing: tuple[int, ...] | None = None
+    isr: tuple[int, ...] | None = None
+    leader_recovery: LeaderRecovery | None = None
+    election: Election = Election.ONLINE
+    lost: int | None = None
+    directory: tuple[int, str] | None = None
+
+
+def change_of(situation: Situation, partition: PartitionState, wish: Wish) -> PartitionChanged | None:
+    """The record that fulfils a wish; None if everything is so already."""
+    wished = _wished_lists(partition, wish)
+    lists = completed(situation.rules.completion, wished) or wished
+    elr = _eligible(situation, partition, lists.isr, wish.lost)
+    candidates = _candidates(situation, partition, lists, elr)
+    choice = choose_leader(candidates, wish.election)
+    change = _change(situation, partition, _settled(partition, lists, elr, choice), wish)
+    return None if change == PartitionChanged(partition.topic_partition) else change
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What the partition will be. `leader` is None unless the election changed it, `recovery` unless it has to."""
+
+    lists: Lists
+    elr: tuple[int, ...]
+    leader: int | None = None
+    recovery: LeaderRecovery | None = None
+    is_unclean: bool = False
+
+
+def _wished_lists(partition: PartitionState, wish: Wish) -> Lists:
+    return Lists(
+        partition.replicas if wish.replicas is None else wish.replicas,
+        partition.isr if wish.isr is None else wish.isr,
+        partition.adding if wish.adding is None else wish.adding,
+        partition.removing if wish.removing is None else wish.removing,
+    )
+
+
+def _eligible(
+    situation: Situation, partition: PartitionState, isr: tuple[int, ...], lost: int | None
+) -> tuple[int, ...]:
+    """Who dropped out of the ISR when it was too small to acknowledge anything, and so has all acknowledged records."""
+    if not situation.rules.has_eligible_leaders or len(isr) >= situation.min_isr(partition.topic_partition.topic):
+        return ()
+    return tuple(sorted({*partition.elr, *partition.isr}.difference(isr, (lost,))))
+
+
+def _candidates(situation: Situation, partition: PartitionState, lists: Lists, elr: tuple[int, ...]) -> Candidates:
+    remembers = situation.rules.has_eligible_leaders and len(partition.last_known_elr) == 1
+    return Candidates(
+        lists.replicas,
+        lists.isr,
+        elr,
+        partition.leader,
+        partition.last_known_elr[0] if remembers else None,
+        lambda broker_id: situation.may_lead(partition, broker_id),
+    )
+
+
+def _settled(partition: PartitionState, lists: Lists, elr: tuple[int, ...], choice: Choice) -> _Settled:
+    leader = choice.leader
+    if leader == partition.leader:
+        return _Settled(lists, elr)
+    if choice.is_unclean:
+        return _Settled(lists._replace(isr=(leader,)), (), leader, LeaderRecovery.RECOVERING, is_unclean=True)
+    if leader in elr:
+        return _Settled(lists._replace(isr=(leader,)), without(elr, (leader,)), leader)
+    return _Settled(lists, elr, leader)
+
+
+def _change(situation: Situation, partition: PartitionState, settled: _Settled, wish: Wish) -> PartitionChanged:
+    lists = settled.lists
+    leader = settled.leader
+    if leader is None and not set(partition.replicas) <= set(lists.replicas):
+        leader = partition.leader  # Whoever left must learn of it, so the epoch goes up under the same leader.
+    isr_may_change = lists.isr or situation.rules.has_eligible_leaders
+    return PartitionChanged(
+        partition.topic_partition,
+        replicas=_if_new(lists.replicas, partition.replicas),
+        adding=_if_new(lists.adding, partition.adding),
+        removing=_if_new(lists.removing, partition.removing),
+        isr=_if_new(lists.isr, partition.isr) if isr_may_change else None,
+        leader=leader,
+        leader_recovery=_recovery(partition, settled, wish),
+        directories=_if_new(_directories(situation, partition, lists.replicas, wish), partition.directories),
+        elr=_if_new(settled.elr, partition.elr),
+        last_known_elr=_last_leader(situation, partition, leader),
+    )
+
+
+def _recovery(partition: PartitionState, settled: _Settled, wish: Wish) -> LeaderRecovery | None:
+    for wanted in (wish.leader_recovery, settled.recovery):
+        if wanted is not None and wanted is not partition.leader_recovery:
+            return wanted
+    return None
+
+
+def _last_leader(situation: Situation, partition: PartitionState, leader: int | None) -> tuple[int, ...] | None:
+    """Remember who led when the last member of the ISR goes; forget it as soon as somebody leads again."""
+    if leader is None or not situation.rules.has_eligible_leaders:
+        return None
+    if leader == NO_LEADER:
+        return None if partition.last_known_elr else (partition.leader,)
+    return () if partition.last_known_elr else None
+
+
+def _directories(
+    situation: Situation, partition: PartitionState, replicas: tuple[int, ...], wish: Wish
+) -> tuple[str, ...]:
+    if wish.directory is None and replicas == partition.replicas:
+        return partition.directories
+    known = dict(zip(partition.replicas, partition.directories, strict=True))
+    known.update([wish.directory] if wish.directory else [])
+    return tuple(known.get(broker) or default_directory(situation.metadata, broker) for broker in replicas)
+
+
+def _if_new(wanted: tuple[Item, ...], present: tuple[Item, ...]) -> tuple[Item, ...] | None:
+    return None if wanted == present else wanted

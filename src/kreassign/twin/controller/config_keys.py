@@ -1,0 +1,217 @@
+"""Which configuration keys there are, what their values look like, and what they are when nobody sets them.
+
+Taken from Kafka 4.3.1. Keys of brokers are those that can be changed while a broker runs, without the families `ssl.`,
+`sasl.` and `group.`, which the twin stores as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
+)
+
+MAX_INT = 2**31 - 1
+MAX_LONG = 2**63 - 1
+
+
+class ValueType(IntEnum):
+    """What a value is, with Kafka's number for it (DescribeConfigs)."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The least and the greatest number allowed, None for no limit; `instead` is one more that is."""
+
+    least: int | None = None
+    greatest: int | None = None
+    instead: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The only words allowed."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPairs:
+    """Pairs of partition and broker, or a star (KIP-73)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One configuration key. `default` is None where there is none. `server_keys` name it in brokers' settings.
+
+    `is_quota` marks keys that brokers do not list until they are set.
+    """
+
+    name: str
+    type: ValueType
+    default: str | None = None
+    check: Limits | Words | ReplicaPairs | None = None
+    server_keys: tuple[str, ...] = ()
+    is_quota: bool = False
+
+
+_BOOLEAN, _STRING, _INT, _LONG, _DOUBLE, _LIST = (
+    ValueType.BOOLEAN, ValueType.STRING, ValueType.INT, ValueType.LONG, ValueType.DOUBLE, ValueType.LIST,
+)  # fmt: skip
+_AT_LEAST_0, _AT_LEAST_1 = Limits(0), Limits(1)
+_AT_LEAST_MINUS_2 = Limits(-2)
+_DAY_MS, _WEEK_MS, _MEBIBYTE = "86400000", "604800000", 1024 * 1024
+_FOREVER = str(MAX_LONG)
+_POLICIES = Words(("compact", "delete"))
+_COMPRESSIONS = Words(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
+_TIMESTAMPS = Words(("CreateTime", "LogAppendTime"))
+_GZIP, _LZ4, _ZSTD = Limits(1, 9, instead=-1), Limits(1, 17), Limits(-131072, 22)
+
+_RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+
+# fmt: off
+_TOPIC_KEYS = (
+    Key("segment.bytes", _INT, "1073741824", Limits(_MEBIBYTE), ("log.segment.bytes",)),
+    Key("segment.ms", _LONG, _WEEK_MS, _AT_LEAST_1, ("log.roll.ms", "log.roll.hours")),
+    Key("segment.jitter.ms", _LONG, "0", _AT_LEAST_0, ("log.roll.jitter.ms", "log.roll.jitter.hours")),
+    Key("segment.index.bytes", _INT, "10485760", Limits(4), ("log.index.size.max.bytes",)),
+    Key("flush.messages", _LONG, _FOREVER, _AT_LEAST_1, ("log.flush.interval.messages",)),
+    Key("flush.ms", _LONG, _FOREVER, _AT_LEAST_0, ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")),
+    Key("retention.bytes", _LONG, "-1", None, ("log.retention.bytes",)),
+    Key("retention.ms", _LONG, _WEEK_MS, Limits(-1), _RETENTION),
+    Key("max.message.bytes", _INT, "1048588", _AT_LEAST_0, ("message.max.bytes",)),
+    Key("index.interval.bytes", _INT, "4096", _AT_LEAST_0, ("log.index.interval.bytes",)),
+    Key("delete.retention.ms", _LONG, _DAY_MS, _AT_LEAST_0, ("log.cleaner.delete.retention.ms",)),
+    Key("min.compaction.lag.ms", _LONG, "0", _AT_LEAST_0, ("log.cleaner.min.compaction.lag.ms",)),
+    Key("max.compaction.lag.ms", _LONG, _FOREVER, _AT_LEAST_1, ("log.cleaner.max.compaction.lag.ms",)),
+    Key("file.delete.delay.ms", _LONG, "60000", _AT_LEAST_0, ("log.segment.delete.delay.ms",)),
+    Key("min.cleanable.dirty.ratio", _DOUBLE, "0.5", Limits(0, 1), ("log.cleaner.min.cleanable.ratio",)),
+    Key("cleanup.policy", _LIST, "delete", _POLICIES, ("log.cleanup.policy",)),
+    Key("unclean.leader.election.enable", _BOOLEAN, "false", None, ("unclean.leader.election.enable",)),
+    Key("min.insync.replicas", _INT, "1", _AT_LEAST_1, ("min.insync.replicas",)),
+    Key("compression.type", _STRING, "producer", _COMPRESSIONS, ("compression.type",)),
+    Key("compression.gzip.level", _INT, "-1", _GZIP, ("compression.gzip.level",)),
+    Key("compression.lz4.level", _INT, "9", _LZ4, ("compression.lz4.level",)),
+    Key("compression.zstd.level", _INT, "3", _ZSTD, ("compression.zstd.level",)),
+    Key("preallocate", _BOOLEAN, "false", None, ("log.preallocate",)),
+    Key("message.timestamp.type", _STRING, "CreateTime", _TIMESTAMPS, ("log.message.timestamp.type",)),
+    Key("message.timestamp.before.max.ms", _LONG, _FOREVER, _AT_LEAST_0, ("log.message.timestamp.before.max.ms",)),
+    Key("message.timestamp.after.max.ms", _LONG, "3600000", _AT_LEAST_0, ("log.message.timestamp.after.max.ms",)),
+    Key(LEADER_THROTTLED_REPLICAS, _LIST, "", ReplicaPairs()),
+    Key(FOLLOWER_THROTTLED_REPLICAS, _LIST, "", ReplicaPairs()),
+    Key("remote.storage.enable", _BOOLEAN, "false"),
+    Key("local.retention.ms", _LONG, "-2", _AT_LEAST_MINUS_2, ("log.local.retention.ms",)),
+    Key("local.retention.bytes", _LONG, "-2", _AT_LEAST_MINUS_2, ("log.local.retention.bytes",)),
+    Key("remote.log.copy.disable", _BOOLEAN, "false"),
+    Key("remote.log.delete.on.disable", _BOOLEAN, "false"),
+)
+
+_BROKER_KEYS = (
+    Key(LEADER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
+    Key(FOLLOWER_THROTTLED_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
+    Key(LOG_DIR_RATE, _LONG, None, _AT_LEAST_0, is_quota=True),
+    Key("background.threads", _INT, "10", _AT_LEAST_1),
+    Key("compression.gzip.level", _INT, "-1", _GZIP),
+    Key("compression.lz4.level", _INT, "9", _LZ4),
+    Key("compression.type", _STRING, "producer", _COMPRESSIONS),
+    Key("compression.zstd.level", _INT, "3", _ZSTD),
+    Key("cordoned.log.dirs", _LIST, ""),
+    Key("log.cleaner.backoff.ms", _LONG, "15000", _AT_LEAST_0),
+    Key("log.cleaner.dedupe.buffer.size", _LONG, "134217728"),
+    Key("log.cleaner.delete.retention.ms", _LONG, _DAY_MS, _AT_LEAST_0),
+    Key("log.cleaner.io.buffer.load.factor", _DOUBLE, "0.9"),
+    Key("log.cleaner.io.buffer.size", _INT, "524288", _AT_LEAST_0),
+    Key("log.cleaner.max.compaction.lag.ms", _LONG, _FOREVER, _AT_LEAST_1),
+    Key("log.cleaner.min.cleanable.ratio", _DOUBLE, "0.5", Limits(0, 1)),
+    Key("log.cleaner.min.compaction.lag.ms", _LONG, "0", _AT_LEAST_0),
+    Key("log.cleaner.threads", _INT, "1", _AT_LEAST_0),
+    Key("log.cleanup.policy", _LIST, "delete", _POLICIES),
+    Key("log.flush.interval.messages", _LONG, _FOREVER, _AT_LEAST_1),
+    Key("log.flush.interval.ms", _LONG),
+    Key("log.index.interval.bytes", _INT, "4096", _AT_LEAST_0),
+    Key("log.index.size.max.bytes", _INT, "10485760", Limits(4)),
+    Key("log.local.retention.bytes", _LONG, "-2", _AT_LEAST_MINUS_2),
+    Key("log.local.retention.ms", _LONG, "-2", _AT_LEAST_MINUS_2),
+    Key("log.message.timestamp.after.max.ms", _LONG, "3600000", _AT_LEAST_0),
+    Key("log.message.timestamp.before.max.ms", _LONG, _FOREVER, _AT_LEAST_0),
+    Key("log.message.timestamp.type", _STRING, "CreateTime", _TIMESTAMPS),
+    Key("log.preallocate", _BOOLEAN, "false"),
+    Key("log.retention.bytes", _LONG, "-1"),
+    Key("log.retention.ms", _LONG),
+    Key("log.roll.jitter.ms", _LONG),
+    Key("log.roll.ms", _LONG),
+    Key("log.segment.bytes", _INT, "1073741824", Limits(_MEBIBYTE)),
+    Key("log.segment.delete.delay.ms", _LONG, "60000", _AT_LEAST_0),
+    Key("max.connection.creation.rate", _INT, str(MAX_INT), _AT_LEAST_0),
+    Key("max.connections", _INT, str(MAX_INT), _AT_LEAST_0),
+    Key("max.connections.per.ip", _INT, str(MAX_INT), _AT_LEAST_0),
+    Key("max.connections.per.ip.overrides", _STRING, ""),
+    Key("message.max.bytes", _INT, "1048588", _AT_LEAST_0),
+    Key("min.insync.replicas", _INT, "1", _AT_LEAST_1),
+    Key("num.io.threads", _INT, "8", _AT_LEAST_1),
+    Key("num.network.threads", _INT, "3", _AT_LEAST_1),
+    Key("num.recovery.threads.per.data.dir", _INT, "2", _AT_LEAST_1),
+    Key("num.replica.fetchers", _INT, "1", _AT_LEAST_1),
+    Key("producer.id.expiration.ms", _INT, _DAY_MS, _AT_LEAST_1),
+    Key("transaction.partition.verification.enable", _BOOLEAN, "true"),
+    Key("unclean.leader.election.enable", _BOOLEAN, "false"),
+)
+# fmt: on
+
+TOPIC_KEYS = {key.name: key for key in _TOPIC_KEYS}
+"""Keys of topics, in the order in which Kafka looks at their values."""
+BROKER_KEYS = {key.name: key for key in _BROKER_KEYS}
+"""Keys of brokers that can be changed while they run."""
+
+PER_BROKER_FAMILIES = ("ssl.", "sasl.")
+PER_BROKER_KEYS = frozenset({"cordoned.log.dirs", "listeners", "listener.security.protocol.map"})
+"""Keys that every broker must be given by itself."""
+PER_LISTENER_KEYS = frozenset(
+    f"ssl.{name}"
+    for name in (
+        "keystore.location", "keystore.type", "keystore.key", "keystore.password", "keystore.certificate.chain",
+        "key.password", "truststore.location", "truststore.type", "truststore.password", "truststore.certificates",
+    )
+)  # fmt: skip
+"""Keys that are meant for one listener, and must name it."""
+
+_STATIC = """
+    advertised.listeners alter.log.dirs.replication.quota.window.num
+    alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name auto.create.topics.enable
+    auto.leader.rebalance.enable broker.heartbeat.interval.ms broker.id broker.rack broker.session.timeout.ms
+    connections.max.idle.ms connections.max.reauth.ms controlled.shutdown.enable controller.listener.names
+    controller.quorum.bootstrap.servers controller.quorum.voters controller.socket.timeout.ms
+    create.topic.policy.class.name default.replication.factor delete.topic.enable early.start.listeners
+    fetch.max.bytes inter.broker.listener.name leader.imbalance.check.interval.seconds log.cleaner.enable
+    log.dir log.dir.failure.timeout.ms log.dirs log.flush.scheduler.interval.ms log.retention.check.interval.ms
+    log.retention.hours log.retention.minutes log.roll.hours log.roll.jitter.hours
+    max.incremental.fetch.session.cache.slots max.request.partition.size.limit metadata.log.dir
+    metadata.log.segment.bytes metadata.log.segment.ms metadata.max.retention.bytes metadata.max.retention.ms
+    node.id num.partitions num.replica.alter.log.dirs.threads offsets.retention.minutes
+    offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes process.roles
+    queued.max.requests quota.window.num quota.window.size.seconds replica.fetch.backoff.ms
+    replica.fetch.max.bytes replica.fetch.min.bytes replica.fetch.response.max.bytes replica.fetch.wait.max.ms
+    replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms replica.selector.class
+    replica.socket.receive.buffer.bytes replica.socket.timeout.ms replication.quota.window.num
+    replication.quota.window.size.seconds request.timeout.ms security.inter.broker.protocol security.providers
+    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms socket.listen.backlog.size
+    socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes transaction.max.timeout.ms
+    transaction.state.log.min.isr transaction.state.log.num.partitions transaction.state.log.replication.factor
+    unclean.leader.election.interval.ms
+"""
+STATIC_BROKER_KEYS = frozenset(_STATIC.split())
+"""Keys of a broker's settings file that operators meet and that cannot be changed while it runs. Kafka has more."""

@@ -1,0 +1,161 @@
+"""Whether configuration values are what their keys want, in Kafka's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from kreassign.twin.controller.config_keys import (
+    BROKER_KEYS,
+    MAX_INT,
+    MAX_LONG,
+    PER_BROKER_FAMILIES,
+    PER_BROKER_KEYS,
+    PER_LISTENER_KEYS,
+    STATIC_BROKER_KEYS,
+    TOPIC_KEYS,
+    Key,
+    Limits,
+    ReplicaPairs,
+    ValueType,
+    Words,
+)
+
+_MIN_LAG, _MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
+_BOOLEANS = {"true": True, "false": False}
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
+_PAIR = re.compile(r"([0-9]+:[0-9]+)?")
+
+Parsed = bool | int | float | str | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A value is not of its key's type; `reason` says what it should have been."""
+
+    reason: str
+
+
+def first_fault(values: Mapping[str, str]) -> str | None:
+    """The first thing that is wrong with all the settings of a topic; None if nothing is."""
+    for name in values:
+        if name not in TOPIC_KEYS and name != "internal.segment.bytes":
+            return f"Unknown topic config name: {name}"
+    for key in TOPIC_KEYS.values():
+        if key.name in values and (fault := value_fault(key, values[key.name])):
+            return fault
+    least, most = (int(values.get(name, TOPIC_KEYS[name].default or "0")) for name in (_MIN_LAG, _MAX_LAG))
+    if least > most:
+        return f"conflict topic config setting {_MIN_LAG} ({least}) > {_MAX_LAG} ({most})"
+    return None
+
+
+def first_broker_fault(values: Mapping[str, str], *, is_for_one: bool) -> str | None:
+    """The first thing that is wrong with all the dynamic settings of one broker, or of all brokers together."""
+    if static := STATIC_BROKER_KEYS & values.keys():
+        return f"Cannot update these configs dynamically: {_listed(static)}"
+    if unprefixed := PER_LISTENER_KEYS & values.keys():
+        return (
+            "These security configs can be dynamically updated only per-listener using the listener prefix: "
+            f"{_listed(unprefixed)}"
+        )
+    for name, value in values.items():
+        if name in BROKER_KEYS and (fault := value_fault(BROKER_KEYS[name], value)):
+            return fault
+    own = {name for name in values if name in PER_BROKER_KEYS or name.startswith(PER_BROKER_FAMILIES)}
+    if own and not is_for_one:
+        return f"Cannot update these configs at default cluster level, broker id must be specified: {_listed(own)}"
+    return None
+
+
+def value_fault(key: Key, value: str) -> str | None:
+    """What is wrong with one value; None if nothing is."""
+    parsed = parse(key, value)
+    if isinstance(parsed, Unreadable):
+        return f"Invalid value {value} for configuration {key.name}: {parsed.reason}"
+    match key.check:
+        case None:
+            return None
+        case Limits():
+            assert isinstance(parsed, int | float)
+            shown, reason_why = str(parsed), _beyond(key.check, parsed)
+        case Words():
+            shown, reason_why = _not_a_word(key.check, parsed)
+        case ReplicaPairs():
+            assert isinstance(parsed, list)
+            shown, reason_why = f"[{', '.join(parsed)}]", _not_pairs(key.name, parsed)
+        case _:
+            assert_never(key.check)
+    return f"Invalid value {shown} for configuration {key.name}: {reason_why}" if reason_why else None
+
+
+def parse(key: Key, value: str) -> Parsed | Unreadable:
+    """The value as Kafka reads it."""
+    text = value.strip()
+    match key.type:
+        case ValueType.BOOLEAN:
+            return _BOOLEANS.get(text.lower(), Unreadable("Expected value to be either true or false"))
+        case ValueType.INT:
+            return _whole_number(text, MAX_INT, "INT")
+        case ValueType.LONG:
+            return _whole_number(text, MAX_LONG, "LONG")
+        case ValueType.DOUBLE:
+            is_number = _NUMBER.fullmatch(text)
+            return float(text.rstrip("dDfF")) if is_number else Unreadable("Not a number of type DOUBLE")
+        case ValueType.LIST:
+            return re.split(r"\s*,\s*", text) if text else []
+        case _:
+            return text
+
+
+def _whole_number(text: str, most: int, kind: str) -> int | Unreadable:
+    if _WHOLE_NUMBER.fullmatch(text) and -most - 1 <= int(text) <= most:
+        return int(text)
+    return Unreadable(f"Not a number of type {kind}")
+
+
+def shown_value(key: Key, value: str) -> str:
+    """A value as Kafka shows it again after reading it."""
+    parsed = parse(key, value)
+    if isinstance(parsed, Unreadable):
+        return value
+    if isinstance(parsed, list):
+        return ",".join(parsed)
+    return str(parsed).lower() if isinstance(parsed, bool) else str(parsed)
+
+
+def _beyond(limits: Limits, number: float) -> str | None:
+    if limits.instead is not None:
+        assert limits.least is not None
+        assert limits.greatest is not None
+        if number == limits.instead or limits.least <= number <= limits.greatest:
+            return None
+        return f"Value must be between {limits.least} and {limits.greatest} or equal to {limits.instead}"
+    if limits.least is not None and number < limits.least:
+        return f"Value must be at least {limits.least}"
+    if limits.greatest is not None and number > limits.greatest:
+        return f"Value must be no more than {limits.greatest}"
+    return None
+
+
+def _not_a_word(allowed: Words, parsed: Parsed) -> tuple[str, str | None]:
+    given = parsed if isinstance(parsed, list) else [str(parsed)]
+    strange = next((word for word in given if word not in allowed.words), None)
+    return str(strange), None if strange is None else f"String must be one of: {', '.join(allowed.words)}"
+
+
+def _not_pairs(name: str, items: list[str]) -> str | None:
+    trimmed = [item.strip() for item in items]
+    if "".join(trimmed) == "*" or all(map(_PAIR.fullmatch, trimmed)):
+        return None
+    return (
+        f"{name} must be the literal '*' or a list of replicas in the following format: "
+        "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"[{', '.join(sorted(names))}]"

@@ -1,0 +1,316 @@
+"""Changing the dynamic configuration of topics and brokers (IncrementalAlterConfigs and AlterConfigs).
+
+A request is looked at twice, as on real clusters: by the broker that got it, which alone judges brokers' values, and
+by the controller, which alone judges topics' values. What goes to the controller's endpoint is looked at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kreassign.model import ConfigOperation, ConfigResource
+from kreassign.model.config import ResourceType
+from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
+from kreassign.twin.controller.config_values import first_broker_fault, first_fault
+from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TOO_LARGE, Decision, Outcome
+from kreassign.twin.controller.placement import CORDONED_LOG_DIRS, cordoned_paths
+from kreassign.twin.controller.situation import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, Situation
+from kreassign.twin.controller.topic_names import check_topic_name
+from kreassign.twin.metadata import ClusterMetadata
+from kreassign.twin.records import ConfigChanged, PartitionChanged, Record
+from kreassign.wire.error_code import (
+    BROKER_ID_NOT_REGISTERED,
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+MAX_VALUE_LENGTH = 32_767
+_OPERATIONS = frozenset(map(int, ConfigOperation))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """One step as it came in: Kafka's number of the operation, the key, and a value that may be missing."""
+
+    operation: int
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChanges:
+    """What shall become of one resource; `type` is Kafka's number."""
+
+    type: int
+    name: str
+    changes: tuple[KeyChange, ...]
+
+    @property
+    def owner(self) -> tuple[int, str]:
+        """Type and name."""
+        return self.type, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConfigs:
+    """A request to change configuration.
+
+    `broker_id` is the broker that got it, None if it came to the controller's endpoint. `replaces` is AlterConfigs:
+    keys that are not named are taken back. `denied` tells what whoever asks may not change.
+    """
+
+    resources: tuple[ResourceChanges, ...]
+    broker_id: int | None = None
+    replaces: bool = False
+    validate_only: bool = False
+    denied: Mapping[tuple[int, str], Outcome] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceOutcome:
+    """What became of one resource."""
+
+    type: int
+    name: str
+    outcome: Outcome
+
+
+def alter_configs(situation: Situation, command: AlterConfigs) -> Decision[tuple[ResourceOutcome, ...]]:
+    """Change what can be changed; a resource of which one key cannot be changed keeps all of its keys."""
+    refusals = _first_look(situation, command)
+    remaining = [one for one in command.resources if one.owner not in refusals]
+    is_clear = all(change.operation in _OPERATIONS for one in remaining for change in one.changes)
+    records: list[Record] = []
+    outcomes = dict(refusals)
+    for one in remaining:
+        # An operation that the controller does not know makes it fail over the whole request.
+        result = _change(situation, command, one) if is_clear else FAILED
+        outcomes[one.owner] = DONE if isinstance(result, list) else result
+        records += result if isinstance(result, list) else []
+    if len(records) > MAX_RECORDS:
+        records = []
+        outcomes.update(dict.fromkeys((one.owner for one in remaining), TOO_LARGE))
+    records += _forgotten_leaders(situation, records)
+    answered = command.resources if command.broker_id is not None else dict.fromkeys(command.resources)
+    answer = tuple(ResourceOutcome(one.type, one.name, outcomes[one.owner]) for one in answered)
+    return Decision(() if command.validate_only else tuple(records), answer)
+
+
+def first_records(situation: Situation) -> tuple[ConfigChanged, ...]:
+    """What formatting a cluster writes: one that keeps eligible leaders fixes the least ISR for all topics."""
+    if not situation.rules.has_eligible_leaders:
+        return ()
+    value = situation.server.static.get(MIN_IN_SYNC_REPLICAS, "1")
+    return (ConfigChanged(DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, value),)
+
+
+# The first look
+
+
+def _first_look(situation: Situation, command: AlterConfigs) -> dict[tuple[int, str], Outcome]:
+    counts = Counter(one.owner for one in command.resources)
+    text = "Duplicate resource." if command.broker_id is None else "Each resource must appear at most once."
+    refusals = {owner: Outcome(INVALID_REQUEST, text) for owner, count in counts.items() if count > 1}
+    for one in command.resources:
+        refusal = refusals.get(one.owner) or _refusal(situation, command, one)
+        if refusal.is_failure:
+            refusals[one.owner] = refusal
+    return refusals
+
+
+def _refusal(situation: Situation, command: AlterConfigs, one: ResourceChanges) -> Outcome:
+    if command.broker_id is not None:
+        refusal = _brokers_refusal(situation, command, command.broker_id, one)
+        if refusal.is_failure:
+            return refusal
+    if one.type not in list(ResourceType):
+        return Outcome(INVALID_REQUEST, f"Unknown resource type {one.type}")
+    return command.denied.get(one.owner, DONE)
+
+
+def _brokers_refusal(situation: Situation, command: AlterConfigs, broker_id: int, one: ResourceChanges) -> Outcome:
+    if len({change.name for change in one.changes}) < len(one.changes):
+        return Outcome(INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [
+        change.name for change in one.changes if change.value is None and change.operation != ConfigOperation.DELETE
+    ]
+    if nulls:
+        return Outcome(INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+    if one.type != ResourceType.BROKER:
+        return DONE
+    if one.name and (fault := _not_this_broker(one.name, broker_id)):
+        return Outcome(INVALID_REQUEST, fault)
+    return _unfit_for_broker(situation, command, one)
+
+
+def _not_this_broker(name: str, broker_id: int) -> str | None:
+    if not _is_number(name):
+        return f"Node id must be an integer, but it is: {name}"
+    return None if int(name) == broker_id else f"Unexpected broker id, expected {broker_id}, but received {name}"
+
+
+def _unfit_for_broker(situation: Situation, command: AlterConfigs, one: ResourceChanges) -> Outcome:
+    """Judge what all of the broker's own settings would be."""
+    resource = ConfigResource(ResourceType.BROKER, one.name)
+    values = {} if command.replaces else dict(situation.metadata.configs.get(resource, {}))
+    for change in one.changes:
+        if change.operation not in _OPERATIONS:
+            return Outcome(INVALID_REQUEST, f"Unknown operations type {change.operation}")
+        refusal = _unfit_list_step(change)
+        if refusal.is_failure:
+            return refusal
+        value = _stepped(values.get(change.name), BROKER_KEYS, change)
+        if value is None:
+            values.pop(change.name, None)
+        else:
+            values[change.name] = value
+    fault = first_broker_fault(values, is_for_one=bool(one.name)) or _cordons_elsewhere(situation, one.name, values)
+    return Outcome(INVALID_REQUEST, fault) if fault else DONE
+
+
+def _unfit_list_step(change: KeyChange) -> Outcome:
+    if change.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
+        return DONE
+    key = BROKER_KEYS.get(change.name)
+    if key is None or key.is_quota:
+        return FAILED
+    if key.type is ValueType.LIST:
+        return DONE
+    step = ConfigOperation(change.operation).name.lower()
+    return Outcome(INVALID_CONFIG, f"Config value {step} is not allowed for config key: {change.name}")
+
+
+def _cordons_elsewhere(situation: Situation, name: str, values: Mapping[str, str]) -> str | None:
+    broker = situation.metadata.brokers.get(int(name)) if name else None
+    if broker is None or not situation.rules.has_cordoning:
+        return None
+    known = {"*", *(log_dir.path for log_dir in broker.log_dirs)}
+    strange = sorted(cordoned_paths(values.get(CORDONED_LOG_DIRS)) - known)
+    if not strange:
+        return None
+    return (
+        f"requirement failed: All entries in {CORDONED_LOG_DIRS} must be present in log.dirs or log.dir. "
+        f"Missing entries : {', '.join(strange)}"
+    )
+
+
+# The second look
+
+
+def _change(situation: Situation, command: AlterConfigs, one: ResourceChanges) -> list[ConfigChanged] | Outcome:
+    resource = ConfigResource(ResourceType(one.type), one.name)
+    present = situation.metadata.configs.get(resource, {})
+    changed = dict.fromkeys(set(present).difference(change.name for change in one.changes)) if command.replaces else {}
+    records = [ConfigChanged(resource, name, None) for name in sorted(changed)]
+    keys = TOPIC_KEYS if resource.type is ResourceType.TOPIC else BROKER_KEYS
+    # The last step about a key is the one that counts; a broker has refused such requests already.
+    for change in {change.name: change for change in one.changes}.values():
+        takes_list = change.operation in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT)
+        if takes_list and (change.name not in keys or keys[change.name].type is not ValueType.LIST):
+            step = ConfigOperation(change.operation).name
+            return Outcome(INVALID_CONFIG, f"Can't {step} to key {change.name} because its type is not LIST.")
+        value = _stepped(present.get(change.name), keys, change)
+        # Brokers read their settings again whenever a record comes, so that they get one without news, too.
+        if value != present.get(change.name) or resource.type is ResourceType.BROKER:
+            records.append(ConfigChanged(resource, change.name, value))
+    refusal = _unfit(situation, resource, present, records)
+    return refusal if refusal.is_failure else records
+
+
+def _stepped(present: str | None, keys: Mapping[str, object], change: KeyChange) -> str | None:
+    """The value of a key after one step; None if it has none of its own any more."""
+    if change.operation == ConfigOperation.DELETE:
+        return None
+    if change.operation == ConfigOperation.SET or change.value is None:
+        return change.value
+    default = getattr(keys.get(change.name), "default", None)
+    items = [item for item in ((present if present is not None else default) or "").split(",") if item]
+    for item in change.value.split(","):
+        if change.operation == ConfigOperation.APPEND and item not in items:
+            items.append(item)
+        elif change.operation == ConfigOperation.SUBTRACT and item in items:
+            items.remove(item)
+    return ",".join(items)
+
+
+def _unfit(
+    situation: Situation, resource: ConfigResource, present: Mapping[str, str], records: Iterable[ConfigChanged]
+) -> Outcome:
+    values = dict(present)
+    for record in records:
+        if fault := _forbidden(situation, record):
+            return Outcome(INVALID_CONFIG, fault)
+        if record.value is None:
+            values.pop(record.name, None)
+        else:
+            values[record.name] = record.value
+    if resource.type is ResourceType.BROKER:
+        return _unknown_node(situation, resource.name)
+    return _unfit_topic(situation.metadata, resource.name, values)
+
+
+def _forbidden(situation: Situation, record: ConfigChanged) -> str | None:
+    is_least_isr = record.name == MIN_IN_SYNC_REPLICAS and record.resource.type is ResourceType.BROKER
+    if is_least_isr and situation.rules.has_eligible_leaders:
+        if record.resource.name:
+            return f"Broker-level {MIN_IN_SYNC_REPLICAS} cannot be altered while ELR is enabled."
+        if record.value is None:
+            return f"Cluster-level {MIN_IN_SYNC_REPLICAS} cannot be removed while ELR is enabled."
+    if record.value is not None and len(record.value) > MAX_VALUE_LENGTH:
+        return (
+            "The configuration value cannot be added because it exceeds the maximum value size of "
+            f"{MAX_VALUE_LENGTH} bytes."
+        )
+    return None
+
+
+def _unfit_topic(metadata: ClusterMetadata, topic: str, values: Mapping[str, str]) -> Outcome:
+    if not topic:
+        return Outcome(INVALID_REQUEST, "Default topic resources are not allowed.")
+    refusal = check_topic_name(topic)
+    if refusal.is_failure:
+        return refusal
+    if fault := first_fault(values):
+        return Outcome(INVALID_CONFIG, fault)
+    if topic not in metadata.topics:
+        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
+    return DONE
+
+
+def _unknown_node(situation: Situation, name: str) -> Outcome:
+    if not name:
+        return DONE
+    if not _is_number(name):
+        return Outcome(INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
+    if int(name) < 0:
+        return Outcome(INVALID_REQUEST, "Invalid negative broker ID.")
+    if int(name) not in situation.metadata.brokers and int(name) not in situation.controllers:
+        return Outcome(BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
+    return DONE
+
+
+def _is_number(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit()
+
+
+def _forgotten_leaders(situation: Situation, records: Iterable[Record]) -> list[PartitionChanged]:
+    """Another least ISR makes void who was eligible under the one before."""
+    if not situation.rules.has_eligible_leaders:
+        return []
+    owners = {
+        record.resource
+        for record in records
+        if isinstance(record, ConfigChanged) and record.name == MIN_IN_SYNC_REPLICAS
+    }
+    is_about_all = any(owner.type is ResourceType.BROKER for owner in owners)
+    names = situation.metadata.topics if is_about_all else sorted(owner.name for owner in owners)
+    return [
+        PartitionChanged(partition.topic_partition, elr=(), last_known_elr=())
+        for name in names
+        for _, partition in sorted(situation.metadata.topics[name].partitions.items())
+        if partition.elr or partition.last_known_elr
+    ]

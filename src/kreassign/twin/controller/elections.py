@@ -1,0 +1,138 @@
+"""Elections that somebody asked for (KIP-460), and those that the controller holds by itself now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kreassign.model import ElectionType, TopicPartition
+from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.decision import (
+    DONE,
+    MAX_RECORDS,
+    TIMED_OUT,
+    TOO_LARGE,
+    Decision,
+    Outcome,
+    has_expired,
+    with_default_text,
+)
+from kreassign.twin.controller.leaders import Election
+from kreassign.twin.controller.reassignments import TopicOutcomes
+from kreassign.twin.controller.situation import Situation
+from kreassign.twin.metadata import PartitionState
+from kreassign.twin.records import PartitionChanged
+from kreassign.wire.error_code import (
+    ELECTION_NOT_NEEDED,
+    ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    INVALID_REQUEST,
+    PREFERRED_LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+MAX_ELECTIONS_IN_A_PASS = 1_000
+"""How many leaders the controller changes by itself before it lets other requests through."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """A request for elections. `election_type` is Kafka's number; `topics` None means every partition there is."""
+
+    election_type: int
+    topics: tuple[tuple[str, tuple[int, ...]], ...] | None
+    timeout_ms: int = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class LeadersElected:
+    """The answer: what became of the request as a whole, and of each partition."""
+
+    outcome: Outcome
+    topics: tuple[TopicOutcomes, ...]
+
+
+def elect_leaders(situation: Situation, command: ElectLeaders) -> Decision[LeadersElected]:
+    """Hold elections. If every partition was asked for, those that need none are not told, but their topics are."""
+    if has_expired(command.timeout_ms):
+        return _refused(command, TIMED_OUT)
+    if command.election_type not in list(ElectionType):
+        return _refused(command, Outcome(INVALID_REQUEST, f"Unknown election type {command.election_type}"))
+    election_type = ElectionType(command.election_type)
+    records: list[PartitionChanged] = []
+    answers = []
+    for topic, partitions in _every_partition(situation) if command.topics is None else command.topics:
+        outcomes = []
+        for index in partitions:
+            result = _elect(situation, topic, index, election_type)
+            if isinstance(result, PartitionChanged):
+                records.append(result)
+            outcome = DONE if isinstance(result, PartitionChanged) else result
+            if command.topics is not None or outcome.code != ELECTION_NOT_NEEDED:
+                outcomes.append((index, outcome))
+        answers.append(TopicOutcomes(topic, tuple(outcomes)))
+    if len(records) > MAX_RECORDS:
+        return _refused(command, TOO_LARGE)
+    return Decision(tuple(records), LeadersElected(DONE, tuple(answers)))
+
+
+def restore_preferred_leaders(situation: Situation) -> Decision[bool]:
+    """Give partitions back to their first replica where it can lead (`auto.leader.rebalance.enable`).
+
+    The answer says whether there may be more to do, so that another pass should follow at once.
+    """
+    return _pass(change for partition in _imbalanced(situation) if (change := _prefer(situation, partition)))
+
+
+def elect_unclean_leaders(situation: Situation) -> Decision[bool]:
+    """Give leaders to partitions without one, in topics that allow a leader out of sync; as the function above."""
+    return _pass(
+        change
+        for topic_partition in sorted(situation.metadata.leaderless)
+        if situation.allows_unclean_election(topic_partition.topic)
+        and isinstance(change := _elect(situation, *topic_partition, ElectionType.UNCLEAN), PartitionChanged)
+    )
+
+
+def _elect(situation: Situation, topic: str, index: int, election_type: ElectionType) -> PartitionChanged | Outcome:
+    if topic not in situation.metadata.topics:
+        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
+    partition = situation.metadata.partition(TopicPartition(topic, index))
+    if partition is None:
+        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
+    if election_type is ElectionType.PREFERRED:
+        if partition.has_preferred_leader:
+            return with_default_text(ELECTION_NOT_NEEDED)
+        return _prefer(situation, partition) or with_default_text(PREFERRED_LEADER_NOT_AVAILABLE)
+    if partition.has_leader:
+        return with_default_text(ELECTION_NOT_NEEDED)
+    change = change_of(situation, partition, Wish(election=Election.UNCLEAN))
+    return change or with_default_text(ELIGIBLE_LEADERS_NOT_AVAILABLE)
+
+
+def _prefer(situation: Situation, partition: PartitionState) -> PartitionChanged | None:
+    return change_of(situation, partition, Wish(election=Election.PREFERRED))
+
+
+def _imbalanced(situation: Situation) -> Iterator[PartitionState]:
+    for topic_partition in sorted(situation.metadata.imbalanced):
+        partition = situation.metadata.partition(topic_partition)
+        assert partition is not None
+        yield partition
+
+
+def _pass(changes: Iterator[PartitionChanged]) -> Decision[bool]:
+    records = tuple(change for _, change in zip(range(MAX_ELECTIONS_IN_A_PASS), changes, strict=False))
+    return Decision(records, len(records) == MAX_ELECTIONS_IN_A_PASS)
+
+
+def _every_partition(situation: Situation) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    topics = sorted(situation.metadata.topics.values(), key=lambda topic: topic.name)
+    return tuple((topic.name, tuple(sorted(topic.partitions))) for topic in topics)
+
+
+def _refused(command: ElectLeaders, outcome: Outcome) -> Decision[LeadersElected]:
+    answers = tuple(
+        TopicOutcomes(topic, tuple((index, outcome) for index in partitions))
+        for topic, partitions in command.topics or ()
+    )
+    return Decision((), LeadersElected(outcome, answers))

@@ -1,0 +1,126 @@
+"""Giving topics more partitions (CreatePartitions), also while their partitions move."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from kreassign.errors import Infeasible
+from kreassign.model import TopicPartition
+from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TIMED_OUT, Decision, Outcome, has_expired
+from kreassign.twin.controller.placement import (
+    check_activity,
+    check_assignment,
+    created,
+    place_automatically,
+)
+from kreassign.twin.controller.situation import Situation
+from kreassign.twin.metadata import TopicState
+from kreassign.twin.records import PartitionCreated
+from kreassign.wire.error_code import (
+    INVALID_PARTITIONS,
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MorePartitions:
+    """How many partitions a topic shall have in all, and where the new ones go if that is not left to the cluster."""
+
+    topic: str
+    total_count: int
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePartitions:
+    """A request for more partitions."""
+
+    topics: tuple[MorePartitions, ...]
+    validate_only: bool = False
+    timeout_ms: int = 60_000
+
+
+def create_partitions(
+    situation: Situation, command: CreatePartitions, random: Random
+) -> Decision[tuple[tuple[str, Outcome], ...]]:
+    """Add partitions where it can be done. The answer has the names that came twice first, then the others."""
+    if has_expired(command.timeout_ms):
+        return Decision((), tuple((wanted.topic, TIMED_OUT) for wanted in command.topics))
+    counts = Counter(wanted.topic for wanted in command.topics)
+    twice = [name for name, count in counts.items() if count > 1]
+    records: list[PartitionCreated] = []
+    answers = [(name, Outcome(INVALID_REQUEST, "Duplicate topic name.")) for name in twice]
+    for wanted in command.topics:
+        if wanted.topic in twice:
+            continue
+        result = _more(situation, wanted, random)
+        if isinstance(result, Outcome):
+            answers.append((wanted.topic, result))
+        else:
+            # What fits under the limit is created, although the topic is answered as if nothing were.
+            fitting = list(islice(result, MAX_RECORDS - len(records)))
+            records += fitting
+            answers.append((wanted.topic, DONE if len(fitting) == len(result) else FAILED))
+    return Decision(() if command.validate_only else tuple(records), tuple(answers))
+
+
+def _more(situation: Situation, wanted: MorePartitions, random: Random) -> list[PartitionCreated] | Outcome:
+    topic = situation.metadata.topics.get(wanted.topic)
+    if topic is None:
+        return Outcome(UNKNOWN_TOPIC_OR_PARTITION)
+    refusal = _unfit_count(wanted, len(topic.partitions))
+    if refusal.is_failure:
+        return refusal
+    lists = _lists(situation, topic, wanted, random)
+    if isinstance(lists, Outcome):
+        return lists
+    first = len(topic.partitions)
+    return [
+        created(situation, TopicPartition(topic.name, first + number), replicas)
+        for number, replicas in enumerate(lists)
+    ]
+
+
+def _unfit_count(wanted: MorePartitions, present: int) -> Outcome:
+    if wanted.total_count == present:
+        return Outcome(INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+    if wanted.total_count < present:
+        text = (
+            f"The topic {wanted.topic} currently has {present} partition(s); "
+            f"{wanted.total_count} would not be an increase."
+        )
+        return Outcome(INVALID_PARTITIONS, text)
+    more = wanted.total_count - present
+    if wanted.assignments is not None and len(wanted.assignments) != more:
+        text = (
+            f"Attempted to add {more} additional partition(s), "
+            f"but only {len(wanted.assignments)} assignment(s) were specified."
+        )
+        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+    return DONE
+
+
+def _lists(
+    situation: Situation, topic: TopicState, wanted: MorePartitions, random: Random
+) -> tuple[tuple[int, ...], ...] | Outcome:
+    """Replica lists as long as that of the first partition, replicas that are on their way in or out included."""
+    present = len(topic.partitions)
+    factor = len(topic.partitions[0].replicas)
+    if wanted.assignments is None:
+        try:
+            return place_automatically(situation, wanted.total_count - present, factor, random)
+        except Infeasible as reason:
+            return Outcome(INVALID_REPLICATION_FACTOR, str(reason))
+    for number, replicas in enumerate(wanted.assignments):
+        refusal = check_assignment(situation, replicas, factor)
+        if not refusal.is_failure:
+            refusal = check_activity(situation, present + number, replicas)
+        if refusal.is_failure:
+            return refusal
+    return wanted.assignments

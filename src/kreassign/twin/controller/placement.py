@@ -1,0 +1,99 @@
+"""Where new partitions go: the checks of lists given by hand, and the striped placer for the rest."""
+
+from __future__ import annotations
+
+from random import Random
+
+from kreassign.errors import Infeasible
+from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
+from kreassign.model.striped import UsableBroker, place
+from kreassign.twin.controller.decision import DONE, Outcome
+from kreassign.twin.controller.situation import Situation, default_directory
+from kreassign.twin.metadata import BrokerState
+from kreassign.twin.records import PartitionCreated
+from kreassign.wire.error_code import INVALID_REPLICA_ASSIGNMENT
+
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+
+
+def check_assignment(situation: Situation, replicas: tuple[int, ...], required_count: int | None = None) -> Outcome:
+    """Judge a replica list given by hand. Fenced brokers are fine; brokers that are not registered are not."""
+    if not replicas:
+        return _illegal("an empty replica list.")
+    previous = NO_LEADER
+    for broker_id in sorted(replicas):
+        if broker_id not in situation.metadata.brokers:
+            return _illegal(f"broker {broker_id}, but no such broker is registered.")
+        if broker_id == previous:
+            return _illegal(f"the broker {broker_id} more than once.")
+        previous = broker_id
+    if required_count not in (None, len(replicas)):
+        return _illegal(
+            f"a partition with {len(replicas)} replica(s), but this is not consistent with previous partitions, "
+            f"which have {required_count} replica(s)."
+        )
+    return DONE
+
+
+def check_activity(situation: Situation, partition: int, replicas: tuple[int, ...]) -> Outcome:
+    """Refuse a list given by hand for a new partition if nobody on it could lead."""
+    if any(map(situation.metadata.is_active, replicas)):
+        return DONE
+    return Outcome(
+        INVALID_REPLICA_ASSIGNMENT,
+        f"All brokers specified in the manual partition assignment for partition {partition} "
+        "are fenced or in controlled shutdown.",
+    )
+
+
+def place_automatically(
+    situation: Situation, partition_count: int, replication_factor: int, random: Random
+) -> tuple[tuple[int, ...], ...]:
+    """Replica lists from the striped placer; `Infeasible` in Kafka's words where it cannot be done."""
+    try:
+        return place(usable_brokers(situation), partition_count, replication_factor, random)
+    except Infeasible as reason:
+        raise Infeasible(_in_words_of_release(situation, str(reason))) from None
+
+
+def usable_brokers(situation: Situation) -> tuple[UsableBroker, ...]:
+    """The brokers that the placer may choose from: not shutting down, and with a directory that is not cordoned."""
+    return tuple(
+        UsableBroker(broker.broker_id, broker.rack, broker.fenced)
+        for broker in situation.metadata.brokers.values()
+        if not broker.shutting_down and not _is_cordoned(situation, broker)
+    )
+
+
+def created(situation: Situation, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> PartitionCreated:
+    """The record of a new partition: whoever is active is in sync, and the first of them leads."""
+    isr = tuple(filter(situation.metadata.is_active, replicas))
+    directories = tuple(default_directory(situation.metadata, broker_id) for broker_id in replicas)
+    return PartitionCreated(topic_partition, replicas, isr, isr[0], 0, 0, directories)
+
+
+def cordoned_paths(value: str | None) -> frozenset[str]:
+    """The directories in a value of `cordoned.log.dirs`; `*` stands for all of them."""
+    return frozenset(path.strip() for path in (value or "").split(",") if path.strip())
+
+
+def _is_cordoned(situation: Situation, broker: BrokerState) -> bool:
+    if not situation.rules.has_cordoning:
+        return False
+    cordoned = cordoned_paths(situation.metadata.config(ConfigResource.broker(broker.broker_id), CORDONED_LOG_DIRS))
+    return "*" in cordoned or (bool(cordoned) and cordoned.issuperset(log_dir.path for log_dir in broker.log_dirs))
+
+
+def _in_words_of_release(situation: Situation, text: str) -> str:
+    if situation.rules.has_cordoning:
+        return text
+    for addition in (
+        ", or have all their log directories cordoned",
+        " or some brokers have all their log directories cordoned",
+    ):
+        text = text.replace(addition, "")
+    return text
+
+
+def _illegal(included: str) -> Outcome:
+    return Outcome(INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {included}")

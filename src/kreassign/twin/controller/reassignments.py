@@ -1,0 +1,202 @@
+"""Starting, overriding and cancelling moves (KIP-455, KIP-860), and telling which are in progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kreassign.model import OngoingReassignment, Reassignment, TopicPartition
+from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.completion import without
+from kreassign.twin.controller.decision import (
+    DONE,
+    FAILED,
+    MAX_RECORDS,
+    TIMED_OUT,
+    Decision,
+    Outcome,
+    has_expired,
+)
+from kreassign.twin.controller.leaders import Election
+from kreassign.twin.controller.placement import check_assignment
+from kreassign.twin.controller.situation import Situation
+from kreassign.twin.metadata import ClusterMetadata, PartitionState
+from kreassign.twin.records import PartitionChanged
+from kreassign.wire.error_code import (
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR,
+    NO_REASSIGNMENT_IN_PROGRESS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a partition shall go; None cancels what is in progress."""
+
+    partition: int
+    replicas: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTargets:
+    """One topic entry of a request, with what it wishes for, in order; both may come more than once."""
+
+    topic: str
+    targets: tuple[Target, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterReassignments:
+    """A request to start, override or cancel moves."""
+
+    topics: tuple[TopicTargets, ...]
+    allow_replication_factor_change: bool = True
+    timeout_ms: int = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOutcomes:
+    """One topic entry of an answer: partition and outcome, in the order of the request."""
+
+    topic: str
+    outcomes: tuple[tuple[int, Outcome], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentsAltered:
+    """The answer: what became of the request as a whole, and of each of its entries."""
+
+    outcome: Outcome
+    topics: tuple[TopicOutcomes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReassignments:
+    """The moves of one topic that are in progress, by partition, in the order in which they were asked for."""
+
+    topic: str
+    partitions: tuple[tuple[int, OngoingReassignment], ...]
+
+
+def alter_reassignments(situation: Situation, command: AlterReassignments) -> Decision[ReassignmentsAltered]:
+    """Judge each entry by itself, and all of them by the state before the request.
+
+    Of two about one partition both are answered, and what the later one writes prevails. Once the record limit is
+    reached, whatever would write more fails.
+    """
+    if has_expired(command.timeout_ms):
+        return Decision((), ReassignmentsAltered(TIMED_OUT, _all_alike(command, TIMED_OUT)))
+    records: list[PartitionChanged] = []
+    answers = []
+    for entry in command.topics:
+        outcomes = []
+        for target in entry.targets:
+            result = _alter(situation, entry.topic, target, command.allow_replication_factor_change)
+            outcomes.append((target.partition, _keep(result, records)))
+        answers.append(TopicOutcomes(entry.topic, tuple(outcomes)))
+    # Without any topic Kafka answers with an empty text in place of none.
+    top = DONE if command.topics else Outcome(message="")
+    return Decision(tuple(records), ReassignmentsAltered(top, tuple(answers)))
+
+
+def list_reassignments(
+    metadata: ClusterMetadata, wanted: Iterable[tuple[str, Iterable[int]]] | None = None
+) -> tuple[TopicReassignments, ...]:
+    """The moves in progress, of all topics (None) or of those partitions that were asked for.
+
+    Whatever is idle or unknown is left out. A partition or topic that was asked for twice is told twice.
+    """
+    if wanted is None:
+        wanted = _by_topic(metadata.reassigning)
+    found = (TopicReassignments(topic, tuple(_ongoing(metadata, topic, partitions))) for topic, partitions in wanted)
+    return tuple(topic for topic in found if topic.partitions)
+
+
+def _all_alike(command: AlterReassignments, outcome: Outcome) -> tuple[TopicOutcomes, ...]:
+    return tuple(
+        TopicOutcomes(entry.topic, tuple((target.partition, outcome) for target in entry.targets))
+        for entry in command.topics
+    )
+
+
+def _keep(result: PartitionChanged | Outcome, records: list[PartitionChanged]) -> Outcome:
+    if isinstance(result, Outcome):
+        return result
+    if len(records) == MAX_RECORDS:
+        return FAILED
+    records.append(result)
+    return DONE
+
+
+def _alter(situation: Situation, topic: str, target: Target, may_change_factor: bool) -> PartitionChanged | Outcome:
+    if topic not in situation.metadata.topics:
+        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
+    partition = situation.metadata.partition(TopicPartition(topic, target.partition))
+    if partition is None:
+        return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{target.partition}.")
+    if target.replicas is None:
+        return _cancel(situation, partition)
+    refusal = check_assignment(situation, target.replicas)
+    if refusal.is_failure:
+        return refusal
+    if not may_change_factor and len(target.replicas) != (count := _replication_factor(partition)):
+        text = f"The replication factor is changed from {count} to {len(target.replicas)}"
+        return Outcome(INVALID_REPLICATION_FACTOR, text)
+    return _start(situation, partition, target.replicas)
+
+
+def _replication_factor(partition: PartitionState) -> int:
+    """How many replicas a partition has, or will have once its move has ended."""
+    if not partition.is_reassigning:
+        return len(partition.replicas)
+    return len({*partition.replicas, *partition.adding}.difference(partition.removing))
+
+
+def _start(situation: Situation, partition: PartitionState, target: tuple[int, ...]) -> PartitionChanged | Outcome:
+    """Begin a move from all present replicas, those of an unfinished move included.
+
+    Where nothing is added (or removed) a list that an unfinished move left stays: that makes the same target a no-op,
+    but also keeps a replica in both lists if it was being added and is now to go.
+    """
+    move = Reassignment(partition.replicas, target)
+    wish = Wish(replicas=move.replicas, adding=move.adding or None, removing=move.removing or None)
+    return change_of(situation, partition, wish) or DONE
+
+
+def _cancel(situation: Situation, partition: PartitionState) -> PartitionChanged | Outcome:
+    """Go back to the replicas that were there before, keeping their present order; those being added leave the ISR."""
+    if not partition.is_reassigning:
+        return Outcome(NO_REASSIGNMENT_IN_PROGRESS)
+    topic_partition = partition.topic_partition
+    replicas = without(partition.replicas, partition.adding)
+    isr = without(partition.isr, partition.adding)
+    if not isr and not replicas:
+        text = "Invalid replica assignment: addingReplicas contains all replicas."
+        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+    may_lose = situation.allows_unclean_election(topic_partition.topic)
+    if not isr and not may_lose:
+        text = (
+            f"Unable to revert partition assignment for {topic_partition.topic}:{topic_partition.partition} because "
+            "it would require an unclean leader election."
+        )
+        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
+    election = Election.UNCLEAN if may_lose else Election.ONLINE
+    wish = Wish(replicas=replicas, adding=(), removing=(), isr=isr or replicas[:1], election=election)
+    return change_of(situation, partition, wish) or DONE
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return list(topics.items())
+
+
+def _ongoing(
+    metadata: ClusterMetadata, topic: str, partitions: Iterable[int]
+) -> Iterable[tuple[int, OngoingReassignment]]:
+    for index in partitions:
+        partition = metadata.partition(TopicPartition(topic, index))
+        if partition is not None and partition.is_reassigning:
+            yield index, OngoingReassignment(partition.replicas, partition.adding, partition.removing)

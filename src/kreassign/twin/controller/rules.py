@@ -1,0 +1,50 @@
+"""What a controller does differently from one release of Kafka to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kreassign.errors import InputError
+
+
+class CompletionRule(Enum):
+    """When a move is complete, given the ISR without the removing replicas, which must not be empty.
+
+    `V1` (until 3.7): all adding replicas are in it. `V2` (3.8 to 4.2): the whole target is in it. `V3` (from 4.3):
+    all adding replicas are in it, and where fewer are added than removed, the whole target.
+    """
+
+    V1 = 1
+    V2 = 2
+    V3 = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of one release, for a freshly formatted cluster.
+
+    `has_eligible_leaders`: whether it keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
+    `has_cordoning`: whether log directories can be cordoned (KIP-1066), which some texts mention.
+    """
+
+    completion: CompletionRule = CompletionRule.V3
+    has_eligible_leaders: bool = True
+    has_cordoning: bool = True
+
+
+LATEST = Rules()
+
+_RELEASES = {
+    "3.7": Rules(CompletionRule.V1, has_eligible_leaders=False, has_cordoning=False),
+    "3.9": Rules(CompletionRule.V2, has_eligible_leaders=False, has_cordoning=False),
+    "4.2": Rules(CompletionRule.V2, has_eligible_leaders=True, has_cordoning=False),
+    "4.3": LATEST,
+}
+
+
+def rules_of(release: str) -> Rules:
+    """The rules of a release line such as `4.3`; InputError for one that is not known."""
+    if release not in _RELEASES:
+        raise InputError(f"the twin does not know Kafka {release}; choose one of {', '.join(_RELEASES)}")
+    return _RELEASES[release]

@@ -1,0 +1,1 @@
+"""One module per Kafka API, named by its number: what a node answers, as a function of the request."""

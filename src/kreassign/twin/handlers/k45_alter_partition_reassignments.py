@@ -1,0 +1,89 @@
+"""AlterPartitionReassignments: starts, overrides and cancels moves (KIP-455, KIP-860).
+
+Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3.
+Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top and on each partition.
+
+Behaviour:
+- Each partition has its own outcome, in the order of the request; those that are accepted are written as one batch.
+- Any node takes the request and hands it to the controller.
+- Version 1 can forbid a change of the replication factor; its answer repeats that wish.
+- A time-out of 0 or less is REQUEST_TIMED_OUT for all, and nothing is done.
+- Entries after the first 10,000 that write a record get UNKNOWN_SERVER_ERROR.
+- Completion and overriding follow the release of the twin.
+
+Left out:
+- Nothing.
+"""
+
+from __future__ import annotations
+
+from kreassign.twin.controller.decision import Outcome
+from kreassign.twin.controller.reassignments import (
+    AlterReassignments,
+    Target,
+    TopicOutcomes,
+    TopicTargets,
+    alter_reassignments,
+)
+from kreassign.twin.handlers.asked import Asked
+from kreassign.twin.handlers.handler import Handler
+from kreassign.twin.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
+
+_RESPONSE = api.ALTER_PARTITION_REASSIGNMENTS.response
+_TOPIC = _RESPONSE.ReassignableTopicResponse
+_FIRST_WITH_FLAG = 1
+
+
+def _handle(asked: Asked) -> Message:
+    command = _command(asked)
+    if not asked.allows(Operation.ALTER):
+        refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, asked.denial(Operation.ALTER))
+        alike = (
+            TopicOutcomes(entry.topic, tuple((target.partition, refused) for target in entry.targets))
+            for entry in command.topics
+        )
+        return _response(command, refused, tuple(alike))
+    answer = asked.twin.carry_out(alter_reassignments(asked.twin.situation, command))
+    return _response(command, answer.outcome, answer.topics)
+
+
+def _command(asked: Asked) -> AlterReassignments:
+    request = asked.message
+    return AlterReassignments(
+        tuple(
+            TopicTargets(
+                topic.name,
+                tuple(
+                    Target(entry.partition_index, None if entry.replicas is None else tuple(entry.replicas))
+                    for entry in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+        allow_replication_factor_change=asked.version < _FIRST_WITH_FLAG or request.allow_replication_factor_change,
+        timeout_ms=request.timeout_ms,
+    )
+
+
+def _response(command: AlterReassignments, outcome: Outcome, topics: tuple[TopicOutcomes, ...]) -> Message:
+    return _RESPONSE(
+        allow_replication_factor_change=command.allow_replication_factor_change,
+        error_code=outcome.code,
+        error_message=outcome.message,
+        responses=[
+            _TOPIC(name=topic.topic, partitions=[_partition(index, one) for index, one in topic.outcomes])
+            for topic in topics
+        ],
+    )
+
+
+def _partition(index: int, outcome: Outcome) -> Message:
+    return _TOPIC.ReassignablePartitionResponse(
+        partition_index=index, error_code=outcome.code, error_message=outcome.message
+    )
+
+
+HANDLERS = (Handler(api.ALTER_PARTITION_REASSIGNMENTS, _handle),)

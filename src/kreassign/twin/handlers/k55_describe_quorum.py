@@ -1,0 +1,76 @@
+"""DescribeQuorum: who votes on the metadata log and how far each node has read it.
+
+Versions: 0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3.
+Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top.
+
+Behaviour:
+- The one controller is leader and only voter, the live brokers are observers; all have read the whole log.
+- A partition other than __cluster_metadata-0 gets UNKNOWN_TOPIC_OR_PARTITION.
+
+Left out:
+- Several controllers: the twin has one, which no test of the quorum itself can be built on.
+- Directory ids of the controller and the observers are zero.
+"""
+
+from __future__ import annotations
+
+from kreassign.twin.handlers.asked import Asked
+from kreassign.twin.handlers.handler import Handler
+from kreassign.twin.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, error_code
+
+TOPIC = "__cluster_metadata"
+LEADER_EPOCH = 1
+_RESPONSE = api.DESCRIBE_QUORUM.response
+
+
+def _handle(asked: Asked) -> Message:
+    if not asked.allows(Operation.DESCRIBE):
+        text = asked.denial(Operation.DESCRIBE)
+        return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[], nodes=[])
+    topics = [
+        _RESPONSE.TopicData(
+            topic_name=topic.topic_name,
+            partitions=[_partition(asked, topic.topic_name, entry.partition_index) for entry in topic.partitions],
+        )
+        for topic in asked.message.topics
+    ]
+    return _RESPONSE(topics=topics, nodes=_nodes(asked))
+
+
+def _partition(asked: Asked, topic: str, index: int) -> Message:
+    entry = _RESPONSE.TopicData.PartitionData
+    if (topic, index) != (TOPIC, 0):
+        text = error_code(UNKNOWN_TOPIC_OR_PARTITION).text
+        empty = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
+        return entry(partition_index=index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=text, **empty)
+    brokers = [broker.broker_id for broker in asked.metadata.brokers.values() if not broker.fenced]
+    return entry(
+        partition_index=index,
+        leader_id=asked.twin.controller_id,
+        leader_epoch=LEADER_EPOCH,
+        high_watermark=asked.metadata.offset,
+        current_voters=[_state(asked, asked.twin.controller_id)],
+        observers=[_state(asked, broker) for broker in sorted(brokers)],
+    )
+
+
+def _state(asked: Asked, node_id: int) -> Message:
+    now_ms = asked.twin.now_ms
+    return _RESPONSE.TopicData.PartitionData.ReplicaState(
+        replica_id=node_id,
+        log_end_offset=asked.metadata.offset,
+        last_fetch_timestamp=-1 if node_id == asked.twin.controller_id else now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+
+
+def _nodes(asked: Asked) -> list[Message]:
+    host, port = asked.address(asked.twin.controller_id)
+    listener = _RESPONSE.Node.Listener(name="CONTROLLER", host=host, port=port)
+    return [_RESPONSE.Node(node_id=asked.twin.controller_id, listeners=[listener])]
+
+
+HANDLERS = (Handler(api.DESCRIBE_QUORUM, _handle),)

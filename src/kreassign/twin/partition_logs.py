@@ -1,0 +1,250 @@
+"""The log of every partition: how long it is and how it grows, as arrays, so that a million replicas fit.
+
+A log is a stretch of bytes since its partition was made: from `start` to `end`, both straight lines in time. A
+replica in sync has exactly this stretch, so that it needs nothing of its own but a log directory. Offsets are bytes
+divided by the mean size of a record.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+
+NOWHERE = -1
+_FIRST_WIDTH = 4
+# A record counts as written a thousandth before its last byte is: bytes are real numbers, and must not round down.
+_EARLY = 1e-3
+
+_LOG = np.dtype([
+    ("topic", np.int32), ("partition", np.int32),
+    ("leader", np.int32), ("leader_dir", np.int32),
+    ("start", np.float64), ("end", np.float64), ("since_ms", np.int64),
+    ("write_rate", np.float64), ("record_bytes", np.float64), ("retention", np.float64),
+    ("flows", np.bool_), ("full_length", np.bool_),
+])  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a partition holds and what producers add, per copy.
+
+    Compacted topics and consumers are not modelled. Once `retention_bytes` are reached the log loses at its start
+    what it gains at its end; without it the log only grows.
+    """
+
+    size_bytes: int = 0
+    write_bytes_per_s: float = 0.0
+    record_bytes: float = 1000.0
+    start_offset: int = 0
+    retention_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.size_bytes, self.write_bytes_per_s, self.start_offset) < 0 or self.record_bytes <= 0:
+            raise InputError(f"a partition cannot hold or gain less than nothing: {self}")
+        if self.retention_bytes is not None and self.retention_bytes <= 0:
+            raise InputError(f"a partition that keeps no bytes is not modelled: {self}")
+
+
+EMPTY = Traffic()
+
+
+class PartitionLogs:
+    """All logs, one row each. `table` has the numbers, `dirs` the log directories of the replicas (rows, places).
+
+    In `dirs` a place without a replica is `NOWHERE`. Brokers and log directories are indices into the fleet.
+    """
+
+    def __init__(self) -> None:
+        self.table: NDArray[np.void] = np.zeros(0, _LOG)
+        self.dirs: NDArray[np.int32] = np.full((0, _FIRST_WIDTH), NOWHERE, np.int32)
+        self._free: list[int] = []
+        self._used = 0
+        self._names: list[str] = []
+        self._name_index: dict[str, int] = {}
+        self._rows: dict[str, array[int]] = {}
+
+    def __len__(self) -> int:
+        return self._used - len(self._free)
+
+    # Which row is whose
+
+    def row(self, topic_partition: TopicPartition) -> int | None:
+        """The row of a partition; None if there is no such partition."""
+        rows = self._rows.get(topic_partition.topic)
+        if rows is None or not 0 <= topic_partition.partition < len(rows):
+            return None
+        row = rows[topic_partition.partition]
+        return None if row == NOWHERE else row
+
+    def rows(self, topic: str) -> list[int]:
+        """The rows of all partitions of a topic."""
+        return [row for row in self._rows.get(topic, ()) if row != NOWHERE]
+
+    def topic(self, row: int) -> str:
+        """The topic that a row is about."""
+        return self._names[int(self.table["topic"][row])]
+
+    def topic_partition(self, row: int) -> TopicPartition:
+        """Which partition a row is about."""
+        return TopicPartition(self.topic(row), int(self.table["partition"][row]))
+
+    # Rows come and go
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many more rows at once."""
+        wanted = self._used + count
+        if wanted > len(self.table):
+            more = max(wanted, 2 * len(self.table)) - len(self.table)
+            self.table = np.concatenate([self.table, np.zeros(more, _LOG)])
+            self.dirs = np.concatenate([self.dirs, np.full((more, self.dirs.shape[1]), NOWHERE, np.int32)])
+
+    def add(self, topic_partition: TopicPartition, traffic: Traffic, now_ms: int) -> int:
+        """A new log, without replicas and leader; its row."""
+        row = self._free.pop() if self._free else self._next()
+        start = traffic.start_offset * traffic.record_bytes
+        keeps = float("inf") if traffic.retention_bytes is None else float(traffic.retention_bytes)
+        self.table[row] = (
+            self._name(topic_partition.topic), topic_partition.partition, NOWHERE, NOWHERE,
+            start, start + traffic.size_bytes, now_ms,
+            traffic.write_bytes_per_s, traffic.record_bytes, keeps, False, traffic.size_bytes >= keeps,
+        )  # fmt: skip
+        rows = self._rows.setdefault(topic_partition.topic, array("q"))
+        rows.extend([NOWHERE] * (topic_partition.partition + 1 - len(rows)))
+        rows[topic_partition.partition] = row
+        return row
+
+    def remove(self, row: int) -> None:
+        """Forget a log."""
+        topic, partition = self.topic_partition(row)
+        self._rows[topic][partition] = NOWHERE
+        if all(other == NOWHERE for other in self._rows[topic]):
+            del self._rows[topic]
+        self.dirs[row] = NOWHERE
+        self._free.append(row)
+
+    def _next(self) -> int:
+        if self._used == len(self.table):
+            self.reserve(1 + self._used // 2)
+        self._used += 1
+        return self._used - 1
+
+    def _name(self, topic: str) -> int:
+        index = self._name_index.setdefault(topic, len(self._names))
+        if index == len(self._names):
+            self._names.append(topic)
+        return index
+
+    # Where the replicas are
+
+    def replica_dirs(self, row: int) -> list[int]:
+        """The log directories of all replicas of a row."""
+        return [log_dir for log_dir in self.dirs[row].tolist() if log_dir != NOWHERE]
+
+    def place_all(self, row: int, log_dirs: list[int]) -> None:
+        """Put the replicas of a new row into these log directories."""
+        if len(log_dirs) > self.dirs.shape[1]:
+            self._widen(len(log_dirs) - self.dirs.shape[1])
+        self.dirs[row, : len(log_dirs)] = log_dirs
+
+    def place(self, row: int, log_dir: int) -> None:
+        """Put a replica into a log directory."""
+        free = np.flatnonzero(self.dirs[row] == NOWHERE)
+        place = int(free[0]) if free.size else self.dirs.shape[1]
+        if not free.size:
+            self._widen(2)
+        self.dirs[row, place] = log_dir
+
+    def displace(self, row: int, log_dir: int, into: int = NOWHERE) -> None:
+        """Take a replica out of a log directory, or put it into another."""
+        self.dirs[row, self.dirs[row] == log_dir] = into
+
+    def _widen(self, places: int) -> None:
+        more = np.full((self.dirs.shape[0], places), NOWHERE, np.int32)
+        self.dirs = np.concatenate([self.dirs, more], axis=1)
+
+    # How long the logs are
+
+    def grows(self, row: int) -> float:
+        """Bytes per second that the log really gains at its end."""
+        return float(self.table["write_rate"][row]) if self.table["flows"][row] else 0.0
+
+    def end(self, row: int, now_ms: int) -> float:
+        """Bytes written since the partition was made."""
+        return float(self.table["end"][row]) + self._gained(row, now_ms)
+
+    def record_ms(self, row: int) -> int:
+        """How long it takes, at least a millisecond, until the next record is written; something must be."""
+        return max(1, math.ceil(float(self.table["record_bytes"][row]) / self.grows(row) * 1000))
+
+    def start(self, row: int, now_ms: int) -> float:
+        """Bytes that have been deleted since the partition was made."""
+        lost = self._gained(row, now_ms) if self.table["full_length"][row] else 0.0
+        return float(self.table["start"][row]) + lost
+
+    def settle(self, row: int, now_ms: int) -> None:
+        """Begin both lines anew at this moment, before something bends them."""
+        entry = self.table[row]
+        entry["start"], entry["end"] = self.start(row, now_ms), self.end(row, now_ms)
+        entry["since_ms"] = now_ms
+        entry["full_length"] = entry["end"] - entry["start"] >= entry["retention"]
+
+    def keep(self, row: int, retention_bytes: int | None) -> None:
+        """Let a log, which must have been settled, keep so many bytes (None: all), and lose at once what is more."""
+        entry = self.table[row]
+        entry["retention"] = float("inf") if retention_bytes is None else float(retention_bytes)
+        entry["start"] = max(float(entry["start"]), float(entry["end"] - entry["retention"]))
+
+    def set_leader(self, row: int, broker: int, log_dir: int) -> None:
+        """Say who leads in a new row, which from then on is written to."""
+        entry = self.table[row]
+        entry["leader"], entry["leader_dir"], entry["flows"] = broker, log_dir, True
+
+    def replace(self, row: int, start: float, end: float) -> None:
+        """Make the log what a new leader has of it. The log must have been settled."""
+        entry = self.table[row]
+        entry["start"], entry["end"] = start, end
+
+    def full_length_ms(self, row: int, now_ms: int) -> int | None:
+        """How long until the log has reached its retention; None if that never happens as things are."""
+        grows, entry = self.grows(row), self.table[row]
+        missing = float(entry["retention"]) - (self.end(row, now_ms) - self.start(row, now_ms))
+        if entry["full_length"] or grows <= 0 or missing == float("inf"):
+            return None
+        return max(1, math.ceil(missing / grows * 1000))
+
+    def is_at_retention(self, row: int, now_ms: int) -> bool:
+        """Whether the log has become as long as it may."""
+        return self.end(row, now_ms) - self.start(row, now_ms) >= float(self.table["retention"][row])
+
+    def _gained(self, row: int, now_ms: int) -> float:
+        return self.grows(row) * (now_ms - int(self.table["since_ms"][row])) / 1000
+
+    def ends(self, rows: NDArray[np.int32], now_ms: int) -> NDArray[np.float64]:
+        """`end` for many rows."""
+        entries = self.table[rows]
+        return np.asarray(entries["end"] + self._gains(entries, now_ms))
+
+    def starts(self, rows: NDArray[np.int32], now_ms: int) -> NDArray[np.float64]:
+        """`start` for many rows."""
+        entries = self.table[rows]
+        return np.asarray(entries["start"] + np.where(entries["full_length"], self._gains(entries, now_ms), 0.0))
+
+    def growths(self, rows: NDArray[np.int32]) -> NDArray[np.float64]:
+        """`grows` for many rows."""
+        return np.where(self.table["flows"][rows], self.table["write_rate"][rows], 0.0)
+
+    @staticmethod
+    def _gains(entries: NDArray[np.void], now_ms: int) -> NDArray[np.float64]:
+        seconds = (now_ms - entries["since_ms"]) / 1000
+        return np.asarray(np.where(entries["flows"], entries["write_rate"], 0.0) * seconds)
+
+    def offset(self, row: int, position: float) -> int:
+        """The offset of the first record that does not lie wholly before this byte."""
+        return int(position / float(self.table["record_bytes"][row]) + _EARLY)

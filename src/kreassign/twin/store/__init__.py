@@ -1,0 +1,1 @@
+"""Where the metadata log lives."""

@@ -1,0 +1,28 @@
+"""A metadata log that lasts as long as its process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kreassign.twin.records import Record
+
+
+class MemoryLog:
+    """Records in a list."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Add the records of one decision, all of them or none."""
+        self._records.extend(records)
+
+    def read(self) -> Iterator[Record]:
+        """All records from the first, as far as they are written now."""
+        return iter(self._records[:])
+
+    def close(self) -> None:
+        """Nothing to let go of."""

@@ -1,0 +1,141 @@
+"""What depends on the Kafka release that a twin stands for.
+
+The ranges are those that brokers and controllers of these releases offer, as far as the twin has the API at all; what
+it has not, it does not offer, so that clients do without it as they do with an older broker. Source: Kafka's published
+message definitions of each release, and the answers of real 3.9.1 and 4.3.1 nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from kreassign.errors import InputError
+from kreassign.twin.controller.rules import Rules, rules_of
+from kreassign.wire import api
+
+
+class Endpoint(Enum):
+    """Which kind of node is asked."""
+
+    BROKER = 1
+    CONTROLLER = 2
+
+
+class Versions(NamedTuple):
+    """First and last version of an API, both included."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+
+
+class Feature(NamedTuple):
+    """A feature of a cluster: which levels a node supports, and at which the cluster is."""
+
+    name: str
+    low: int
+    high: int
+    finalized: int
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaVersion:
+    """A release line of Kafka in KRaft mode: what its nodes offer, and the rules of its controller."""
+
+    name: str
+    offered: Mapping[int, Versions]
+    features: tuple[Feature, ...]
+    rules: Rules
+
+    def __str__(self) -> str:
+        return self.name
+
+    def versions(self, api_key: int, endpoint: Endpoint = Endpoint.BROKER) -> Versions | None:
+        """Which versions of an API such a node takes; None if it has not got the API."""
+        if endpoint is Endpoint.CONTROLLER and api_key not in CONTROLLER_KEYS:
+            return None
+        return self.offered.get(api_key)
+
+    def all_versions(self, endpoint: Endpoint) -> dict[int, Versions]:
+        """Every API that such a node offers, by key, in ascending order."""
+        ranges = {key: self.versions(key, endpoint) for key in sorted(self.offered)}
+        return {key: versions for key, versions in ranges.items() if versions is not None}
+
+
+# Controllers know nothing of partitions' data, and clients learn of brokers from brokers.
+CONTROLLER_KEYS = frozenset(
+    known.key
+    for known in (
+        api.SASL_HANDSHAKE, api.API_VERSIONS, api.CREATE_TOPICS, api.DELETE_TOPICS, api.DESCRIBE_CONFIGS,
+        api.ALTER_CONFIGS, api.SASL_AUTHENTICATE, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
+        api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS,
+        api.DESCRIBE_QUORUM, api.DESCRIBE_CLUSTER,
+    )
+)  # fmt: skip
+
+_RELEASES = ("3.7", "3.9", "4.2", "4.3")
+
+# First and last version in each of the releases above; None where the API did not exist.
+_Range = tuple[int, int] | None
+_OFFERED: dict[api.Api, tuple[_Range, _Range, _Range, _Range]] = {
+    api.LIST_OFFSETS: ((0, 8), (0, 9), (1, 11), (1, 11)),
+    api.METADATA: ((0, 12), (0, 12), (0, 13), (0, 13)),
+    api.FIND_COORDINATOR: ((0, 4), (0, 6), (0, 6), (0, 6)),
+    api.LIST_GROUPS: ((0, 4), (0, 5), (0, 5), (0, 5)),
+    api.SASL_HANDSHAKE: ((0, 1), (0, 1), (0, 1), (0, 1)),
+    api.API_VERSIONS: ((0, 3), (0, 4), (0, 4), (0, 4)),
+    api.CREATE_TOPICS: ((0, 7), (0, 7), (2, 7), (2, 7)),
+    api.DELETE_TOPICS: ((0, 6), (0, 6), (1, 6), (1, 6)),
+    api.DESCRIBE_CONFIGS: ((0, 4), (0, 4), (1, 4), (1, 4)),
+    api.ALTER_CONFIGS: ((0, 2), (0, 2), (0, 2), (0, 2)),
+    api.ALTER_REPLICA_LOG_DIRS: ((0, 2), (0, 2), (1, 2), (1, 2)),
+    api.DESCRIBE_LOG_DIRS: ((0, 4), (0, 4), (1, 4), (1, 5)),
+    api.SASL_AUTHENTICATE: ((0, 2), (0, 2), (0, 2), (0, 2)),
+    api.CREATE_PARTITIONS: ((0, 3), (0, 3), (0, 3), (0, 3)),
+    api.ELECT_LEADERS: ((0, 2), (0, 2), (0, 2), (0, 2)),
+    api.INCREMENTAL_ALTER_CONFIGS: ((0, 1), (0, 1), (0, 1), (0, 1)),
+    api.ALTER_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 1), (0, 1)),
+    api.LIST_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 0), (0, 0)),
+    api.DESCRIBE_QUORUM: ((0, 1), (0, 2), (0, 2), (0, 2)),
+    api.DESCRIBE_CLUSTER: ((0, 1), (0, 1), (0, 2), (0, 2)),
+    api.DESCRIBE_TOPIC_PARTITIONS: (None, (0, 0), (0, 0), (0, 0)),
+}
+
+
+def _offered(release: str) -> dict[int, Versions]:
+    column = _RELEASES.index(release)
+    ranges = {known.key: row[column] for known, row in _OFFERED.items()}
+    return {key: Versions(*found) for key, found in ranges.items() if found is not None}
+
+
+_ELIGIBLE_LEADERS = Feature("eligible.leader.replicas.version", 0, 1, 1)
+
+
+def _metadata(low: int, high: int) -> Feature:
+    return Feature("metadata.version", low, high, high)
+
+
+def _release(name: str, *features: Feature) -> KafkaVersion:
+    return KafkaVersion(name, _offered(name), features, rules_of(name))
+
+
+KAFKA_3_7 = _release("3.7", _metadata(1, 19))
+KAFKA_3_9 = _release("3.9", _metadata(1, 21))
+KAFKA_4_2 = _release("4.2", _ELIGIBLE_LEADERS, _metadata(7, 29))
+KAFKA_4_3 = _release("4.3", _ELIGIBLE_LEADERS, _metadata(7, 30))
+RELEASES = (KAFKA_3_7, KAFKA_3_9, KAFKA_4_2, KAFKA_4_3)
+DEFAULT = KAFKA_4_3
+
+
+def kafka_version(name: str) -> KafkaVersion:
+    """The release of this name; a patch level such as `4.3.1` counts as its line. InputError for any other."""
+    for release in RELEASES:
+        if name == release.name or name.startswith(f"{release.name}."):
+            return release
+    known = ", ".join(release.name for release in RELEASES)
+    raise InputError(f"the twin does not know Kafka {name}; choose one of {known}")

@@ -1,0 +1,98 @@
+"""Configuration values, judged in the words of Kafka 4.3.1."""
+
+import pytest
+
+from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS
+from kreassign.twin.controller.config_values import first_broker_fault, first_fault, shown_value, value_fault
+
+LEADERS = "leader.replication.throttled.replicas"
+RATE = "leader.replication.throttled.rate"
+PER_LISTENER = "These security configs can be dynamically updated only per-listener using the listener prefix"
+PAIRS = (
+    f"{LEADERS} must be the literal '*' or a list of replicas in the following format: "
+    "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+)
+
+
+@pytest.mark.parametrize(("key", "value", "why"), [
+    ("retention.ms", "abc", "abc|Not a number of type LONG"),
+    ("retention.ms", "-2", "-2|Value must be at least -1"),
+    ("retention.ms", "5.0", "5.0|Not a number of type LONG"),
+    ("retention.ms", "9223372036854775808", "9223372036854775808|Not a number of type LONG"),
+    ("flush.messages", "0", "0|Value must be at least 1"),
+    ("segment.bytes", "1", "1|Value must be at least 1048576"),
+    ("segment.bytes", "99999999999", "99999999999|Not a number of type INT"),
+    ("unclean.leader.election.enable", "maybe", "maybe|Expected value to be either true or false"),
+    ("cleanup.policy", "compact,foo", "foo|String must be one of: compact, delete"),
+    ("compression.type", "x", "x|String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"),
+    ("message.timestamp.type", "x", "x|String must be one of: CreateTime, LogAppendTime"),
+    ("min.cleanable.dirty.ratio", "2", "2.0|Value must be no more than 1"),
+    ("min.cleanable.dirty.ratio", "x", "x|Not a number of type DOUBLE"),
+    ("compression.gzip.level", "0", "0|Value must be between 1 and 9 or equal to -1"),
+    ("compression.lz4.level", "0", "0|Value must be at least 1"),
+    ("compression.zstd.level", "99", "99|Value must be no more than 22"),
+    (LEADERS, "0-1", f"[0-1]|{PAIRS}"),
+    (LEADERS, "*,0:1", f"[*, 0:1]|{PAIRS}"),
+    (LEADERS, "0:1,0-1, 2:3", f"[0:1, 0-1, 2:3]|{PAIRS}"),
+    (LEADERS, "a:b", f"[a:b]|{PAIRS}"),
+])  # fmt: skip
+def test_unfit_values_of_topics(key, value, why):
+    shown, reason = why.split("|")
+    assert first_fault({key: value}) == f"Invalid value {shown} for configuration {key}: {reason}"
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("retention.ms", "-1"), ("retention.ms", " 5 "), ("retention.ms", "+0"), ("cleanup.policy", ""),
+    ("cleanup.policy", "delete, compact"), ("unclean.leader.election.enable", "TRUE"),
+    ("compression.gzip.level", "-1"), ("min.cleanable.dirty.ratio", "1e-1"), ("min.compaction.lag.ms", "0"),
+    (LEADERS, "*"), (LEADERS, " * "), (LEADERS, ""), (LEADERS, "0:1,,1:2"), (LEADERS, "0:1,0:1"),
+    ("internal.segment.bytes", "5"),
+])  # fmt: skip
+def test_fit_values_of_topics(key, value):
+    assert first_fault({key: value}) is None
+
+
+def test_unknown_keys_come_first_and_the_rest_in_kafkas_order():
+    assert first_fault({"retention.ms": "x", "zzz": "1"}) == "Unknown topic config name: zzz"
+    assert "retention.ms" in first_fault({"delete.retention.ms": "x", "retention.ms": "y"})
+
+
+def test_lags_must_not_contradict_each_other():
+    assert first_fault({"min.compaction.lag.ms": "100", "max.compaction.lag.ms": "50"}) == (
+        "conflict topic config setting min.compaction.lag.ms (100) > max.compaction.lag.ms (50)"
+    )
+    assert first_fault({"min.compaction.lag.ms": "50", "max.compaction.lag.ms": "50"}) is None
+
+
+@pytest.mark.parametrize(("values", "fault"), [
+    ({RATE: "-1"}, f"Invalid value -1 for configuration {RATE}: Value must be at least 0"),
+    ({RATE: "abc"}, f"Invalid value abc for configuration {RATE}: Not a number of type LONG"),
+    ({RATE: ""}, f"Invalid value  for configuration {RATE}: Not a number of type LONG"),
+    ({RATE: "5.5"}, f"Invalid value 5.5 for configuration {RATE}: Not a number of type LONG"),
+    ({"log.dirs": "/x", "broker.id": "3"}, "Cannot update these configs dynamically: [broker.id, log.dirs]"),
+    ({"ssl.keystore.type": "x"}, f"{PER_LISTENER}: [ssl.keystore.type]"),
+    ({RATE: "0", "foo": "1", "cordoned.log.dirs": "*"}, None),
+])  # fmt: skip
+def test_values_of_a_broker(values, fault):
+    assert first_broker_fault(values, is_for_one=True) == fault
+
+
+@pytest.mark.parametrize(("key", "is_fine"), [(RATE, True), ("cordoned.log.dirs", False), ("listeners", False)])
+def test_some_keys_are_every_brokers_own(key, is_fine):
+    fault = first_broker_fault({key: "1"}, is_for_one=False)
+    text = f"Cannot update these configs at default cluster level, broker id must be specified: [{key}]"
+    assert fault == (None if is_fine else text)
+
+
+def test_every_default_is_fit():
+    keys = [key for key in (*TOPIC_KEYS.values(), *BROKER_KEYS.values()) if key.default is not None]
+    assert len(keys) > 60
+    assert [value_fault(key, key.default) for key in keys] == [None] * len(keys)
+
+
+@pytest.mark.parametrize(("key", "value", "shown"), [
+    ("retention.ms", " +5 ", "5"), ("preallocate", "TRUE", "true"), (LEADERS, " 0:1 , 1:2", "0:1,1:2"),
+    ("min.cleanable.dirty.ratio", "1", "1.0"), ("compression.type", " zstd ", "zstd"), ("retention.ms", "x", "x"),
+])  # fmt: skip
+def test_values_are_shown_as_kafka_reads_them(key, value, shown):
+    assert shown_value(TOPIC_KEYS[key], value) == shown

@@ -1,0 +1,307 @@
+"""Changing configuration: what real brokers and controllers answered, and what it does to the metadata."""
+
+import pytest
+
+from kreassign.model import ConfigOperation
+from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges, alter_configs, first_records
+from kreassign.twin.controller.decision import Outcome
+from kreassign.twin.controller.rules import rules_of
+from kreassign.twin.controller.situation import ServerSettings
+from kreassign.twin.records import ConfigChanged
+from tests.twin.controller.worlds import World, resource_of
+
+SET, DELETE, APPEND, SUBTRACT = ConfigOperation
+LEADERS, RATE = "leader.replication.throttled.replicas", "leader.replication.throttled.rate"
+MIN_ISR = "min.insync.replicas"
+DONE = (0, None)
+STRANGE_DIRS = "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir."
+
+
+def resource(owner, *changes):
+    """Changes of a topic (by name) or a broker (by number, "" for all), each as (operation, key, value)."""
+    kind, name = resource_of(owner)
+    return ResourceChanges(int(kind), name, tuple(KeyChange(int(how), key, value) for how, key, value in changes))
+
+
+def change(world, *resources, at=0, **options):
+    """Ask for changes; code and message of each resource, in the order of the answer."""
+    answers = world.carry_out(alter_configs, AlterConfigs(resources, broker_id=at, **options))
+    return [(answer.outcome.code, answer.outcome.message) for answer in answers]
+
+
+def foo(**options):
+    return World(**options).topic("foo", "0 1")
+
+
+def values(world, owner="foo"):
+    return world.metadata.configs.get(resource_of(owner), {})
+
+
+# Steps
+
+
+@pytest.mark.parametrize("at", [0, None])
+@pytest.mark.parametrize(("before", "step", "after"), [
+    (None, (SET, LEADERS, "0:1"), "0:1"),
+    ("0:1", (SET, LEADERS, "*"), "*"),
+    ("0:1", (SET, LEADERS, ""), ""),
+    ("0:1", (DELETE, LEADERS, None), None),
+    (None, (DELETE, LEADERS, None), None),
+    (None, (APPEND, LEADERS, "0:1"), "0:1"),
+    ("0:1", (APPEND, LEADERS, "0:2,0:1"), "0:1,0:2"),
+    ("0:1,0:2", (SUBTRACT, LEADERS, "0:1,5:5"), "0:2"),
+    (None, (SUBTRACT, LEADERS, "0:1"), ""),
+    (None, (APPEND, "cleanup.policy", "compact"), "delete,compact"),
+])  # fmt: skip
+def test_steps_on_a_topic(before, step, after, at):
+    world = foo()
+    if before is not None:
+        world.configure("foo", LEADERS, before)
+    assert change(world, resource("foo", step), at=at) == [DONE]
+    assert values(world).get(step[1]) == after
+
+
+def test_an_unchanged_value_of_a_topic_writes_nothing_but_one_of_a_broker_does():
+    world = foo()
+    for owner, key, value in (("foo", LEADERS, "*"), (0, RATE, "5")):
+        command = AlterConfigs((resource(owner, (SET, key, value)),), broker_id=0)
+        counts = []
+        for _ in range(2):
+            decision = alter_configs(world.situation, command)
+            world.write(*decision.records)
+            counts.append(len(decision.records))
+        assert counts == ([1, 0] if owner == "foo" else [1, 1])
+
+
+def test_a_resource_changes_as_a_whole_or_not_at_all():
+    world = foo().topic("bar", "0 1")
+    answers = change(
+        world,
+        resource("foo", (SET, LEADERS, "*"), (SET, "retention.ms", "x")),
+        resource("bar", (SET, LEADERS, "*")),
+    )
+    assert [code for code, _ in answers] == [40, 0]
+    assert (values(world, "foo"), values(world, "bar")) == ({}, {LEADERS: "*"})
+
+
+def test_validating_changes_nothing():
+    world = foo()
+    assert change(world, resource("foo", (SET, LEADERS, "*")), validate_only=True) == [DONE]
+    assert values(world) == {}
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(("changes", "at_broker", "at_controller"), [
+    (
+        resource("foo", (SET, "retention.ms", None), (SET, LEADERS, None)),
+        (42, f"Null value not supported for : retention.ms, {LEADERS}"),
+        DONE,
+    ),
+    (resource("foo", (SET, LEADERS, "*"), (DELETE, LEADERS, None)), (42, "Error due to duplicate config keys"), DONE),
+    (resource("nope", (SET, LEADERS, "*")), (3, "The topic 'nope' does not exist."), ...),
+    (resource("foo", (SET, "zzz", "1")), (40, "Unknown topic config name: zzz"), ...),
+    (
+        resource("foo", (APPEND, "retention.ms", "1")),
+        (40, "Can't APPEND to key retention.ms because its type is not LIST."),
+        ...,
+    ),
+    (
+        resource("foo", (SUBTRACT, "zzz", "1")),
+        (40, "Can't SUBTRACT to key zzz because its type is not LIST."),
+        ...,
+    ),
+    (
+        resource("foo", (SET, LEADERS, "0:1," * 10_000)),
+        (40, "The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes."),
+        ...,
+    ),
+    (ResourceChanges(2, "", (KeyChange(0, LEADERS, "*"),)), (42, "Default topic resources are not allowed."), ...),
+    (ResourceChanges(2, ".", ()), (17, "Topic name is invalid: '.' is not allowed"), ...),
+    (ResourceChanges(77, "x", ()), (42, "Unknown resource type 77"), ...),
+    (
+        resource(0, (SET, RATE, "-1")),
+        (42, f"Invalid value -1 for configuration {RATE}: Value must be at least 0"),
+        DONE,
+    ),
+    (resource(0, (SET, "log.dirs", "/x")), (42, "Cannot update these configs dynamically: [log.dirs]"), DONE),
+    (resource(2, (SET, RATE, "1")), (42, "Unexpected broker id, expected 0, but received 2"), DONE),
+    (
+        resource(9, (SET, RATE, "1")),
+        (42, "Unexpected broker id, expected 0, but received 9"),
+        (102, "No node with id 9 found."),
+    ),
+    (
+        ResourceChanges(4, "x", (KeyChange(0, RATE, "1"),)),
+        (42, "Node id must be an integer, but it is: x"),
+        (42, "Unable to parse broker name as a base 10 number."),
+    ),
+    (
+        ResourceChanges(4, "-1", (KeyChange(0, RATE, "1"),)),
+        (42, "Unexpected broker id, expected 0, but received -1"),
+        (42, "Invalid negative broker ID."),
+    ),
+    (
+        ResourceChanges(4, "", (KeyChange(0, "cordoned.log.dirs", "*"),)),
+        (
+            42,
+            "Cannot update these configs at default cluster level, broker id must be specified: [cordoned.log.dirs]",
+        ),
+        DONE,
+    ),
+    (
+        resource(0, (SET, "cordoned.log.dirs", "/data1,/nope")),
+        (
+            42,
+            f"{STRANGE_DIRS} Missing entries : /nope",
+        ),
+        DONE,
+    ),
+    (
+        resource(0, (APPEND, "num.io.threads", "1")),
+        (40, "Config value append is not allowed for config key: num.io.threads"),
+        (40, "Can't APPEND to key num.io.threads because its type is not LIST."),
+    ),
+    (
+        resource(0, (APPEND, RATE, "1")),
+        (-1, None),
+        (40, f"Can't APPEND to key {RATE} because its type is not LIST."),
+    ),
+    (resource(0, (9, RATE, "1")), (42, "Unknown operations type 9"), (-1, None)),
+    (resource("foo", (9, LEADERS, "1")), (-1, None), (-1, None)),
+    (
+        resource(0, (SET, MIN_ISR, "2")),
+        (40, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
+        ...,
+    ),
+    (
+        ResourceChanges(4, "", (KeyChange(1, MIN_ISR, None),)),
+        (40, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
+        ...,
+    ),
+])  # fmt: skip
+def test_refusals_of_a_broker_and_of_the_controller(changes, at_broker, at_controller):
+    """`...` means the same at both."""
+    for at, expected in ((0, at_broker), (None, at_broker if at_controller is ... else at_controller)):
+        assert change(foo(), changes, at=at) == [expected]
+
+
+def test_bad_values_are_found_before_missing_topics():
+    ((code, message),) = change(foo(), resource("nope", (SET, LEADERS, "x")))
+    assert code == 40
+    assert message.startswith("Invalid value [x] for configuration")
+
+
+def test_a_broker_answers_both_of_a_resource_that_comes_twice_and_a_controller_once():
+    twice = (resource("foo", (SET, LEADERS, "*")), resource("foo", (SET, LEADERS, "*")))
+    world = foo().topic("bar", "0 1")
+    fine = resource("bar", (SET, LEADERS, "*"))
+    text = "Each resource must appear at most once."
+    assert change(world, *twice, fine) == [(42, text), (42, text), DONE]
+    assert change(world, *twice, fine, at=None) == [(42, "Duplicate resource."), DONE]
+    assert values(world) == {}
+
+
+def test_an_unknown_operation_makes_the_controller_fail_over_everything_it_got():
+    world = foo().topic("bar", "0 1")
+    answers = change(
+        world,
+        resource("foo", (9, LEADERS, "1")),
+        resource("bar", (SET, LEADERS, "*")),
+        resource(2, (SET, RATE, "1")),
+    )
+    assert answers == [(-1, None), (-1, None), (42, "Unexpected broker id, expected 0, but received 2")]
+    assert values(world, "bar") == {}
+
+
+def test_what_is_denied_is_not_changed():
+    world = foo().topic("bar", "0 1")
+    denied = {(2, "foo"): Outcome(29, "Topic authorization failed.")}
+    wanted = (resource("foo", (SET, LEADERS, "*")), resource("bar", (SET, LEADERS, "*")))
+    assert change(world, *wanted, denied=denied) == [(29, "Topic authorization failed."), DONE]
+    assert (values(world, "foo"), values(world, "bar")) == ({}, {LEADERS: "*"})
+
+
+def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
+    many = resource(0, *((SET, f"key{number}", "1") for number in range(10_001)))
+    refusal = (44, "Unable to perform excessively large batch operation.")
+    world = foo()
+    assert change(world, many, resource("foo", (SET, LEADERS, "*")), resource(2)) == [
+        refusal,
+        refusal,
+        (42, "Unexpected broker id, expected 0, but received 2"),
+    ]
+    assert world.metadata.configs == {}
+
+
+# Brokers
+
+
+def test_a_broker_takes_its_own_settings_and_those_of_all():
+    world = foo()
+    assert change(world, resource(0, (SET, RATE, "1000")), resource("", (SET, RATE, "5"))) == [DONE, DONE]
+    assert (values(world, 0), values(world, "")) == ({RATE: "1000"}, {RATE: "5"})
+
+
+def test_the_controller_takes_settings_of_a_dead_broker():
+    world = foo(dead=(3,))
+    assert change(world, resource(3, (SET, RATE, "1000")), at=None) == [DONE]
+    assert values(world, 3) == {RATE: "1000"}
+
+
+def test_a_broker_judges_all_that_it_would_then_have():
+    world = foo()
+    change(world, resource(0, (SET, RATE, "-5")), at=None)
+    ((code, _),) = change(world, resource(0, (SET, "num.io.threads", "4")))
+    assert code == 42
+    assert change(world, resource(0, (DELETE, RATE, None))) == [DONE]
+
+
+def test_keys_of_ones_own_are_stored_as_they_are():
+    world = foo()
+    assert change(world, resource(0, (SET, "my.plugin.key", "x"))) == [DONE]
+    assert values(world, 0) == {"my.plugin.key": "x"}
+
+
+# AlterConfigs
+
+
+def test_replacing_takes_back_what_is_not_named():
+    world = foo().configure("foo", LEADERS, "*").configure("foo", "retention.ms", "5")
+    assert change(world, resource("foo", (SET, "retention.ms", "6")), replaces=True) == [DONE]
+    assert values(world) == {"retention.ms": "6"}
+    assert change(world, resource("foo"), replaces=True) == [DONE]
+    assert values(world) == {}
+
+
+def test_replacing_does_not_judge_what_goes():
+    world = foo()
+    change(world, resource(0, (SET, RATE, "-5")), at=None)
+    assert change(world, resource(0, (SET, "num.io.threads", "4")), replaces=True) == [DONE]
+    assert values(world, 0) == {"num.io.threads": "4"}
+
+
+# The least ISR and who is eligible
+
+
+@pytest.mark.parametrize(("owner", "forgotten"), [("foo", {"foo"}), ("", {"foo", "bar"})])
+def test_another_least_isr_makes_void_who_was_eligible(owner, forgotten):
+    world = World()
+    for name in ("foo", "bar"):
+        world.topic(name, "0 1 2 / 0", elr=(1, 2)).configure(name, MIN_ISR, "3")
+    assert change(world, resource(owner, (SET, MIN_ISR, "2"))) == [DONE]
+    assert {name for name in ("foo", "bar") if not world.partition(name).elr} == forgotten
+
+
+def test_without_eligible_leaders_brokers_may_have_a_least_isr_of_their_own():
+    world = foo(rules=rules_of("3.9"))
+    assert change(world, resource(0, (SET, MIN_ISR, "2"))) == [DONE]
+
+
+def test_formatting_fixes_the_least_isr_of_clusters_that_keep_eligible_leaders():
+    assert first_records(World(rules=rules_of("3.9")).situation) == ()
+    everybody = resource_of("")
+    assert first_records(World().situation) == (ConfigChanged(everybody, MIN_ISR, "1"),)
+    server = ServerSettings(static={MIN_ISR: "2"})
+    assert first_records(World(server=server).situation) == (ConfigChanged(everybody, MIN_ISR, "2"),)

@@ -1,0 +1,113 @@
+"""What is told of configuration."""
+
+import pytest
+
+from kreassign.model.config import ConfigSource
+from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
+from kreassign.twin.controller.described_configs import describe_configs
+from kreassign.twin.controller.situation import ServerSettings
+from kreassign.twin.records import BrokerRegistered, ConfigChanged
+from tests.twin.controller.worlds import World, directories, resource_of
+
+TOPIC, BROKER = 2, 4
+RATE, MIN_ISR = "leader.replication.throttled.rate", "min.insync.replicas"
+
+
+def world(**options):
+    made = World(**options).topic("foo", "0 1")
+    made.write(
+        ConfigChanged(resource_of(""), MIN_ISR, "1"),
+        ConfigChanged(resource_of("foo"), "retention.ms", " 5 "),
+        ConfigChanged(resource_of(0), RATE, "1000"),
+        ConfigChanged(resource_of(0), "listener.name.x.ssl.keystore.password", "secret"),
+    )
+    return made
+
+
+def told(made, kind, name, keys=None, node=0):
+    answer = describe_configs(made.situation, node, (kind, name), keys)
+    assert (answer.outcome.code, answer.outcome.message) == (0, "")
+    return {config.name: config for config in answer.configs}
+
+
+def brief(config):
+    return config.value, config.source, config.type
+
+
+def test_a_topic_tells_every_key_and_where_its_value_comes_from():
+    configs = told(world(), TOPIC, "foo")
+    assert configs.keys() == TOPIC_KEYS.keys()
+    assert brief(configs["retention.ms"]) == ("5", ConfigSource.DYNAMIC_TOPIC, ValueType.LONG)
+    assert brief(configs[MIN_ISR]) == ("1", ConfigSource.DYNAMIC_DEFAULT_BROKER, ValueType.INT)
+    assert brief(configs["segment.ms"]) == ("604800000", ConfigSource.DEFAULT, ValueType.LONG)
+    key = "follower.replication.throttled.replicas"
+    assert brief(configs[key]) == ("", ConfigSource.DEFAULT, ValueType.LIST)
+
+
+def test_synonyms_come_most_particular_first():
+    made = world(server=ServerSettings(static={"log.retention.ms": "9"}))
+    made.write(ConfigChanged(resource_of(0), "log.retention.ms", "7"))
+    made.write(ConfigChanged(resource_of(""), "log.retention.ms", "8"))
+    (config,) = told(made, TOPIC, "foo", ["retention.ms"]).values()
+    assert [(synonym.name, synonym.value, synonym.source.value) for synonym in config.synonyms] == [
+        ("retention.ms", "5", 1),
+        ("log.retention.ms", "7", 2),
+        ("log.retention.ms", "8", 3),
+        ("log.retention.ms", "9", 4),
+        ("log.retention.ms", "604800000", 5),
+    ]
+
+
+def test_only_the_broker_itself_counts_its_own_settings():
+    made = world()
+    made.write(ConfigChanged(resource_of(0), "log.retention.bytes", "7"))
+    values = [told(made, TOPIC, "foo", node=node)["retention.bytes"].value for node in (0, 1)]
+    assert values == ["7", "-1"]
+
+
+def test_only_keys_that_were_asked_for_are_told():
+    made = world()
+    assert told(made, TOPIC, "foo", ["retention.ms", "nope"]).keys() == {"retention.ms"}
+    assert told(made, TOPIC, "foo", []) == {}
+    assert told(made, BROKER, "0", [RATE]).keys() == {RATE}
+
+
+def test_a_broker_tells_throttles_only_once_they_are_set():
+    made = world()
+    assert brief(told(made, BROKER, "0")[RATE]) == ("1000", ConfigSource.DYNAMIC_BROKER, ValueType.LONG)
+    quotas = {key.name for key in BROKER_KEYS.values() if key.is_quota}
+    assert told(made, BROKER, "0").keys() & quotas == {RATE}
+    assert told(made, BROKER, "1", node=1).keys() & quotas == set()
+
+
+def test_secrets_are_not_told():
+    config = told(world(), BROKER, "0")["listener.name.x.ssl.keystore.password"]
+    assert config.is_sensitive
+    assert config.value is None
+    assert {synonym.value for synonym in config.synonyms} == {None}
+
+
+def test_a_broker_tells_what_its_file_says_as_read_only():
+    made = world()
+    made.write(BrokerRegistered(7, "host7", 9092, "a", directories(7, 2), 99))
+    configs = told(made, BROKER, "7", node=7)
+    assert configs["log.dirs"].value == "/data0,/data1"
+    assert configs["broker.rack"].value == "a"
+    assert {name for name, config in configs.items() if config.is_read_only} == {
+        "broker.id", "broker.rack", "log.dirs", "node.id",
+    }  # fmt: skip
+
+
+def test_the_default_of_all_brokers_tells_only_what_is_set():
+    assert told(world(), BROKER, "").keys() == {MIN_ISR}
+
+
+@pytest.mark.parametrize(("kind", "name", "code", "message"), [
+    (TOPIC, "nope", 3, ""),
+    (TOPIC, "", 17, "Topic name is invalid: the empty string is not allowed"),
+    (BROKER, "2", 42, "Unexpected broker id, expected 0 or empty string, but received 2"),
+    (77, "x", 42, "Unsupported resource type: 77"),
+])  # fmt: skip
+def test_what_cannot_be_told(kind, name, code, message):
+    answer = describe_configs(world().situation, 0, (kind, name))
+    assert (answer.outcome.code, answer.outcome.message, answer.configs) == (code, message, ())

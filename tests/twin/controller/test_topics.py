@@ -1,0 +1,275 @@
+"""Topics that are created and deleted."""
+
+from uuid import UUID
+
+import pytest
+
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.twin.controller.rules import rules_of
+from kreassign.twin.controller.situation import ServerSettings
+from kreassign.twin.controller.topics import CreateTopics, TopicReference, WantedTopic, create_topics, delete_topics
+from kreassign.twin.records import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
+from tests.twin.controller.worlds import World, random, topic_id
+
+DONE = (0, None)
+OR_CORDONED = " or some brokers have all their log directories cordoned"
+INCONSISTENT = (
+    "The manual partition assignment includes a partition with 1 replica(s), but this is not consistent with "
+    "previous partitions, which have 2 replica(s)."
+)
+
+
+def too_few(factor, brokers):
+    return (
+        f"The target replication factor of {factor} cannot be reached because only {brokers} broker(s) are registered"
+    )
+
+
+def create(world, *topics, **options):
+    """Ask for topics; code and message by name, in the order of the answer."""
+    answers = world.carry_out(create_topics, CreateTopics(topics, **options), random())
+    return [(answer.name, (answer.outcome.code, answer.outcome.message)) for answer in answers]
+
+
+def manual(name, *lists, **options):
+    """A topic whose partitions are placed by hand."""
+    return WantedTopic(name, assignments=tuple(enumerate(lists)), **options)
+
+
+# Creating
+
+
+def test_a_topic_is_created_where_chance_puts_it():
+    world = World()
+    assert create(world, WantedTopic("foo", 12, 3)) == [("foo", DONE)]
+    topic = world.metadata.topics["foo"]
+    assert len(topic.partitions) == 12
+    for partition in topic.partitions.values():
+        assert len(set(partition.replicas)) == 3
+        assert partition.isr == partition.replicas
+        assert partition.leader == partition.replicas[0]
+        assert (partition.leader_epoch, partition.partition_epoch) == (0, 0)
+    assert {partition.leader for partition in topic.partitions.values()} == set(range(6))
+
+
+def test_the_same_chance_gives_the_same_topic_and_every_topic_has_its_own_id():
+    worlds = [World(), World()]
+    for world in worlds:
+        create(world, WantedTopic("foo", 3, 2), WantedTopic("bar", 3, 2))
+    first, second = (world.metadata for world in worlds)
+    assert first == second
+    assert {UUID(topic.topic_id).version for topic in first.topics.values()} == {4}
+    assert len(first.topic_names) == 2
+
+
+def test_the_answer_tells_what_was_created():
+    world = World()
+    wanted = WantedTopic("foo", 2, 3, configs=(("retention.ms", "5"),))
+    (answer,) = world.carry_out(create_topics, CreateTopics((wanted,)), random())
+    assert answer.topic_id == world.metadata.topics["foo"].topic_id
+    assert (answer.partition_count, answer.replication_factor) == (2, 3)
+    assert answer.configs == {"retention.ms": "5"}
+    assert world.metadata.configs == {ConfigResource.topic("foo"): {"retention.ms": "5"}}
+
+
+def test_settings_come_before_partitions():
+    wanted = manual("foo", (0,), configs=(("retention.ms", "5"),))
+    decision = create_topics(World().situation, CreateTopics((wanted,)), random())
+    assert [type(record) for record in decision.records] == [TopicCreated, ConfigChanged, PartitionCreated]
+
+
+def test_counts_that_are_not_given_are_the_servers():
+    world = World(server=ServerSettings(partition_count=4, replication_factor=2))
+    create(world, WantedTopic("foo"), WantedTopic("bar", partition_count=1), WantedTopic("baz", replication_factor=3))
+    topics = world.metadata.topics.values()
+    shapes = {topic.name: (len(topic.partitions), len(topic.partitions[0].replicas)) for topic in topics}
+    assert shapes == {"foo": (4, 2), "bar": (1, 2), "baz": (4, 3)}
+
+
+@pytest.mark.parametrize(("wanted", "code", "message"), [
+    (WantedTopic("foo", 0, 1), 37, "Number of partitions was set to an invalid non-positive value."),
+    (WantedTopic("foo", -2, 1), 37, "Number of partitions was set to an invalid non-positive value."),
+    (WantedTopic("foo", 0, 0), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
+    (WantedTopic("foo", 1, -2), 38, "Replication factor must be larger than 0, or -1 to use the default value."),
+    (WantedTopic("foo", 1, 7), 38, f"Unable to replicate the partition 7 time(s): {too_few(7, 6)}{OR_CORDONED}."),
+    (manual("foo", ()), 39, "The manual partition assignment includes an empty replica list."),
+    (manual("foo", (0, 9)), 39, "The manual partition assignment includes broker 9, but no such broker is registered."),
+    (manual("foo", (1, 1)), 39, "The manual partition assignment includes the broker 1 more than once."),
+    (manual("foo", (0, 1), (1,)), 39, INCONSISTENT),
+    (
+        manual("foo", (0, 1), (1, 0), partition_count=2),
+        42,
+        "A manual partition assignment was specified, but numPartitions was not set to -1.",
+    ),
+    (
+        manual("foo", (0, 1), (1, 0), replication_factor=2),
+        42,
+        "A manual partition assignment was specified, but replication factor was not set to -1.",
+    ),
+    (
+        WantedTopic("foo", assignments=((0, (1,)), (0, (2,)))),
+        39,
+        "Found multiple manual partition assignments for partition 0",
+    ),
+    (
+        WantedTopic("foo", assignments=((0, (1,)), (2, (2,)))),
+        39,
+        "partitions should be a consecutive 0-based integer sequence",
+    ),
+    (WantedTopic("", 1, 1), 17, "Topic name is invalid: the empty string is not allowed"),
+    (WantedTopic("old", 1, 1), 36, "Topic 'old' already exists."),
+    (WantedTopic("a_b", 1, 1), 17, "Topic 'a_b' collides with existing topic: a.b"),
+    (WantedTopic("a.b", 1, 1), 36, "Topic 'a.b' already exists."),
+    (WantedTopic("foo", 1, 1, configs=(("zzz", "1"),)), 40, "Unknown topic config name: zzz"),
+    (
+        WantedTopic("foo", 1, 1, configs=(("retention.ms", "x"),)),
+        40,
+        "Invalid value x for configuration retention.ms: Not a number of type LONG",
+    ),
+    (
+        WantedTopic("foo", 1, 1, configs=(("retention.ms", None), ("a", None))),
+        40,
+        "Null value not supported for topic configs: retention.ms,a",
+    ),
+    (WantedTopic("__cluster_metadata", 1, 1), 42, "Creation of internal topic __cluster_metadata is prohibited."),
+    (WantedTopic("secret", 1, 1), 29, "Authorization failed."),
+])  # fmt: skip
+def test_what_cannot_be_created_is_refused_in_kafkas_words_and_the_rest_is_created(wanted, code, message):
+    world = World().topic("old", "0").topic("a.b", "0")
+    answers = create(world, wanted, manual("fine", (0, 1)), denied=frozenset({"secret"}))
+    assert dict(answers) == {wanted.name: (code, message), "fine": DONE}
+    assert world.metadata.topics.keys() == {"old", "a.b", "fine"}
+
+
+def test_a_name_that_comes_twice_is_answered_once_and_not_created():
+    world = World()
+    assert create(world, manual("foo", (0,)), manual("bar", (0,)), manual("foo", (1,))) == [
+        ("bar", DONE),
+        ("foo", (42, "Duplicate topic name.")),
+    ]
+
+
+def test_similar_names_in_one_request_do_not_collide():
+    assert create(World(), manual("a.b", (0,)), manual("a_b", (1,))) == [("a.b", DONE), ("a_b", DONE)]
+
+
+def test_validating_creates_nothing():
+    world = World()
+    assert create(world, WantedTopic("foo", 2, 2), WantedTopic("", 1, 1), validate_only=True)[0] == ("foo", DONE)
+    assert world.metadata.topics == {}
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_a_request_without_time_creates_nothing(timeout_ms):
+    assert create(World(), WantedTopic("foo", 2, 2), timeout_ms=timeout_ms) == [("foo", (7, None))]
+
+
+def test_too_many_partitions_are_refused_as_a_whole():
+    excess = (44, "Excessively large number of partitions per request.")
+    answers = create(World(), WantedTopic("foo", 9_999, 1), WantedTopic("bar", 2, 1), WantedTopic("baz", -5, 1))
+    assert answers == [("foo", excess), ("bar", excess), ("baz", excess)]
+
+
+def test_partitions_and_topic_together_must_stay_below_the_record_limit():
+    wanted = manual("foo", *[(0,)] * 10_000)
+    decision = create_topics(World().situation, CreateTopics((wanted,)), random())
+    assert decision.records == ()
+    assert decision.answer[0].outcome.message == "Unable to perform excessively large batch operation."
+
+
+# Who is in sync at first
+
+
+@pytest.mark.parametrize(("options", "after"), [
+    ({"dead": (4, 5)}, "2 4 5 / 2 / - / - / 2"),
+    ({"dead": (2,)}, "2 4 5 / 4 5 / - / - / 4"),
+    ({"stopping": (2, 4)}, "2 4 5 / 5 / - / - / 5"),
+])  # fmt: skip
+def test_only_active_brokers_are_in_sync_at_first(options, after):
+    world = World(**options)
+    create(world, manual("foo", (2, 4, 5)))
+    assert world.state() == after
+
+
+def test_a_list_of_inactive_brokers_is_refused():
+    world = World(dead=(4,), stopping=(5,))
+    ((name, (code, message)),) = create(world, manual("foo", (0, 1), (4, 5)))
+    assert (name, code) == ("foo", 39)
+    assert message == (
+        "All brokers specified in the manual partition assignment for partition 1 are fenced or in controlled shutdown."
+    )
+
+
+@pytest.mark.parametrize(("options", "reason"), [
+    ({"dead": range(6)}, "All brokers are currently fenced, or have all their log directories cordoned."),
+    ({"dead": range(6), "rules": rules_of("4.2")}, "All brokers are currently fenced."),
+    ({"brokers": (0, 1), "rules": rules_of("4.2")}, f"{too_few(3, 2)}."),
+    ({"stopping": (0, 1, 2, 3)}, f"{too_few(3, 2)}{OR_CORDONED}."),
+])  # fmt: skip
+def test_automatic_placement_needs_brokers(options, reason):
+    world = World(**options)
+    expected = (38, f"Unable to replicate the partition 3 time(s): {reason}")
+    assert create(world, WantedTopic("foo", 1, 3)) == [("foo", expected)]
+
+
+def test_directories_are_known_where_a_broker_has_only_one():
+    for log_dirs, directory in ((1, "dir 0.0"), (2, UNASSIGNED)):
+        world = World(log_dirs=log_dirs)
+        create(world, manual("foo", (0,)))
+        assert world.partition().directories == (directory,)
+
+
+# Deleting
+
+
+def delete(world, *references, **options):
+    answers = world.carry_out(delete_topics, references, *options.values())
+    return [(answer.name, answer.topic_id, answer.outcome.code, answer.outcome.message) for answer in answers]
+
+
+def test_deleting_ends_moves_and_forgets_settings():
+    world = World().topic("foo", "2 3 0 1 / 0 1 / 2 3 / 0 1 / 0").topic("bar", "0 / 0 / - / - / -")
+    world.configure("foo", "retention.ms", "5")
+    assert delete(world, TopicReference("foo"), TopicReference("bar")) == [
+        ("foo", topic_id("foo"), 0, None),
+        ("bar", topic_id("bar"), 0, None),
+    ]
+    assert world.ongoing() == {}
+    assert world.metadata.topics == world.metadata.configs == world.metadata.hosted == {}
+    assert world.metadata.leaderless == set()
+    assert world.metadata.partition(TopicPartition("foo", 0)) is None
+    assert world.alter("0").message == "Unable to find a topic named foo."
+
+
+def test_topics_can_be_deleted_by_their_id():
+    world = World().topic("foo", "0")
+    assert delete(world, TopicReference(topic_id=topic_id("foo"))) == [("foo", topic_id("foo"), 0, None)]
+    assert world.metadata.topics == {}
+
+
+FOO, FOO_ID = TopicReference("foo"), TopicReference(topic_id=topic_id("foo"))
+
+
+@pytest.mark.parametrize(("references", "answers"), [
+    ([TopicReference("nope")], [("nope", None, 3, "This server does not host this topic-partition.")]),
+    ([TopicReference(topic_id="x")], [(None, "x", 100, "This server does not host this topic ID.")]),
+    ([TopicReference()], [(None, None, 42, "Neither topic name nor id were specified.")]),
+    ([TopicReference("foo", "x")], [("foo", "x", 42, "You may not specify both topic name and topic id.")]),
+    ([FOO, FOO], [("foo", None, 42, "Duplicate topic name.")]),
+    ([FOO_ID, FOO_ID], [(None, topic_id("foo"), 42, "Duplicate topic id.")]),
+    (
+        [FOO_ID, FOO],
+        [("foo", topic_id("foo"), 42, "The provided topic name maps to an ID that was already supplied.")],
+    ),
+])  # fmt: skip
+def test_what_cannot_be_deleted_is_refused(references, answers):
+    world = World().topic("foo", "0")
+    assert delete(world, *references) == answers
+    assert world.metadata.topics.keys() == {"foo"}
+
+
+def test_deleting_needs_time_and_permission():
+    world = World().topic("foo", "0")
+    assert delete(world, FOO, timeout_ms=0) == [("foo", None, 7, None)]
+    assert delete(world, FOO, timeout_ms=1, denied={"foo"}) == [("foo", None, 29, "Topic authorization failed.")]
+    assert world.metadata.topics.keys() == {"foo"}

@@ -1,0 +1,68 @@
+"""Records as texts and back."""
+
+from typing import get_args
+
+import pytest
+
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.twin.records import (
+    BrokerFenced,
+    BrokerRegistered,
+    BrokerShuttingDown,
+    BrokerUnfenced,
+    BrokerUnregistered,
+    ConfigChanged,
+    LeaderRecovery,
+    LogDirFailed,
+    LogDirInfo,
+    PartitionChanged,
+    PartitionCreated,
+    Record,
+    TopicCreated,
+    TopicDeleted,
+)
+from kreassign.twin.store.record_json import from_json, to_json
+
+FOO = TopicPartition("foo", 3)
+RECORDS = (
+    BrokerRegistered(1, "höst", 9092, None, (LogDirInfo("/a", "A"), LogDirInfo("/b", "B")), 7),
+    BrokerRegistered(1, "host", 9092, "rack", (), 7),
+    BrokerFenced(1),
+    BrokerUnfenced(1),
+    BrokerShuttingDown(1),
+    BrokerUnregistered(1),
+    LogDirFailed(1, "A"),
+    TopicCreated("foo", "id"),
+    TopicDeleted("foo"),
+    PartitionCreated(FOO, (1, 2), (1,), 1, 0, 0, ("A", "B")),
+    PartitionCreated(FOO, (1, 2), (), -1, 3, 9, ("A", "B"), (2,), (1,), LeaderRecovery.RECOVERING, (1,), (2,)),
+    PartitionChanged(FOO),
+    PartitionChanged(FOO, (2,), (), (1,), (), -1, LeaderRecovery.RECOVERED, ("A",), (2,), ()),
+    ConfigChanged(ConfigResource.topic("foo"), "key", "välue\n"),
+    ConfigChanged(ConfigResource.broker(1), "key", None),
+)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_every_record_survives(record):
+    text = to_json(record)
+    again = from_json(text.encode())
+    assert again == record
+    assert repr(again) == repr(record)  # the types inside, too
+    assert "\n" not in text
+
+
+def test_every_kind_of_record_is_tried():
+    assert {type(record) for record in RECORDS} == set(get_args(Record))
+
+
+def test_texts_are_short_and_can_be_read():
+    assert to_json(PartitionChanged(FOO, isr=(1, 2), adding=())) == (
+        '{"record":"PartitionChanged","topic_partition":["foo",3],"adding":[],"isr":[1,2]}'
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"record":"Nope"}', '{"record":"BrokerFenced"}', '{"record":"X'])
+def test_what_is_no_record_is_refused(text):
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        from_json(text)
