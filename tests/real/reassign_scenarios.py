@@ -137,6 +137,7 @@ def execute_while_another_runs(tool: Tool) -> None:
 def execute_in_addition_to_another(tool: Tool) -> None:
     _hold(tool)
     tool("--execute", PLAN, tool.plan({"foo-1": [3, 0]}), "--additional")
+    tool.wait_for("foo-1")  # Nothing slows this one.
     tool("--list")
 
 
