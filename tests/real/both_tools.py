@@ -20,7 +20,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.config import ConfigSource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes
-from testbed import Finished, KafkaCluster
+from testbed import Finished, KafkaCluster, probe
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 
@@ -165,9 +165,20 @@ class Tool:
     # --- what became of it --------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Wait until nothing is being reassigned and no directory is being filled."""
+        """Wait until nothing is being reassigned, no directory is being filled, and the brokers know that."""
         wait_until(lambda: not self.admin.list_partition_reassignments(), timeout_s=30, what="no reassignment")
         wait_until(lambda: not self._futures(), timeout_s=30, what="no move between directories")
+        wait_until(self._brokers_know, timeout_s=30, what="brokers that know what the controller knows")
+
+    def _brokers_know(self) -> bool:
+        """Whether every running broker shows partitions at rest: a view of a move has a replica out of sync."""
+        running = {node.id: node for node in self.cluster.brokers.values() if node.is_running}
+        return not any(
+            set(partition.replicas) <= running.keys() and set(partition.isr) != set(partition.replicas)
+            for node in running.values()
+            for partitions in probe.metadata(node.place.ports["PLAINTEXT"], sorted(self._topics)).topics.values()
+            for partition in partitions
+        )
 
     def wait_for(self, name: str) -> None:
         """Wait until one partition is no longer being reassigned."""
