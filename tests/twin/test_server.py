@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import InputError
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -19,7 +20,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_REPLICAS,
 )
 from kreassign.twin.endpoints import Address
-from kreassign.twin.server import MAX_REQUEST_BYTES, ServerThread, serving
+from kreassign.twin.server import MAX_REQUEST_BYTES, Door, ServerThread, serving
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request
@@ -218,6 +219,21 @@ def test_many_clients_come_and_go(server: ServerThread) -> None:
     for client in clients:
         client.close()
     wait_until(lambda: server.do(lambda _: not server.server.connection_count), timeout_s=10, what="no connections")
+
+
+def test_a_port_that_cannot_be_had_is_said_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(InputError, match=f"cannot listen on 127.0.0.1:{port} for node 0: address already in use"),
+            serving(twin(), (Door(first_port=port),)),
+        ):
+            pass
+    with (
+        pytest.raises(InputError, match=r"cannot listen on 127\.0\.0\.1:65536 for node 1: there is no such port"),
+        serving(twin(), (Door(first_port=65_535),)),
+    ):
+        pass
 
 
 # Brokers that stop, and time

@@ -112,10 +112,10 @@ class Blueprint:
 
     def records(self, chance: random.Random) -> Iterator[Record]:
         """The metadata log of a cluster that looks like this; `chance` draws the ids of directories and topics."""
-        directories: dict[tuple[int, str], str] = {}
+        directories = _Directories()
         for broker in self.brokers:
             log_dirs = tuple(LogDirInfo(log_dir.path, new_id(chance)) for log_dir in broker.hardware.log_dirs)
-            directories |= {(broker.id, log_dir.path): log_dir.directory_id for log_dir in log_dirs}
+            directories.add(broker.id, log_dirs)
             host, port = broker.registered_address
             yield BrokerRegistered(broker.id, host, port, broker.rack, log_dirs, broker_epoch=broker.id + 1)
             yield BrokerUnfenced(broker.id)
@@ -157,7 +157,34 @@ def small_cluster(
     )
 
 
-def _topic_records(topic: TopicPlan, topic_id: str, directories: Mapping[tuple[int, str], str]) -> Iterator[Record]:
+class _Directories:
+    """Log directories of all brokers, and how many replicas each has been given."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[int, str], str] = {}
+        self._counts: dict[int, dict[str, int]] = {}
+
+    def add(self, broker: int, log_dirs: tuple[LogDirInfo, ...]) -> None:
+        """The directories of a broker."""
+        self._ids |= {(broker, log_dir.path): log_dir.directory_id for log_dir in log_dirs}
+        self._counts[broker] = dict.fromkeys((log_dir.path for log_dir in log_dirs), 0)
+
+    def place(self, broker: int, path: str | None) -> str:
+        """The id of the directory of one more replica: of this path, or of the emptiest as brokers choose it.
+
+        A broker that the cluster has not got has no directories.
+        """
+        counts = self._counts.get(broker)
+        if counts is None:
+            return UNASSIGNED
+        chosen = min(counts, key=counts.__getitem__) if path is None else path
+        if chosen not in counts:
+            raise InputError(f"broker {broker} has no log directory {chosen}; it has {sorted(counts)}")
+        counts[chosen] += 1
+        return self._ids[broker, chosen]
+
+
+def _topic_records(topic: TopicPlan, topic_id: str, directories: _Directories) -> Iterator[Record]:
     yield TopicCreated(topic.name, topic_id)
     for name, value in topic.configs.items():
         yield ConfigChanged(ConfigResource.topic(topic.name), name, value)
@@ -170,10 +197,7 @@ def _topic_records(topic: TopicPlan, topic_id: str, directories: Mapping[tuple[i
             plan.in_sync[0] if plan.in_sync else NO_LEADER,
             leader_epoch=0,
             partition_epoch=0,
-            directories=tuple(
-                UNASSIGNED if path is None else directories.get((broker, path), UNASSIGNED)
-                for broker, path in zip(plan.replicas, paths, strict=True)
-            ),
+            directories=tuple(map(directories.place, plan.replicas, paths)),
             adding=plan.adding,
             removing=plan.removing,
         )

@@ -89,7 +89,6 @@ class MetadataLog(Protocol):
 @dataclass(frozen=True, slots=True)
 class _SessionEnds:
     broker_id: int
-    life: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +117,7 @@ class Twin:
         self._lives = {broker.id: 1 for broker in blueprint.brokers}
         self._running = set(self._lives)
         self._clean_epochs: dict[int, int] = {}
+        self._session_ends_ms: dict[int, int] = {}
         self._conversations = 0
         self.replication = Replication(blueprint.hardware, self.settings.replication, self.settings.start_ms)
         self._begin(blueprint)
@@ -308,8 +308,9 @@ class Twin:
     def crash(self, broker_id: int) -> None:
         """Kill a broker. The controller notices when its session is over."""
         self._halt(broker_id)
-        due_ms = self.now_ms + self.settings.session_timeout_ms
-        self._agenda.add(due_ms, _SessionEnds(broker_id, self._lives[broker_id]))
+        if broker_id not in self._session_ends_ms and not self.metadata.brokers[broker_id].fenced:
+            self._session_ends_ms[broker_id] = self.now_ms + self.settings.session_timeout_ms
+            self._agenda.add(self._session_ends_ms[broker_id], _SessionEnds(broker_id))
 
     def stop(self, broker_id: int) -> None:
         """Shut a broker down in order: it hands over what it leads, then goes, and the controller knows."""
@@ -329,13 +330,16 @@ class Twin:
         self._agenda.add(self.now_ms + self.settings.start_up_ms, _StartEnds(broker_id, self._lives[broker_id]))
 
     def fail_log_dir(self, broker_id: int, path: str) -> None:
-        """Take a log directory offline; its broker tells the controller at once."""
+        """Take a log directory offline; its broker tells the controller at once. One without any other is gone."""
         self._known(broker_id)
         self.replication.fail_dir(broker_id, path)
         (directory,) = (
             log_dir.directory_id for log_dir in self.metadata.brokers[broker_id].log_dirs if log_dir.path == path
         )
         self.carry_out(fail_log_dir(self.situation, broker_id, directory))
+        broker = self.metadata.brokers[broker_id]
+        if broker_id in self._running and len(broker.failed_dirs) == len(broker.log_dirs):
+            self.crash(broker_id)
 
     def _halt(self, broker_id: int) -> None:
         self._known(broker_id)
@@ -349,20 +353,25 @@ class Twin:
             raise InputError(f"there is no broker {broker_id}; there are {sorted(self.metadata.brokers)}")
 
     def _do(self, task: _Task) -> None:
-        if self._lives[task.broker_id] != task.life or task.broker_id not in self.metadata.brokers:
-            return
         match task:
             case _SessionEnds(broker_id):
-                if broker_id not in self._running:
+                del self._session_ends_ms[broker_id]
+                if broker_id in self.metadata.brokers:
                     self.carry_out(fence(self.situation, broker_id))
-            case _StartEnds(broker_id):
-                if broker_id in self._running:
+            case _StartEnds(broker_id, life):
+                if broker_id in self._running and self._lives[broker_id] == life:
                     self._return(broker_id)
             case _:
                 assert_never(task)
 
     def _return(self, broker_id: int) -> None:
-        known = self.metadata.brokers[broker_id]
+        known = self.metadata.brokers.get(broker_id)
+        if known is None:
+            return
+        if broker_id in self._session_ends_ms:
+            # The controller takes nobody in under the id of a broker that it believes to be alive.
+            self._agenda.add(self._session_ends_ms[broker_id], _StartEnds(broker_id, self._lives[broker_id]))
+            return
         registration = Registration(
             broker_id,
             known.host,

@@ -9,6 +9,7 @@ others.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import struct
@@ -31,6 +32,7 @@ MAX_REQUEST_BYTES = 100 * 1024 * 1024
 """Kafka's own default (socket.request.max.bytes); a client that announces more is hung up on."""
 
 _PATIENCE_S = 10.0
+_LAST_PORT = 65_535
 Result = TypeVar("Result")
 
 
@@ -145,11 +147,15 @@ class TwinServer:
     # --- doors ------------------------------------------------------------------------------------------------
 
     def _bind(self, door: Door, node_id: int, port: int) -> Address:
+        where = f"cannot listen on {self._host}:{port} for node {node_id}"
+        if port > _LAST_PORT:
+            raise InputError(f"{where}: there is no such port")
         try:
             listening = socket.create_server((self._host, port))
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise InputError(f"cannot listen on {self._host}:{port} for node {node_id}: {reason}") from error
+            # Python adds the address to the text, which is in ours already.
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise InputError(f"{where}: {reason.lower()}") from error
         listening.settimeout(0)
         self._open[door.name, node_id] = listening
         asyncio.get_running_loop().add_reader(listening, self._accept, listening, door, node_id)
@@ -218,7 +224,6 @@ class _Connection(asyncio.Protocol):
         self._received = bytearray()
         self._is_read = True
         self._may_write = True
-        self._peer_is_done = False
         self._is_waiting = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -234,10 +239,8 @@ class _Connection(asyncio.Protocol):
             self._answer_next()
 
     def eof_received(self) -> bool:
-        """The client will send no more, but may still want its answers; stay until they are written."""
-        self._peer_is_done = True
-        # TLS has no half-closed connections.
-        return self._has_frame() and self._transport.get_extra_info("sslcontext") is None
+        """The client will send no more. It is heard only when all that it sent before has been answered."""
+        return False
 
     def pause_writing(self) -> None:
         self._may_write = False
@@ -268,8 +271,6 @@ class _Connection(asyncio.Protocol):
             if self._has_frame() or self._announces_nonsense():
                 self._is_waiting = True
                 asyncio.get_running_loop().call_soon(self._answer_next)
-            elif self._peer_is_done:
-                self._transport.close()
         self._read_on(wanted=not self._has_frame())
 
     def _answer(self, payload: bytes) -> None:
@@ -286,7 +287,7 @@ class _Connection(asyncio.Protocol):
 
     def _read_on(self, *, wanted: bool) -> None:
         """Leave what more comes in the kernel's hands while a frame waits for its answer."""
-        if wanted == self._is_read or self._transport.is_closing() or self._peer_is_done:
+        if wanted == self._is_read or self._transport.is_closing():
             return
         self._is_read = wanted
         if wanted:

@@ -224,6 +224,50 @@ def test_a_replica_whose_directory_is_gone_does_not_lead():
     assert world.partition().leader == -1
 
 
+def brief(world, name):
+    """Leader, leader epoch, ISR, eligible leaders and last leader."""
+    partition = world.partition(name)
+    return partition.leader, partition.leader_epoch, partition.isr, partition.elr, partition.last_known_elr
+
+
+def test_what_four_topics_went_through_on_kafka_4_3_1():
+    world = World(brokers=range(4)).topic("a", "2 3").topic("b", "2 3").topic("c", "3 2").topic("d", "3 2")
+    world.configure("b", "min.insync.replicas", "2").configure("d", UNCLEAN, "true")
+
+    def states():
+        return [brief(world, name) for name in "abcd"]
+
+    epoch = world.metadata.brokers[3].broker_epoch
+    world.carry_out(begin_shutdown, 3)
+    world.carry_out(fence, 3)
+    assert states() == [(2, 0, (2,), (), ()), (2, 0, (2,), (3,), ()), (2, 1, (2,), (), ()), (2, 1, (2,), (), ())]
+    world.carry_out(fence, 2)  # killed
+    assert states() == [
+        (-1, 1, (), (2,), (2,)), (-1, 1, (), (2, 3), (2,)), (-1, 2, (), (2,), (2,)), (-1, 2, (), (2,), (2,)),
+    ]  # fmt: skip
+    come_back(world, 3, previous_epoch=epoch)
+    world.carry_out(unfence, 3)
+    assert states() == [
+        (-1, 1, (), (2,), (2,)), (3, 2, (3,), (2,), ()), (-1, 2, (), (2,), (2,)), (3, 3, (3,), (), ()),
+    ]  # fmt: skip
+    come_back(world, 2)
+    world.carry_out(unfence, 2)
+    assert states() == [(2, 2, (2,), (), ()), (3, 2, (3,), (), ()), (2, 3, (2,), (), ()), (3, 3, (3,), (), ())]
+
+
+def test_a_move_without_a_leader_starts_and_ends_once_the_last_leader_is_back():
+    world = World(dead=(3,)).topic("foo", "2 3 / 2 / - / - / 2")
+    world.carry_out(fence, 2)
+    assert world.alter("0 1").code == 0
+    assert world.state() == "0 1 2 3 / - / 0 1 / 2 3 / -"
+    assert brief(world, "foo") == (-1, 1, (), (2,), (2,))
+    come_back(world, 2)
+    world.carry_out(unfence, 2)
+    world.report_isr("2", leader_recovery=LeaderRecovery.RECOVERED)
+    assert world.report_isr("2 0 1").code == 108
+    assert (world.state(), world.partition().leader_epoch) == ("0 1 / 0 1 / - / - / 0", 3)
+
+
 # Shutting down
 
 

@@ -119,7 +119,7 @@ def test_validating_changes_nothing():
     ),
     (ResourceChanges(2, "", (KeyChange(0, LEADERS, "*"),)), (42, "Default topic resources are not allowed."), ...),
     (ResourceChanges(2, ".", ()), (17, "Topic name is invalid: '.' is not allowed"), ...),
-    (ResourceChanges(77, "x", ()), (42, "Unknown resource type 77"), ...),
+    (ResourceChanges(77, "x", ()), (42, "Unknown resource type 77"), (35, "Unknown resource type 77.")),
     (
         resource(0, (SET, RATE, "-1")),
         (42, f"Invalid value -1 for configuration {RATE}: Value must be at least 0"),
@@ -165,7 +165,7 @@ def test_validating_changes_nothing():
     ),
     (
         resource(0, (APPEND, RATE, "1")),
-        (-1, None),
+        (40, f"Unknown config name: {RATE}"),
         (40, f"Can't APPEND to key {RATE} because its type is not LIST."),
     ),
     (resource(0, (9, RATE, "1")), (42, "Unknown operations type 9"), (-1, None)),

@@ -4,9 +4,10 @@ import pytest
 
 from kreassign.model.config import ConfigSource
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
-from kreassign.twin.controller.described_configs import describe_configs
+from kreassign.twin.controller.described_configs import Synonym, describe_configs
 from kreassign.twin.controller.situation import ServerSettings
 from kreassign.twin.records import BrokerRegistered, ConfigChanged
+from kreassign.wire.error_code import error_code
 from tests.twin.controller.worlds import World, directories, resource_of
 
 TOPIC, BROKER = 2, 4
@@ -40,6 +41,8 @@ def test_a_topic_tells_every_key_and_where_its_value_comes_from():
     assert brief(configs["retention.ms"]) == ("5", ConfigSource.DYNAMIC_TOPIC, ValueType.LONG)
     assert brief(configs[MIN_ISR]) == ("1", ConfigSource.DYNAMIC_DEFAULT_BROKER, ValueType.INT)
     assert brief(configs["segment.ms"]) == ("604800000", ConfigSource.DEFAULT, ValueType.LONG)
+    assert configs["segment.ms"].synonyms == ()
+    assert configs["segment.bytes"].synonyms == (Synonym("log.segment.bytes", "1073741824", ConfigSource.DEFAULT),)
     key = "follower.replication.throttled.replicas"
     assert brief(configs[key]) == ("", ConfigSource.DEFAULT, ValueType.LIST)
 
@@ -54,7 +57,7 @@ def test_synonyms_come_most_particular_first():
         ("log.retention.ms", "7", 2),
         ("log.retention.ms", "8", 3),
         ("log.retention.ms", "9", 4),
-        ("log.retention.ms", "604800000", 5),
+        ("log.retention.hours", "168", 5),
     ]
 
 
@@ -82,9 +85,29 @@ def test_a_broker_tells_throttles_only_once_they_are_set():
 
 def test_secrets_are_not_told():
     config = told(world(), BROKER, "0")["listener.name.x.ssl.keystore.password"]
-    assert config.is_sensitive
-    assert config.value is None
+    assert (config.value, config.type, config.is_sensitive) == (None, ValueType.PASSWORD, True)
     assert {synonym.value for synonym in config.synonyms} == {None}
+
+
+def test_what_nobody_knows_may_be_a_secret():
+    made = world()
+    made.write(ConfigChanged(resource_of(0), "my.key", "x"))
+    config = told(made, BROKER, "0")["my.key"]
+    assert (config.value, config.type) == (None, ValueType.UNKNOWN)
+    assert config.is_sensitive
+    assert config.is_read_only
+
+
+def test_settings_of_a_listener_are_told():
+    made = world()
+    made.write(ConfigChanged(resource_of(0), "listener.name.x.ssl.keystore.location", "/x"))
+    config = told(made, BROKER, "0")["listener.name.x.ssl.keystore.location"]
+    assert (config.value, config.type, config.is_sensitive) == ("/x", ValueType.STRING, False)
+
+
+def test_the_controller_tells_its_own_id_only():
+    configs = told(world(), BROKER, "100", node=100)
+    assert {name for name, config in configs.items() if config.is_read_only} == {"node.id"}
 
 
 def test_a_broker_tells_what_its_file_says_as_read_only():
@@ -93,8 +116,8 @@ def test_a_broker_tells_what_its_file_says_as_read_only():
     configs = told(made, BROKER, "7", node=7)
     assert configs["log.dirs"].value == "/data0,/data1"
     assert configs["broker.rack"].value == "a"
-    assert {name for name, config in configs.items() if config.is_read_only} == {
-        "broker.id", "broker.rack", "log.dirs", "node.id",
+    assert {name: config.type.name for name, config in configs.items() if config.is_read_only} == {
+        "broker.id": "INT", "broker.rack": "STRING", "log.dirs": "LIST", "node.id": "INT",
     }  # fmt: skip
 
 
@@ -106,7 +129,8 @@ def test_the_default_of_all_brokers_tells_only_what_is_set():
     (TOPIC, "nope", 3, ""),
     (TOPIC, "", 17, "Topic name is invalid: the empty string is not allowed"),
     (BROKER, "2", 42, "Unexpected broker id, expected 0 or empty string, but received 2"),
-    (77, "x", 42, "Unsupported resource type: 77"),
+    (BROKER, "x", 42, "Broker id must be an integer, but it is: x"),
+    (77, "x", 42, error_code(42).text),
 ])  # fmt: skip
 def test_what_cannot_be_told(kind, name, code, message):
     answer = describe_configs(world().situation, 0, (kind, name))

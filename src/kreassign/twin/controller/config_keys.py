@@ -31,6 +31,7 @@ class ValueType(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    PASSWORD = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,11 @@ class ReplicaPairs:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One configuration key. `default` is None where there is none. `server_keys` name it in brokers' settings.
+    """One configuration key. `default` is None where there is none.
 
-    `is_quota` marks keys that brokers do not list until they are set.
+    `server_keys` are what it is called in brokers' settings, the most precise first. `fallback` is a key of brokers,
+    and its default, that takes the place of `default` in what is told. `is_quota` marks keys that brokers do not
+    list until they are set.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Key:
     default: str | None = None
     check: Limits | Words | ReplicaPairs | None = None
     server_keys: tuple[str, ...] = ()
+    fallback: tuple[str, str] | None = None
     is_quota: bool = False
 
 
@@ -82,17 +86,19 @@ _TIMESTAMPS = Words(("CreateTime", "LogAppendTime"))
 _GZIP, _LZ4, _ZSTD = Limits(1, 9, instead=-1), Limits(1, 17), Limits(-131072, 22)
 
 _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+_RETENTION_HOURS, _ROLL_HOURS = ("log.retention.hours", "168"), ("log.roll.hours", "168")
+_JITTER_HOURS, _FLUSH_CHECK = ("log.roll.jitter.hours", "0"), ("log.flush.scheduler.interval.ms", _FOREVER)
 
 # fmt: off
 _TOPIC_KEYS = (
     Key("segment.bytes", _INT, "1073741824", Limits(_MEBIBYTE), ("log.segment.bytes",)),
-    Key("segment.ms", _LONG, _WEEK_MS, _AT_LEAST_1, ("log.roll.ms", "log.roll.hours")),
-    Key("segment.jitter.ms", _LONG, "0", _AT_LEAST_0, ("log.roll.jitter.ms", "log.roll.jitter.hours")),
+    Key("segment.ms", _LONG, _WEEK_MS, _AT_LEAST_1, ("log.roll.ms", "log.roll.hours"), _ROLL_HOURS),
+    Key("segment.jitter.ms", _LONG, "0", _AT_LEAST_0, ("log.roll.jitter.ms", "log.roll.jitter.hours"), _JITTER_HOURS),
     Key("segment.index.bytes", _INT, "10485760", Limits(4), ("log.index.size.max.bytes",)),
     Key("flush.messages", _LONG, _FOREVER, _AT_LEAST_1, ("log.flush.interval.messages",)),
-    Key("flush.ms", _LONG, _FOREVER, _AT_LEAST_0, ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")),
+    Key("flush.ms", _LONG, _FOREVER, _AT_LEAST_0, ("log.flush.interval.ms", _FLUSH_CHECK[0]), _FLUSH_CHECK),
     Key("retention.bytes", _LONG, "-1", None, ("log.retention.bytes",)),
-    Key("retention.ms", _LONG, _WEEK_MS, Limits(-1), _RETENTION),
+    Key("retention.ms", _LONG, _WEEK_MS, Limits(-1), _RETENTION, _RETENTION_HOURS),
     Key("max.message.bytes", _INT, "1048588", _AT_LEAST_0, ("message.max.bytes",)),
     Key("index.interval.bytes", _INT, "4096", _AT_LEAST_0, ("log.index.interval.bytes",)),
     Key("delete.retention.ms", _LONG, _DAY_MS, _AT_LEAST_0, ("log.cleaner.delete.retention.ms",)),
@@ -141,7 +147,7 @@ _BROKER_KEYS = (
     Key("log.cleaner.threads", _INT, "1", _AT_LEAST_0),
     Key("log.cleanup.policy", _LIST, "delete", _POLICIES),
     Key("log.flush.interval.messages", _LONG, _FOREVER, _AT_LEAST_1),
-    Key("log.flush.interval.ms", _LONG),
+    Key("log.flush.interval.ms", _LONG, fallback=_FLUSH_CHECK),
     Key("log.index.interval.bytes", _INT, "4096", _AT_LEAST_0),
     Key("log.index.size.max.bytes", _INT, "10485760", Limits(4)),
     Key("log.local.retention.bytes", _LONG, "-2", _AT_LEAST_MINUS_2),
@@ -151,9 +157,9 @@ _BROKER_KEYS = (
     Key("log.message.timestamp.type", _STRING, "CreateTime", _TIMESTAMPS),
     Key("log.preallocate", _BOOLEAN, "false"),
     Key("log.retention.bytes", _LONG, "-1"),
-    Key("log.retention.ms", _LONG),
-    Key("log.roll.jitter.ms", _LONG),
-    Key("log.roll.ms", _LONG),
+    Key("log.retention.ms", _LONG, fallback=_RETENTION_HOURS),
+    Key("log.roll.jitter.ms", _LONG, fallback=_JITTER_HOURS),
+    Key("log.roll.ms", _LONG, fallback=_ROLL_HOURS),
     Key("log.segment.bytes", _INT, "1073741824", Limits(_MEBIBYTE)),
     Key("log.segment.delete.delay.ms", _LONG, "60000", _AT_LEAST_0),
     Key("max.connection.creation.rate", _INT, str(MAX_INT), _AT_LEAST_0),

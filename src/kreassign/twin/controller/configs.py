@@ -25,6 +25,7 @@ from kreassign.wire.error_code import (
     INVALID_CONFIG,
     INVALID_REQUEST,
     UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_VERSION,
 )
 
 MAX_VALUE_LENGTH = 32_767
@@ -126,8 +127,8 @@ def _refusal(situation: Situation, command: AlterConfigs, one: ResourceChanges) 
         refusal = _brokers_refusal(situation, command, command.broker_id, one)
         if refusal.is_failure:
             return refusal
-    if one.type not in list(ResourceType):
-        return Outcome(INVALID_REQUEST, f"Unknown resource type {one.type}")
+    elif one.type not in list(ResourceType):
+        return Outcome(UNSUPPORTED_VERSION, f"Unknown resource type {one.type}.")
     return command.denied.get(one.owner, DONE)
 
 
@@ -139,8 +140,10 @@ def _brokers_refusal(situation: Situation, command: AlterConfigs, broker_id: int
     ]
     if nulls:
         return Outcome(INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
-    if one.type != ResourceType.BROKER:
+    if one.type == ResourceType.TOPIC:
         return DONE
+    if one.type != ResourceType.BROKER:
+        return Outcome(INVALID_REQUEST, f"Unknown resource type {one.type}")
     if one.name and (fault := _not_this_broker(one.name, broker_id)):
         return Outcome(INVALID_REQUEST, fault)
     return _unfit_for_broker(situation, command, one)
@@ -176,7 +179,7 @@ def _unfit_list_step(change: KeyChange) -> Outcome:
         return DONE
     key = BROKER_KEYS.get(change.name)
     if key is None or key.is_quota:
-        return FAILED
+        return Outcome(INVALID_CONFIG, f"Unknown config name: {change.name}")
     if key.type is ValueType.LIST:
         return DONE
     step = ConfigOperation(change.operation).name.lower()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from kreassign.model import ConfigResource
 from kreassign.model.config import ConfigSource, ResourceType
-from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, Key, ValueType
+from kreassign.twin.controller.config_keys import BROKER_KEYS, PER_BROKER_FAMILIES, TOPIC_KEYS, Key, ValueType
 from kreassign.twin.controller.config_values import shown_value
-from kreassign.twin.controller.decision import Outcome
+from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.controller.situation import DEFAULT_BROKER, Situation
 from kreassign.twin.controller.topic_names import check_topic_name
 from kreassign.wire.error_code import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 
 _SECRETS = ("password", "keystore.key", "keystore.certificate.chain", "truststore.certificates", "jaas.config")
+_FAMILIES = (".ssl.", ".sasl.")
 # This answer has an empty text where others have none.
 _FOUND = Outcome(message="")
 _UNKNOWN_TOPIC = Outcome(UNKNOWN_TOPIC_OR_PARTITION, "")
@@ -62,9 +64,8 @@ def describe_configs(
     elif resource_type == ResourceType.BROKER:
         outcome, configs = _describe_broker(situation, node_id, name)
     else:
-        return DescribedResource(
-            resource_type, name, Outcome(INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
-        )
+        # Kafka gives up on the whole request; whoever calls this must do so, too.
+        return DescribedResource(resource_type, name, with_default_text(INVALID_REQUEST))
     wanted = None if keys is None else frozenset(keys)
     chosen = tuple(config for config in configs if wanted is None or config.name in wanted)
     return DescribedResource(resource_type, name, outcome, chosen)
@@ -85,13 +86,20 @@ def _describe_topic(situation: Situation, node_id: int, name: str) -> tuple[Outc
 
 
 def _topic_config(situation: Situation, node_id: int, key: Key, own: str | None) -> DescribedConfig:
-    synonyms = [Synonym(key.name, shown_value(key, own), ConfigSource.DYNAMIC_TOPIC)] if own is not None else []
-    for server_key in key.server_keys:
-        synonyms += _server_values(situation, node_id, server_key)
-    if key.server_keys and key.default is not None:
-        synonyms.append(Synonym(key.server_keys[0], key.default, ConfigSource.DEFAULT))
+    synonyms = list(_broker_synonyms(situation, node_id, key.server_keys, key)) if key.server_keys else []
+    if own is not None:
+        synonyms.insert(0, Synonym(key.name, shown_value(key, own), ConfigSource.DYNAMIC_TOPIC))
     first = synonyms[0] if synonyms else Synonym(key.name, key.default, ConfigSource.DEFAULT)
     return DescribedConfig(key.name, first.value, first.source, key.type, tuple(synonyms))
+
+
+def _broker_synonyms(situation: Situation, node_id: int, names: tuple[str, ...], key: Key) -> Iterator[Synonym]:
+    """The values of a broker's key under all of its names, from the first that is under the most precise name on."""
+    found = [value for name in names for value in _server_values(situation, node_id, name)]
+    default = key.fallback or ((names[0], key.default) if key.default is not None else None)
+    if default is not None:
+        found.append(Synonym(default[0], default[1], ConfigSource.DEFAULT))
+    return dropwhile(lambda synonym: synonym.name != names[0], found)
 
 
 def _server_values(situation: Situation, node_id: int, name: str) -> Iterator[Synonym]:
@@ -109,46 +117,67 @@ def _describe_broker(situation: Situation, node_id: int, name: str) -> tuple[Out
     if not name:
         common = situation.metadata.configs.get(DEFAULT_BROKER, {})
         return _FOUND, tuple(_common_config(key, value) for key, value in sorted(common.items()))
-    if name != str(node_id):
+    if not name.removeprefix("-").isdigit():
+        return Outcome(INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"), ()
+    if int(name) != node_id:
         text = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
         return Outcome(INVALID_REQUEST, text), ()
     own = situation.metadata.configs.get(ConfigResource.broker(node_id), {})
     common = situation.metadata.configs.get(DEFAULT_BROKER, {})
     always = (key.name for key in BROKER_KEYS.values() if not key.is_quota)
     changeable = sorted({*always, *own, *common})
-    static = _static_configs(situation, node_id)
-    return _FOUND, (*(_broker_config(situation, node_id, key) for key in changeable), *static)
+    configs = (_broker_config(situation, node_id, key) for key in changeable)
+    return _FOUND, (*configs, *_static_configs(situation, node_id))
 
 
 def _broker_config(situation: Situation, node_id: int, name: str) -> DescribedConfig:
-    key = BROKER_KEYS.get(name, Key(name, ValueType.STRING))
-    synonyms = list(_server_values(situation, node_id, name))
-    if key.default is not None:
-        synonyms.append(Synonym(name, key.default, ConfigSource.DEFAULT))
-    if _is_secret(name):
-        synonyms = [Synonym(one.name, None, one.source) for one in synonyms]
-    first = synonyms[0] if synonyms else Synonym(name, None, ConfigSource.DEFAULT)
-    return DescribedConfig(name, first.value, first.source, key.type, tuple(synonyms), is_sensitive=_is_secret(name))
+    key = _broker_key(name)
+    return _shown(key, tuple(_broker_synonyms(situation, node_id, (name,), key)))
 
 
 def _common_config(name: str, value: str) -> DescribedConfig:
-    key = BROKER_KEYS.get(name, Key(name, ValueType.STRING))
-    shown = None if _is_secret(name) else value
-    synonym = Synonym(name, shown, ConfigSource.DYNAMIC_DEFAULT_BROKER)
-    return DescribedConfig(name, shown, synonym.source, key.type, (synonym,), is_sensitive=_is_secret(name))
+    return _shown(_broker_key(name), (Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),))
+
+
+def _broker_key(name: str) -> Key:
+    if name in BROKER_KEYS:
+        return BROKER_KEYS[name]
+    if name.endswith(_SECRETS):
+        return Key(name, ValueType.PASSWORD)
+    is_known = any(family in f".{name}" for family in _FAMILIES)
+    return Key(name, ValueType.STRING if is_known else ValueType.UNKNOWN)
+
+
+def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
+    """A key of brokers with the value that holds; what nobody knows the type of may be a secret, too."""
+    is_sensitive = key.type in (ValueType.PASSWORD, ValueType.UNKNOWN)
+    if is_sensitive:
+        synonyms = tuple(Synonym(one.name, None, one.source) for one in synonyms)
+    first = synonyms[0] if synonyms else Synonym(key.name, None, ConfigSource.DEFAULT)
+    is_changeable = key.name in BROKER_KEYS or key.name.startswith(PER_BROKER_FAMILIES)
+    return DescribedConfig(
+        key.name,
+        first.value,
+        first.source,
+        key.type,
+        synonyms,
+        is_sensitive=is_sensitive,
+        is_read_only=not is_changeable,
+    )
 
 
 def _static_configs(situation: Situation, node_id: int) -> Iterator[DescribedConfig]:
-    """What a broker's own file says; a broker that is not registered (the controller) has only its id."""
+    """What a broker's own file says; a node that is no registered broker (the controller) has only its id."""
+    yield _static("node.id", str(node_id), ValueType.INT)
     broker = situation.metadata.brokers.get(node_id)
-    values = {"node.id": str(node_id)}
-    if broker is not None:
-        values |= {"broker.id": str(node_id), "log.dirs": ",".join(log_dir.path for log_dir in broker.log_dirs)}
-        values |= {"broker.rack": broker.rack} if broker.rack is not None else {}
-    for name, value in sorted(values.items()):
-        synonym = Synonym(name, value, ConfigSource.STATIC_BROKER)
-        yield DescribedConfig(name, value, synonym.source, ValueType.STRING, (synonym,), is_read_only=True)
+    if broker is None:
+        return
+    yield _static("broker.id", str(node_id), ValueType.INT, Synonym("broker.id", "-1", ConfigSource.DEFAULT))
+    yield _static("log.dirs", ",".join(log_dir.path for log_dir in broker.log_dirs), ValueType.LIST)
+    if broker.rack is not None:
+        yield _static("broker.rack", broker.rack, ValueType.STRING)
 
 
-def _is_secret(name: str) -> bool:
-    return name.endswith(_SECRETS)
+def _static(name: str, value: str, value_type: ValueType, *others: Synonym) -> DescribedConfig:
+    first = Synonym(name, value, ConfigSource.STATIC_BROKER)
+    return DescribedConfig(name, value, first.source, value_type, (first, *others), is_read_only=True)

@@ -66,17 +66,18 @@ def _result(asked: Asked, created: TopicCreation) -> Message:
         return _RESULT(
             name=created.name,
             topic_id=created.topic_id,
-            error_code=0,
+            error_message=None,
             topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
             configs=[],
         )
+    configs = topic_configs(asked.twin.situation, asked.twin.controller_id, created.configs)
     return _RESULT(
         name=created.name,
         topic_id=created.topic_id,
-        error_code=0,
+        error_message=None,
         num_partitions=created.partition_count,
         replication_factor=created.replication_factor,
-        configs=[_config(config) for config in topic_configs(asked.situation, asked.node.id, created.configs)],
+        configs=[_config(config) for config in sorted(configs, key=lambda config: config.name)],
     )
 
 

@@ -1,0 +1,350 @@
+"""Kafka 4.3.1's own tools against a twin over TCP: they must not notice that it is one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kreassign.model import TopicPartition
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
+)
+from kreassign.twin.cluster import Twin
+from kreassign.twin.server import serving
+from kreassign.twin.version import Endpoint, kafka_version
+from testbed.waiting import wait_until
+from tests.twin.asking import partition, twin
+from tests.twin.java_tools import ELECT, REASSIGN, TOPICS, JavaTools, failure, success
+
+pytestmark = pytest.mark.kafka
+
+ORDERS = {"orders": [[0, 1], [1, 2], [2, 3]]}
+SLOW = ("--throttle", "1000")
+TOO_MANY_REPLICAS = (
+    "Unable to replicate the partition 9 time(s): The target replication factor of 9 cannot be reached because only 4 "
+    "broker(s) are registered or some brokers have all their log directories cordoned."
+)
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Iterator[JavaTools]:
+    with serving(twin(ORDERS)) as server:
+        yield JavaTools(server, tmp_path)
+        assert not server.server.failures
+
+
+def of(box: JavaTools, topic: str = "orders", number: int = 0) -> tuple[tuple[int, ...], set[int], int]:
+    return box.server.do(lambda asked: partition(asked, topic, number))
+
+
+def settle(box: JavaTools) -> None:
+    """Wait until nothing moves."""
+    wait_until(lambda: box.server.do(lambda asked: not asked.metadata.reassigning), timeout_s=20, what="no moves")
+
+
+def configs(box: JavaTools) -> dict[str, dict[str, str]]:
+    """All dynamic settings but those of the cluster as a whole."""
+    return box.server.do(
+        lambda asked: {str(owner): dict(values) for owner, values in asked.metadata.configs.items() if owner.name}
+    )
+
+
+# kafka-reassign-partitions
+
+
+@pytest.mark.parametrize("via", Endpoint)
+def test_list_of_nothing(box: JavaTools, via: Endpoint) -> None:
+    assert success(box.reassign("--list", via=via)) == "No partition reassignments found."
+
+
+def test_a_move_from_its_start_to_its_end(box: JavaTools) -> None:
+    plan = {"orders-0": [2, 3], "orders-2": [3, 2]}
+    before = ["/data/0/d0", "/data/1/d0"]
+    started = success(box.reassign("--execute", plan))
+    assert started.startswith("Current partition replica assignment\n\n{")
+    assert f'"partition":0,"replicas":[0,1],"log_dirs":{json.dumps(before, separators=(",", ":"))}' in started
+    assert started.endswith("Successfully started partition reassignments for orders-0,orders-2")
+    settle(box)
+    assert of(box) == ((2, 3), {2, 3}, 2)
+    assert success(box.reassign("--verify", plan)).splitlines() == [
+        "Status of partition reassignment:",
+        "Reassignment of partition orders-0 is completed.",
+        "Reassignment of partition orders-2 is completed.",
+        "",
+        "Clearing broker-level throttles on brokers 0,1,2,3",
+        "Clearing topic-level throttles on topic orders",
+    ]
+
+
+def test_a_throttled_move_is_listed_and_cancelled(box: JavaTools) -> None:
+    plan = {"orders-0": [2, 3]}
+    started = success(box.reassign("--execute", plan, *SLOW))
+    assert "The inter-broker throttle limit was set to 1000 B/s" in started
+    assert configs(box) == {
+        "topic orders": {LEADER_THROTTLED_REPLICAS: "0:0,0:1", FOLLOWER_THROTTLED_REPLICAS: "0:2,0:3"},
+        **{f"broker {one}": {LEADER_THROTTLED_RATE: "1000", FOLLOWER_THROTTLED_RATE: "1000"} for one in range(4)},
+    }
+    listed = "Current partition reassignments:\norders-0: replicas: 2,3,0,1. adding: 2,3. removing: 0,1."
+    assert success(box.reassign("--list")) == listed
+    assert success(box.reassign("--list", via=Endpoint.CONTROLLER)) == listed
+    assert success(box.reassign("--verify", plan)).splitlines() == [
+        "Status of partition reassignment:",
+        "Reassignment of partition orders-0 is still in progress.",
+    ]
+    assert success(box.reassign("--cancel", plan)).splitlines() == [
+        "Successfully cancelled partition reassignment for: orders-0",
+        "None of the specified partition moves are active.Clearing broker-level throttles on brokers 0,1,2,3",
+        "Clearing topic-level throttles on topic orders",
+    ]
+    assert configs(box) == {}
+    assert of(box) == ((0, 1), {0, 1}, 0)
+    assert "None of the specified partition reassignments are active." in success(box.reassign("--cancel", plan))
+
+
+def test_cancelling_through_the_controller(box: JavaTools) -> None:
+    plan = {"orders-0": [2, 3]}
+    success(box.reassign("--execute", plan, *SLOW))
+    cancelled = success(box.reassign("--cancel", plan, via=Endpoint.CONTROLLER))
+    assert "Successfully cancelled partition reassignment for: orders-0" in cancelled
+    assert "Clearing broker-level throttles on brokers 2,3,100" in cancelled
+    # The brokers that the file does not name keep their rates, as on a real cluster.
+    assert configs(box).keys() == {"broker 0", "broker 1"}
+
+
+def test_what_is_under_way_forbids_another_plan_unless_it_is_additional(box: JavaTools) -> None:
+    success(box.reassign("--execute", {"orders-0": [2, 3]}, *SLOW))
+    refused = box.reassign("--execute", {"orders-1": [3, 0]})
+    assert failure(refused).startswith("Cannot execute because there is an existing partition assignment.")
+    success(box.reassign("--execute", {"orders-1": [3, 0]}, "--additional", "--throttle", "100000000"))
+    settle(box)
+    assert of(box, number=1) == ((3, 0), {0, 3}, 3)
+
+
+def test_a_refused_partition_does_not_keep_the_others_from_moving(box: JavaTools) -> None:
+    plan = {"orders-0": [2], "orders-1": [3, 0]}
+    refused = failure(box.reassign("--execute", plan, "--disallow-replication-factor-change"))
+    assert refused.endswith("Error reassigning partition(s):\norders-0: The replication factor is changed from 2 to 1")
+    settle(box)
+    assert of(box, number=1)[0] == (3, 0)
+    assert of(box, number=0)[0] == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"orders-0": [2, 9]}, "Error: Unknown broker id 9"),
+        ({"nope-0": [2, 3]}, "Topic nope not found."),
+        ({"orders-7": [2, 3]}, "Unable to find partition: orders-7"),
+        ({"orders-0": []}, "Error: Partition replica list cannot be empty"),
+    ],
+)
+def test_plans_that_cannot_be_are_refused(box: JavaTools, plan: dict[str, list[int]], message: str) -> None:
+    finished = box.reassign("--execute", plan)
+    assert finished.exit_code == 1
+    assert message in finished.stdout
+    assert box.server.do(lambda asked: not asked.metadata.reassigning)
+
+
+def test_moves_between_log_directories(box: JavaTools) -> None:
+    file = box.plan({"orders-0": [0, 1]}, {"orders-0": ["/data/0/d1", "any"]})
+    arguments = ("--reassignment-json-file", file)
+    started = success(box.run(REASSIGN, "--execute", *arguments, "--replica-alter-log-dirs-throttle", "1000"))
+    assert "The replica-alter-dir throttle limit was set to 1000 B/s" in started
+    assert "Successfully started moving log directory to /data/0/d1 for replica orders-0 with broker 0" in started
+    assert configs(box) == {"broker 0": {LOG_DIR_RATE: "1000"}}
+    assert "Reassignment of replica orders-0-0 is still in progress." in success(
+        box.run(REASSIGN, "--verify", *arguments)
+    )
+    cancelled = success(box.run(REASSIGN, "--cancel", *arguments))
+    assert "Successfully started moving log directory to /data/0/d0 for replica orders-0 with broker 0" in cancelled
+    assert "is not being moved from log dir /data/0/d0 to /data/0/d1." in success(
+        box.run(REASSIGN, "--verify", *arguments)
+    )
+    success(box.run(REASSIGN, "--execute", *arguments))
+    settle_directories(box, "/data/0/d1")
+    assert "Reassignment of replica orders-0-0 completed successfully." in success(
+        box.run(REASSIGN, "--verify", *arguments)
+    )
+
+
+def settle_directories(box: JavaTools, path: str) -> None:
+    def is_there(asked: Twin) -> bool:
+        return asked.replication.readings.log_dir(TopicPartition("orders", 0), 0) == path
+
+    wait_until(lambda: box.server.do(is_there), timeout_s=20, what=f"the copy in {path}")
+
+
+def test_a_replica_that_moves_lands_in_the_directory_of_the_plan(box: JavaTools) -> None:
+    file = box.plan({"orders-0": [2, 0]}, {"orders-0": ["/data/2/d1", "any"]})
+    started = success(box.run(REASSIGN, "--execute", "--reassignment-json-file", file))
+    assert "Successfully started moving log directory to /data/2/d1 for replica orders-0 with broker 2" in started
+    settle(box)
+    verified = success(box.run(REASSIGN, "--verify", "--reassignment-json-file", file))
+    assert "Reassignment of replica orders-0-2 completed successfully." in verified
+
+
+def test_an_unknown_log_directory_is_refused(box: JavaTools) -> None:
+    file = box.plan({"orders-0": [0, 1]}, {"orders-0": ["/nowhere", "any"]})
+    finished = box.run(REASSIGN, "--execute", "--reassignment-json-file", file)
+    assert "Error: Failed to alter dir for orders-0-0" in finished.stdout
+    assert finished.exit_code == 1
+
+
+def test_a_proposal_names_only_the_brokers_that_were_given(box: JavaTools) -> None:
+    topics = box.file({"version": 1, "topics": [{"topic": "orders"}]})
+    shown = success(box.run(REASSIGN, "--generate", "--topics-to-move-json-file", topics, "--broker-list", "1,2,3"))
+    current, _, proposed = shown.partition("Proposed partition reassignment configuration\n")
+    assert '"replicas":[0,1],"log_dirs":["/data/0/d0","/data/1/d0"]' in current
+    for entry in json.loads(proposed)["partitions"]:
+        assert len(set(entry["replicas"])) == 2
+        assert set(entry["replicas"]) <= {1, 2, 3}
+
+
+def test_a_broker_that_is_down_is_unknown_to_the_tool(box: JavaTools) -> None:
+    box.server.do(lambda asked: asked.stop(3))
+    assert "Error: Unknown broker id 3" in box.reassign("--execute", {"orders-0": [0, 3]}).stdout
+
+
+def test_the_wrong_kind_of_node_is_told_apart(box: JavaTools) -> None:
+    brokers, controller = (box.bootstrap[kind] for kind in (Endpoint.BROKER, Endpoint.CONTROLLER))
+    mixed_up = box.run_plainly(REASSIGN, "--bootstrap-controller", brokers, "--list")
+    assert "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER" in (
+        failure(mixed_up)
+    )
+    assert "The node does not support METADATA" in failure(
+        box.run_plainly(REASSIGN, "--bootstrap-server", controller, "--list")
+    )
+
+
+# kafka-leader-election
+
+
+def test_preferred_leaders_are_elected_where_they_can_be(box: JavaTools) -> None:
+    success(box.reassign("--execute", {"orders-0": [1, 0], "orders-1": [2, 1]}))
+    assert of(box, number=0) == ((1, 0), {0, 1}, 0)
+    elected = box.run(ELECT, "--election-type", "preferred", "--all-topic-partitions")
+    assert success(elected).startswith("Successfully completed leader election (PREFERRED) for partitions ")
+    assert {of(box, number=number)[2] for number in (0, 1)} == {1, 2}
+    again = box.run(ELECT, "--election-type", "preferred", "--topic", "orders", "--partition", "0")
+    assert success(again) == "Valid replica already elected for partitions orders-0"
+
+
+def test_a_preferred_leader_that_is_down_is_not_elected(box: JavaTools) -> None:
+    success(box.reassign("--execute", {"orders-0": [1, 0]}))
+    box.server.do(lambda asked: asked.stop(1))
+    finished = box.run(ELECT, "--election-type", "preferred", "--topic", "orders", "--partition", "0")
+    assert finished.exit_code == 1
+    assert "Error completing leader election (PREFERRED) for partition: orders-0: " in finished.stdout
+    assert "PreferredLeaderNotAvailableException: The preferred leader was not available." in finished.stdout
+    assert "1 replica(s) could not be elected" in finished.stderr
+
+
+def test_an_unclean_election_gives_a_leader_to_a_partition_without_one(tmp_path: Path) -> None:
+    asked = twin({"orders": [[0, 1]]})
+    asked.crash(1)
+    asked.advance(20_000)
+    asked.stop(0)
+    asked.start(1)
+    asked.advance(5_000)
+    assert partition(asked, "orders")[2] == -1
+    with serving(asked) as server:
+        box = JavaTools(server, tmp_path)
+        elections = box.file({"partitions": [{"topic": "orders", "partition": 0}]})
+        elected = box.run(ELECT, "--election-type", "unclean", "--path-to-json-file", elections)
+        assert success(elected) == "Successfully completed leader election (UNCLEAN) for partitions orders-0"
+        assert not server.server.failures
+    assert partition(asked, "orders")[1:] == ({1}, 1)
+
+
+def test_an_election_of_an_unknown_partition_fails(box: JavaTools) -> None:
+    finished = box.run(ELECT, "--election-type", "preferred", "--topic", "orders", "--partition", "9")
+    assert finished.exit_code == 1
+    assert "UnknownTopicOrPartitionException: No such partition as orders-9" in finished.stdout
+
+
+# kafka-topics
+
+
+def test_topics_are_created_listed_grown_described_and_deleted(box: JavaTools) -> None:
+    create = ("--create", "--topic", "payments", "--partitions", "3", "--replication-factor", "2")
+    assert success(box.run(TOPICS, *create, "--config", "retention.ms=1000")) == "Created topic payments."
+    assert success(box.run(TOPICS, "--list")).splitlines() == ["orders", "payments"]
+    success(box.run(TOPICS, "--alter", "--topic", "payments", "--partitions", "5"))
+    head, *rows = success(box.run(TOPICS, "--describe", "--topic", "payments")).splitlines()
+    assert "PartitionCount: 5\tReplicationFactor: 2\tConfigs: min.insync.replicas=1,retention.ms=1000" in head
+    assert len(rows) == 5
+    assert all("\tElr: \tLastKnownElr:" in row for row in rows)
+    success(box.run(TOPICS, "--delete", "--topic", "payments"))
+    assert success(box.run(TOPICS, "--list")) == "orders"
+
+
+def test_a_move_shows_in_the_description_of_its_topic(box: JavaTools) -> None:
+    success(box.reassign("--execute", {"orders-0": [2, 0]}, *SLOW))
+    described = success(box.run(TOPICS, "--describe", "--topic", "orders"))
+    assert "ReplicationFactor: 2" in described
+    moving = "Partition: 0\tLeader: 0\tReplicas: 2,0,1\tIsr: 0,1\tAdding Replicas: 2\tRemoving Replicas: 1\t"
+    assert moving in described
+    assert success(box.run(TOPICS, "--describe", "--under-replicated-partitions")) == ""
+
+
+def test_what_a_dead_broker_leaves_behind_is_described(box: JavaTools) -> None:
+    box.server.do(lambda asked: asked.stop(1))
+    described = success(box.run(TOPICS, "--describe", "--under-replicated-partitions"))
+    assert "Partition: 0\tLeader: 0\tReplicas: 0,1\tIsr: 0\t" in described
+    assert "Partition: 1\tLeader: 2\tReplicas: 1,2\tIsr: 2\t" in described
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--alter", "--topic", "orders", "--partitions", "3"), "Topic already has 3 partition(s)."),
+        (("--alter", "--topic", "nope", "--partitions", "3"), "Topic 'nope' does not exist as expected"),
+        (("--create", "--topic", "orders", "--partitions", "1"), "Topic 'orders' already exists."),
+        (
+            ("--create", "--topic", "new", "--partitions", "1", "--replication-factor", "9"),
+            TOO_MANY_REPLICAS,
+        ),
+    ],
+)
+def test_topics_that_cannot_be_are_refused(box: JavaTools, arguments: tuple[str, ...], message: str) -> None:
+    assert failure(box.run(TOPICS, *arguments)) == f"Error while executing topic command : {message}"
+
+
+# Another release of the tools, and older releases of the twin
+
+
+def test_the_tools_of_an_older_release_work_too(tmp_path: Path) -> None:
+    with serving(twin(ORDERS)) as server:
+        box = JavaTools(server, tmp_path, "3.9.1")
+        plan = {"orders-0": [2, 3]}
+        assert "Successfully started partition reassignment for orders-0" in success(box.reassign("--execute", plan))
+        settle(box)
+        assert "Reassignment of partition orders-0 is completed." in success(box.reassign("--verify", plan))
+        assert not server.server.failures
+
+
+@pytest.mark.parametrize("release", ["3.7", "3.9", "4.2"])
+def test_the_tools_work_against_twins_of_older_releases(tmp_path: Path, release: str) -> None:
+    with serving(twin(ORDERS, version=kafka_version(release))) as server:
+        box = JavaTools(server, tmp_path)
+        plan = {"orders-0": [2, 3]}
+        assert "Successfully started partition reassignment for orders-0" in success(box.reassign("--execute", plan))
+        settle(box)
+        assert "Reassignment of partition orders-0 is completed." in success(box.reassign("--verify", plan))
+        assert "Leader: 2\tReplicas: 2,3" in success(box.run(TOPICS, "--describe", "--topic", "orders"))
+        assert not server.server.failures
+
+
+def test_an_older_release_cannot_forbid_changes_of_the_replication_factor(tmp_path: Path) -> None:
+    with serving(twin(ORDERS, version=kafka_version("3.9"))) as server:
+        box = JavaTools(server, tmp_path)
+        refused = box.reassign("--execute", {"orders-0": [2]}, "--disallow-replication-factor-change")
+        assert "The broker does not support the AllowReplicationFactorChange option" in refused.stdout
+        assert refused.exit_code == 1
