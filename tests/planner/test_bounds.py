@@ -1,6 +1,6 @@
 from kreassign.model import TopicPartition
 from kreassign.planner import evaluate, least_bytes
-from tests.planner.problems import MEGABYTE, problem
+from tests.planner.thin_problems import MEGABYTE, problem
 
 
 def test_what_an_empty_broker_lacks_must_be_copied() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.planner import PartitionLoad, PlanningBroker, Problem, evaluate
-from tests.planner.problems import MEGABYTE, problem
+from kreassign.planner import ByteProblem, PartitionLoad, PlanningBroker, evaluate
+from tests.planner.thin_problems import MEGABYTE, problem
 
 T0 = TopicPartition("t", 0)
 
@@ -23,7 +23,7 @@ def test_each_broken_rule_is_a_sentence(target: tuple[int, ...], sentence: str) 
 
 
 def test_a_partition_that_must_not_move_is_a_violation_when_it_does() -> None:
-    pinned = Problem((PlanningBroker(0), PlanningBroker(1)), (PartitionLoad(T0, (0,), 1, may_move=False),))
+    pinned = ByteProblem((PlanningBroker(0), PlanningBroker(1)), (PartitionLoad(T0, (0,), 1, may_move=False),))
     assert evaluate(pinned, {T0: (1,)}).violations == ("t-0 must not move",)
 
 

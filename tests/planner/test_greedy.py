@@ -3,12 +3,12 @@ import random
 from hypothesis import given
 
 from kreassign.model import TopicPartition
-from kreassign.planner import PartitionLoad, PlanningBroker, Problem, evaluate, least_bytes, rebalance
-from tests.planner.problems import problem, problems
+from kreassign.planner import ByteProblem, PartitionLoad, PlanningBroker, evaluate, least_bytes, rebalance
+from tests.planner.thin_problems import problem, problems
 
 
 @given(problems())
-def test_a_plan_is_always_legal_and_never_makes_the_imbalance_worse(random_problem: Problem) -> None:
+def test_a_plan_is_always_legal_and_never_makes_the_imbalance_worse(random_problem: ByteProblem) -> None:
     evaluation = evaluate(random_problem, rebalance(random_problem))
     assert evaluation.violations == ()
     missed = random_problem.band.missed
@@ -17,14 +17,14 @@ def test_a_plan_is_always_legal_and_never_makes_the_imbalance_worse(random_probl
 
 
 @given(problems())
-def test_a_plan_names_only_partitions_that_change(random_problem: Problem) -> None:
+def test_a_plan_names_only_partitions_that_change(random_problem: ByteProblem) -> None:
     targets = rebalance(random_problem)
     assert evaluate(random_problem, targets).legal
     assert all(target != random_problem.current[partition] for partition, target in targets.items())
 
 
 @given(problems())
-def test_a_plan_that_reaches_the_band_copies_at_least_the_lower_bound(random_problem: Problem) -> None:
+def test_a_plan_that_reaches_the_band_copies_at_least_the_lower_bound(random_problem: ByteProblem) -> None:
     evaluation = evaluate(random_problem, rebalance(random_problem))
     assert evaluation.legal
     if not evaluation.out_of_band:
@@ -32,8 +32,8 @@ def test_a_plan_that_reaches_the_band_copies_at_least_the_lower_bound(random_pro
 
 
 @given(problems())
-def test_the_order_in_which_the_cluster_was_read_does_not_matter(random_problem: Problem) -> None:
-    shuffled = Problem(random_problem.brokers[::-1], random_problem.partitions[::-1], random_problem.tolerance)
+def test_the_order_in_which_the_cluster_was_read_does_not_matter(random_problem: ByteProblem) -> None:
+    shuffled = ByteProblem(random_problem.brokers[::-1], random_problem.partitions[::-1], random_problem.tolerance)
     targets = rebalance(random_problem)
     assert evaluate(random_problem, targets).legal
     assert rebalance(shuffled) == targets
@@ -68,7 +68,7 @@ def test_a_partition_that_must_not_move_stays_but_counts() -> None:
     brokers = (PlanningBroker(0), PlanningBroker(1))
     pinned = PartitionLoad(TopicPartition("pinned", 0), (0,), 100, may_move=False)
     free = PartitionLoad(TopicPartition("free", 0), (0,), 100)
-    stuck = Problem(brokers, (pinned, free))
+    stuck = ByteProblem(brokers, (pinned, free))
     targets = rebalance(stuck)
     assert targets == {TopicPartition("free", 0): (1,)}
     evaluation = evaluate(stuck, targets)

@@ -3,9 +3,9 @@ from collections import Counter
 from hypothesis import given
 
 from kreassign.model import TopicPartition
-from kreassign.planner import Problem, evaluate
+from kreassign.planner import ByteProblem, evaluate
 from kreassign.planner.leaders import spread_leaders
-from tests.planner.problems import problem, problems
+from tests.planner.thin_problems import problem, problems
 
 
 def lists(*orders: tuple[int, ...]) -> dict[TopicPartition, tuple[int, ...]]:
@@ -13,7 +13,7 @@ def lists(*orders: tuple[int, ...]) -> dict[TopicPartition, tuple[int, ...]]:
 
 
 @given(problems())
-def test_replicas_stay_and_only_their_order_changes(random_problem: Problem) -> None:
+def test_replicas_stay_and_only_their_order_changes(random_problem: ByteProblem) -> None:
     before = random_problem.current
     pinned = {load.topic_partition for load in random_problem.partitions if not load.may_move}
     after = spread_leaders(before, random_problem.broker_ids, pinned)
@@ -28,7 +28,7 @@ def spread(counts: Counter[int]) -> int:
 
 
 @given(problems())
-def test_leaders_never_become_less_even(random_problem: Problem) -> None:
+def test_leaders_never_become_less_even(random_problem: ByteProblem) -> None:
     before = Counter(dict.fromkeys(random_problem.broker_ids, 0))
     after = before.copy()
     targets = spread_leaders(random_problem.current, random_problem.broker_ids)

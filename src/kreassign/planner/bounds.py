@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kreassign.planner.problem import Problem
+from kreassign.planner.thin import ByteProblem
 
 
-def least_bytes(problem: Problem) -> int:
+def least_bytes(problem: ByteProblem) -> int:
     """Bytes that every plan which brings all brokers into the band must copy at the least.
 
     What stands above the band must leave its broker, what is missing below it must arrive, and one copied byte

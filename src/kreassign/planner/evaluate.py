@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
-from kreassign.planner.problem import PartitionLoad, Problem
+from kreassign.planner.thin import ByteProblem, PartitionLoad
 
 Targets = Mapping[TopicPartition, tuple[int, ...]]
 
@@ -49,7 +49,7 @@ class Evaluation:
         return not self.violations
 
 
-def evaluate(problem: Problem, targets: Targets) -> Evaluation:
+def evaluate(problem: ByteProblem, targets: Targets) -> Evaluation:
     """Judge a plan: `targets` has the new replica list of each partition that changes."""
     known = {load.topic_partition for load in problem.partitions}
     violations = [f"{partition} is not a partition of the problem" for partition in targets if partition not in known]
@@ -76,7 +76,7 @@ def evaluate(problem: Problem, targets: Targets) -> Evaluation:
     )
 
 
-def _violations(problem: Problem, load: PartitionLoad, target: tuple[int, ...]) -> list[str]:
+def _violations(problem: ByteProblem, load: PartitionLoad, target: tuple[int, ...]) -> list[str]:
     name = load.topic_partition
     found = [f"{name}: broker {broker} is not there" for broker in sorted({*target} - {*problem.broker_ids})]
     if len({*target}) != len(target):
@@ -91,7 +91,7 @@ def _violations(problem: Problem, load: PartitionLoad, target: tuple[int, ...]) 
     return found
 
 
-def _figures(problem: Problem, targets: Targets) -> tuple[BrokerFigures, ...]:
+def _figures(problem: ByteProblem, targets: Targets) -> tuple[BrokerFigures, ...]:
     placed = [(load.size_bytes, targets.get(load.topic_partition, load.replicas)) for load in problem.partitions]
     return tuple(
         BrokerFigures(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kreassign.model import TopicPartition
 from kreassign.planner.leaders import spread_leaders
-from kreassign.planner.problem import Band, PartitionLoad, Problem
+from kreassign.planner.thin import ByteBand, ByteProblem, PartitionLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Candidate:
 class Placement:
     """Where every replica is while the search goes on, with the load of each broker kept up to date."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.band: Band = problem.band
+    def __init__(self, problem: ByteProblem) -> None:
+        self.band: ByteBand = problem.band
         self.racks = problem.racks
         self.replicas = problem.current
         self.load_bytes = dict.fromkeys(problem.broker_ids, 0)
@@ -80,7 +80,7 @@ class Placement:
         return len({self.racks[broker] for broker in replicas})
 
 
-def rebalance(problem: Problem) -> dict[TopicPartition, tuple[int, ...]]:
+def rebalance(problem: ByteProblem) -> dict[TopicPartition, tuple[int, ...]]:
     """The new replica list of every partition that shall change, sorted; empty when all is well.
 
     What it cannot bring into the band stays outside: ask `evaluate`.

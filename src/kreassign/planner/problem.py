@@ -1,124 +1,146 @@
-"""What the planner is given: frozen, checked when built, and free of anything that could be asked of a cluster."""
+"""What the planner is given: frozen arrays, checked when built, and nothing that could be asked of a cluster."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.model import TopicPartition
+from kreassign.planner.arrays import FloatArray
+from kreassign.planner.brokers import Brokers, LogDirs
+from kreassign.planner.goals import GOALS, Goal
+from kreassign.planner.goals.goal import nothing
+from kreassign.planner.partitions import Partitions
 
-DEFAULT_BAND = 0.10
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class PlanningBroker:
-    """A broker that may hold replicas; `rack` is None where it names none."""
-
-    id: int
-    rack: str | None = None
+DEFAULT_TOLERANCE = 0.10
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionLoad:
-    """A partition as it is now: its replicas in order, and what each copy weighs.
+class RackRule(Enum):
+    """How the replicas of a partition are spread over racks; a broker without a rack counts as a rack of its own."""
 
-    `size_bytes` is what one copy takes. `may_move` is False for partitions that must stay as they are, such as
-    those that are being moved already; they count for the load of their brokers all the same.
-    """
-
-    topic_partition: TopicPartition
-    replicas: tuple[int, ...]
-    size_bytes: int
-    may_move: bool = True
-
-    def __post_init__(self) -> None:
-        if self.size_bytes < 0:
-            raise InputError(f"partition {self.topic_partition} has a negative size: {self.size_bytes} bytes")
-        if not self.replicas or len(set(self.replicas)) != len(self.replicas):
-            raise InputError(f"partition {self.topic_partition} has no legal replica list: {list(self.replicas)}")
+    STRICT = "never two in one rack"
+    EVEN = "as evenly as the number of racks allows"
+    NONE = "racks do not matter"
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The loads that count as balanced, in bytes: from `low` to `high`, both included."""
+    """How even one resource shall be: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
 
-    low: int
-    high: int
+    Without a tolerance only the capacity limits it. `weight` says what missing it counts for against other goals,
+    per unit of the mean, where not all can be met.
+    """
 
-    def above(self, load: int) -> int:
-        """By how much a load exceeds the band."""
-        return max(0, load - self.high)
+    goal: Goal
+    tolerance: float | None = DEFAULT_TOLERANCE
+    weight: float = 1.0
 
-    def below(self, load: int) -> int:
-        """By how much a load falls short of the band."""
-        return max(0, self.low - load)
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and not self.tolerance >= 0:
+            raise InputError(f"goal {self.goal.name}: a tolerance of {self.tolerance} is negative")
 
-    def missed(self, load: int) -> int:
-        """How far a load is from the band."""
-        return self.above(load) + self.below(load)
+
+DEFAULT_BANDS = tuple(Band(goal) for goal in GOALS)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Brokers, the partitions on them, and how even they shall be.
+class Budget:
+    """The most that a plan may cost; None means no limit. Forced moves (drains, factors, repairs) come first.
 
-    `tolerance` is the half width of the band around the mean load, as a fraction: 0.10 for ±10 %. Partitions are
-    kept sorted, so that the same cluster makes the same problem whatever order it was read in. Raises InputError
-    when a broker or partition is given twice, or a replica is on a broker that is not there.
+    `bytes_in_per_broker` and `bytes_out_per_broker` limit what one broker receives, and sends as leader: a predicted
+    time, times a rate.
     """
 
-    brokers: tuple[PlanningBroker, ...]
-    partitions: tuple[PartitionLoad, ...]
-    tolerance: float = DEFAULT_BAND
+    moved_bytes: int | None = None
+    moves: int | None = None
+    leader_changes: int | None = None
+    bytes_in_per_broker: int | None = None
+    bytes_out_per_broker: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a plan may do, and must.
+
+    `between_brokers`, `leaders` and `between_log_dirs` are the kinds of change allowed. `repair_racks` makes a present
+    violation of the rack rule something to be mended; without it, no partition gets worse. `least_topic_leaders`
+    names topics of which every broker shall lead at least so many partitions.
+    """
+
+    racks: RackRule = RackRule.EVEN
+    repair_racks: bool = False
+    between_brokers: bool = True
+    leaders: bool = True
+    between_log_dirs: bool = False
+    least_topic_leaders: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """Bounds per broker and band, shape (N, R): `low` to `high` is the band, `capacity` the hard limit."""
+
+    low: FloatArray
+    high: FloatArray
+    capacity: FloatArray
+    mean: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Brokers, partitions, and what is wanted of them."""
+
+    brokers: Brokers
+    partitions: Partitions
+    log_dirs: LogDirs | None = None
+    bands: tuple[Band, ...] = DEFAULT_BANDS
+    rules: Rules = field(default_factory=Rules)
+    budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "brokers", tuple(sorted(self.brokers, key=lambda broker: broker.id)))
-        object.__setattr__(self, "partitions", tuple(sorted(self.partitions, key=lambda load: load.topic_partition)))
-        _refuse_repeated("broker", [broker.id for broker in self.brokers])
-        _refuse_repeated("partition", [load.topic_partition for load in self.partitions])
-        if not self.brokers:
-            raise InputError("there is no broker to plan for")
-        if not 0 <= self.tolerance < 1:
-            raise InputError(f"a tolerance of {self.tolerance} is not between 0 and 1")
-        self._refuse_strangers()
+        names = [band.goal.name for band in self.bands]
+        if repeated := {name for name in names if names.count(name) > 1}:
+            raise InputError(f"given more than once: goal {', '.join(sorted(repeated))}")
+        strangers = (self.partitions.replicas < 0) | (self.partitions.replicas >= len(self.brokers))
+        if strangers.any():
+            name = self.partitions.name(int(self.partitions.owners[np.argmax(strangers)]))
+            raise InputError(f"partition {name} has a replica on a broker that is not among the brokers")
 
     @property
-    def broker_ids(self) -> tuple[int, ...]:
-        """Ids of the brokers, ascending."""
-        return tuple(broker.id for broker in self.brokers)
+    def totals(self) -> FloatArray:
+        """The load of the whole cluster per band, with the wanted replication factors; shape (R,)."""
+        followers = self.partitions.wanted_factors - 1.0
+        return np.array(
+            [
+                band.goal.leader(self.partitions).sum() + (band.goal.follower(self.partitions) * followers).sum()
+                for band in self.bands
+            ]
+        )
 
     @property
-    def current(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """The replica list of every partition as it is now."""
-        return {load.topic_partition: load.replicas for load in self.partitions}
+    def limits(self) -> Limits:
+        """The bands as numbers."""
+        count, bands = len(self.brokers), self.bands
+        mean = np.zeros((count, len(bands)))
+        capacity = np.full((count, len(bands)), np.inf)
+        tolerance = np.array([np.inf if band.tolerance is None else band.tolerance for band in bands])
+        for column, (band, total) in enumerate(zip(bands, self.totals, strict=True)):
+            mean[:, column] = total * self._shares(band.goal)
+            capacity[:, column] = self.brokers.capacity_of(band.goal.name)
+        with np.errstate(invalid="ignore"):
+            low = np.nan_to_num(np.maximum(0.0, mean * (1 - tolerance)), nan=0.0)
+            high = np.where(
+                np.isinf(tolerance)[None, :] & self.brokers.staying[:, None], np.inf, mean * (1 + tolerance)
+            )
+        high = np.nan_to_num(high, nan=0.0, posinf=np.inf)
+        high = np.minimum(high, capacity)
+        return Limits(np.minimum(low, high), high, capacity, mean)
 
-    @property
-    def racks(self) -> dict[int, str]:
-        """The rack per broker; empty unless every broker names one, because half a rack map says nothing."""
-        named = {broker.id: broker.rack for broker in self.brokers if broker.rack is not None}
-        return named if len(named) == len(self.brokers) else {}
-
-    @property
-    def band(self) -> Band:
-        """The band around the mean load, rounded to the side of the brokers: whole bytes that fulfil it exactly."""
-        total = sum(load.size_bytes * len(load.replicas) for load in self.partitions)
-        mean = total / len(self.brokers)
-        low = -int(-(mean * (1 - self.tolerance)) // 1)
-        return Band(low=low, high=max(low, int(mean * (1 + self.tolerance))))
-
-    def _refuse_strangers(self) -> None:
-        known = set(self.broker_ids)
-        for load in self.partitions:
-            strangers = sorted(set(load.replicas) - known)
-            if strangers:
-                raise InputError(
-                    f"partition {load.topic_partition} has replicas on {strangers}, which are not among the brokers "
-                    f"{list(self.broker_ids)}; take a new snapshot with all brokers up"
-                )
-
-
-def _refuse_repeated(what: str, keys: list[int] | list[TopicPartition]) -> None:
-    repeated = [str(key) for key, times in Counter(keys).items() if times > 1]
-    if repeated:
-        raise InputError(f"given more than once: {what} {', '.join(repeated)}")
+    def _shares(self, goal: Goal) -> FloatArray:
+        shares = self.brokers.weights(goal.name)
+        if goal.follower is nothing:
+            shares = np.where(self.brokers.may_lead, shares, 0.0)
+            shares = shares / shares.sum() if shares.sum() else shares
+        return shares

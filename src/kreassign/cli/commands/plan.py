@@ -23,10 +23,10 @@ from kreassign.pipeline.rows import read_rows
 from kreassign.pipeline.schemas import BROKERS, PLAN_INPUTS, Row
 from kreassign.planner import (
     BrokerFigures,
+    ByteProblem,
     Evaluation,
     PartitionLoad,
     PlanningBroker,
-    Problem,
     evaluate,
     least_bytes,
     rebalance,
@@ -79,7 +79,7 @@ def plan(
     _show(problem, wishes, evaluation, out, output_format)
 
 
-def read_problem(data: Path, cluster: str | None, tolerance: float) -> Problem:
+def read_problem(data: Path, cluster: str | None, tolerance: float) -> ByteProblem:
     """What the planner needs, from the tables. Raises DataError or InputError."""
     rows = _of_one_cluster(read_rows(data, PLAN_INPUTS), cluster)
     snapshot = {"snapshot_id": rows[0]["snapshot_id"]}
@@ -88,7 +88,7 @@ def read_problem(data: Path, cluster: str | None, tolerance: float) -> Problem:
         for row in read_rows(data, BROKERS, only=snapshot)
         if not row["is_fenced"]
     )
-    return Problem(brokers, partition_loads(rows), tolerance)
+    return ByteProblem(brokers, partition_loads(rows), tolerance)
 
 
 def partition_loads(rows: Iterable[Row]) -> tuple[PartitionLoad, ...]:
@@ -125,7 +125,7 @@ def _of_one_cluster(rows: list[Row], wanted: str | None) -> list[Row]:
 # --- showing ---------------------------------------------------------------------------------------------------------
 
 
-def _show(problem: Problem, wishes: Plan, evaluation: Evaluation, out: Path | None, output_format: str) -> None:
+def _show(problem: ByteProblem, wishes: Plan, evaluation: Evaluation, out: Path | None, output_format: str) -> None:
     if output_format == "json":
         print_json(document(problem, wishes, evaluation, out))
         return
@@ -138,7 +138,7 @@ def _show(problem: Problem, wishes: Plan, evaluation: Evaluation, out: Path | No
         terminal.print(f"plan written to {out}")
 
 
-def document(problem: Problem, wishes: Plan, evaluation: Evaluation, out: Path | None) -> dict[str, Any]:
+def document(problem: ByteProblem, wishes: Plan, evaluation: Evaluation, out: Path | None) -> dict[str, Any]:
     """The summary of a plan for programs; with the plan in it unless it went to a file."""
     bound = least_bytes(problem)
     return {
@@ -171,7 +171,7 @@ def _gap(copied: int, bound: int) -> float | None:
     return copied / bound - 1 if bound else None
 
 
-def _print_summary(terminal: Console, problem: Problem, wishes: Plan, evaluation: Evaluation) -> None:
+def _print_summary(terminal: Console, problem: ByteProblem, wishes: Plan, evaluation: Evaluation) -> None:
     bound = least_bytes(problem)
     gap = _gap(evaluation.copied_bytes, bound)
     if not len(wishes):

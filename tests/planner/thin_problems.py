@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from kreassign.model import TopicPartition
-from kreassign.planner import PartitionLoad, PlanningBroker, Problem
+from kreassign.planner import ByteProblem, PartitionLoad, PlanningBroker
 
 MEGABYTE = 1_000_000
 
 
-def problem(*lists: tuple[tuple[int, ...], int], brokers: int = 4, racks: str = "") -> Problem:
+def problem(*lists: tuple[tuple[int, ...], int], brokers: int = 4, racks: str = "") -> ByteProblem:
     """Partitions t-0, t-1, … from (replicas, size in MB); rack of broker i is letter i of `racks`."""
-    return Problem(
+    return ByteProblem(
         brokers=tuple(PlanningBroker(broker, racks[broker] if racks else None) for broker in range(brokers)),
         partitions=tuple(
             PartitionLoad(TopicPartition("t", number), replicas, size * MEGABYTE)
@@ -22,7 +22,7 @@ def problem(*lists: tuple[tuple[int, ...], int], brokers: int = 4, racks: str = 
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> Problem:
+def problems(draw: st.DrawFn) -> ByteProblem:
     """Up to seven brokers on none to three racks, up to thirty partitions, some of them not to be moved."""
     broker_count = draw(st.integers(1, 7))
     racks = draw(st.sampled_from([None, "ab", "abc"]))
@@ -34,7 +34,7 @@ def problems(draw: st.DrawFn) -> Problem:
     rows = draw(
         st.lists(st.tuples(replica_lists, st.integers(0, 10**9), st.integers(0, 9).map(bool)), min_size=0, max_size=30)
     )
-    return Problem(
+    return ByteProblem(
         brokers=brokers,
         partitions=tuple(
             PartitionLoad(TopicPartition("t", number), replicas, size, may_move)
