@@ -189,7 +189,7 @@ EFFECTS = (
     ),
 )  # fmt: skip
 
-HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "jinja2", "sqlite3")
+HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "jinja2", "sqlite3", "kazoo")
 QUICK_STARTS = (
     QuickStart(
         "kreassign.cli.kafka.reassign_partitions", HEAVY, "The drop-in tool must start faster than Kafka's own."

@@ -11,6 +11,7 @@
     │   ├── Unauthenticated   TLS or SASL failed: one side does not believe who the other is
     │   ├── Unsupported       this cluster does not offer that API or version; nothing was sent
     │   ├── ProtocolViolation the answer is not Kafka's protocol
+    │   ├── DamagedZnode      a znode does not hold what Kafka writes there; .path
     │   └── Rejected          Kafka said no; .api .code .name .retriable
     ├── ExecutionError        a run cannot go on                                    exit 5
     │   ├── Drifted           the cluster is not what the plan was made for
@@ -88,6 +89,14 @@ class Unsupported(ClusterError):
 
 class ProtocolViolation(ClusterError):
     """What came back is not an answer in Kafka's protocol."""
+
+
+class DamagedZnode(ClusterError):
+    """A znode does not hold what Kafka writes there. Kafka may be stuck on it too, so it is told and left alone."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"znode {path} is damaged: {reason}; look at it with zookeeper-shell before anything else")
+        self.path = path
 
 
 class Rejected(ClusterError):

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
@@ -24,17 +25,29 @@ from testbed import Finished, KafkaCluster, probe
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 
-JAVA_CLASS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-OUR_MODULE = "kreassign.cli.kafka.reassign_partitions"
 KAFKA, OURS = "kafka", "ours"
 
 _LOG_LINE = re.compile(r"(\S+ )?\[[^\]]+\] (DEBUG|INFO|WARN|ERROR) |SLF4J")
 _TRACE_LINE = re.compile(r"\tat |Caused by: |\t\.\.\. \d+ more|\s+Suppressed: ")
 _TRACE_HEAD = re.compile(r"[\w.$]+(Exception|Error)(: |$)")
 _CONNECTION = re.compile(r"Request Request\(.*?\) needs")
-_OUR_ROWS = re.compile(r"^--(all|output) .*\n(?:^ .*\n)*", re.MULTILINE)
+_OUR_ROWS = re.compile(r"^--(all|output|zookeeper) .*\n(?:^ .*\n)*", re.MULTILINE)
 _UNORDERED = re.compile(r"(Clearing \S+ throttles on \S+ |Unable to find partition: )(.*)")
 _PROPOSED = "Proposed partition reassignment configuration\n"
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Two programs that must do the same: a class of the jars of a Kafka release, and a module of ours."""
+
+    java_class: str
+    module: str
+    java_version: str = "4.3.1"
+
+
+REASSIGN = Programs(
+    "org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "kreassign.cli.kafka.reassign_partitions"
+)
 
 Scenario = Callable[["Tool"], None]
 InTwoParts = Callable[["Tool"], Iterator[None]]
@@ -43,8 +56,11 @@ InTwoParts = Callable[["Tool"], Iterator[None]]
 class Tool:
     """One of the two tools in one scenario: runs it, and writes down what it did."""
 
-    def __init__(self, cluster: KafkaCluster, who: str, scenario: str, folder: Path) -> None:
+    def __init__(
+        self, cluster: KafkaCluster, who: str, scenario: str, folder: Path, programs: Programs = REASSIGN
+    ) -> None:
         self.cluster = cluster
+        self._programs = programs
         self.who = who
         self._prefix = f"{scenario}.{who}."
         self._folder = folder / who
@@ -125,9 +141,12 @@ class Tool:
         """Run the tool; with `via` it is told where the cluster is by that option."""
         bootstrap: tuple[str, ...] = ()
         if via is not None:
-            controllers = via == "--bootstrap-controller"
-            addresses = self.cluster.bootstrap_controllers if controllers else self.cluster.bootstrap_servers
-            bootstrap = (via, addresses)
+            addresses = {
+                "--bootstrap-server": self.cluster.bootstrap_servers,
+                "--bootstrap-controller": self.cluster.bootstrap_controllers,
+                "--zookeeper": self.cluster.zookeeper_connect,
+            }
+            bootstrap = (via, addresses[via])
         current = self._current_places()
         finished = self._run((*bootstrap, *words))
         shown = " ".join(map(self._shown, words))
@@ -140,8 +159,8 @@ class Tool:
 
     def _run(self, words: tuple[str, ...]) -> Finished:
         if self.who == KAFKA:
-            return self.cluster.java_tool(JAVA_CLASS, *words)
-        command = [sys.executable, "-m", OUR_MODULE, *words]
+            return self.cluster.java_tool(self._programs.java_class, *words, version=self._programs.java_version)
+        command = [sys.executable, "-m", self._programs.module, *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         return Finished(done.returncode, done.stdout, done.stderr)
 
@@ -236,6 +255,9 @@ class Tool:
             return
         self._is_clean = True
         with self.admin:
+            if self.cluster.zookeeper_connect:
+                # Else what is left of a deleted topic could stay in the znode of reassignments.
+                self.admin.alter_partition_reassignments(dict.fromkeys(self.admin.list_partition_reassignments()))
             for topic in self.admin.list_topics():
                 if topic.startswith(self._prefix):
                     self.cluster.delete_topic(topic)
@@ -243,11 +265,13 @@ class Tool:
             wait_until(lambda: not self.admin.list_partition_reassignments(), timeout_s=30, what="an idle cluster")
 
 
-def outcomes(cluster: KafkaCluster, name: str, scenario: Scenario, folder: Path) -> tuple[str, str]:
+def outcomes(
+    cluster: KafkaCluster, name: str, scenario: Scenario, folder: Path, programs: Programs = REASSIGN
+) -> tuple[str, str]:
     """What Kafka's tool and what ours make of a scenario."""
     results = []
     for who in (KAFKA, OURS):
-        tool = Tool(cluster, who, name.replace("_", "-"), folder)
+        tool = Tool(cluster, who, name.replace("_", "-"), folder, programs)
         try:
             scenario(tool)
             results.append(tool.outcome())

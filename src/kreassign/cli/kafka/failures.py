@@ -9,11 +9,18 @@ class UsageError(KreassignError):
     """The command line makes no sense: the message and the help go to stderr."""
 
 
-class ParserError(KreassignError):
-    """The command line cannot even be read: one line on stderr, in the form of an escaped Java exception."""
+class UncaughtError(KreassignError):
+    """What Kafka's tool dies of without catching it: one line on stderr, in the form of an escaped Java exception."""
 
     def __init__(self, java_class: str, message: str) -> None:
-        super().__init__(f'Exception in thread "main" joptsimple.{java_class}: {message}')
+        super().__init__(f'Exception in thread "main" {java_class}: {message}')
+
+
+class ParserError(UncaughtError):
+    """The command line cannot even be read."""
+
+    def __init__(self, java_class: str, message: str) -> None:
+        super().__init__(f"joptsimple.{java_class}", message)
 
 
 class TerseError(KreassignError):

@@ -13,10 +13,17 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
-from kreassign.cli.kafka.failures import ParserError, TerseError, ToolError, UsageError
+from kreassign.cli.kafka.failures import TerseError, ToolError, UncaughtError, UsageError
 from kreassign.cli.kafka.help_table import help_table
 from kreassign.cli.kafka.options import Options, parse
-from kreassign.cli.kafka.reassign.arguments import KAFKA_VERSION, OPTIONS, Action, choose_action
+from kreassign.cli.kafka.reassign import texts
+from kreassign.cli.kafka.reassign.arguments import (
+    KAFKA_VERSION,
+    OPTIONS,
+    Action,
+    choose_action,
+    goes_through_zookeeper,
+)
 from kreassign.cli.kafka.reassign.cancel import cancel
 from kreassign.cli.kafka.reassign.cancel_all import cancel_all
 from kreassign.cli.kafka.reassign.conversation import Conversation
@@ -33,7 +40,6 @@ from kreassign.cli.kafka.reassign.requests import (
     VerifyRequest,
     read_request,
 )
-from kreassign.cli.kafka.reassign.texts import reassignments
 from kreassign.cli.kafka.reassign.verify import verify
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError, KreassignError
@@ -63,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(KAFKA_VERSION)
             return 0
         action = choose_action(options)
-    except ParserError as failure:
+    except UncaughtError as failure:
         print(failure, file=sys.stderr)
         return _FAILED
     except UsageError as failure:
@@ -91,6 +97,12 @@ def _run(action: Action, options: Options) -> int:
 
 
 def _carry_out(action: Action, options: Options) -> None:
+    if goes_through_zookeeper(options):
+        say(texts.ZOOKEEPER_IS_DEPRECATED)
+        _perform_through_zookeeper(options.text("zookeeper") or "", read_request(action, options))
+        return
+    if options.has("zookeeper"):
+        say(texts.ZOOKEEPER_IS_IGNORED)
     settings = connection_settings(options)
     request = read_request(action, options)
     with AdminClient.connect(settings) as client:
@@ -98,11 +110,17 @@ def _carry_out(action: Action, options: Options) -> None:
         _perform(Conversation(client, through_controllers=through_controllers), request)
 
 
+def _perform_through_zookeeper(address: str, request: Request) -> None:
+    from kreassign.cli.kafka.reassign import through_zookeeper  # noqa: PLC0415 - slow to load, and few need it
+
+    through_zookeeper.perform(address, request, SystemClock())
+
+
 def _perform(conversation: Conversation, request: Request) -> None:
     clock = SystemClock()
     match request:
         case ListRequest():
-            say(reassignments(conversation.reassignments()))
+            say(texts.reassignments(conversation.reassignments()))
         case GenerateRequest():
             generate(conversation, request)
         case ExecuteRequest():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from kreassign.cli.kafka.failures import UsageError
+from kreassign.cli.kafka.failures import UncaughtError, UsageError
 from kreassign.cli.kafka.options import Option, Options, Value
 
 KAFKA_VERSION = "4.3.1"
@@ -27,6 +27,7 @@ _PLAN_FORMAT = (
     '\t  "log_dirs": ["dir1","dir2","dir3"] }],\n"version":1\n}\n'
 )
 _NOT_KAFKAS = "Kafka's own tool does not have this option."
+_NOT_KAFKAS_ANY_MORE = "Kafka's own tool has not had this option since 3.0."
 
 OPTIONS = (
     Option(
@@ -137,6 +138,23 @@ OPTIONS = (
         "throttle engaged for the replicas specified, and the rebalance has completed, the throttle will be removed",
     ),
     Option("version", "Display Kafka version."),
+    Option(
+        "zookeeper",
+        "DEPRECATED: The connection string of the zookeeper of a cluster up to Kafka 3.9, in the form host:port. "
+        "Multiple URLs can be given to allow fail-over. It works with --generate, --execute and --verify, and is "
+        f"ignored if --bootstrap-server is given. {_NOT_KAFKAS_ANY_MORE}",
+        Value.REQUIRED,
+        "urls",
+    ),
+)
+
+
+_NEEDS_BROKERS = (
+    "additional",
+    "command-config",
+    "replica-alter-log-dirs-throttle",
+    "timeout",
+    "disallow-replication-factor-change",
 )
 
 
@@ -159,7 +177,7 @@ _REQUIRED = {
 }
 
 _PERMITTED = {
-    Action.GENERATE: ("bootstrap-server", "command-config", "disable-rack-aware"),
+    Action.GENERATE: ("bootstrap-server", "command-config", "disable-rack-aware", "zookeeper"),
     Action.EXECUTE: (
         "additional",
         "bootstrap-server",
@@ -168,8 +186,9 @@ _PERMITTED = {
         "replica-alter-log-dirs-throttle",
         "timeout",
         "disallow-replication-factor-change",
+        "zookeeper",
     ),
-    Action.VERIFY: ("bootstrap-server", "command-config", "preserve-throttles"),
+    Action.VERIFY: ("bootstrap-server", "command-config", "preserve-throttles", "zookeeper"),
     Action.CANCEL: (
         "bootstrap-server",
         "bootstrap-controller",
@@ -201,6 +220,7 @@ def choose_action(options: Options) -> Action:
             raise UsageError(f'Option "[{name}]" can\'t be used with action "[{action.value}]"')
     if options.has("output") and not options.has("all"):
         raise UsageError('Option "[output]" can only be used with option "[all]"')
+    _check_zookeeper(options)
     return action
 
 
@@ -216,8 +236,24 @@ def _check_bootstrap(options: Options) -> None:
     given = [name for name in ("bootstrap-server", "bootstrap-controller") if options.has(name)]
     if len(given) == 2:
         raise UsageError("Please don't specify both --bootstrap-server and --bootstrap-controller")
-    if not given:
+    if not given and not options.has("zookeeper"):
         raise UsageError("Please specify either --bootstrap-server or --bootstrap-controller")
+
+
+def _check_zookeeper(options: Options) -> None:
+    """Through ZooKeeper much is not possible; the words and their form are those of Kafka 2.8."""
+    if not goes_through_zookeeper(options):
+        return
+    for name in _NEEDS_BROKERS:
+        if options.has(name):
+            raise UncaughtError(
+                "java.lang.RuntimeException", f'You must specify --bootstrap-server when using "[{name}]"'
+            )
+
+
+def goes_through_zookeeper(options: Options) -> bool:
+    """Whether the cluster is reached through its ZooKeeper: only if no broker is named."""
+    return options.has("zookeeper") and not options.has("bootstrap-server")
 
 
 def _check_all(options: Options) -> None:

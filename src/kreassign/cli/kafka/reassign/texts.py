@@ -15,6 +15,24 @@ ALREADY_ASSIGNING = (
 VERIFY_PERIODICALLY = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is removed."
 )
+ZOOKEEPER_IS_DEPRECATED = "Warning: --zookeeper is deprecated, and will be removed in a future version of Kafka."
+ZOOKEEPER_IS_IGNORED = (
+    "Warning: ignoring deprecated --zookeeper option because --bootstrap-server was specified.  The --zookeeper option "
+    "will be removed in a future version of Kafka."
+)
+INCOMPLETE_RESULTS = (
+    "Warning: because you are using the deprecated --zookeeper option, the results may be incomplete.  Use "
+    "--bootstrap-server instead for more accurate results."
+)
+POISONED = (
+    "The znode /admin/reassign_partitions has an entry that no controller can carry out, so the znode never goes away "
+    "by itself. Delete it, then /controller, so that a new controller starts without it."
+)
+NOT_TAKEN_UP = (
+    "Warning: the controller has not taken up the new znode /admin/reassign_partitions. That is how a controller "
+    "behaves after such a znode was deleted by hand. It reads the znode again when it is elected: delete the znode "
+    "/controller to have one elected, or use --bootstrap-server."
+)
 NO_REASSIGNMENTS = "No partition reassignments found."
 NOTHING_TO_CANCEL = "None of the specified partition reassignments are active."
 NO_MOVES_TO_CANCEL = "None of the specified partition moves are active."
