@@ -1,0 +1,112 @@
+"""What is known about a plan besides its replica lists: the values behind the side file of a plan.
+
+Kafka's reassignment JSON has room for nothing but the wish. The facts say what the wish was made from, why, and what it
+will cost; whoever carries the plan out can check that the cluster is still the one it was made for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kreassign.model.partition import TopicPartition
+from kreassign.model.plan import Plan
+from kreassign.model.plan_json import format_plan
+
+ID_LENGTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a replica moves or a leader changes.
+
+    `goal` is the name of a goal, or one of `drain`, `factor`, `racks`, `restore`, `replacement`, `together` (only
+    the moves as a whole relieve something). `amount` in `unit` is what would exceed the bands again, or break the rule,
+    if this change alone were taken back. `source` is the broker relieved, `destination` the one that takes over;
+    None where there is none.
+    """
+
+    goal: str
+    source: int | None = None
+    destination: int | None = None
+    amount: float = 0.0
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPartition:
+    """One partition of the plan as it was when the plan was made; `log_dirs` is empty where they were not known."""
+
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...]
+    size_bytes: int
+    log_dirs: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBroker:
+    """One broker: its load per goal before and after, what it receives and sends, and its fullest moment."""
+
+    broker: int
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+    bytes_in: int = 0
+    bytes_out: int = 0
+    peak_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """How long the plan takes at a rate that each broker may send and receive, and what no schedule can beat.
+
+    `longest_move_s` is the longest single copy; infinite if its partition grows faster than it is copied.
+    """
+
+    rate_bytes_per_s: float
+    seconds: float
+    longest_move_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What the plan costs. `moves` are replicas copied to another broker; `least_bytes` is the lower bound."""
+
+    moved_bytes: int
+    moves: int
+    leader_changes: int
+    log_dir_bytes: int = 0
+    log_dir_moves: int = 0
+    least_bytes: int = 0
+
+    @property
+    def gap(self) -> float | None:
+        """By what fraction the copied bytes exceed the bound; None where the bound is 0."""
+        return self.moved_bytes / self.least_bytes - 1 if self.least_bytes else None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """The side file of a plan. `remaining` says in sentences what the plan leaves undone."""
+
+    plan_id: str
+    input_hash: str
+    task: str
+    totals: Totals
+    cluster_id: str | None = None
+    snapshot_id: str | None = None
+    partitions: tuple[PlannedPartition, ...] = ()
+    brokers: tuple[PlannedBroker, ...] = ()
+    prediction: Prediction | None = None
+    remaining: tuple[str, ...] = field(default=())
+
+    @property
+    def expected(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """The replica list that each partition of the plan must still have when the plan is begun."""
+        return {fact.topic_partition: fact.replicas for fact in self.partitions}
+
+
+def plan_id(plan: Plan) -> str:
+    """The same for the same wishes, whatever file they come from: from the SHA-256 of the plan as it is written."""
+    return hashlib.sha256(format_plan(plan).encode()).hexdigest()[:ID_LENGTH]

@@ -1,0 +1,59 @@
+import json
+import math
+
+import pytest
+
+from kreassign.errors import MalformedPlan
+from kreassign.model import TopicPartition
+from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals
+from kreassign.model.plan_facts_json import format_facts, parse_facts
+
+FACTS = PlanFacts(
+    plan_id="0123456789abcdef",
+    input_hash="fe",
+    task="drain broker 3",
+    totals=Totals(moved_bytes=300, moves=2, leader_changes=1, least_bytes=200),
+    cluster_id="c",
+    snapshot_id="s",
+    partitions=(
+        PlannedPartition(
+            TopicPartition("ä", 1), (3, 2), 150, log_dirs=("/a", "any"), reasons=(Reason("drain", 3, 1, 150.0, "B"),)
+        ),
+    ),
+    brokers=(PlannedBroker(1, {"disk": 0.0}, {"disk": 300.5}, bytes_in=300, peak_bytes=300),),
+    prediction=Prediction(rate_bytes_per_s=10.0, seconds=30.0, longest_move_s=math.inf),
+    remaining=("broker 3 still holds 1 replica",),
+)
+
+
+def test_facts_that_were_written_are_read_back():
+    assert parse_facts(format_facts(FACTS)) == FACTS
+
+
+def test_the_text_is_json_with_the_gap_and_without_infinity():
+    document = json.loads(format_facts(FACTS), parse_constant=pytest.fail)
+    assert document["totals"]["gap"] == 0.5
+    assert document["prediction"]["longest_move_s"] is None
+    assert document["partitions"][0]["topic"] == "ä"
+
+
+def test_facts_without_anything_optional_are_read_back_too():
+    bare = PlanFacts("id", "hash", "rebalance", Totals(0, 0, 0))
+    assert parse_facts(format_facts(bare)) == bare
+
+
+def without(name):
+    return json.dumps({key: value for key, value in json.loads(format_facts(FACTS)).items() if key != name})
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("", "not the side file"),
+    ("[]", "not the side file"),
+    ('{"version": 2}', "version 2; this kreassign reads 1"),
+    (without("plan_id"), "it has no 'plan_id'"),
+    (without("partitions"), "it has no 'partitions'"),
+    (format_facts(FACTS).replace('"amount"', '"amonut"'), "amonut"),
+])  # fmt: skip
+def test_what_is_no_side_file_is_refused(text, words):
+    with pytest.raises(MalformedPlan, match=words):
+        parse_facts(text)
