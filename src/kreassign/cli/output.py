@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+from kreassign.errors import InputError
+from kreassign.model.amount import parse_amount
 
-# Decimal units, as Kafka's own throttles are spoken of; the binary ones are read too.
-_FACTORS: dict[str, int] = {
-    "": 1,
-    "b": 1,
-    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgtp", start=1)},
-    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtp", start=1)},
-}
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def parse_quantity(text: str) -> int:
     """Bytes, or bytes per second: `20MB/s`, `512KiB`, `1.5 GB` or a plain count. For `click.option(type=…)`."""
-    match = _QUANTITY.fullmatch(text)
-    factor = _FACTORS.get(match[2].lower()) if match else None
-    if match is None or factor is None:
-        raise click.BadParameter(f"{text!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
-    return int(float(match[1]) * factor)
+    try:
+        return parse_amount(text)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def console(*, stderr: bool = False) -> Console:

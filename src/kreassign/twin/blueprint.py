@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.errors import InputError
-from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
+from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, TopicPartition, TopicPartitionReplica
 from kreassign.twin.endpoints import Address
 from kreassign.twin.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.partition_logs import EMPTY, Traffic
@@ -24,16 +24,23 @@ from kreassign.twin.records import (
 )
 
 PORT = 9092
+# Shared by the many partitions that are not being moved.
+_NOTHING: Mapping[int, int] = {}
+_NOWHERE: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerPlan:
-    """A broker to begin with. Without an address it is `broker-<id>:9092`, a name that only means something inside."""
+    """A broker to begin with. Without an address it is `broker-<id>:9092`, a name that only means something inside.
+
+    One that `is_down` is known to the controller and fenced; it can be started.
+    """
 
     id: int
     hardware: BrokerHardware
     rack: str | None = None
     address: Address | None = None
+    is_down: bool = False
 
     @property
     def registered_address(self) -> Address:
@@ -43,11 +50,12 @@ class BrokerPlan:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """A partition to begin with. Without an ISR all replicas are in sync; the leader is the first of it.
+    """A partition to begin with. Without an ISR all replicas on running brokers are in sync.
 
-    `paths` names the log directory of each replica; where it is empty the brokers choose. A move in progress has its
-    `adding` and `removing` replicas, both among `replicas`; the adding ones are then out of sync unless the ISR says
-    otherwise, and `held_bytes` says how much they have already, by broker.
+    Without a leader the first running member of the ISR leads. `paths` names the log directory of each replica; where
+    it is empty the brokers choose. A move in progress has its `adding` and `removing` replicas, both among
+    `replicas`; the adding ones are then out of sync unless the ISR says otherwise, and `held_bytes` says how much they
+    have already, by broker. `future_paths` are the directories to which brokers are moving their copies.
     """
 
     replicas: tuple[int, ...]
@@ -56,7 +64,10 @@ class PartitionPlan:
     paths: tuple[str | None, ...] = ()
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
-    held_bytes: Mapping[int, int] = field(default_factory=dict)
+    held_bytes: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
+    leader: int | None = None
+    leader_epoch: int = 0
+    future_paths: Mapping[int, str] = field(default_factory=lambda: _NOWHERE)
 
     def __post_init__(self) -> None:
         if not self.replicas or len(set(self.replicas)) != len(self.replicas):
@@ -64,12 +75,18 @@ class PartitionPlan:
         if self.paths and len(self.paths) != len(self.replicas):
             raise InputError(f"{len(self.replicas)} replicas have {len(self.paths)} log directories; give one for each")
 
-    @property
-    def in_sync(self) -> tuple[int, ...]:
-        """The ISR to begin with."""
+    def in_sync(self, down: Collection[int] = ()) -> tuple[int, ...]:
+        """The ISR to begin with; when all brokers of it are `down`, the one that was the last to go."""
         if self.isr is not None:
             return self.isr
-        return tuple(broker for broker in self.replicas if broker not in self.adding)
+        complete = tuple(broker for broker in self.replicas if broker not in self.adding)
+        return tuple(broker for broker in complete if broker not in down) or complete[:1]
+
+    def first_leader(self, down: Collection[int] = ()) -> int:
+        """Who leads to begin with; `NO_LEADER` for nobody."""
+        if self.leader is not None:
+            return self.leader
+        return next((broker for broker in self.in_sync(down) if broker not in down), NO_LEADER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +123,29 @@ class Blueprint:
         return {key: plan.traffic for key, plan in self._partitions() if plan.traffic != EMPTY}
 
     @property
+    def down(self) -> frozenset[int]:
+        """The brokers that are not running."""
+        return frozenset(broker.id for broker in self.brokers if broker.is_down)
+
+    @property
+    def ongoing(self) -> dict[TopicPartition, OngoingReassignment]:
+        """The partitions that are being moved."""
+        return {
+            key: OngoingReassignment(plan.replicas, plan.adding, plan.removing)
+            for key, plan in self._partitions()
+            if plan.adding or plan.removing
+        }
+
+    @property
+    def directory_moves(self) -> dict[TopicPartitionReplica, str]:
+        """The copies that are being moved to another directory of their broker."""
+        return {
+            TopicPartitionReplica(broker, *key): path
+            for key, plan in self._partitions()
+            for broker, path in plan.future_paths.items()
+        }
+
+    @property
     def held_bytes(self) -> dict[tuple[TopicPartition, int], int]:
         """What copies that are out of sync have already, by partition and broker."""
         return {(key, broker): held for key, plan in self._partitions() for broker, held in plan.held_bytes.items()}
@@ -118,12 +158,13 @@ class Blueprint:
             directories.add(broker.id, log_dirs)
             host, port = broker.registered_address
             yield BrokerRegistered(broker.id, host, port, broker.rack, log_dirs, broker_epoch=broker.id + 1)
-            yield BrokerUnfenced(broker.id)
+            if not broker.is_down:
+                yield BrokerUnfenced(broker.id)
         for broker_id, configs in self.broker_configs.items():
             resource = ConfigResource.broker(broker_id) if broker_id is not None else ALL_BROKERS
             yield from (ConfigChanged(resource, name, value) for name, value in configs.items())
         for topic in self.topics:
-            yield from _topic_records(topic, new_id(chance), directories)
+            yield from _topic_records(topic, new_id(chance), directories, self.down)
 
     def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionPlan]]:
         for topic in self.topics:
@@ -133,6 +174,11 @@ class Blueprint:
 
 ALL_BROKERS = ConfigResource.broker(0)._replace(name="")
 """The default of all brokers as the owner of configuration."""
+
+
+def seeded(seed: str) -> random.Random:
+    """Where everything that is drawn by lot comes from: the same for the same seed."""
+    return random.Random(seed)  # noqa: S311 - nothing secret is drawn
 
 
 def new_id(chance: random.Random) -> str:
@@ -184,7 +230,9 @@ class _Directories:
         return self._ids[broker, chosen]
 
 
-def _topic_records(topic: TopicPlan, topic_id: str, directories: _Directories) -> Iterator[Record]:
+def _topic_records(
+    topic: TopicPlan, topic_id: str, directories: _Directories, down: frozenset[int]
+) -> Iterator[Record]:
     yield TopicCreated(topic.name, topic_id)
     for name, value in topic.configs.items():
         yield ConfigChanged(ConfigResource.topic(topic.name), name, value)
@@ -193,9 +241,9 @@ def _topic_records(topic: TopicPlan, topic_id: str, directories: _Directories) -
         yield PartitionCreated(
             TopicPartition(topic.name, number),
             plan.replicas,
-            plan.in_sync,
-            plan.in_sync[0] if plan.in_sync else NO_LEADER,
-            leader_epoch=0,
+            plan.in_sync(down),
+            plan.first_leader(down),
+            plan.leader_epoch,
             partition_epoch=0,
             directories=tuple(map(directories.place, plan.replicas, paths)),
             adding=plan.adding,

@@ -7,7 +7,6 @@ the controller decides what follows.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, assert_never
@@ -15,7 +14,7 @@ from typing import Protocol, TypeVar, assert_never
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.twin.agenda import Agenda
-from kreassign.twin.blueprint import Blueprint
+from kreassign.twin.blueprint import Blueprint, seeded
 from kreassign.twin.controller.brokers import (
     NO_EPOCH,
     Registration,
@@ -124,9 +123,10 @@ class Twin:
 
     def _begin(self, blueprint: Blueprint) -> None:
         records = list(self._log.read())
+        is_new = not records
         # A log that is taken up again goes on drawing where nobody has drawn before.
-        self.random = random.Random(f"{self.settings.seed}:{len(records)}")  # noqa: S311 - nothing secret is drawn
-        if not records:
+        self.random = seeded(f"{self.settings.seed}:{len(records)}")
+        if is_new:
             records = [*first_records(self.situation), *blueprint.records(self.random)]
             self._log.append(records)
         for record in records:
@@ -134,8 +134,11 @@ class Twin:
         if strangers := self.metadata.brokers.keys() ^ self._lives.keys():
             raise InputError(f"the metadata log is of other brokers than this cluster has: {sorted(strangers)}")
         self.replication.load(self.metadata, blueprint.traffic, blueprint.held_bytes)
-        for broker_id in [broker.broker_id for broker in self.metadata.brokers.values() if broker.fenced]:
-            self._halt(broker_id)
+        for broker in [broker for broker in self.metadata.brokers.values() if broker.fenced]:
+            self._clean_epochs[broker.broker_id] = broker.broker_epoch
+            self._halt(broker.broker_id)
+        for replica, path in blueprint.directory_moves.items() if is_new else ():
+            self.replication.alter_log_dir(replica.topic_partition, replica.broker, path)
 
     # --- what it is -------------------------------------------------------------------------------------------
 

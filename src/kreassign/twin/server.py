@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from kreassign.clock import Clock, SystemClock
@@ -54,6 +55,16 @@ class Door:
         """Kafka's name for what a client must do to get in."""
         kind = "PLAINTEXT" if self.tls is None else "SSL"
         return kind if self.users is None else f"SASL_{kind}"
+
+
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """What a door needs for TLS, from PEM files; InputError if they cannot be used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:  # TLS errors are of this kind, too.
+        raise InputError(f"cannot use certificate {certificate} with key {key}: {error}") from error
+    return context
 
 
 class TwinServer:

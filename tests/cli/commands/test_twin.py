@@ -12,14 +12,24 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.commands.twin import parse_speed, start
-from kreassign.model import NewTopic
+from kreassign.cli.main import kreassign
+from kreassign.errors import Rejected
+from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from testbed.certificates import make_certificates
 from tests.checks import whole
 from tests.checks.source import read
 
 PATIENCE_S = 20
+LOGIN = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="mover" password="mover-secret";',
+}
 
 
 class Served:
@@ -77,6 +87,76 @@ def test_a_cluster_goes_on_where_it_was(tmp_path: Path) -> None:
             assert served.end() == (0, "")
     with serving("--data-dir", str(tmp_path / "twin")) as served, served.admin() as admin:
         assert sorted(admin.list_topics()) == ["orders0", "orders1"]
+
+
+def test_a_scenario_is_served_as_it_is_described(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text("""
+        cluster_id = "small"
+        kafka_version = "3.9"
+        [[brokers]]
+        count = 2
+        [[brokers]]
+        down = true
+        [[topics]]
+        name = "orders"
+        replication_factor = 3
+        size = "3 MB"
+    """)
+    with serving("--scenario", str(file)) as served:
+        assert served.lines[0] == "Kafka 3.9 twin with 3 brokers; Ctrl-C ends it"
+        assert len(served.bootstrap().split(",")) == 2
+        with served.admin() as admin:
+            assert admin.describe_cluster().cluster_id == "small"
+            (partition,) = admin.describe_topics().ok["orders"].partitions
+            assert sorted(partition.isr) == [0, 1]
+            sizes = [
+                copy.size_bytes for dirs in admin.describe_log_dirs().ok.values() for d in dirs for copy in d.replicas
+            ]
+            assert sizes == [3_000_000, 3_000_000]
+
+
+def test_a_locked_down_scenario_lets_in_who_knows_the_password() -> None:
+    scenario = Path(__file__).parents[3] / "scenarios" / "locked-down.toml"
+    with serving("--scenario", str(scenario)) as served:
+        assert served.process.stdout is not None
+        assert served.process.stdout.readline() == "clients need security.protocol=SASL_PLAINTEXT\n"
+        with AdminClient.connect(client_settings(LOGIN, bootstrap_servers=served.bootstrap())) as admin:
+            assert sorted(admin.list_topics()) == ["orders"]
+            with pytest.raises(Rejected, match="Cluster authorization failed"):
+                admin.incremental_alter_configs(
+                    {ConfigResource.broker(0): [ConfigChange.set("leader.replication.throttled.rate", "1")]}
+                ).raise_if_any()
+
+
+def test_certificates_are_found_beside_the_scenario(tmp_path: Path) -> None:
+    certificates = make_certificates(tmp_path / "pem", ())
+    file = tmp_path / "tls.toml"
+    file.write_text(f"""
+        [[brokers]]
+        [security]
+        certificate = "pem/{certificates.broker_key_store.name}"
+        key = "pem/{certificates.broker_key_store.name}"
+    """)
+    settings = {"security.protocol": "SSL", "ssl.truststore.type": "PEM"}
+    with serving("--scenario", str(file)) as served:
+        properties = settings | {"ssl.truststore.location": str(certificates.trust_store)}
+        with AdminClient.connect(client_settings(properties, bootstrap_servers=served.bootstrap())) as admin:
+            assert admin.describe_cluster().broker_ids == (0,)
+
+
+@pytest.mark.parametrize(("options", "complaint"), [
+    (("--scenario", "{file}", "--brokers", "3"), "leave out --brokers and --racks"),
+    (("--scenario", "{file}"), "error: {file}: [security]: 'certificate' and 'key' belong together"),
+    (("--scenario", "{latin}"), "error: {latin}: not a text in UTF-8"),
+])  # fmt: skip
+def test_what_cannot_be_served_is_said_in_one_line(options: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+    names = {"file": str(tmp_path / "x.toml"), "latin": str(tmp_path / "latin.toml")}
+    Path(names["file"]).write_text("[[brokers]]\n[security]\nkey = 'k.pem'\n")
+    Path(names["latin"]).write_bytes(b"# caf\xe9")
+    outcome = CliRunner().invoke(kreassign, ["twin", "start", *(option.format(**names) for option in options)])
+    assert outcome.exit_code == 2
+    assert complaint.format(**names) in outcome.stderr
 
 
 def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kreassign.clock import SystemClock
+from kreassign.errors import InputError
 from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.endpoints import Address
-from kreassign.twin.server import Door, TwinServer, serve
+from kreassign.twin.scenario import Scenario, parse_scenario
+from kreassign.twin.security import Security
+from kreassign.twin.server import Door, TwinServer, serve, tls_context
 from kreassign.twin.store.file import FileLog
 from kreassign.twin.version import DEFAULT, RELEASES, Endpoint, kafka_version
 
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DEFAULT_BROKERS = 3
+SHOWN_ADDRESSES = 10
+PLAINTEXT = "PLAINTEXT"
 LOG_FILE = "metadata.log"
 LEAP = "max"
 
@@ -30,67 +45,128 @@ def parse_speed(text: str) -> float | None:
     raise click.BadParameter(f"{text!r} is no speed; write a number above 0, or {LEAP}")
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """How a twin is served: the options that every command has that serves one. A port of 0 is any that is free."""
+
+    port: int
+    speed: float | None
+    release: str | None
+    data_dir: Path | None
+
+
+def serving_options(command: Command) -> Command:
+    """Add the options that make up a `Serving`."""
+    options = (
+        click.option(
+            "--port",
+            type=click.IntRange(0, 65535),
+            default=9092,
+            show_default=True,
+            help="Port of the first broker; the other nodes get the ports after it. 0 takes any that are free.",
+        ),
+        click.option(
+            "--speed",
+            type=parse_speed,
+            default="1",
+            show_default=True,
+            metavar=f"N|{LEAP}",
+            help=f"Twin seconds per second; with {LEAP} the twin leaps ahead as long as copies are under way.",
+        ),
+        click.option(
+            "--kafka-version",
+            "release",
+            metavar="V",
+            help=f"Release to stand for: {', '.join(release.name for release in RELEASES)}.  [default: {DEFAULT.name}]",
+        ),
+        click.option(
+            "--data-dir",
+            type=click.Path(file_okay=False, path_type=Path),
+            metavar="DIR",
+            help="Keep the metadata there, and go on from it if it is there.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @click.group()
 def twin() -> None:
     """Run a simulated cluster that speaks Kafka."""
 
 
 @twin.command()
-@click.option("--brokers", type=click.IntRange(1), default=3, show_default=True, help="How many brokers; ids from 0.")
-@click.option("--racks", metavar="A,B,…", default="", help="Racks, dealt out to the brokers in turn; none by default.")
 @click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=9092,
-    show_default=True,
-    help="Port of broker 0; those of the other brokers and of the controller follow. 0 takes any that are free.",
+    "--scenario",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A cluster described in TOML, instead of --brokers and --racks.",
 )
-@click.option(
-    "--speed",
-    type=parse_speed,
-    default="1",
-    show_default=True,
-    metavar=f"N|{LEAP}",
-    help=f"Twin seconds per second; with {LEAP} the twin leaps ahead as long as copies are under way.",
-)
-@click.option(
-    "--kafka-version",
-    "release",
-    default=DEFAULT.name,
-    show_default=True,
-    metavar="V",
-    help=f"Release to stand for: {', '.join(release.name for release in RELEASES)}.",
-)
-@click.option(
-    "--data-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Keep the metadata there, and go on from it if it is there.",
-)
-def start(brokers: int, racks: str, port: int, speed: float | None, release: str, data_dir: Path | None) -> None:
+@click.option("--brokers", type=click.IntRange(1), help="How many equal brokers; ids from 0.  [default: 3]")
+@click.option("--racks", metavar="A,B,…", help="Racks, dealt out to the brokers in turn; none by default.")
+@serving_options
+def start(file: Path | None, brokers: int | None, racks: str | None, **serving: Any) -> None:
     """Start a cluster on this machine and serve it until Ctrl-C.
 
-    Prints the addresses once they can be used.
+    Without --scenario it is one of equal brokers without topics. Prints the addresses once they can be used.
     """
-    settings = TwinSettings(kafka_version(release), start_ms=SystemClock().now_ms())
-    names = tuple(name for name in racks.split(",") if name)
+    if file is None:
+        names = tuple(name for name in (racks or "").split(",") if name)
+        run_twin(Scenario(small_cluster(brokers or DEFAULT_BROKERS, racks=names)), Serving(**serving))
+    elif brokers is not None or racks is not None:
+        raise click.UsageError("a scenario says which brokers there are; leave out --brokers and --racks")
+    else:
+        run_twin(read_scenario(file), Serving(**serving), file.parent)
+
+
+def read_scenario(file: Path) -> Scenario:
+    """The scenario in a file. Raises InputError, which names the file."""
+    try:
+        return parse_scenario(file.read_text(encoding="utf-8"), str(file))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not a text in UTF-8: {error}") from error
+
+
+def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> None:
+    """Serve a twin until it is told to stop; paths of the scenario are relative to `folder`."""
+    settings = TwinSettings(
+        kafka_version(serving.release or scenario.kafka_version or DEFAULT.name),
+        scenario.seed,
+        start_ms=SystemClock().now_ms(),
+        permissions=scenario.security.permissions,
+    )
+    door = Door(first_port=serving.port, users=scenario.security.users, tls=_tls(scenario.security, folder))
     with ExitStack() as open_files:
-        log = None if data_dir is None else FileLog(data_dir / LOG_FILE)
+        log = None if serving.data_dir is None else FileLog(serving.data_dir / LOG_FILE)
         if log is not None:
             open_files.callback(log.close)
-        cluster = Twin(small_cluster(brokers, racks=names), settings, log)
+        cluster = Twin(scenario.blueprint, settings, log)
         # A service manager ends it as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
-            serve(lambda: TwinServer(cluster, (Door(first_port=port),), speed=speed), _announce)
+            serve(
+                lambda: TwinServer(cluster, (door,), speed=serving.speed),
+                lambda server: _announce(server, door.security_protocol),
+            )
 
 
-def _announce(server: TwinServer) -> None:
+def _tls(security: Security, folder: Path) -> SSLContext | None:
+    if security.certificate is None or security.key is None:
+        return None
+    return tls_context(folder / security.certificate, folder / security.key)
+
+
+def _announce(server: TwinServer, security_protocol: str) -> None:
     twin_served, addresses = server.twin, server.addresses()
     click.echo(f"Kafka {twin_served.version} twin with {len(addresses) - 1} brokers; Ctrl-C ends it")
     for name, endpoint in (("servers", Endpoint.BROKER), ("controllers", Endpoint.CONTROLLER)):
-        found = (address for node, address in addresses.items() if twin_served.endpoint(node) is endpoint)
+        nodes = (node for node in addresses if twin_served.endpoint(node) is endpoint and twin_served.is_running(node))
+        found = (addresses[node] for node in islice(nodes, SHOWN_ADDRESSES))
         click.echo(f"bootstrap {name}: {','.join(map(_shown, found))}")
+    if security_protocol != PLAINTEXT:
+        click.echo(f"clients need security.protocol={security_protocol}")
 
 
 def _shown(address: Address) -> str:

@@ -1,0 +1,25 @@
+"""Amounts of bytes, and of bytes per second, as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from kreassign.errors import InputError
+
+# Decimal units, as Kafka's own throttles are spoken of; the binary ones are read too.
+_FACTORS: dict[str, int] = {
+    "": 1,
+    "b": 1,
+    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgtp", start=1)},
+    **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtp", start=1)},
+}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
+
+
+def parse_amount(text: str) -> int:
+    """Bytes, or bytes per second: `20MB/s`, `512KiB`, `1.5 GB` or a plain count. Raises InputError."""
+    match = _AMOUNT.fullmatch(text)
+    factor = _FACTORS.get(match[2].lower()) if match else None
+    if match is None or factor is None:
+        raise InputError(f"{text!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
+    return int(float(match[1]) * factor)

@@ -1,0 +1,137 @@
+"""Reading a TOML file key by key: every key has its kind, and what nobody asked for is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn, Self
+
+from kreassign.errors import InputError
+from kreassign.model.amount import parse_amount
+
+
+class TomlTable:
+    """One table. Keys are taken one after the other; a default of None means that the key must be there.
+
+    Every error is an InputError that names the file, the table, the key, what was found, and what is allowed.
+    """
+
+    def __init__(self, where: str, values: Mapping[str, object]) -> None:
+        self.where = where
+        self._values = values
+        self._asked: list[str] = []
+
+    @classmethod
+    def parse(cls, text: str, name: str) -> Self:
+        """The top of a file; `name` is what errors call it."""
+        try:
+            return cls(name, tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{name}: this is not TOML: {error}") from error
+
+    @contextmanager
+    def taken_whole(self) -> Iterator[Self]:
+        """Take the keys within this block; a key that is still there at its end is refused."""
+        with self.naming_errors():
+            yield self
+        strangers = [key for key in self._values if key not in self._asked]
+        if strangers:
+            raise self._error(f"there is no key {strangers[0]!r} here; there are {', '.join(sorted(self._asked))}")
+
+    @contextmanager
+    def naming_errors(self) -> Iterator[None]:
+        """Say where in the file it was that something refused what it was given."""
+        try:
+            yield
+        except InputError as error:
+            raise error if str(error).startswith(self.where) else self._error(str(error)) from error
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        self._asked.append(key)
+        return key in self._values
+
+    # One value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A text."""
+        found: str = self._value(key, str, default, "a text")
+        return found
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Yes or no."""
+        found: bool = self._value(key, bool, default, "true or false")
+        return found
+
+    def whole(self, key: str, default: int | None = None, *, least: int = 0) -> int:
+        """A whole number of at least `least`."""
+        allowed = f"a whole number of at least {least}"
+        found: int = self._value(key, int, default, allowed)
+        return found if found >= least else self._refuse(key, found, allowed)
+
+    def number(self, key: str, default: float | None = None, *, most: float = float("inf")) -> float:
+        """A number from 0 to `most`."""
+        allowed = "a number of at least 0" + (f" and at most {most:g}" if most != float("inf") else "")
+        found = self._value(key, (int, float), default, allowed)
+        return float(found) if 0 <= found <= most else self._refuse(key, found, allowed)
+
+    def amount(self, key: str, default: int | None = None) -> int:
+        """Bytes or bytes per second: a whole number, or a text such as `20MB/s`."""
+        allowed = "an amount such as 20MB/s, 1.5 GB or 1000000"
+        found = self._value(key, (int, str), default, allowed)
+        if isinstance(found, str):
+            try:
+                return parse_amount(found)
+            except InputError:
+                self._refuse(key, found, allowed)
+        return found if isinstance(found, int) and found >= 0 else self._refuse(key, found, allowed)
+
+    # Many values
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts; empty where the key is not there."""
+        return self._list(key, str, "a list of texts")
+
+    def wholes(self, key: str) -> tuple[int, ...]:
+        """A list of whole numbers; empty where the key is not there."""
+        return self._list(key, int, "a list of whole numbers")
+
+    def text_map(self, key: str) -> dict[str, str]:
+        """A table whose values are texts; empty where it is not there."""
+        allowed = 'a table of texts such as { "retention.bytes" = "1000000" }'
+        found: dict[str, str] = self._value(key, dict, {}, allowed)
+        return found if all(isinstance(value, str) for value in found.values()) else self._refuse(key, found, allowed)
+
+    def table(self, key: str) -> TomlTable:
+        """A table within this one; it may be empty."""
+        return TomlTable(f"{self.where}: [{key}]", self._value(key, dict, {}, "a table"))
+
+    def tables(self, key: str) -> tuple[TomlTable, ...]:
+        """A list of tables; empty where it is not there."""
+        found = self._list(key, dict, f"tables, each beginning with [[{key}]]")
+        return tuple(TomlTable(f"{self.where}: [[{key}]] {place}", each) for place, each in enumerate(found, start=1))
+
+    # How
+
+    def _value(self, key: str, kinds: type | tuple[type, ...], default: object, allowed: str) -> Any:
+        self._asked.append(key)
+        found = self._values.get(key, default)
+        if key not in self._values and default is None:
+            raise self._error(f"the key {key!r} is missing; it must be {allowed}")
+        return found if _is(found, kinds) else self._refuse(key, found, allowed)
+
+    def _list(self, key: str, kind: type, allowed: str) -> tuple[Any, ...]:
+        found = self._value(key, list, [], allowed)
+        return tuple(found) if all(_is(each, kind) for each in found) else self._refuse(key, found, allowed)
+
+    def _refuse(self, key: str, found: object, allowed: str) -> NoReturn:
+        raise self._error(f"{key!r} is {found!r}; it must be {allowed}")
+
+    def _error(self, text: str) -> InputError:
+        return InputError(f"{self.where}: {text}")
+
+
+def _is(found: object, kinds: type | tuple[type, ...]) -> bool:
+    # In Python a truth value is a whole number too.
+    return isinstance(found, kinds) and (kinds is bool or not isinstance(found, bool))

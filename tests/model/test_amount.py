@@ -1,0 +1,22 @@
+"""Amounts of bytes as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.model.amount import parse_amount
+
+
+@pytest.mark.parametrize(("text", "count"), [
+    ("0", 0), ("1000000", 1_000_000), ("20MB/s", 20_000_000), ("1.5 GB", 1_500_000_000), ("512KiB", 524_288),
+    (" 2 tb/s ", 2_000_000_000_000),
+])  # fmt: skip
+def test_an_amount_has_a_number_and_may_have_a_unit(text: str, count: int) -> None:
+    assert parse_amount(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "fast", "-1", "1 MB per second", "1XB", "1,5GB", "inf"])
+def test_anything_else_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InputError, match="is not an amount; write for example 20MB/s"):
+        parse_amount(text)
