@@ -1,5 +1,6 @@
 from kreassign.model import TopicPartition
-from kreassign.planner import evaluate, least_bytes
+from kreassign.planner import least_bytes
+from kreassign.planner.thin_evaluate import evaluate
 from tests.planner.thin_problems import MEGABYTE, problem
 
 

@@ -1,51 +1,84 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from kreassign.model import TopicPartition
-from kreassign.planner import ByteProblem, PartitionLoad, PlanningBroker, evaluate
-from tests.planner.thin_problems import MEGABYTE, problem
+from bench.random_clusters import random_cluster
+from kreassign.planner import Assignment, Band, Budget, Rules, evaluate
+from kreassign.planner.goals import DISK, GOALS, LEADERS, Goal
+from tests.planner.worlds import GIGABYTE, brokers, moved, partition, world
 
-T0 = TopicPartition("t", 0)
-
-
-@pytest.mark.parametrize(
-    ("target", "sentence"),
-    [
-        ((0, 9), "t-0: broker 9 is not there"),
-        ((0, 0), "t-0: a broker is named more than once in [0, 0]"),
-        ((0,), "t-0: 2 replicas become 1"),
-        ((0, 2), "t-0: [0, 2] is on fewer racks than [0, 1]"),
-    ],
-)
-def test_each_broken_rule_is_a_sentence(target: tuple[int, ...], sentence: str) -> None:
-    judged = evaluate(problem(((0, 1), 10), racks="abab"), {T0: target})
-    assert sentence in judged.violations
-    assert not judged.legal
+UNEVEN = [partition(number, 1, 2, write_bytes_per_s=3.0, read_bytes_per_s=9.0, leader_cpu=5.0, follower_cpu=1.0)
+          for number in range(4)]  # fmt: skip
 
 
-def test_a_partition_that_must_not_move_is_a_violation_when_it_does() -> None:
-    pinned = ByteProblem((PlanningBroker(0), PlanningBroker(1)), (PartitionLoad(T0, (0,), 1, may_move=False),))
-    assert evaluate(pinned, {T0: (1,)}).violations == ("t-0 must not move",)
+def test_loads_of_every_resource_before_and_after() -> None:
+    found = evaluate(world(brokers(1, 2, 3), UNEVEN), moved(world(brokers(1, 2, 3), UNEVEN), (0, (3, 2))))
+    after = {goal: found.after[:, column].tolist() for column, goal in enumerate(found.goals)}
+    assert after == {
+        "disk": [30 * GIGABYTE, 40 * GIGABYTE, 10 * GIGABYTE],
+        "net-in": [9.0, 12.0, 3.0],
+        "net-out": [27.0, 0.0, 9.0],
+        "cpu": [15.0, 4.0, 5.0],
+        "replicas": [3.0, 4.0, 1.0],
+        "leaders": [3.0, 0.0, 1.0],
+    }
+    assert found.before[:, 0].tolist() == [40 * GIGABYTE, 40 * GIGABYTE, 0]
 
 
-def test_a_partition_nobody_knows_is_a_violation() -> None:
-    judged = evaluate(problem(((0,), 1)), {TopicPartition("other", 3): (0,)})
-    assert judged.violations == ("other-3 is not a partition of the problem",)
+def test_bytes_in_and_out_and_the_peak() -> None:
+    problem = world(brokers(1, 2, 3), UNEVEN)
+    found = evaluate(problem, moved(problem, (0, (1, 3)), (1, (2, 3))))
+    assert found.bytes_in.tolist() == [0, 0, 20 * GIGABYTE]
+    assert found.bytes_out.tolist() == [20 * GIGABYTE, 0, 0]
+    assert found.peak_bytes.tolist() == [40 * GIGABYTE, 40 * GIGABYTE, 20 * GIGABYTE]
+    assert (found.moved_bytes, found.moves, found.partitions, found.leader_changes) == (20 * GIGABYTE, 2, 2, 1)
 
 
-def test_figures_before_and_after_count_bytes_copies_and_preferred_leaders() -> None:
-    two = problem(((0, 1), 10), ((0, 1), 30), brokers=3)
-    judged = evaluate(two, {T0: (2, 1)})
-    rows = [(f.broker, f.size_bytes // MEGABYTE, f.replica_count, f.preferred_leader_count) for f in judged.after]
-    assert rows == [(0, 30, 1, 1), (1, 40, 2, 0), (2, 10, 1, 1)]
-    assert [f.size_bytes // MEGABYTE for f in judged.before] == [40, 40, 0]
-    assert judged.bytes_in == {0: 0, 1: 0, 2: 10 * MEGABYTE}
-    assert (judged.copied_bytes, judged.copied_replica_count) == (10 * MEGABYTE, 1)
+def test_brokers_outside_their_band_are_named_with_the_amount() -> None:
+    problem = world(brokers(1, 2), [partition(0, 1), partition(1, 1), partition(2, 2)], bands=(Band(DISK, 0.1),))
+    found = evaluate(problem, Assignment.current(problem.partitions))
+    assert [(miss.broker, miss.goal, round(miss.amount / GIGABYTE, 6)) for miss in found.misses()] == [
+        (2, "disk", -3.5),
+        (1, "disk", 3.5),
+    ]
+    assert str(found.misses()[1]) == "broker 1: disk is 3.5e+09 B above its band"
+    assert found.imbalance == pytest.approx(3.5 / 15)
+    level = evaluate(problem, moved(problem, (0, (2,)), (2, (1,))))
+    assert (len(level.misses()), level.imbalance) == (2, found.imbalance)
 
 
-def test_a_new_order_copies_nothing() -> None:
-    judged = evaluate(problem(((0, 1), 10)), {T0: (1, 0)})
-    assert (judged.copied_bytes, judged.copied_replica_count, judged.reordered_partition_count) == (0, 0, 1)
+def test_an_even_cluster_misses_nothing() -> None:
+    problem = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)])
+    found = evaluate(problem, Assignment.current(problem.partitions))
+    assert (found.misses(), found.imbalance, found.legal) == ((), 0.0, True)
 
 
-def test_brokers_outside_the_band_are_named() -> None:
-    assert evaluate(problem(((0,), 10), ((1,), 10), brokers=3), {}).out_of_band == (0, 1, 2)
+def test_shares_follow_capacity_told_shares_and_who_may_lead() -> None:
+    loads = [partition(0, 1, gigabytes=30), partition(1, 2, gigabytes=10)]
+    by_capacity = [replace(host, capacity={"disk": 100.0 * GIGABYTE * (4 - host.id)}) for host in brokers(1, 2)]
+    told = [replace(host, share=float(host.id)) for host in brokers(1, 2)]
+    for hosts, middle in ((by_capacity, [24, 16]), (told, [40 / 3, 80 / 3])):
+        found = evaluate(
+            world(hosts, loads, bands=(Band(DISK, 0.0),)), Assignment.current(world(hosts, loads).partitions)
+        )
+        assert (found.high[:, 0] / GIGABYTE).tolist() == pytest.approx(middle)
+    demoted = [replace(host, may_lead=host.id == 1) for host in brokers(1, 2)]
+    problem = world(demoted, loads, bands=(Band(LEADERS, 0.0),))
+    assert evaluate(problem, moved(problem)).high[:, 0].tolist() == [2.0, 0.0]
+
+
+def test_a_goal_of_the_users_own_is_judged_by_its_columns() -> None:
+    own = Goal("weight", "kg", leader=lambda p: p.numbers + 1.0, follower=lambda p: p.numbers * 0.0)
+    problem = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 1, 2)], bands=(Band(own, None),))
+    assert evaluate(problem, moved(problem, (1, (2, 1)))).after[:, 0].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bands_are_those_of_the_problem(seed: int) -> None:
+    """The search reads `problem.limits`; here they are computed a second time, by other code."""
+    problem = replace(random_cluster(seed).problem, budget=Budget(), rules=Rules())
+    found, limits = evaluate(problem, Assignment.current(problem.partitions)), problem.limits
+    assert found.goals == tuple(goal.name for goal in GOALS)
+    np.testing.assert_allclose(found.low, limits.low)
+    np.testing.assert_allclose(found.high, limits.high)

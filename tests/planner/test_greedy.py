@@ -3,7 +3,8 @@ import random
 from hypothesis import given
 
 from kreassign.model import TopicPartition
-from kreassign.planner import ByteProblem, PartitionLoad, PlanningBroker, evaluate, least_bytes, rebalance
+from kreassign.planner import ByteProblem, PartitionLoad, PlanningBroker, least_bytes, rebalance
+from kreassign.planner.thin_evaluate import evaluate
 from tests.planner.thin_problems import problem, problems
 
 

@@ -3,8 +3,9 @@ from collections import Counter
 from hypothesis import given
 
 from kreassign.model import TopicPartition
-from kreassign.planner import ByteProblem, evaluate
+from kreassign.planner import ByteProblem
 from kreassign.planner.leaders import spread_leaders
+from kreassign.planner.thin_evaluate import evaluate
 from tests.planner.thin_problems import problem, problems
 
 

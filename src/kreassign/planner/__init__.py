@@ -2,10 +2,12 @@
 
 from kreassign.planner.bounds import least_bytes
 from kreassign.planner.brokers import Brokers, LogDirs
-from kreassign.planner.evaluate import BrokerFigures, Evaluation, evaluate
+from kreassign.planner.changes import Changes, changes_of
+from kreassign.planner.evaluate import Evaluation, Miss, evaluate
 from kreassign.planner.from_values import problem_of
 from kreassign.planner.greedy import rebalance
 from kreassign.planner.partitions import NOWHERE, Assignment, Partitions
+from kreassign.planner.plans import assignment_of, current_plan, plan_of
 from kreassign.planner.problem import Band, Budget, Limits, Problem, RackRule, Rules
 from kreassign.planner.thin import ByteBand, ByteProblem, PartitionLoad, PlanningBroker
 from kreassign.planner.values import BrokerFacts, LogDirFacts, PartitionFacts
@@ -15,15 +17,16 @@ __all__ = [
     "Assignment",
     "Band",
     "BrokerFacts",
-    "BrokerFigures",
     "Brokers",
     "Budget",
     "ByteBand",
     "ByteProblem",
+    "Changes",
     "Evaluation",
     "Limits",
     "LogDirFacts",
     "LogDirs",
+    "Miss",
     "PartitionFacts",
     "PartitionLoad",
     "Partitions",
@@ -31,8 +34,12 @@ __all__ = [
     "Problem",
     "RackRule",
     "Rules",
+    "assignment_of",
+    "changes_of",
+    "current_plan",
     "evaluate",
     "least_bytes",
+    "plan_of",
     "problem_of",
     "rebalance",
 ]

@@ -22,15 +22,13 @@ from kreassign.model.plan_json import format_plan
 from kreassign.pipeline.rows import read_rows
 from kreassign.pipeline.schemas import BROKERS, PLAN_INPUTS, Row
 from kreassign.planner import (
-    BrokerFigures,
     ByteProblem,
-    Evaluation,
     PartitionLoad,
     PlanningBroker,
-    evaluate,
     least_bytes,
     rebalance,
 )
+from kreassign.planner.thin_evaluate import BrokerFigures, Evaluation, evaluate
 from kreassign.report.text import format_bytes
 
 

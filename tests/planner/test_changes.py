@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.planner import Assignment, LogDirFacts, assignment_of, changes_of
+from tests.planner.worlds import brokers, moved, partition, world
+
+PROBLEM = world(
+    brokers(1, 2, 3, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b"))),
+    [partition(0, 1, 2), partition(1, 2, 3, log_dirs=("/a", "/b")), partition(2, 3, 1)],
+)
+
+
+def test_nothing_differs_from_the_present() -> None:
+    found = changes_of(PROBLEM, Assignment.current(PROBLEM.partitions))
+    for what in (found.added, found.removed, found.differs, found.leader_changes, found.changes_dir):
+        assert not what.any()
+
+
+def test_what_is_added_and_removed_is_told_from_what_stays() -> None:
+    found = changes_of(PROBLEM, moved(PROBLEM, (0, (3, 2))))
+    assert found.added.tolist() == [True, False, False, False, False, False]
+    assert found.removed.tolist() == [True, False, False, False, False, False]
+    assert found.differs.tolist() == [True, False, False]
+    assert found.leader_changes.tolist() == [True, False, False]
+
+
+def test_another_order_differs_but_adds_nothing() -> None:
+    found = changes_of(PROBLEM, moved(PROBLEM, (2, (1, 3))))
+    assert found.differs.tolist() == found.leader_changes.tolist() == [False, False, True]
+    assert not found.added.any()
+
+
+def test_another_number_of_replicas_shifts_nobody_else() -> None:
+    found = changes_of(PROBLEM, moved(PROBLEM, (0, (1,)), (2, (3, 1, 2))))
+    assert found.differs.tolist() == [True, False, True]
+    assert found.added.tolist() == [False, False, False, False, False, True]
+    assert found.removed.tolist() == [False, True, False, False, False, False]
+
+
+def test_a_change_of_directory_is_no_copy_to_a_broker() -> None:
+    wish = PartitionAssignment(TopicPartition("t", 1), (2, 3), ("/b", "/b"))
+    found = changes_of(PROBLEM, assignment_of(PROBLEM, Plan((wish,))))
+    assert found.changes_dir.tolist() == [False, False, True, False, False, False]
+    assert found.differs.tolist() == [False, True, False]
+    assert not found.added.any()
+
+
+INTS = np.int32
+BAD = (
+    (Assignment(np.array([0, 1], INTS), np.array([0], INTS), np.array([-1], INTS)), "of 1 partitions"),
+    (
+        Assignment(np.array([0, 2, 2, 4], INTS), np.array([0, 1, 0, 1], INTS), np.full(4, -1, INTS)),
+        "t-1 without replicas",
+    ),
+    (Assignment(np.array([0, 1, 2, 3], INTS), np.array([0, 1, 3], INTS), np.full(3, -1, INTS)), "names a broker"),
+    (Assignment(np.array([0, 1, 2, 3], INTS), np.array([0, 1, -1], INTS), np.full(3, -1, INTS)), "names a broker"),
+    (Assignment(np.array([0, 1, 2, 3], INTS), np.array([0, 1, 2], INTS), np.full(3, 6, INTS)), "names a log directory"),
+)
+
+
+@pytest.mark.parametrize(("assignment", "words"), BAD)
+def test_an_assignment_of_another_problem_is_refused(assignment: Assignment, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        changes_of(PROBLEM, assignment)

@@ -1,0 +1,32 @@
+"""Small problems for tests, and plans for them in one line."""
+
+from dataclasses import replace
+
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.planner import Assignment, BrokerFacts, PartitionFacts, Problem, assignment_of, problem_of
+
+GIGABYTE = 1_000_000_000
+
+
+def partition(number: int, *replicas: int, topic: str = "t", gigabytes: float = 10, **facts) -> PartitionFacts:
+    size = int(gigabytes * GIGABYTE)
+    return PartitionFacts(TopicPartition(topic, number), replicas, size_bytes=size, **facts)
+
+
+def brokers(*ids: int, racks: str | None = None, **facts) -> list[BrokerFacts]:
+    """Brokers with these ids; `racks` has one letter per broker."""
+    return [BrokerFacts(broker, rack=racks[place] if racks else None, **facts) for place, broker in enumerate(ids)]
+
+
+def world(hosts, loads, **changes) -> Problem:
+    return replace(problem_of(hosts, loads), **changes)
+
+
+def plan(*wishes: tuple[int, tuple[int, ...]], topic: str = "t") -> Plan:
+    return Plan(tuple(PartitionAssignment(TopicPartition(topic, number), replicas) for number, replicas in wishes))
+
+
+def moved(problem: Problem, *wishes: tuple[int, tuple[int, ...]]) -> Assignment:
+    """The present assignment with other lists for some partitions of topic t."""
+    return assignment_of(problem, plan(*wishes))
