@@ -246,7 +246,7 @@ def test_a_log_of_another_cluster_is_refused() -> None:
 def test_watchers_see_every_step() -> None:
     asked = twin({"orders": [[0, 1]]})
     seen: list[int] = []
-    asked.watchers.append(lambda box: seen.append(box.metadata.offset))
+    asked.watch(lambda box, _step: seen.append(box.metadata.offset))
     move(asked, "orders", 0, 2, 3)
     asked.advance(5_000)
     assert seen == sorted(seen)

@@ -9,49 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, assert_never
+from typing import Protocol, TypeVar
 
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.twin.agenda import Agenda
 from kreassign.twin.blueprint import Blueprint, seeded
-from kreassign.twin.controller.brokers import (
-    NO_EPOCH,
-    Registration,
-    begin_shutdown,
-    fail_log_dir,
-    fence,
-    register,
-    unfence,
-)
+from kreassign.twin.broker_reports import report
 from kreassign.twin.controller.configs import first_records
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.controller.directories import assign_directories
-from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
 from kreassign.twin.controller.situation import ServerSettings, Situation
-from kreassign.twin.conversation import Conversation, Reply
+from kreassign.twin.conversation import Conversation
+from kreassign.twin.disturbances import Disturbances, Reply
 from kreassign.twin.endpoints import Address, Listener, Node
-from kreassign.twin.metadata import ClusterMetadata
+from kreassign.twin.metadata import ClusterMetadata, PartitionState
 from kreassign.twin.permissions import Permissions
-from kreassign.twin.records import Record
-from kreassign.twin.replica_events import (
-    CopyDeleted,
-    FutureCopyCaughtUp,
-    LogDirFull,
-    ReplicaCaughtUp,
-    ReplicaEvent,
-    ReplicaFellBehind,
-    ReplicaPlaced,
-)
+from kreassign.twin.processes import Processes
+from kreassign.twin.quorum import Quorum
+from kreassign.twin.records import PartitionChanged, PartitionCreated, Record, TopicDeleted
 from kreassign.twin.replication import Replication
 from kreassign.twin.replication_settings import ReplicationSettings
+from kreassign.twin.stale_views import StaleViews
+from kreassign.twin.step import Step
 from kreassign.twin.store.memory import MemoryLog
 from kreassign.twin.version import DEFAULT, Endpoint, KafkaVersion
 from kreassign.wire.frame import PREFIX_BYTES
 
 Answer = TypeVar("Answer")
 
-FIRST_CONTROLLER_ID = 100
 CONTROLLER_PORT = 9093
 
 
@@ -60,7 +45,8 @@ class TwinSettings:
     """How a twin behaves apart from what it is made of.
 
     `seed` decides everything that is drawn by lot. Without `permissions` everybody may do everything. After
-    `session_timeout_ms` without a sign of life a broker is fenced; `start_up_ms` is how long one takes to come back.
+    `session_timeout_ms` without a sign of life a broker is fenced; `start_up_ms` is how long one takes to come back,
+    `catch_up_ms` how long one that was frozen takes to learn what it has missed.
     """
 
     version: KafkaVersion = DEFAULT
@@ -71,6 +57,8 @@ class TwinSettings:
     permissions: Permissions | None = None
     session_timeout_ms: int = 9_000
     start_up_ms: int = 1_000
+    catch_up_ms: int = 500
+    controller_count: int = 1
 
 
 class MetadataLog(Protocol):
@@ -85,18 +73,8 @@ class MetadataLog(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionEnds:
-    broker_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class _StartEnds:
-    broker_id: int
-    life: int
-
-
-_Task = _SessionEnds | _StartEnds
+Watcher = Callable[["Twin", Step], None]
+"""Told of every step after it was taken; it reads and changes nothing."""
 
 
 class Twin:
@@ -108,15 +86,14 @@ class Twin:
         self.settings = settings or TwinSettings()
         self.cluster_id = blueprint.cluster_id
         self.metadata = ClusterMetadata()
-        self.controller_id = max(FIRST_CONTROLLER_ID, max(broker.id for broker in blueprint.brokers) + 1)
+        self.views = StaleViews(self.metadata)
+        self.quorum = Quorum(self.settings.controller_count, max(broker.id for broker in blueprint.brokers))
+        self.processes = Processes(self, tuple(broker.id for broker in blueprint.brokers))
+        self.disturbances = Disturbances()
         self.listener = Listener("PLAINTEXT")
-        self.watchers: list[Callable[[Twin], None]] = []
+        self._watchers: list[Watcher] = []
         self._log: MetadataLog = MemoryLog() if log is None else log
-        self._agenda: Agenda[_Task] = Agenda()
-        self._lives = {broker.id: 1 for broker in blueprint.brokers}
-        self._running = set(self._lives)
-        self._clean_epochs: dict[int, int] = {}
-        self._session_ends_ms: dict[int, int] = {}
+        self._agenda: Agenda[Callable[[], None]] = Agenda()
         self._conversations = 0
         self.replication = Replication(blueprint.hardware, self.settings.replication, self.settings.start_ms)
         self._begin(blueprint)
@@ -131,12 +108,11 @@ class Twin:
             self._log.append(records)
         for record in records:
             self.metadata.apply(record)
-        if strangers := self.metadata.brokers.keys() ^ self._lives.keys():
+        if strangers := self.metadata.brokers.keys() ^ set(self.processes.ids):
             raise InputError(f"the metadata log is of other brokers than this cluster has: {sorted(strangers)}")
         self.replication.load(self.metadata, blueprint.traffic, blueprint.held_bytes)
-        for broker in [broker for broker in self.metadata.brokers.values() if broker.fenced]:
-            self._clean_epochs[broker.broker_id] = broker.broker_epoch
-            self._halt(broker.broker_id)
+        for broker_id in [broker.broker_id for broker in self.metadata.brokers.values() if broker.fenced]:
+            self.processes.leave_off(broker_id)
         for replica, path in blueprint.directory_moves.items() if is_new else ():
             self.replication.alter_log_dir(replica.topic_partition, replica.broker, path)
 
@@ -159,39 +135,47 @@ class Twin:
             self.metadata,
             self.version.rules,
             self.settings.server,
-            controllers=frozenset({self.controller_id}),
+            controllers=frozenset(self.quorum.ids),
         )
 
     def metadata_of(self, node_id: int) -> ClusterMetadata:
-        """What a node knows. At present every broker learns of a record at once."""
-        del node_id
-        return self.metadata
+        """What a node knows: everything, unless it is held back."""
+        return self.views.of(node_id)
 
     # --- nodes ------------------------------------------------------------------------------------------------
 
     @property
+    def controller_id(self) -> int:
+        """The active controller."""
+        return self.quorum.active
+
+    @property
     def node_ids(self) -> tuple[int, ...]:
-        """Brokers, running or not, and the controller."""
-        return (*sorted(self._lives), self.controller_id)
+        """Brokers, running or not, and the controllers."""
+        return (*self.processes.ids, *self.quorum.ids)
 
     def endpoint(self, node_id: int) -> Endpoint:
         """Which kind of node this is."""
-        return Endpoint.CONTROLLER if node_id == self.controller_id else Endpoint.BROKER
+        return Endpoint.CONTROLLER if node_id in self.quorum.ids else Endpoint.BROKER
 
     def is_running(self, node_id: int) -> bool:
-        """Whether a node's process is up, so that it can be talked to."""
-        return node_id == self.controller_id or node_id in self._running
+        """Whether a node's process is up, so that it can be connected to."""
+        return node_id in self.quorum.ids or self.processes.is_running(node_id)
+
+    def is_frozen(self, node_id: int) -> bool:
+        """Whether a node's process is up but does nothing, so that requests wait."""
+        return self.processes.is_frozen(node_id)
 
     def lives(self, node_id: int) -> int:
         """How often a node has been started; connections do not outlast a life."""
-        return self._lives.get(node_id, 1)
+        return self.processes.lives(node_id)
 
     def address(self, node_id: int, listener: Listener) -> Address:
         """Where a client finds a node: by the listener's own list, else as the broker registered."""
         found = listener.addresses.get(node_id)
         if found is not None:
             return found
-        if node_id == self.controller_id:
+        if node_id in self.quorum.ids:
             return Address(f"controller-{node_id}", CONTROLLER_PORT)
         broker = self.metadata.brokers[node_id]
         return Address(broker.host, broker.port)
@@ -203,7 +187,7 @@ class Twin:
         return next((Node(node_id, self.endpoint(node_id), listener) for node_id in found), None)
 
     def _has_address(self, node_id: int) -> bool:
-        return node_id == self.controller_id or node_id in self.metadata.brokers
+        return node_id in self.quorum.ids or node_id in self.metadata.brokers
 
     # --- requests ---------------------------------------------------------------------------------------------
 
@@ -220,16 +204,42 @@ class Twin:
     def carry_out(self, decision: Decision[Answer]) -> Answer:
         """Write what was decided, let it happen, and return the answer."""
         if decision.records:
+            step = self._step(decision) if self._watchers else None
             self._log.append(decision.records)
             for record in decision.records:
                 self.metadata.apply(record)
                 self.replication.follow(record, self.metadata)
-            self._stepped()
+            self.views.follow(decision.records)
+            self._tell(step)
         return decision.answer
 
-    def _stepped(self) -> None:
-        for watcher in self.watchers:
-            watcher(self)
+    # --- watching ---------------------------------------------------------------------------------------------
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell somebody of every step from now on; there is no way to stop that."""
+        self._watchers.append(watcher)
+
+    def _tell(self, step: Step | None) -> None:
+        if step is not None:
+            for watcher in self._watchers:
+                watcher(self, step)
+
+    def _step(self, decision: Decision[Answer]) -> Step:
+        before = dict(self._concerned(decision.records))
+        watermarks = ((key, self.replication.readings.high_watermark(key)) for key, state in before.items() if state)
+        was_held = {key: offset for key, offset in watermarks if offset is not None}
+        return Step(decision.records, before=before, was_held=was_held, answer=decision.answer)
+
+    def _concerned(self, records: Iterable[Record]) -> Iterator[tuple[TopicPartition, PartitionState | None]]:
+        """The partitions that records are about, as they are now."""
+        for record in records:
+            match record:
+                case PartitionChanged(key) | PartitionCreated(key):
+                    yield key, self.metadata.partition(key)
+                case TopicDeleted(name):
+                    yield from ((one.topic_partition, one) for one in self.metadata.topics[name].partitions.values())
+                case _:
+                    pass
 
     # --- time -------------------------------------------------------------------------------------------------
 
@@ -252,137 +262,54 @@ class Twin:
         """Let so much time pass, with everything that happens in it."""
         self.advance_to(self.now_ms + milliseconds)
 
+    def at(self, due_ms: int, deed: Callable[[], None]) -> None:
+        """Do something when a time has come; at the next moment if it has passed."""
+        self._agenda.add(due_ms, deed)
+
     def advance_to(self, to_ms: int) -> None:
         """Let time pass until then; nothing happens if it is past already."""
         while self.now_ms <= to_ms:
             due_ms = self._agenda.next_ms
             limit_ms = to_ms if due_ms is None else min(to_ms, max(due_ms, self.now_ms))
             if events := self.replication.advance(limit_ms):
+                self._tell(Step(events=events))
                 for event in events:
-                    self._answer(event)
-                self._stepped()
-            elif task := self._agenda.take(self.now_ms):
-                self._do(task)
+                    report(self, event)
+            elif deed := self._agenda.take(self.now_ms):
+                deed()
             elif self.now_ms == to_ms:
                 return
 
-    def _answer(self, event: ReplicaEvent) -> None:
-        match event:
-            case ReplicaCaughtUp(topic_partition, broker_id):
-                self._propose_isr(topic_partition, joining=broker_id)
-            case ReplicaFellBehind(topic_partition, broker_id):
-                self._propose_isr(topic_partition, leaving=broker_id)
-            case ReplicaPlaced(topic_partition, broker_id, path) | FutureCopyCaughtUp(topic_partition, broker_id, path):
-                self._assign(topic_partition, broker_id, path)
-            case LogDirFull(broker_id, path):
-                self.fail_log_dir(broker_id, path)
-            case CopyDeleted():
-                pass
-            case _:
-                assert_never(event)
-
-    def _propose_isr(self, key: TopicPartition, joining: int | None = None, leaving: int | None = None) -> None:
-        """Let the leader of a partition ask for another ISR, as AlterPartition does."""
-        partition = self.metadata.partition(key)
-        if partition is None or partition.leader not in self.metadata.brokers:
-            return
-        brokers = [broker for broker in partition.isr if broker not in (joining, leaving)]
-        if joining is not None:
-            brokers.append(joining)
-        proposed = ProposedIsr(
-            self.metadata.topics[key.topic].topic_id,
-            key.partition,
-            partition.leader_epoch,
-            partition.partition_epoch,
-            tuple(Member(broker) for broker in brokers),
-        )
-        leader = self.metadata.brokers[partition.leader]
-        self.carry_out(alter_isr(self.situation, AlterIsr(leader.broker_id, leader.broker_epoch, (proposed,))))
-
-    def _assign(self, key: TopicPartition, broker_id: int, path: str) -> None:
-        """Let a broker tell the controller in which directory a replica is."""
-        broker = self.metadata.brokers.get(broker_id)
-        if broker is not None:
-            (directory,) = (log_dir.directory_id for log_dir in broker.log_dirs if log_dir.path == path)
-            self.carry_out(assign_directories(self.situation, broker_id, {key: directory}))
-
-    # --- brokers that stop, start and break -------------------------------------------------------------------
+    # --- what stops, starts and breaks ------------------------------------------------------------------------
 
     def crash(self, broker_id: int) -> None:
         """Kill a broker. The controller notices when its session is over."""
-        self._halt(broker_id)
-        if broker_id not in self._session_ends_ms and not self.metadata.brokers[broker_id].fenced:
-            self._session_ends_ms[broker_id] = self.now_ms + self.settings.session_timeout_ms
-            self._agenda.add(self._session_ends_ms[broker_id], _SessionEnds(broker_id))
+        self.processes.crash(broker_id)
 
     def stop(self, broker_id: int) -> None:
         """Shut a broker down in order: it hands over what it leads, then goes, and the controller knows."""
-        self._known(broker_id)
-        self.carry_out(begin_shutdown(self.situation, broker_id))
-        self._clean_epochs[broker_id] = self.metadata.brokers[broker_id].broker_epoch
-        self._halt(broker_id)
-        self.carry_out(fence(self.situation, broker_id))
+        self.processes.stop(broker_id)
 
     def start(self, broker_id: int) -> None:
         """Start a broker that is down; it is back in service after `start_up_ms`."""
-        self._known(broker_id)
-        if broker_id in self._running:
-            raise InputError(f"broker {broker_id} is running; stop it first")
-        self._lives[broker_id] += 1
-        self._running.add(broker_id)
-        self._agenda.add(self.now_ms + self.settings.start_up_ms, _StartEnds(broker_id, self._lives[broker_id]))
+        self.processes.start(broker_id)
+
+    def freeze(self, broker_id: int) -> None:
+        """Suspend a broker's process; its session lapses as if it had crashed."""
+        self.processes.freeze(broker_id)
+
+    def thaw(self, broker_id: int) -> None:
+        """Let a frozen process go on from what it knew."""
+        self.processes.thaw(broker_id)
 
     def fail_log_dir(self, broker_id: int, path: str) -> None:
-        """Take a log directory offline; its broker tells the controller at once. One without any other is gone."""
-        self._known(broker_id)
-        self.replication.fail_dir(broker_id, path)
-        (directory,) = (
-            log_dir.directory_id for log_dir in self.metadata.brokers[broker_id].log_dirs if log_dir.path == path
-        )
-        self.carry_out(fail_log_dir(self.situation, broker_id, directory))
-        broker = self.metadata.brokers[broker_id]
-        if broker_id in self._running and len(broker.failed_dirs) == len(broker.log_dirs):
-            self.crash(broker_id)
+        """Take a log directory offline. A broker that has no other is gone."""
+        self.processes.fail_log_dir(broker_id, path)
 
-    def _halt(self, broker_id: int) -> None:
-        self._known(broker_id)
-        if broker_id not in self._running:
-            raise InputError(f"broker {broker_id} is down already")
-        self._running.discard(broker_id)
-        self.replication.crash(broker_id)
+    def mend_log_dir(self, broker_id: int, path: str) -> None:
+        """Mend a log directory; its broker uses it after its next start."""
+        self.processes.mend_log_dir(broker_id, path)
 
-    def _known(self, broker_id: int) -> None:
-        if broker_id not in self._lives or broker_id not in self.metadata.brokers:
-            raise InputError(f"there is no broker {broker_id}; there are {sorted(self.metadata.brokers)}")
-
-    def _do(self, task: _Task) -> None:
-        match task:
-            case _SessionEnds(broker_id):
-                del self._session_ends_ms[broker_id]
-                if broker_id in self.metadata.brokers:
-                    self.carry_out(fence(self.situation, broker_id))
-            case _StartEnds(broker_id, life):
-                if broker_id in self._running and self._lives[broker_id] == life:
-                    self._return(broker_id)
-            case _:
-                assert_never(task)
-
-    def _return(self, broker_id: int) -> None:
-        known = self.metadata.brokers.get(broker_id)
-        if known is None:
-            return
-        if broker_id in self._session_ends_ms:
-            # The controller takes nobody in under the id of a broker that it believes to be alive.
-            self._agenda.add(self._session_ends_ms[broker_id], _StartEnds(broker_id, self._lives[broker_id]))
-            return
-        registration = Registration(
-            broker_id,
-            known.host,
-            known.port,
-            known.rack,
-            known.log_dirs,
-            previous_epoch=self._clean_epochs.pop(broker_id, NO_EPOCH),
-        )
-        self.carry_out(register(self.situation, registration))
-        self.replication.restore(broker_id)
-        self.carry_out(unfence(self.situation, broker_id))
+    def fail_over(self) -> None:
+        """Let another controller take over; the metadata log is all it needs."""
+        self.quorum.fail_over()

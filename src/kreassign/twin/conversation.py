@@ -6,11 +6,13 @@ The TCP server and the in-process transport both speak through this, so that the
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kreassign.errors import ProtocolViolation
+from kreassign.twin.disturbances import Reply
 from kreassign.twin.endpoints import Node
 from kreassign.twin.handlers.asked import Asked, Client
+from kreassign.twin.handlers.not_controller import refusal
 from kreassign.twin.handlers.table import BY_KEY
 from kreassign.twin.permissions import ANONYMOUS
 from kreassign.twin.sasl import MECHANISM, Users
@@ -32,13 +34,6 @@ from kreassign.wire.frame import framed
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
-
-
-class Reply(NamedTuple):
-    """A whole frame to send back, and whether to hang up after it."""
-
-    frame: bytes
-    is_last: bool = False
 
 
 class _Stage(Enum):
@@ -76,7 +71,9 @@ class Conversation:
         if self._stage is not _Stage.DONE:
             return self._authenticating(received)
         asked = Asked(self._twin, self._node, self._client, received.version, received.message)
-        return Reply(encode_response(received.version, handler.handle(asked), received.correlation_id))
+        response = refusal(asked, handler.api) or handler.handle(asked)
+        reply = Reply(encode_response(received.version, response, received.correlation_id))
+        return self._twin.disturbances.distort(self._twin, self._node.id, handler.api, reply)
 
     # --- SASL -------------------------------------------------------------------------------------------------
 

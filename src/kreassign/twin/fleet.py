@@ -34,7 +34,7 @@ class Fleet:
         self.up: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.cut: NDArray[np.bool_] = np.zeros((0, 0), np.bool_)
         self.read = self.write = self.capacity = np.zeros(0)
-        self._full_read = self._full_write = np.zeros(0)
+        self._full_read = self._full_write = self._full_capacity = np.zeros(0)
         self.failed = self.full = self.cordoned = np.zeros(0, np.bool_)
         self.owner: NDArray[np.int32] = np.array([-1], np.int32)
 
@@ -66,7 +66,9 @@ class Fleet:
         self._full_write = np.append(self._full_write, [log_dir.write_bytes_per_s for log_dir in hardware.log_dirs])
         self.read = np.append(self.read, self._full_read[first:])
         self.write = np.append(self.write, self._full_write[first:])
-        self.capacity = np.append(self.capacity, [float(log_dir.capacity_bytes) for log_dir in hardware.log_dirs])
+        capacities = [float(log_dir.capacity_bytes) for log_dir in hardware.log_dirs]
+        self._full_capacity = np.append(self._full_capacity, capacities)
+        self.capacity = np.append(self.capacity, capacities)
         self.failed, self.full, self.cordoned = (
             np.append(flags, np.zeros(added, np.bool_)) for flags in (self.failed, self.full, self.cordoned)
         )
@@ -113,6 +115,10 @@ class Fleet:
             raise InputError(f"a log directory cannot run at {factor} times its speed; give a part above 0, at most 1")
         self.read[log_dir] = self._full_read[log_dir] * factor
         self.write[log_dir] = self._full_write[log_dir] * factor
+
+    def occupy(self, log_dir: int, *, is_occupied: bool) -> None:
+        """Let something else take all the room of a log directory, or go away again."""
+        self.capacity[log_dir] = 0.0 if is_occupied else self._full_capacity[log_dir]
 
     def cordon(self, broker: int, text: str | None) -> None:
         """Take over the value of `cordoned.log.dirs`: paths, or `*` for all of them."""

@@ -152,6 +152,20 @@ class ClusterMetadata:
         """The partitions that have a replica on this broker, by topic and number."""
         return [self._present(topic_partition) for topic_partition in sorted(self.hosted.get(broker_id, ()))]
 
+    def copy(self) -> ClusterMetadata:
+        """The same state, which goes on by itself."""
+        return ClusterMetadata(
+            dict(self.brokers),
+            {name: TopicState(name, topic.topic_id, dict(topic.partitions)) for name, topic in self.topics.items()},
+            {resource: dict(values) for resource, values in self.configs.items()},
+            dict(self.topic_names),
+            set(self.reassigning),
+            set(self.leaderless),
+            set(self.imbalanced),
+            {broker_id: set(hosted) for broker_id, hosted in self.hosted.items()},
+            self.offset,
+        )
+
     # --- the one change ---------------------------------------------------------------------------------------
 
     def apply(self, record: Record) -> None:

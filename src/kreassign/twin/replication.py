@@ -181,6 +181,19 @@ class Replication:
         self._replicas.fleet.slow(self._replicas.fleet.log_dir(broker, path), factor)
         self._replicas.must_share = True
 
+    def fill_dir(self, broker: int, path: str) -> None:
+        """Let something that is not Kafka's take all the room of a log directory. `LogDirFull` is told at once."""
+        self._occupy(broker, path, is_occupied=True)
+
+    def clear_dir(self, broker: int, path: str) -> None:
+        """Take away what `fill_dir` put there."""
+        self._occupy(broker, path, is_occupied=False)
+
+    def _occupy(self, broker: int, path: str, *, is_occupied: bool) -> None:
+        self._replicas.settle()
+        self._replicas.fleet.occupy(self._replicas.fleet.log_dir(broker, path), is_occupied=is_occupied)
+        self._replicas.must_share = True
+
     def fail_dir(self, broker: int, path: str) -> None:
         """Take a log directory offline with all copies in it. The controller is not told."""
         log_dir = self._replicas.fleet.log_dir(broker, path)

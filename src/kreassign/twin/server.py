@@ -24,6 +24,7 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, ProtocolViolation
 from kreassign.twin.cluster import Twin
 from kreassign.twin.conversation import Conversation
+from kreassign.twin.disturbances import Reply
 from kreassign.twin.endpoints import Address, Listener, Node
 from kreassign.twin.pace import Pace
 from kreassign.twin.sasl import Users
@@ -91,6 +92,7 @@ class TwinServer:
         self._open: dict[tuple[str, int], socket.socket] = {}
         self._arrivals: set[asyncio.Task[None]] = set()
         self._connections: dict[_Connection, int] = {}
+        self._frozen: set[int] = set()
         self._opened = 0
         self._stirred = asyncio.Event()
         self._next_ms: int | None = None
@@ -197,6 +199,10 @@ class TwinServer:
                     self._shut(door.name, node_id)
                 elif not is_open and self.twin.is_running(node_id):
                     self._bind(door, node_id, address.port)
+        frozen = {node_id for node_id in self.twin.node_ids if self.twin.is_frozen(node_id)}
+        thawed, self._frozen = self._frozen - frozen, frozen
+        for connection in [connection for connection, owner in self._connections.items() if owner in thawed]:
+            connection.go_on()
 
     def _shut(self, door: str, node_id: int) -> None:
         listening = self._open.pop((door, node_id))
@@ -215,6 +221,18 @@ class TwinServer:
         local, peer = (transport.get_extra_info(name) or ("", 0) for name in ("sockname", "peername"))
         name = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-0-{self._opened}"
         return Conversation(self.twin, node, name)
+
+    def is_at_work(self, node: Node) -> bool:
+        """Bring the twin to the present, and say whether a node can answer now."""
+        self.catch_up()
+        if not self.twin.is_running(node.id):
+            self.reconcile()
+        return self.twin.is_running(node.id) and not self.twin.is_frozen(node.id)
+
+    def after(self, wait_ms: int, deed: Callable[[Reply], None], reply: Reply) -> None:
+        """Send an answer when so much of the twin's time has passed."""
+        due_s = self._pace.real_s_until(self.twin.now_ms + wait_ms, self._clock.monotonic_s())
+        asyncio.get_running_loop().call_later(due_s, deed, reply)
 
     def farewell(self, connection: _Connection) -> None:
         """Forget a connection that is gone."""
@@ -236,6 +254,7 @@ class _Connection(asyncio.Protocol):
         self._is_read = True
         self._may_write = True
         self._is_waiting = False
+        self._is_held_up = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -246,6 +265,10 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Answer what has come, unless that is about to happen anyway."""
         if not self._is_waiting:
             self._answer_next()
 
@@ -258,8 +281,7 @@ class _Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._may_write = True
-        if not self._is_waiting:
-            self._answer_next()
+        self.go_on()
 
     def connection_lost(self, error: Exception | None) -> None:
         del error
@@ -273,11 +295,11 @@ class _Connection(asyncio.Protocol):
     def _answer_next(self) -> None:
         """Answer one frame; any further one waits for its turn in the loop, and for the client to read."""
         self._is_waiting = False
-        if self._transport.is_closing():
+        if self._transport.is_closing() or self._is_held_up:
             return
         if self._announces_nonsense():
             self._transport.close()
-        elif self._may_write and self._has_frame():
+        elif self._may_write and self._has_frame() and self._server.is_at_work(self._node):
             self._answer(self._take_frame())
             if self._has_frame() or self._announces_nonsense():
                 self._is_waiting = True
@@ -285,16 +307,27 @@ class _Connection(asyncio.Protocol):
         self._read_on(wanted=not self._has_frame())
 
     def _answer(self, payload: bytes) -> None:
-        self._server.catch_up()
         try:
             reply = self._conversation.answer(payload)
         except ProtocolViolation:
             self._transport.close()
             return
+        if reply.delay_ms:
+            self._is_held_up = True
+            self._server.after(reply.delay_ms, self._send, reply)
+        else:
+            self._send(reply)
+        self._server.look_ahead()
+
+    def _send(self, reply: Reply) -> None:
+        if self._transport.is_closing():
+            return
         self._transport.write(reply.frame)
         if reply.is_last:
             self._transport.close()
-        self._server.look_ahead()
+        if self._is_held_up:
+            self._is_held_up = False
+            self.go_on()
 
     def _read_on(self, *, wanted: bool) -> None:
         """Leave what more comes in the kernel's hands while a frame waits for its answer."""

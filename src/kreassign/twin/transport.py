@@ -1,17 +1,18 @@
 """The twin as a transport: the bytes of the TCP server without its sockets, in the twin's own time.
 
-Fits the client's `Transport` and `Clock` by shape. A request takes no time; waiting moves the twin on.
+Fits the client's `Transport` and `Clock` by shape. A request takes no time; waiting moves the twin on, be it the wait
+for an answer that is delayed or that a frozen node does not give.
 """
 
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unreachable
 from kreassign.twin.conversation import Conversation
 from kreassign.twin.endpoints import Listener, Node
-from kreassign.wire.frame import PREFIX_BYTES
+from kreassign.wire.frame import PREFIX_BYTES, frame_length
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
@@ -80,23 +81,61 @@ class TwinConnection:
         self._turn = turn
         self._lives = twin.lives(node.id)
         self._is_closed = False
+        self._unread = b""
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:
         """Send a frame and return the payload of the answer."""
-        del timeout_s
         with self._turn:
             if self._is_closed:
                 raise Unreachable(f"the connection to node {self._node.id} is closed")
-            if not self._stands():
-                self._is_closed = True
-                raise OutcomeUnknown(f"the connection to node {self._node.id} broke before the answer came")
-            try:
-                reply = self._conversation.answer(frame[PREFIX_BYTES:])
-            except ProtocolViolation as violation:
-                self._is_closed = True
-                raise OutcomeUnknown(f"node {self._node.id} hung up: {violation}") from violation
-            self._is_closed = reply.is_last
-            return reply.frame[PREFIX_BYTES:]
+            deadline_ms = self._twin.now_ms + round(timeout_s * 1000)
+            self._wait_while_frozen(deadline_ms)
+            self._send(frame, deadline_ms)
+            return self._next_payload()
+
+    def _send(self, frame: bytes, deadline_ms: int) -> None:
+        """Have a frame answered, and wait until the answer has arrived."""
+        self._break_unless_standing()
+        try:
+            reply = self._conversation.answer(frame[PREFIX_BYTES:])
+        except ProtocolViolation as violation:
+            self._is_closed = True
+            raise OutcomeUnknown(f"node {self._node.id} hung up: {violation}") from violation
+        due_ms = self._twin.now_ms + reply.delay_ms
+        if due_ms > deadline_ms:
+            self._give_up(deadline_ms)
+        if reply.delay_ms:
+            self._twin.advance_to(due_ms)
+            self._break_unless_standing()
+        self._is_closed = reply.is_last
+        self._unread += reply.frame
+
+    def _wait_while_frozen(self, deadline_ms: int) -> None:
+        while self._stands() and self._twin.is_frozen(self._node.id):
+            next_ms = self._twin.next_event_ms()
+            if next_ms is None or next_ms > deadline_ms:
+                self._give_up(deadline_ms)
+            else:
+                self._twin.advance_to(next_ms)
+
+    def _give_up(self, deadline_ms: int) -> NoReturn:
+        self._twin.advance_to(deadline_ms)
+        self._is_closed = True
+        text = f"node {self._node.id} did not answer in time"
+        raise OutcomeUnknown(text) from TimeoutError(text)
+
+    def _break_unless_standing(self) -> None:
+        if not self._stands():
+            self._is_closed = True
+            raise OutcomeUnknown(f"the connection to node {self._node.id} broke before the answer came")
+
+    def _next_payload(self) -> bytes:
+        """Cut the first frame off what has arrived; an answer that came twice leaves one for the next request."""
+        if not self._unread:
+            raise OutcomeUnknown(f"node {self._node.id} hung up before it answered")
+        end = PREFIX_BYTES + frame_length(self._unread[:PREFIX_BYTES])
+        payload, self._unread = self._unread[PREFIX_BYTES:end], self._unread[end:]
+        return payload
 
     def is_usable(self) -> bool:
         """Whether the node still runs, and did not stop since this connection was opened."""

@@ -13,6 +13,7 @@ from kreassign.wire.required import missing_field
 # sent as a huge number may also ask for more memory than there is.
 _SENSELESS = (ValueError, IndexError, KeyError, TypeError, struct.error, AssertionError, OverflowError, MemoryError)
 _HEAD = struct.Struct(">hhi")
+_NUMBER_BYTES = 4
 
 
 def encode_request(version: int, request: Message, correlation_id: int, client_id: str) -> bytes:
@@ -25,14 +26,14 @@ def encode_request(version: int, request: Message, correlation_id: int, client_i
 
 def decode_response(api: Api, version: int, payload: bytes, correlation_id: int) -> Message:
     """The response in a frame's payload; `ProtocolViolation` when it does not answer `correlation_id`."""
+    answered = int.from_bytes(payload[:_NUMBER_BYTES], "big", signed=True)
+    # Looked at first: the answer to another API would be read as nonsense, which tells nobody what went wrong.
+    if len(payload) >= _NUMBER_BYTES and answered != correlation_id:
+        raise ProtocolViolation(f"expected the answer to request {correlation_id} of {api} but got that to {answered}")
     try:
-        response = api.response.decode(payload, version=version, header=True)
+        return api.response.decode(payload, version=version, header=True)
     except _SENSELESS as error:
         raise ProtocolViolation(f"cannot read the answer to {api} version {version}: {error}") from error
-    answered = response.header.correlation_id
-    if answered != correlation_id:
-        raise ProtocolViolation(f"expected the answer to request {correlation_id} of {api} but got that to {answered}")
-    return response
 
 
 @dataclass(frozen=True, slots=True)

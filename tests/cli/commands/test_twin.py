@@ -159,6 +159,33 @@ def test_what_cannot_be_served_is_said_in_one_line(options: tuple[str, ...], com
     assert complaint.format(**names) in outcome.stderr
 
 
+def test_things_break_on_command(tmp_path: Path) -> None:
+    file = tmp_path / "faults.toml"
+    file.write_text('[[faults]]\nkind = "stop"\nat = 0\nbroker = 1\n')
+    with serving("--faults", str(file), "--fault", "failover@0", "--controllers", "3") as served:
+        assert served.lines[0].endswith("with 3 brokers; Ctrl-C ends it")
+        with served.admin() as admin:
+            assert admin.describe_cluster().broker_ids == (0, 2)
+        controllers = client_settings({}, bootstrap_controllers=served.bootstrap("controllers"))
+        with AdminClient.connect(controllers) as admin:
+            found = admin.describe_cluster()
+            assert (found.broker_ids, found.controller_id) == ((100, 101, 102), 101)
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    (("--fault", "crash:7@1s"), "a fault names broker 7; the cluster has [0, 1, 2]"),
+    (("--fault", "crash:1"), "fault 'crash:1' does not say when; write for example crash:2@60s or crash:2@60s+30s"),
+    (("--faults", "{dir}/none.toml"), "{dir}/none.toml has no tables [[faults]]"),
+    (("--faults", "{dir}/bad.toml"),
+     "{dir}/bad.toml is not TOML: Expected '=' after a key in a key/value pair (at end of document)"),
+])  # fmt: skip
+def test_faults_that_make_no_sense_are_refused(tmp_path: Path, options: tuple[str, str], text: str) -> None:
+    (tmp_path / "none.toml").write_text("")
+    (tmp_path / "bad.toml").write_text("bad")
+    served = CliRunner().invoke(start, [option.format(dir=tmp_path) for option in ("--port", "0", *options)])
+    assert str(served.exception) == text.format(dir=tmp_path)
+
+
 def test_a_port_that_is_taken_is_said_to_be(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

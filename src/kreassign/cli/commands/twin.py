@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kreassign.cli.fault_options import fault_options
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.endpoints import Address
+from kreassign.twin.faults import PlannedFault, schedule_faults
 from kreassign.twin.scenario import Scenario, parse_scenario
 from kreassign.twin.security import Security
 from kreassign.twin.server import Door, TwinServer, serve, tls_context
@@ -53,6 +55,8 @@ class Serving:
     speed: float | None
     release: str | None
     data_dir: Path | None
+    controllers: int
+    faults: tuple[PlannedFault, ...] = ()
 
 
 def serving_options(command: Command) -> Command:
@@ -85,6 +89,10 @@ def serving_options(command: Command) -> Command:
             metavar="DIR",
             help="Keep the metadata there, and go on from it if it is there.",
         ),
+        click.option(
+            "--controllers", type=click.IntRange(1), default=1, show_default=True, help="How many controllers."
+        ),
+        fault_options,
     )
     for option in reversed(options):
         command = option(command)
@@ -136,6 +144,7 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         scenario.seed,
         start_ms=SystemClock().now_ms(),
         permissions=scenario.security.permissions,
+        controller_count=serving.controllers,
     )
     door = Door(first_port=serving.port, users=scenario.security.users, tls=_tls(scenario.security, folder))
     with ExitStack() as open_files:
@@ -143,6 +152,7 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         if log is not None:
             open_files.callback(log.close)
         cluster = Twin(scenario.blueprint, settings, log)
+        schedule_faults(cluster, serving.faults)
         # A service manager ends it as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
@@ -160,7 +170,7 @@ def _tls(security: Security, folder: Path) -> SSLContext | None:
 
 def _announce(server: TwinServer, security_protocol: str) -> None:
     twin_served, addresses = server.twin, server.addresses()
-    click.echo(f"Kafka {twin_served.version} twin with {len(addresses) - 1} brokers; Ctrl-C ends it")
+    click.echo(f"Kafka {twin_served.version} twin with {len(twin_served.processes.ids)} brokers; Ctrl-C ends it")
     for name, endpoint in (("servers", Endpoint.BROKER), ("controllers", Endpoint.CONTROLLER)):
         nodes = (node for node in addresses if twin_served.endpoint(node) is endpoint and twin_served.is_running(node))
         found = (addresses[node] for node in islice(nodes, SHOWN_ADDRESSES))

@@ -4,11 +4,12 @@ Versions: 0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3.
 Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top.
 
 Behaviour:
-- The one controller is leader and only voter, the live brokers are observers; all have read the whole log.
+- The active controller is leader, all controllers are voters, the live brokers are observers; all have read all.
+- A controller that is not active answers NOT_LEADER_OR_FOLLOWER.
 - A partition other than __cluster_metadata-0 gets UNKNOWN_TOPIC_OR_PARTITION.
 
 Left out:
-- Several controllers: the twin has one, which no test of the quorum itself can be built on.
+- Voters that lag or are down; the other controllers always know as much as the active one.
 - Directory ids of the controller and the observers are zero.
 """
 
@@ -19,10 +20,15 @@ from kreassign.twin.handlers.handler import Handler
 from kreassign.twin.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION, error_code
+from kreassign.wire.error_code import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    error_code,
+)
 
 TOPIC = "__cluster_metadata"
-LEADER_EPOCH = 1
 _RESPONSE = api.DESCRIBE_QUORUM.response
 
 
@@ -42,19 +48,26 @@ def _handle(asked: Asked) -> Message:
 
 def _partition(asked: Asked, topic: str, index: int) -> Message:
     entry = _RESPONSE.TopicData.PartitionData
-    if (topic, index) != (TOPIC, 0):
-        text = error_code(UNKNOWN_TOPIC_OR_PARTITION).text
+    code = _refusal(asked, topic, index)
+    if code != NONE:
+        text = error_code(code).text
         empty = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
-        return entry(partition_index=index, error_code=UNKNOWN_TOPIC_OR_PARTITION, error_message=text, **empty)
+        return entry(partition_index=index, error_code=code, error_message=text, **empty)
     brokers = [broker.broker_id for broker in asked.metadata.brokers.values() if not broker.fenced]
     return entry(
         partition_index=index,
         leader_id=asked.twin.controller_id,
-        leader_epoch=LEADER_EPOCH,
+        leader_epoch=asked.twin.quorum.epoch,
         high_watermark=asked.metadata.offset,
-        current_voters=[_state(asked, asked.twin.controller_id)],
+        current_voters=[_state(asked, controller) for controller in asked.twin.quorum.ids],
         observers=[_state(asked, broker) for broker in sorted(brokers)],
     )
+
+
+def _refusal(asked: Asked, topic: str, index: int) -> int:
+    if (topic, index) != (TOPIC, 0):
+        return UNKNOWN_TOPIC_OR_PARTITION
+    return NOT_LEADER_OR_FOLLOWER if asked.at_controller and asked.node.id != asked.twin.controller_id else NONE
 
 
 def _state(asked: Asked, node_id: int) -> Message:
@@ -68,9 +81,13 @@ def _state(asked: Asked, node_id: int) -> Message:
 
 
 def _nodes(asked: Asked) -> list[Message]:
-    host, port = asked.address(asked.twin.controller_id)
+    return [_node(asked, controller) for controller in asked.twin.quorum.ids]
+
+
+def _node(asked: Asked, node_id: int) -> Message:
+    host, port = asked.address(node_id)
     listener = _RESPONSE.Node.Listener(name="CONTROLLER", host=host, port=port)
-    return [_RESPONSE.Node(node_id=asked.twin.controller_id, listeners=[listener])]
+    return _RESPONSE.Node(node_id=node_id, listeners=[listener])
 
 
 HANDLERS = (Handler(api.DESCRIBE_QUORUM, _handle),)

@@ -9,7 +9,7 @@ Behaviour:
 - The wrong kind of endpoint is MISMATCHED_ENDPOINT_TYPE, an unknown one UNSUPPORTED_ENDPOINT_TYPE.
 
 Left out:
-- Controllers other than the active one.
+- Nothing.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _nodes(asked: Asked) -> Message:
 
 
 def _controllers(asked: Asked) -> list[_Node]:
-    return [(asked.twin.controller_id, None, False)]
+    return [(controller, None, False) for controller in asked.twin.quorum.ids]
 
 
 def _brokers(asked: Asked) -> list[_Node]:

@@ -1,0 +1,65 @@
+"""What brokers tell the controller of their copies, and what the controller decides upon it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from kreassign.model import TopicPartition
+from kreassign.twin.controller.directories import assign_directories
+from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
+from kreassign.twin.replica_events import (
+    CopyDeleted,
+    FutureCopyCaughtUp,
+    LogDirFull,
+    ReplicaCaughtUp,
+    ReplicaEvent,
+    ReplicaFellBehind,
+    ReplicaPlaced,
+)
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+
+def report(twin: Twin, event: ReplicaEvent) -> None:
+    """Let the broker that an event is about do what it does in such a case."""
+    match event:
+        case ReplicaCaughtUp(topic_partition, broker_id):
+            _propose_isr(twin, topic_partition, joining=broker_id)
+        case ReplicaFellBehind(topic_partition, broker_id):
+            _propose_isr(twin, topic_partition, leaving=broker_id)
+        case ReplicaPlaced(topic_partition, broker_id, path) | FutureCopyCaughtUp(topic_partition, broker_id, path):
+            _assign(twin, topic_partition, broker_id, path)
+        case LogDirFull(broker_id, path):
+            twin.fail_log_dir(broker_id, path)
+        case CopyDeleted():
+            pass
+        case _:
+            assert_never(event)
+
+
+def _propose_isr(twin: Twin, key: TopicPartition, joining: int | None = None, leaving: int | None = None) -> None:
+    """Let the leader of a partition ask for another ISR, as AlterPartition does."""
+    partition = twin.metadata.partition(key)
+    if partition is None or partition.leader not in twin.metadata.brokers:
+        return
+    brokers = [broker for broker in partition.isr if broker not in (joining, leaving)]
+    if joining is not None:
+        brokers.append(joining)
+    proposed = ProposedIsr(
+        twin.metadata.topics[key.topic].topic_id,
+        key.partition,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        tuple(Member(broker) for broker in brokers),
+    )
+    leader = twin.metadata.brokers[partition.leader]
+    twin.carry_out(alter_isr(twin.situation, AlterIsr(leader.broker_id, leader.broker_epoch, (proposed,))))
+
+
+def _assign(twin: Twin, key: TopicPartition, broker_id: int, path: str) -> None:
+    """Let a broker tell the controller in which directory a replica is."""
+    broker = twin.metadata.brokers.get(broker_id)
+    if broker is not None:
+        (directory,) = (log_dir.directory_id for log_dir in broker.log_dirs if log_dir.path == path)
+        twin.carry_out(assign_directories(twin.situation, broker_id, {key: directory}))

@@ -1,0 +1,93 @@
+"""Faults of log directories. A directory that was offline is used again only after its broker's next start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kreassign.errors import InputError
+from kreassign.twin.faults.nodes import need_broker, start_if_down
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+
+def _need_dir(twin: Twin, broker: int, path: str) -> None:
+    need_broker(twin, broker)
+    known = [log_dir.path for log_dir in twin.metadata.brokers[broker].log_dirs]
+    if path not in known:
+        raise InputError(f"a fault names log directory {path} of broker {broker}, which has {known}")
+
+
+def _put_back(twin: Twin, broker: int, path: str) -> None:
+    twin.mend_log_dir(broker, path)
+    if twin.processes.is_at_work(broker):
+        twin.stop(broker)
+    start_if_down(twin, broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """A log directory reads and writes at a part of its speed."""
+
+    broker: int
+    path: str
+    factor: float
+
+    def check(self, twin: Twin) -> None:
+        """InputError if it cannot befall this twin."""
+        _need_dir(twin, self.broker, self.path)
+        if not 0 < self.factor <= 1:
+            raise InputError(f"a log directory cannot run at {self.factor} times its speed; give a part above 0")
+
+    def strike(self, twin: Twin) -> None:
+        """Slow it down."""
+        twin.replication.slow_dir(self.broker, self.path, self.factor)
+
+    def heal(self, twin: Twin) -> None:
+        """Give it its own speed."""
+        twin.replication.slow_dir(self.broker, self.path, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """A log directory goes offline. Afterwards it is mended, with what was in it, and its broker restarted."""
+
+    broker: int
+    path: str
+
+    def check(self, twin: Twin) -> None:
+        """InputError if it cannot befall this twin."""
+        _need_dir(twin, self.broker, self.path)
+
+    def strike(self, twin: Twin) -> None:
+        """Take it offline."""
+        twin.fail_log_dir(self.broker, self.path)
+
+    def heal(self, twin: Twin) -> None:
+        """Mend it and restart the broker."""
+        _put_back(twin, self.broker, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Something that is not Kafka's fills a log directory, and the broker gives it up, as it does with any that fails.
+
+    Afterwards there is room again, and the broker is restarted.
+    """
+
+    broker: int
+    path: str
+
+    def check(self, twin: Twin) -> None:
+        """InputError if it cannot befall this twin."""
+        _need_dir(twin, self.broker, self.path)
+
+    def strike(self, twin: Twin) -> None:
+        """Fill it."""
+        twin.replication.fill_dir(self.broker, self.path)
+
+    def heal(self, twin: Twin) -> None:
+        """Make room and restart the broker."""
+        twin.replication.clear_dir(self.broker, self.path)
+        _put_back(twin, self.broker, self.path)

@@ -1,0 +1,71 @@
+"""Faults drawn by lot from a seed: the same seed and the same cluster, the same faults."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kreassign.twin.faults.plan import PlannedFault
+from kreassign.twin.faults.read import read_fault
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+_LONGEST_MS = 60_000
+_Draw = Callable[[random.Random, "Twin"], str]
+
+
+def draw_faults(chance: random.Random, twin: Twin, count: int, within_ms: int) -> tuple[PlannedFault, ...]:
+    """So many faults of any kind, beginning within so long, each of which is over after a minute at the most.
+
+    The twin must have two brokers or more.
+    """
+    return tuple(_draw(chance, twin, within_ms) for _ in range(count))
+
+
+def _draw(chance: random.Random, twin: Twin, within_ms: int) -> PlannedFault:
+    what = chance.choice(_DRAWS)(chance, twin)
+    return read_fault(f"{what}@{chance.randrange(within_ms)}ms+{chance.randint(1, _LONGEST_MS)}ms")
+
+
+def _broker(chance: random.Random, twin: Twin) -> int:
+    return chance.choice(twin.processes.ids)
+
+
+def _of_a_broker(kind: str) -> _Draw:
+    return lambda chance, twin: f"{kind}:{_broker(chance, twin)}"
+
+
+def _of_a_dir(kind: str, suffix: str = "") -> _Draw:
+    def draw(chance: random.Random, twin: Twin) -> str:
+        broker = _broker(chance, twin)
+        log_dir = chance.choice(twin.metadata.brokers[broker].log_dirs)
+        return f"{kind}:{broker}:{log_dir.path}{suffix}"
+
+    return draw
+
+
+def _cut(chance: random.Random, twin: Twin) -> str:
+    one, other = chance.sample(twin.processes.ids, 2)
+    return f"cut:{one}:{other}"
+
+
+def _stale(chance: random.Random, twin: Twin) -> str:
+    return f"stale:{_broker(chance, twin)}{chance.choice(('', ':0', ':1', ':10'))}"
+
+
+def _delay(chance: random.Random, twin: Twin) -> str:
+    del twin
+    return f"delay:{chance.randint(1, 5_000)}ms"
+
+
+def _plain(text: str) -> _Draw:
+    return lambda _chance, _twin: text
+
+
+_DRAWS: tuple[_Draw, ...] = (
+    _of_a_broker("crash"), _of_a_broker("crash"), _of_a_broker("stop"), _of_a_broker("freeze"),
+    _of_a_broker("freeze"), _cut, _stale, _of_a_dir("slow", ":0.1"), _of_a_dir("fail"), _of_a_dir("fill"),
+    _plain("failover"), _plain("failover-in"), _plain("lose"), _plain("duplicate"), _delay,
+)  # fmt: skip

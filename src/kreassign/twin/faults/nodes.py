@@ -1,0 +1,133 @@
+"""Faults of brokers, of what they know, and of the lines between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kreassign.errors import InputError
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+
+def need_broker(twin: Twin, broker: int) -> None:
+    """InputError if the cluster has no such broker."""
+    if broker not in twin.processes.ids:
+        raise InputError(f"a fault names broker {broker}; the cluster has {list(twin.processes.ids)}")
+
+
+def start_if_down(twin: Twin, broker: int) -> None:
+    """Bring a broker back that is not running; one that is running stays as it is."""
+    if not twin.processes.is_running(broker):
+        twin.start(broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A broker is killed; afterwards it is started again."""
+
+    broker: int
+
+    def check(self, twin: Twin) -> None:
+        """InputError if it cannot befall this twin."""
+        need_broker(twin, self.broker)
+
+    def strike(self, twin: Twin) -> None:
+        """Kill it, unless it is down already."""
+        if twin.processes.is_running(self.broker):
+            twin.crash(self.broker)
+
+    def heal(self, twin: Twin) -> None:
+        """Start it, unless something else has."""
+        start_if_down(twin, self.broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A broker is shut down in order; afterwards it is started again."""
+
+    broker: int
+
+    def check(self, twin: Twin) -> None:
+        """InputError if it cannot befall this twin."""
+        need_broker(twin, self.broker)
+
+    def strike(self, twin: Twin) -> None:
+        """Shut it down, unless it is down or frozen."""
+        if twin.processes.is_at_work(self.broker):
+            twin.stop(self.broker)
+
+    def heal(self, twin: Twin) -> None:
+        """Start it, unless something else has."""
+        start_if_down(twin, self.broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """A broker's process is suspended, so that requests to it hang; afterwards it goes on from what it knew."""
+
+    broker: int
+
+    def check(self, twin: Twin) -> None:
+        """InputError if it cannot befall this twin."""
+        need_broker(twin, self.broker)
+
+    def strike(self, twin: Twin) -> None:
+        """Suspend it, unless it is down or frozen already."""
+        if twin.processes.is_at_work(self.broker):
+            twin.freeze(self.broker)
+
+    def heal(self, twin: Twin) -> None:
+        """Let it go on, if it is still there."""
+        if twin.processes.is_frozen(self.broker):
+            twin.thaw(self.broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A broker reads no new records of the metadata log, so that it answers Metadata from what it knew.
+
+    With `behind` it goes on reading, always so many records late.
+    """
+
+    broker: int
+    behind: int | None = None
+
+    def check(self, twin: Twin) -> None:
+        """InputError if it cannot befall this twin."""
+        need_broker(twin, self.broker)
+        if self.behind is not None and self.behind < 0:
+            raise InputError(f"a broker cannot be {self.behind} records behind; give a number from 0 on")
+
+    def strike(self, twin: Twin) -> None:
+        """Hold it back."""
+        twin.views.hold_back(self.broker, self.behind)
+
+    def heal(self, twin: Twin) -> None:
+        """Let it know everything, unless it is frozen; then it reads on once it is thawed."""
+        if not twin.processes.is_frozen(self.broker):
+            twin.views.release(self.broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Two brokers cannot reach each other; both still reach the controller and are reached by clients."""
+
+    broker: int
+    other: int
+
+    def check(self, twin: Twin) -> None:
+        """InputError if it cannot befall this twin."""
+        need_broker(twin, self.broker)
+        need_broker(twin, self.other)
+        if self.broker == self.other:
+            raise InputError(f"there is no line between broker {self.broker} and itself to cut")
+
+    def strike(self, twin: Twin) -> None:
+        """Cut the line."""
+        twin.replication.cut_link(self.broker, self.other)
+
+    def heal(self, twin: Twin) -> None:
+        """Mend the line."""
+        twin.replication.heal_link(self.broker, self.other)

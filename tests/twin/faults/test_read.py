@@ -1,0 +1,102 @@
+"""Faults as people write them, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.twin.disturbances import Concerned, Delayed, Duplicated, Lost, LostInFailover
+from kreassign.twin.faults import PlannedFault, draw_faults, read_fault, read_faults
+from kreassign.twin.faults.answers import AnswerFault, FailOver
+from kreassign.twin.faults.disks import Fail, Fill, Slow
+from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop
+from kreassign.twin.faults.read import KINDS
+from kreassign.wire import api
+from tests.checks.source import read
+from tests.twin.asking import twin
+
+ALTER = api.ALTER_PARTITION_REASSIGNMENTS.key
+SYNTAX_PAGE = "docs/reference/faults.md"
+
+
+@pytest.mark.parametrize(("text", "planned"), [
+    ("crash:2@60s+30s", PlannedFault(Crash(2), 60_000, 30_000)),
+    ("crash:2@60", PlannedFault(Crash(2), 60_000)),
+    ("stop:0@1.5m+2h", PlannedFault(Stop(0), 90_000, 7_200_000)),
+    ("freeze:1@0+250ms", PlannedFault(Freeze(1), 0, 250)),
+    ("cut:1:3@1s", PlannedFault(Cut(1, 3), 1_000)),
+    ("stale:1@1s+1m", PlannedFault(Stale(1), 1_000, 60_000)),
+    ("stale:1:10@1s", PlannedFault(Stale(1, 10), 1_000)),
+    ("slow:1:/data/1/d0:0.1@1s", PlannedFault(Slow(1, "/data/1/d0", 0.1), 1_000)),
+    ("fail:1:/data/1@d0@1s", PlannedFault(Fail(1, "/data/1@d0"), 1_000)),
+    ("fill:1:/data/1/d0@1s", PlannedFault(Fill(1, "/data/1/d0"), 1_000)),
+    ("failover@1s", PlannedFault(FailOver(), 1_000)),
+    ("failover-in@1s", PlannedFault(AnswerFault(LostInFailover(), Concerned()), 1_000)),
+    ("failover-in:alterpartitionreassignments@1s",
+     PlannedFault(AnswerFault(LostInFailover(), Concerned(ALTER)), 1_000)),
+    ("lose:any:2@1s", PlannedFault(AnswerFault(Lost(), Concerned(None, 2)), 1_000)),
+    ("lose:AlterPartitionReassignments@1s+5s",
+     PlannedFault(AnswerFault(Lost(), Concerned(ALTER), hits_once=False), 1_000, 5_000)),
+    ("delay:3s:any:any@1s", PlannedFault(AnswerFault(Delayed(3_000), Concerned()), 1_000)),
+    ("duplicate@1s", PlannedFault(AnswerFault(Duplicated(), Concerned()), 1_000)),
+])  # fmt: skip
+def test_a_text_says_what_breaks_when_and_for_how_long(text: str, planned: PlannedFault) -> None:
+    assert read_fault(text) == planned
+
+
+def test_tables_and_texts_of_a_file_say_the_same() -> None:
+    tables: list[dict[str, Any] | str] = [
+        {"kind": "slow", "at": 60, "lasts": "1.5m", "broker": 1, "path": "/d0", "factor": 0.5},
+        {"kind": "delay", "at": "1s", "by": "3s", "api": "Metadata"},
+        "crash:2@3s",
+    ]
+    texts = ("slow:1:/d0:0.5@60s+90s", "delay:3s:Metadata@1s", "crash:2@3s")
+    assert read_faults(tables) == tuple(map(read_fault, texts))
+
+
+@pytest.mark.parametrize(("entry", "text"), [
+    ("crash:2", "does not say when; write for example crash:2@60s"),
+    ("explode:2@1s", "is of no kind that the twin knows: crash, stop, freeze"),
+    ("crash@1s", "does not say broker; its form is crash:BROKER@AT"),
+    ("crash:2:3@1s", "has too many parts; its form is crash:BROKER@AT"),
+    ("stale@1s", r"its form is stale:BROKER\[:BEHIND\]@AT"),
+    ("crash:two@1s", "broker 'two' is no number"),
+    ("crash:-2@1s", "broker '-2' is no number"),
+    ("crash:2@soon", "at 'soon' is no time"),
+    ("crash:2@1s+", "lasts '' is no time"),
+    ("slow:1:d0:0.1@1s", "path 'd0' is no absolute path"),
+    ("slow:1:/d0:fast@1s", "factor 'fast' is no number"),
+    ("lose:Fetch@1s", "api 'Fetch' is no API of the twin"),
+    ({"at": 1, "broker": 2}, "has no kind"),
+    ({"kind": "crash", "broker": 2}, "has no at"),
+    ({"kind": "crash", "at": 1, "broker": 2, "dir": "/d0"}, "says dir; its form is crash:BROKER"),
+    ({"kind": "crash", "at": 1, "broker": True}, "broker True is no number"),
+    ({"kind": "crash", "at": 1, "broker": 1.5}, "broker 1.5 is no number"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused_with_the_entry(entry: Any, text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        read_faults([entry])
+
+
+def test_faults_drawn_by_lot_are_the_same_for_the_same_seed() -> None:
+    drawn = [draw_faults(random.Random(seed), twin(), 200, 60_000) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert {type(one.fault) for one in drawn[0]} == {
+        Crash, Stop, Freeze, Cut, Stale, Slow, Fail, Fill, FailOver, AnswerFault
+    }  # fmt: skip
+    for one in drawn[0]:
+        one.fault.check(twin())
+
+
+def test_the_reference_has_every_kind_in_its_form() -> None:
+    (page,) = read(SYNTAX_PAGE)
+    forms = {
+        name: name + "".join(f":{one.name.upper()}" if one.is_needed else f"[:{one.name.upper()}]"
+                             for one in kind.parameters)
+        for name, kind in KINDS.items()
+    }  # fmt: skip
+    rows = [line.split("`")[1] for line in page.lines if line.startswith("| `")]
+    assert rows == list(forms.values())

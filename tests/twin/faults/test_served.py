@@ -1,0 +1,107 @@
+"""Faults as clients on sockets meet them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import OutcomeUnknown, Unreachable
+from kreassign.model import TopicPartition
+from kreassign.twin.faults import read_fault, schedule_faults
+from kreassign.twin.server import ServerThread, serving
+from kreassign.wire import api
+from kreassign.wire.codec import encode_request
+from kreassign.wire.frame import PREFIX_BYTES, frame_length
+from testbed.waiting import wait_until
+from tests.twin.asking import twin
+
+ORDERS = TopicPartition("orders", 0)
+PATIENCE_S = 10.0
+
+
+@pytest.fixture
+def server() -> Iterator[ServerThread]:
+    with serving(twin({"orders": [[0, 1]]})) as running:
+        yield running
+        assert not running.server.failures
+
+
+def client(server: ServerThread, *nodes: int, **properties: str) -> AdminClient:
+    addresses = [server.server.addresses()[node] for node in nodes or (2,)]
+    shown = ",".join(f"{host}:{port}" for host, port in addresses)
+    return AdminClient.connect(client_settings(properties, bootstrap_servers=shown))
+
+
+def let_happen(server: ServerThread, *faults: str) -> None:
+    server.do(lambda box: schedule_faults(box, map(read_fault, faults)))
+
+
+def test_a_lost_answer_ends_the_connection_after_the_change(server: ServerThread) -> None:
+    with client(server) as admin:
+        admin.list_topics()
+        let_happen(server, "lose:AlterPartitionReassignments@0")
+        with pytest.raises(OutcomeUnknown):
+            admin.alter_partition_reassignments({ORDERS: (3, 2)})
+        assert server.do(lambda box: box.metadata.offset) > 0
+        wait_until(
+            lambda: admin.describe_topics()["orders"].partitions[0].replicas == (3, 2),
+            timeout_s=PATIENCE_S,
+            what="the end of the move",
+        )
+
+
+def test_a_delayed_answer_holds_up_the_connection_and_no_other(server: ServerThread) -> None:
+    with client(server) as slow, client(server, 3) as quick, ThreadPoolExecutor(1) as threads:
+        slow.list_topics()
+        let_happen(server, "delay:300ms:any:2@0")
+        started_ms = server.do(lambda box: box.now_ms)
+        answer = threads.submit(slow.list_topics)
+        while not answer.done():
+            quick.list_topics()
+        assert answer.result() == ("orders",)
+        assert server.do(lambda box: box.now_ms) - started_ms >= 300
+
+
+def test_an_answer_that_comes_twice_is_there_twice(server: ServerThread) -> None:
+    let_happen(server, "duplicate:any:2@0+60s")
+    frame = encode_request(0, api.LIST_PARTITION_REASSIGNMENTS.request(topics=None), 7, "tests")
+    with socket.create_connection(server.server.addresses()[2], PATIENCE_S) as connection:
+        connection.sendall(frame)
+        received = connection.recv(10_000)
+        while len(received) < 2 * (PREFIX_BYTES + frame_length(received[:PREFIX_BYTES])):
+            received += connection.recv(10_000)
+    half = len(received) // 2
+    assert received[:half] == received[half:]
+
+
+def test_requests_to_a_frozen_broker_hang_until_it_goes_on(server: ServerThread) -> None:
+    with client(server) as admin, ThreadPoolExecutor(1) as threads:
+        admin.list_topics()
+        server.do(lambda box: box.freeze(2))
+        answer = threads.submit(admin.list_topics)
+        with client(server, 3) as other:
+            assert other.list_topics() == ("orders",)
+        assert not answer.done()
+        server.do(lambda box: box.thaw(2))
+        assert answer.result(PATIENCE_S) == ("orders",)
+
+
+def test_a_frozen_broker_takes_connections_and_says_nothing(server: ServerThread) -> None:
+    server.do(lambda box: box.freeze(2))
+    impatient = {"request.timeout.ms": "200", "default.api.timeout.ms": "400"}
+    with client(server, **impatient) as admin, pytest.raises(Unreachable, match=r"did not answer within 0\.[234]"):
+        admin.list_topics()
+
+
+def test_a_frozen_broker_that_is_killed_hangs_up_so_that_another_is_asked(server: ServerThread) -> None:
+    with client(server, 2, 3) as admin, ThreadPoolExecutor(1) as threads:
+        admin.list_topics()
+        server.do(lambda box: box.freeze(2))
+        answer = threads.submit(admin.list_topics)
+        assert not answer.done()
+        server.do(lambda box: box.crash(2))
+        assert answer.result(PATIENCE_S) == ("orders",)
