@@ -9,6 +9,7 @@ from random import Random
 
 from kreassign.errors import Infeasible
 from kreassign.model import TopicPartition
+from kreassign.model.topic_changes import unfit_count
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TIMED_OUT, Decision, Outcome, has_expired
 from kreassign.twin.controller.placement import (
     check_activity,
@@ -88,14 +89,9 @@ def _more(situation: Situation, wanted: MorePartitions, random: Random) -> list[
 
 
 def _unfit_count(wanted: MorePartitions, present: int) -> Outcome:
-    if wanted.total_count == present:
-        return Outcome(INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
-    if wanted.total_count < present:
-        text = (
-            f"The topic {wanted.topic} currently has {present} partition(s); "
-            f"{wanted.total_count} would not be an increase."
-        )
-        return Outcome(INVALID_PARTITIONS, text)
+    unfit = unfit_count(wanted.topic, present, wanted.total_count)
+    if unfit is not None:
+        return Outcome(INVALID_PARTITIONS, unfit)
     more = wanted.total_count - present
     if wanted.assignments is not None and len(wanted.assignments) != more:
         text = (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from kreassign.errors import Infeasible
-from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
+from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.striped import UsableBroker, place
+from kreassign.model.topic_changes import unfit_assignment
 from kreassign.twin.controller.decision import DONE, Outcome
 from kreassign.twin.controller.situation import Situation, default_directory
 from kreassign.twin.metadata import BrokerState
@@ -18,20 +19,15 @@ CORDONED_LOG_DIRS = "cordoned.log.dirs"
 
 def check_assignment(situation: Situation, replicas: tuple[int, ...], required_count: int | None = None) -> Outcome:
     """Judge a replica list given by hand. Fenced brokers are fine; brokers that are not registered are not."""
-    if not replicas:
-        return _illegal("an empty replica list.")
-    previous = NO_LEADER
-    for broker_id in sorted(replicas):
-        if broker_id not in situation.metadata.brokers:
-            return _illegal(f"broker {broker_id}, but no such broker is registered.")
-        if broker_id == previous:
-            return _illegal(f"the broker {broker_id} more than once.")
-        previous = broker_id
+    unfit = unfit_assignment(replicas, situation.metadata.brokers)
+    if unfit is not None:
+        return Outcome(INVALID_REPLICA_ASSIGNMENT, unfit)
     if required_count not in (None, len(replicas)):
-        return _illegal(
-            f"a partition with {len(replicas)} replica(s), but this is not consistent with previous partitions, "
-            f"which have {required_count} replica(s)."
+        text = (
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {required_count} replica(s)."
         )
+        return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
     return DONE
 
 
@@ -93,7 +89,3 @@ def _in_words_of_release(situation: Situation, text: str) -> str:
     ):
         text = text.replace(addition, "")
     return text
-
-
-def _illegal(included: str) -> Outcome:
-    return Outcome(INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {included}")

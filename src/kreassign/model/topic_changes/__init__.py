@@ -1,0 +1,26 @@
+"""What KIP-179 changes of a topic - partition count, replication factor, replicas - decided before anything is sent.
+
+Each decision is a function of a `TopicsView`: what is asked for, and either what to do or a `Refusal` per item. A
+cluster that knows the requests of KIP-179 decides by itself, and a client decides for one that does not: by these
+functions both, so that both come to the same. Error codes are those that KIP-179 lists; sentences are Kafka's where it
+has them.
+"""
+
+from kreassign.model.topic_changes.partition_counts import decide_partition_counts
+from kreassign.model.topic_changes.reassignments import decide_reassignments
+from kreassign.model.topic_changes.refusal import Reason, Refusal
+from kreassign.model.topic_changes.replication_factors import decide_replication_factors
+from kreassign.model.topic_changes.texts import unfit_assignment, unfit_count
+from kreassign.model.topic_changes.view import BrokerView, TopicsView
+
+__all__ = [
+    "BrokerView",
+    "Reason",
+    "Refusal",
+    "TopicsView",
+    "decide_partition_counts",
+    "decide_reassignments",
+    "decide_replication_factors",
+    "unfit_assignment",
+    "unfit_count",
+]

@@ -1,0 +1,42 @@
+"""ReassignPartitions (KIP-179): which partitions may go where the caller wishes.
+
+Unlike AlterPartitionReassignments of KIP-455, which came later, a partition that moves already is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kreassign.model.partition import TopicPartition
+from kreassign.model.topic_changes import texts
+from kreassign.model.topic_changes.refusal import Reason, Refusal
+from kreassign.model.topic_changes.view import TopicsView
+
+Replicas = tuple[int, ...]
+
+
+def decide_reassignments(
+    view: TopicsView, wanted: Iterable[tuple[TopicPartition, Replicas]]
+) -> dict[TopicPartition, Replicas | Refusal]:
+    """The target of each partition that may have it, or why not; one named twice gets neither of its targets."""
+    asked = list(wanted)
+    times = Counter(partition for partition, _replicas in asked)
+    return {partition: _decide(view, partition, replicas, times[partition]) for partition, replicas in asked}
+
+
+def _decide(view: TopicsView, key: TopicPartition, replicas: Replicas, times: int) -> Replicas | Refusal:
+    if times > 1:
+        return Refusal(Reason.INVALID_REQUEST, texts.DUPLICATE_PARTITION)
+    topic = view.topics.get(key.topic)
+    if topic is None:
+        return Refusal(Reason.INVALID_TOPIC_EXCEPTION, texts.unknown_topic(key.topic))
+    if not 0 <= key.partition < len(topic.partitions):
+        return Refusal(Reason.INVALID_REPLICA_ASSIGNMENT, texts.unknown_partition(*key))
+    unfit = texts.unfit_assignment(replicas, view.brokers)
+    if unfit is not None:
+        is_stranger = any(broker not in view.brokers for broker in replicas)
+        return Refusal(Reason.UNKNOWN_MEMBER_ID if is_stranger else Reason.INVALID_REPLICA_ASSIGNMENT, unfit)
+    if key in view.ongoing:
+        return Refusal(Reason.REASSIGNMENT_IN_PROGRESS, texts.IN_PROGRESS)
+    return replicas
