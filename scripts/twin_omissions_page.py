@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kreassign.twin.handlers.handler import Handler
 from kreassign.twin.handlers.table import HANDLERS
 from kreassign.twin.version import RELEASES
+from kreassign.wire import kip_179
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "twin-omissions.md"
 
@@ -29,6 +30,7 @@ or fetched, sizes and offsets are computed.
 This page is written by `python scripts/twin_omissions_page.py` from the headers of the modules in
 `src/kreassign/twin/handlers/`; change those instead.
 """
+_NO_KAFKAS = {known.key for known in kip_179.APIS}
 _SECTIONS = ("Behaviour:", "Left out:")
 
 
@@ -61,6 +63,8 @@ def header(text: str) -> Header:
 
 def offered(api_key: int) -> str:
     """The versions of an API by release, as a header has to name them: `0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3`."""
+    if api_key in _NO_KAFKAS:
+        return "0, where the twin was told to offer KIP-179"
     ranges = [(release.versions(api_key), release.name) for release in RELEASES]
     groups = [
         (versions, [name for _, name in members]) for versions, members in groupby(ranges, key=lambda pair: pair[0])

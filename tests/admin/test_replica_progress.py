@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.admin.replica_progress import BrokerReport, sizes_bytes, statuses
-from kreassign.admin.translate import OffsetRange
 from kreassign.errors import OutcomeUnknown, Unreachable
 from kreassign.model import NO_LEADER, LogDir, LogDirReplica, Partition, ReplicaStatus, TopicPartition
+from kreassign.model.replica_status import OffsetRange
 
 T0 = TopicPartition("t", 0)
 LEADER, FOLLOWER, THIRD = 1, 2, 3

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from kreassign.admin import translate
+from kreassign.admin import topic_changes, translate
 from kreassign.admin.replica_progress import BrokerReport, sizes_bytes, statuses
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings
-from kreassign.admin.translate import OffsetRange, OffsetSpec
+from kreassign.admin.translate import OffsetSpec, kip_179
 from kreassign.admin.translate.offsets import DEBUGGING_REPLICA
 from kreassign.admin.transport import TcpTransport, Transport
 from kreassign.clock import Clock, SystemClock
@@ -40,6 +40,7 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.batch import join
+from kreassign.model.replica_status import OffsetRange
 
 REASSIGNMENTS_PER_REQUEST = 5_000
 """Kafka applies the first 10,000 changes of a request and answers -1 for the rest; stay well below."""
@@ -221,6 +222,53 @@ class AdminClient:
             return Batch()
         return self._session.call(translate.elect_leaders(wanted, election_type), To.CONTROLLER, timeout_ms)
 
+    # --- KIP-179: topics as a whole ---------------------------------------------------------------------------
+
+    def alter_partition_counts(
+        self, counts: Mapping[str, int], *, validate_only: bool = False, timeout_ms: int | None = None
+    ) -> Batch[str, None]:
+        """Give topics so many partitions in all (KIP-179); with `validate_only` check and change nothing.
+
+        A cluster that does not know the request is asked in the words of those that Kafka has; so are the others of
+        this section. Errors: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, CLUSTER_AUTHORIZATION_FAILED.
+        """
+        return topic_changes.alter_partition_counts(
+            self, self._session, counts, topic_changes.How(validate_only, timeout_ms)
+        )
+
+    def alter_replication_factors(
+        self,
+        factors: Mapping[str, int],
+        *,
+        validate_only: bool = False,
+        may_undercut_min_in_sync: bool = False,
+        timeout_ms: int | None = None,
+    ) -> Batch[str, None]:
+        """Give every partition of topics so many replicas (KIP-179); this starts reassignments.
+
+        Where replicas come and go: `model/topic_changes/replication_factors.py`. Errors: INVALID_TOPIC_EXCEPTION,
+        INVALID_REPLICATION_FACTOR, REASSIGNMENT_IN_PROGRESS, CLUSTER_AUTHORIZATION_FAILED.
+        """
+        how = topic_changes.How(validate_only, timeout_ms)
+        return topic_changes.alter_replication_factors(
+            self, self._session, factors, how, may_undercut_min_in_sync=may_undercut_min_in_sync
+        )
+
+    def reassign_partitions(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...]],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int | None = None,
+    ) -> Batch[TopicPartition, None]:
+        """Start to move partitions (KIP-179); one that moves already is refused, unlike by KIP-455.
+
+        Errors: INVALID_TOPIC_EXCEPTION, UNKNOWN_MEMBER_ID for an unknown broker, INVALID_REPLICA_ASSIGNMENT,
+        REASSIGNMENT_IN_PROGRESS, CLUSTER_AUTHORIZATION_FAILED.
+        """
+        how = topic_changes.How(validate_only, timeout_ms)
+        return topic_changes.reassign_partitions(self, self._session, targets, how)
+
     # --- configuration ----------------------------------------------------------------------------------------
 
     def describe_configs(
@@ -341,12 +389,42 @@ class AdminClient:
         offline or whose broker does not answer is left out; a partition whose leader does not answer fails.
         """
         found, failed = self._partitions(partitions, timeout_ms)
+        try:
+            told = self._told_by_leaders(found, timeout_ms)
+        except Unsupported:
+            told = self._measured(found, timeout_ms)
+        return join([told, Batch({}, failed)])
+
+    def _told_by_leaders(
+        self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None
+    ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+        """Ask as KIP-179 has it; `Unsupported` where brokers do not know that request."""
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for topic_partition, partition in found.items():
+            by_leader.setdefault(partition.leader, []).append(topic_partition)
+        leaderless = dict.fromkeys(by_leader.pop(NO_LEADER, ()))
+        if not by_leader:
+            raise Unsupported("nobody leads these partitions, so nobody can be asked")
+
+        def ask(leader: int) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+            return self._session.call(kip_179.replica_status(by_leader[leader], leader), leader, timeout_ms)
+
+        answers, errors = self._session.fan_out(by_leader, ask)
+        if unsupported := next((error for error in errors.values() if isinstance(error, Unsupported)), None):
+            raise unsupported
+        silent = {key: error for leader, error in errors.items() for key in by_leader[leader]}
+        return join([*answers.values(), Batch({}, silent), statuses({key: found[key] for key in leaderless}, {}, {})])
+
+    def _measured(
+        self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None
+    ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+        """Ask each broker about its own copies."""
         hosted: dict[int, list[TopicPartition]] = {}
         for topic_partition, partition in found.items():
             for broker in set(partition.replicas) - set(partition.offline):
                 hosted.setdefault(broker, []).append(topic_partition)
         reports, silent = self._session.fan_out(hosted, lambda broker: self._report(broker, hosted[broker], timeout_ms))
-        return join([statuses(found, reports, silent), Batch({}, failed)])
+        return statuses(found, reports, silent)
 
     def _report(self, broker: int, copies: list[TopicPartition], timeout_ms: int | None) -> BrokerReport:
         starts, ends = (

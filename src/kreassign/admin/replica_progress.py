@@ -1,21 +1,13 @@
-"""How far each copy of a partition is, from what the brokers say of their own copies (KIP-179). Pure.
-
-A moving replica fetches from the leader like any follower, so its own log end offset is exact progress:
-
-    lag_records = leader's log end − replica's log end
-    lag_bytes   = lag_records × leader's size / (leader's log end − leader's log start)
-"""
+"""How far each copy of a partition is, from what the brokers say of their own copies (KIP-179). Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kreassign.admin.translate.offsets import OffsetRange
 from kreassign.errors import ClusterError, Unreachable
 from kreassign.model import Batch, LogDir, Partition, ReplicaStatus, TopicPartition
-
-_NOT_HOSTED = OffsetRange(-1, -1)
+from kreassign.model.replica_status import NO_COPY, Copy, OffsetRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +58,21 @@ def statuses(
 
 def _status(partition: Partition, broker: int, report: BrokerReport, leader: BrokerReport) -> ReplicaStatus:
     topic_partition = partition.topic_partition
-    leader_range = leader.offsets[topic_partition]
-    own = report.offsets.get(topic_partition, _NOT_HOSTED)
-    # A copy that does not exist yet will start where the leader's log starts.
-    lag_records = max(0, leader_range.end - max(own.end, leader_range.start))
+    own = _copy(report, topic_partition)
+    lag_records, lag_bytes = own.lag_behind(_copy(leader, topic_partition))
     return ReplicaStatus(
         topic_partition=topic_partition,
         broker=broker,
         is_leader=broker == partition.leader,
         status_time_ms=report.taken_ms,
-        log_start_offset=own.start,
-        log_end_offset=own.end,
+        log_start_offset=own.offsets.start,
+        log_end_offset=own.offsets.end,
         lag_records=lag_records,
-        lag_bytes=_lag_bytes(lag_records, leader_range, leader.sizes_bytes.get(topic_partition)),
-        size_bytes=report.sizes_bytes.get(topic_partition, 0 if own is _NOT_HOSTED else None),
+        lag_bytes=lag_bytes,
+        size_bytes=own.size_bytes,
     )
 
 
-def _lag_bytes(lag_records: int, leader_range: OffsetRange, leader_size_bytes: int | None) -> int | None:
-    if lag_records == 0:
-        return 0
-    if leader_size_bytes is None:
-        return None
-    return round(lag_records * leader_size_bytes / (leader_range.end - leader_range.start))
+def _copy(report: BrokerReport, topic_partition: TopicPartition) -> Copy:
+    offsets = report.offsets.get(topic_partition, NO_COPY)
+    return Copy(offsets, report.sizes_bytes.get(topic_partition, 0 if offsets is NO_COPY else None))

@@ -1,8 +1,15 @@
-"""How far each copy of a partition is (KIP-179, `replicaStatus`)."""
+"""How far each copy of a partition is (KIP-179, `replicaStatus`).
+
+A moving replica fetches from the leader like any follower, so its own log end offset is exact progress:
+
+    lag_records = leader's log end - replica's log end
+    lag_bytes   = lag_records x leader's size / (leader's log end - leader's log start)
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kreassign.model.partition import TopicPartition
 
@@ -27,3 +34,31 @@ class ReplicaStatus:
     lag_records: int
     lag_bytes: int | None
     size_bytes: int | None
+
+
+class OffsetRange(NamedTuple):
+    """The first offset of a copy, and that after its last; -1 and -1 where there is no copy."""
+
+    start: int
+    end: int
+
+
+NO_COPY = OffsetRange(-1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What a broker says of its copy; `size_bytes` is None where it does not say."""
+
+    offsets: OffsetRange
+    size_bytes: int | None
+
+    def lag_behind(self, leader: Copy) -> tuple[int, int | None]:
+        """By how many records and (None: unknown) bytes this copy is behind that of the leader."""
+        # A copy that does not exist yet will start where the leader's log starts.
+        records = max(0, leader.offsets.end - max(self.offsets.end, leader.offsets.start))
+        if records == 0:
+            return 0, 0
+        if leader.size_bytes is None:
+            return records, None
+        return records, round(records * leader.size_bytes / (leader.offsets.end - leader.offsets.start))

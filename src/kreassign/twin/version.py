@@ -8,13 +8,13 @@ message definitions of each release, and the answers of real 3.9.1 and 4.3.1 nod
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
 from kreassign.errors import InputError
 from kreassign.twin.controller.rules import Rules, rules_of
-from kreassign.wire import api
+from kreassign.wire import api, kip_179
 
 
 class Endpoint(Enum):
@@ -66,6 +66,11 @@ class KafkaVersion:
         ranges = {key: self.versions(key, endpoint) for key in sorted(self.offered)}
         return {key: versions for key, versions in ranges.items() if versions is not None}
 
+    def with_kip_179(self) -> KafkaVersion:
+        """The same release, as if it had the requests of KIP-179, which no Kafka has."""
+        added = {known.key: Versions(known.min_version, known.max_version) for known in kip_179.APIS}
+        return replace(self, offered={**self.offered, **added})
+
 
 # Controllers know nothing of partitions' data, and clients learn of brokers from brokers.
 CONTROLLER_KEYS = frozenset(
@@ -74,7 +79,8 @@ CONTROLLER_KEYS = frozenset(
         api.SASL_HANDSHAKE, api.API_VERSIONS, api.CREATE_TOPICS, api.DELETE_TOPICS, api.DESCRIBE_CONFIGS,
         api.ALTER_CONFIGS, api.SASL_AUTHENTICATE, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
         api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS,
-        api.DESCRIBE_QUORUM, api.DESCRIBE_CLUSTER,
+        api.DESCRIBE_QUORUM, api.DESCRIBE_CLUSTER, kip_179.ALTER_PARTITION_COUNTS,
+        kip_179.ALTER_REPLICATION_FACTORS, kip_179.REASSIGN_PARTITIONS,
     )
 )  # fmt: skip
 

@@ -4,7 +4,7 @@ from kreassign.admin.translate.configs import describe_configs, incremental_alte
 from kreassign.admin.translate.leaders import elect_leaders
 from kreassign.admin.translate.log_dirs import alter_replica_log_dirs, describe_log_dirs
 from kreassign.admin.translate.nodes import controller_nodes, describe_cluster, nodes
-from kreassign.admin.translate.offsets import OffsetRange, OffsetSpec, list_offsets
+from kreassign.admin.translate.offsets import OffsetSpec, list_offsets
 from kreassign.admin.translate.reassignments import (
     alter_partition_reassignments,
     list_partition_reassignments,
@@ -22,7 +22,6 @@ from kreassign.admin.translate.topics import (
 
 __all__ = [
     "Cursor",
-    "OffsetRange",
     "OffsetSpec",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import NamedTuple
 
 from kreassign.admin.call import Call, rejection
 from kreassign.admin.translate.grouping import by_topic
@@ -25,13 +24,6 @@ class OffsetSpec(IntEnum):
 
     LATEST = -1
     EARLIEST = -2
-
-
-class OffsetRange(NamedTuple):
-    """A copy's first offset and the one after its last."""
-
-    start: int
-    end: int
 
 
 def list_offsets(

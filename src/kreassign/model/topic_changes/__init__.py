@@ -11,7 +11,7 @@ from kreassign.model.topic_changes.reassignments import decide_reassignments
 from kreassign.model.topic_changes.refusal import Reason, Refusal
 from kreassign.model.topic_changes.replication_factors import decide_replication_factors
 from kreassign.model.topic_changes.texts import unfit_assignment, unfit_count
-from kreassign.model.topic_changes.view import BrokerView, TopicsView
+from kreassign.model.topic_changes.view import BrokerView, TopicsView, topics_view
 
 __all__ = [
     "BrokerView",
@@ -21,6 +21,7 @@ __all__ = [
     "decide_partition_counts",
     "decide_reassignments",
     "decide_replication_factors",
+    "topics_view",
     "unfit_assignment",
     "unfit_count",
 ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from kreassign.model.cluster import Broker, LogDir, LogDirReplica
 from kreassign.model.partition import Topic, TopicPartition
 
 
@@ -36,3 +37,40 @@ class TopicsView:
     sizes_bytes: Mapping[TopicPartition, int] = field(default_factory=dict)
     ongoing: AbstractSet[TopicPartition] = frozenset()
     min_in_sync: Mapping[str, int] = field(default_factory=dict)
+
+
+def topics_view(
+    brokers: Iterable[Broker],
+    log_dirs: Mapping[int, tuple[LogDir, ...]],
+    topics: Mapping[str, Topic],
+    *,
+    ongoing: AbstractSet[TopicPartition] = frozenset(),
+    min_in_sync: Mapping[str, int],
+) -> TopicsView:
+    """A view from what a cluster says of itself; brokers whose `log_dirs` are not there did not tell."""
+    views = (_broker_view(broker, log_dirs.get(broker.id, ())) for broker in brokers)
+    leaders = {entry.topic_partition: entry.leader for topic in topics.values() for entry in topic.partitions}
+    sizes = {
+        copy.topic_partition: copy.size_bytes
+        for broker, dirs in log_dirs.items()
+        for copy in _copies(dirs)
+        if leaders.get(copy.topic_partition) == broker
+    }
+    return TopicsView({view.id: view for view in views}, topics, sizes, ongoing, min_in_sync)
+
+
+def _broker_view(broker: Broker, log_dirs: tuple[LogDir, ...]) -> BrokerView:
+    copies = _copies(log_dirs)
+    is_cordoned = bool(log_dirs) and all(log_dir.is_cordoned for log_dir in log_dirs)
+    return BrokerView(
+        broker.id,
+        broker.rack,
+        sum(copy.size_bytes for copy in copies),
+        len(copies),
+        may_receive=not broker.is_fenced and not is_cordoned,
+    )
+
+
+def _copies(log_dirs: tuple[LogDir, ...]) -> list[LogDirReplica]:
+    """All copies but those that a move between directories is building."""
+    return [replica for log_dir in log_dirs for replica in log_dir.replicas if not replica.is_future]

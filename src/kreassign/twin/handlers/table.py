@@ -24,6 +24,10 @@ from kreassign.twin.handlers import (
     k55_describe_quorum,
     k60_describe_cluster,
     k75_describe_topic_partitions,
+    k17900_alter_partition_counts,
+    k17901_alter_replication_factors,
+    k17902_reassign_partitions,
+    k17903_replica_status,
 )
 
 HANDLERS = (
@@ -48,6 +52,10 @@ HANDLERS = (
     *k55_describe_quorum.HANDLERS,
     *k60_describe_cluster.HANDLERS,
     *k75_describe_topic_partitions.HANDLERS,
+    *k17900_alter_partition_counts.HANDLERS,
+    *k17901_alter_replication_factors.HANDLERS,
+    *k17902_reassign_partitions.HANDLERS,
+    *k17903_replica_status.HANDLERS,
 )
 """One per API."""
 

@@ -1,0 +1,136 @@
+"""KIP-179 on twins: with its requests, and put together from those that Kafka has, the same comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import Rejected
+from kreassign.model import TopicPartition
+from kreassign.model.throttle import move_map, rate_changes, topic_changes
+from kreassign.twin.cluster import Twin
+from kreassign.twin.permissions import Permissions
+from kreassign.twin.transport import TwinTransport
+from kreassign.twin.version import DEFAULT, Endpoint, KafkaVersion, kafka_version
+from kreassign.wire import kip_179
+from kreassign.wire.api import Api, Message
+from tests.kips.topic_change_checks import CHECKS, Check
+from tests.twin.asking import ask, twin
+
+WITH = DEFAULT.with_kip_179()
+
+
+def client_of(asked: Twin) -> AdminClient:
+    transport = TwinTransport(asked)
+    address = asked.address(0, asked.listener)
+    settings = client_settings({}, bootstrap_servers=f"{address.host}:{address.port}")
+    return AdminClient.connect(settings, transport=transport, clock=transport)
+
+
+@pytest.fixture(params=[WITH, DEFAULT, kafka_version("3.9")], ids=["with its requests", "4.3", "3.9"])
+def client(request: pytest.FixtureRequest) -> Iterator[AdminClient]:
+    with client_of(twin({}, version=request.param)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_on_a_twin(check: Check, client: AdminClient) -> None:
+    check(client, "orders")
+
+
+FOO = TopicPartition("foo", 0)
+
+
+def held(asked: Twin) -> AdminClient:
+    """A client of a twin in which foo-0 is on its way from 0, 1 to 2, 1, and held by a throttle."""
+    client = client_of(asked)
+    moves = move_map({}, {FOO: (2, 1)}, {FOO: (0, 1)})
+    client.incremental_alter_configs(topic_changes(moves)).raise_if_any()
+    client.incremental_alter_configs(rate_changes([0, 1, 2], 1000)).raise_if_any()
+    client.reassign_partitions({FOO: (2, 1)}).raise_if_any()
+    return client
+
+
+@pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
+def test_a_partition_that_moves_is_refused_and_its_status_tells_how_far_it_is(version: KafkaVersion) -> None:
+    with held(twin({"foo": [[0, 1]]}, version=version)) as client:
+        again = client.reassign_partitions({FOO: (3, 1)}).failed[FOO]
+        factor = client.alter_replication_factors({"foo": 3}).failed["foo"]
+        assert isinstance(again, Rejected)
+        assert isinstance(factor, Rejected)
+        assert (again.code, str(again)) == (60, "A partition reassignment is in progress.")
+        assert (factor.code, str(factor)) == (60, "A partition reassignment is in progress: foo-0.")
+        status = {one.broker: one for one in client.replica_status([FOO])[FOO]}
+        assert status[2].lag_records > 0
+        assert status[2].lag_bytes
+        assert status[0].lag_records == status[1].lag_records == 0
+        assert status[0].size_bytes == 10_000_000
+
+
+def test_both_ways_come_to_the_same_status() -> None:
+    found = [held(twin({"foo": [[0, 1]]}, version=version)).replica_status([FOO])[FOO] for version in (WITH, DEFAULT)]
+    assert [(one.broker, one.lag_records, one.lag_bytes, one.is_leader) for one in found[0]] == [
+        (one.broker, one.lag_records, one.lag_bytes, one.is_leader) for one in found[1]
+    ]
+
+
+def test_no_release_of_kafka_offers_the_requests() -> None:
+    for endpoint in Endpoint:
+        assert all(DEFAULT.versions(known.key, endpoint) is None for known in kip_179.APIS)
+        offered = [known.name for known in kip_179.APIS if WITH.versions(known.key, endpoint) is not None]
+        assert ("ReplicaStatus" in offered) == (endpoint is Endpoint.BROKER)
+
+
+def _topics(known: Api, entry: str, **values: object) -> list[Message]:
+    """The same topic twice."""
+    return [getattr(known.request, entry)(name="foo", **values) for _ in range(2)]
+
+
+def test_a_topic_that_comes_twice_is_an_invalid_request() -> None:
+    asked = twin({"foo": [[0, 1]]}, version=WITH)
+    counts, factors, moves = (
+        kip_179.ALTER_PARTITION_COUNTS,
+        kip_179.ALTER_REPLICATION_FACTORS,
+        kip_179.REASSIGN_PARTITIONS,
+    )
+    one = moves.request.ReassignedTopic.ReassignedPartition(partition_index=0, replicas=[1])
+    answers = [
+        ask(asked, counts, 0, topics=_topics(counts, "TopicPartitionCount", partition_count=3), timeout_ms=1000),
+        ask(
+            asked, factors, 0, topics=_topics(factors, "TopicReplicationFactor", replication_factor=1), timeout_ms=1000
+        ),
+        ask(asked, moves, 0, topics=_topics(moves, "ReassignedTopic", partitions=[one]), timeout_ms=1000),
+    ]
+    assert [[entry.error_code for entry in answer.topics] for answer in answers[:2]] == [[42], [42]]
+    assert [entry.error_code for topic in answers[2].topics for entry in topic.partitions] == [42]
+
+
+def test_who_may_not_alter_the_cluster_is_refused_as_a_whole() -> None:
+    asked = twin({"foo": [[0, 1]]}, version=WITH, permissions=Permissions({}))
+    for known in kip_179.APIS:
+        assert ask(asked, known, 0, topics=[]).error_code == 31
+
+
+def test_a_time_out_of_nothing_is_over_at_once() -> None:
+    asked = twin({"foo": [[0, 1]]}, version=WITH)
+    for known in kip_179.APIS[:3]:
+        assert ask(asked, known, 0, topics=[], timeout_ms=0).error_code == 7
+
+
+def test_the_status_names_what_it_cannot_tell_of() -> None:
+    asked = twin({"foo": [[0, 1]]}, version=WITH)
+    known = kip_179.REPLICA_STATUS
+    entry = known.request.AskedTopic
+
+    def code(topic: str, number: int, node: int) -> int:
+        partitions = [entry.AskedPartition(partition_index=number)]
+        answer = ask(asked, known, 0, node=node, topics=[entry(name=topic, partitions=partitions)])
+        return int(answer.topics[0].partitions[0].error_code)
+
+    assert [code("nope", 0, 0), code("foo", 7, 0), code("foo", 0, 1), code("foo", 0, 0)] == [17, 37, 6, 0]
+    partitions = [entry.AskedPartition(partition_index=0, brokers=[0, 3, 77])]
+    answer = ask(asked, known, 0, topics=[entry(name="foo", partitions=partitions)])
+    told = answer.topics[0].partitions[0].replicas
+    assert [(one.broker_id, one.error_code) for one in told] == [(0, 0), (3, 3), (77, 25)]

@@ -1,0 +1,183 @@
+"""What the calls of KIP-179 must do, on whatever cluster: one with the requests of KIP-179, and one without.
+
+A check gets a client of a cluster with four brokers on racks a, b, a, b (a, b, c, a on real Kafka), and a name for a
+topic of its own. It returns nothing that could differ between clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.errors import ClusterError, Rejected
+from kreassign.model import ConfigChange, ConfigResource, NewTopic, Topic, TopicPartition
+from testbed.waiting import wait_until
+
+Check = Callable[[AdminClient, str], None]
+_LOOKS = 5
+
+
+def _create(client: AdminClient, name: str, *lists: tuple[int, ...]) -> None:
+    client.create_topics([NewTopic(name, assignments=lists)]).raise_if_any()
+    # Brokers learn of it one after the other, and any of them may be asked.
+    _soon(lambda: all(_knows(client, name, len(lists)) for _ in range(_LOOKS)), f"{name} everywhere")
+
+
+def _knows(client: AdminClient, name: str, partitions: int) -> bool:
+    found = client.describe_topics([name]).ok.get(name)
+    return found is not None and len(found.partitions) == partitions and all(one.isr for one in found.partitions)
+
+
+def _min_in_sync(client: AdminClient, name: str) -> str | None:
+    resource = ConfigResource.topic(name)
+    return client.describe_configs([resource], names=["min.insync.replicas"])[resource]["min.insync.replicas"].value
+
+
+def _soon(condition: Callable[[], bool], what: str) -> None:
+    wait_until(condition, timeout_s=20, what=what)
+
+
+def _comes_to(client: AdminClient, name: str, *lists: tuple[int, ...]) -> None:
+    _soon(lambda: _replicas(client, name) == list(lists), f"{name} at {lists}")
+
+
+def _topic(client: AdminClient, name: str) -> Topic:
+    return client.describe_topics([name])[name]
+
+
+def _replicas(client: AdminClient, name: str) -> list[tuple[int, ...]]:
+    ongoing = client.list_partition_reassignments([entry.topic_partition for entry in _topic(client, name).partitions])
+    return [
+        ongoing[entry.topic_partition].target if entry.topic_partition in ongoing else entry.replicas
+        for entry in _topic(client, name).partitions
+    ]
+
+
+def _refusals(failed: Mapping[object, ClusterError]) -> dict[str, tuple[int, str]]:
+    assert all(isinstance(error, Rejected) for error in failed.values())
+    return {str(key): (error.code, str(error)) for key, error in failed.items() if isinstance(error, Rejected)}
+
+
+def counts_grow_and_the_rest_is_refused(client: AdminClient, name: str) -> None:
+    _create(client, name, (0, 1), (1, 2))
+    result = client.alter_partition_counts({name: 4, "nope": 2})
+    assert list(result.ok) == [name]
+    assert _refusals(result.failed) == {"nope": (17, "Unable to find a topic named nope.")}
+    _soon(lambda: all(_knows(client, name, 4) for _ in range(_LOOKS)), "four partitions everywhere")
+    again = client.alter_partition_counts({name: 4})
+    assert _refusals(again.failed) == {name: (37, "Topic already has 4 partition(s).")}
+    fewer = client.alter_partition_counts({name: 3})
+    text = f"The topic {name} currently has 4 partition(s); 3 would not be an increase."
+    assert _refusals(fewer.failed) == {name: (37, text)}
+
+
+def a_dry_run_of_counts_changes_nothing(client: AdminClient, name: str) -> None:
+    _create(client, name, (0, 1))
+    result = client.alter_partition_counts({name: 9, "nope": 2}, validate_only=True)
+    assert list(result.ok) == [name]
+    assert _refusals(result.failed) == {"nope": (17, "Unable to find a topic named nope.")}
+    assert len(_topic(client, name).partitions) == 1
+
+
+def a_larger_factor_keeps_what_is_there_and_adds_to_other_racks(client: AdminClient, name: str) -> None:
+    _create(client, name, (0,), (1,))
+    client.alter_replication_factors({name: 2}).raise_if_any()
+    _soon(lambda: [len(replicas) for replicas in _replicas(client, name)] == [2, 2], "two replicas each")
+    racks = {broker.id: broker.rack for broker in client.describe_cluster().brokers}
+    for first, replicas in zip((0, 1), _replicas(client, name), strict=True):
+        assert replicas[0] == first
+        assert len(replicas) == len({racks[broker] for broker in replicas}) == 2
+
+
+def a_smaller_factor_keeps_the_leader(client: AdminClient, name: str) -> None:
+    _create(client, name, (0, 1, 2), (2, 0, 1))
+    client.alter_replication_factors({name: 1}).raise_if_any()
+    _comes_to(client, name, (0,), (2,))
+
+
+def factors_that_cannot_be_are_refused(client: AdminClient, name: str) -> None:
+    _create(client, name, (0, 1, 2))
+    resource = ConfigResource.topic(name)
+    client.incremental_alter_configs({resource: [ConfigChange.set("min.insync.replicas", "2")]}).raise_if_any()
+    _soon(lambda: all(_min_in_sync(client, name) == "2" for _ in range(_LOOKS)), "the setting everywhere")
+    below = client.alter_replication_factors({name: 1, "nope": 1})
+    assert _refusals(below.failed) == {
+        name: (38, f"Replication factor 1 is below min.insync.replicas=2 of topic {name}."),
+        "nope": (17, "Unable to find a topic named nope."),
+    }
+    (refused,) = _refusals(client.alter_replication_factors({name: 9}).failed).values()
+    assert refused[0] == 38
+    assert refused[1].startswith("Unable to replicate the partition 9 time(s): ")
+    assert _refusals(client.alter_replication_factors({name: 0}).failed)[name][0] == 38
+    assert _replicas(client, name) == [(0, 1, 2)]
+    client.alter_replication_factors({name: 1}, may_undercut_min_in_sync=True).raise_if_any()
+    _comes_to(client, name, (0,))
+
+
+def a_dry_run_of_factors_changes_nothing(client: AdminClient, name: str) -> None:
+    _create(client, name, (0, 1))
+    result = client.alter_replication_factors({name: 3, "nope": 1}, validate_only=True)
+    assert list(result.ok) == [name]
+    assert list(result.failed) == ["nope"]
+    assert _replicas(client, name) == [(0, 1)]
+
+
+ILLEGAL = {
+    (1, 1): (39, "The manual partition assignment includes the broker 1 more than once."),
+    (): (39, "The manual partition assignment includes an empty replica list."),
+    (0, 77): (25, "The manual partition assignment includes broker 77, but no such broker is registered."),
+    (0, -1): (25, "The manual partition assignment includes broker -1, but no such broker is registered."),
+}
+
+
+def partitions_are_moved_and_the_rest_is_refused(client: AdminClient, name: str) -> None:
+    _create(client, name, *[(0, 1)] * (len(ILLEGAL) + 1))
+    moved, *others = (TopicPartition(name, number) for number in range(len(ILLEGAL) + 1))
+    nowhere, unknown = TopicPartition("nope", 0), TopicPartition(name, 99)
+    wishes = {moved: (2, 1), nowhere: (0,), unknown: (0,), **dict(zip(others, ILLEGAL, strict=True))}
+    expected = {
+        **{str(key): refusal for key, refusal in zip(others, ILLEGAL.values(), strict=True)},
+        "nope-0": (17, "Unable to find a topic named nope."),
+        str(unknown): (39, f"Unable to find partition {name}:99."),
+    }
+    dry = client.reassign_partitions(wishes, validate_only=True)
+    assert (list(dry.ok), _refusals(dry.failed)) == ([moved], expected)
+    assert _replicas(client, name) == [(0, 1)] * (len(ILLEGAL) + 1)
+    result = client.reassign_partitions(wishes)
+    assert (list(result.ok), _refusals(result.failed)) == ([moved], expected)
+    _comes_to(client, name, (2, 1), *[(0, 1)] * len(ILLEGAL))
+
+
+def nothing_asked_is_nothing_done(client: AdminClient, name: str) -> None:
+    del name
+    assert not len(client.alter_partition_counts({}))
+    assert not len(client.alter_replication_factors({}))
+    assert not len(client.reassign_partitions({}))
+    assert not len(client.replica_status([]))
+
+
+def the_status_tells_of_each_replica_and_of_what_is_not_there(client: AdminClient, name: str) -> None:
+    _create(client, name, (0, 1))
+    there, unknown = TopicPartition(name, 0), TopicPartition("nope", 0)
+    result = client.replica_status([there, unknown])
+    assert [(one.broker, one.is_leader, one.lag_records, one.lag_bytes) for one in result[there]] == [
+        (0, True, 0, 0),
+        (1, False, 0, 0),
+    ]
+    with pytest.raises(Rejected, match="does not host"):
+        result[unknown]
+
+
+CHECKS: tuple[Check, ...] = (
+    counts_grow_and_the_rest_is_refused,
+    a_dry_run_of_counts_changes_nothing,
+    a_larger_factor_keeps_what_is_there_and_adds_to_other_racks,
+    a_smaller_factor_keeps_the_leader,
+    factors_that_cannot_be_are_refused,
+    a_dry_run_of_factors_changes_nothing,
+    partitions_are_moved_and_the_rest_is_refused,
+    nothing_asked_is_nothing_done,
+    the_status_tells_of_each_replica_and_of_what_is_not_there,
+)
