@@ -226,7 +226,7 @@ class Twin:
 
     def _step(self, decision: Decision[Answer]) -> Step:
         before = dict(self._concerned(decision.records))
-        watermarks = ((key, self.replication.readings.high_watermark(key)) for key, state in before.items() if state)
+        watermarks = ((key, self.replication.readings.held_offset(key)) for key, state in before.items() if state)
         was_held = {key: offset for key, offset in watermarks if offset is not None}
         return Step(decision.records, before=before, was_held=was_held, answer=decision.answer)
 

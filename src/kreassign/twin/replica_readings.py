@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from kreassign.model import LogDir, LogDirReplica, TopicPartition
 from kreassign.twin.copies import CopyKey
@@ -10,6 +14,32 @@ from kreassign.twin.partition_logs import NOWHERE
 from kreassign.twin.replicas import Replicas
 
 OFFLINE = "the log directory is offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What is in a log directory, by the sums that are kept and by adding up the copies now; doomed ones not included.
+
+    Bytes as of the last change of any rate. `doomed_bytes` wait for their deletion.
+    """
+
+    broker: int
+    path: str
+    counted_bytes: float
+    added_up_bytes: float
+    counted_logs: int
+    present_logs: int
+    doomed_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How fast a copy grows that is not in sync, or that is moved between directories (`is_future`)."""
+
+    topic_partition: TopicPartition
+    broker: int
+    is_future: bool
+    bytes_per_s: float
 
 
 class ReplicaReadings:
@@ -38,6 +68,62 @@ class ReplicaReadings:
             return None
         self._replicas.settle()
         return self._replicas.logs.offset(row, self._replicas.watermark(row))
+
+    def held_offset(self, topic_partition: TopicPartition) -> int | None:
+        """The high watermark, read without settling anything, so that looking leaves no trace."""
+        replicas, row = self._replicas, self._replicas.logs.row(topic_partition)
+        if row is None:
+            return None
+        members = [key for key in replicas.copies_of(row) if replicas.copies.entry(key)["in_isr"]]
+        ends = [replicas.logs.end(row, replicas.now_ms), *map(replicas.position, members)]
+        return replicas.logs.offset(row, min(ends))
+
+    def brokers_with(self, topic_partition: TopicPartition) -> set[int]:
+        """The brokers that have a copy, readable or not."""
+        replicas, row = self._replicas, self._replicas.logs.row(topic_partition)
+        dirs = [] if row is None else replicas.logs.replica_dirs(row)
+        return {replicas.fleet.broker_ids[replicas.fleet.owner_of(log_dir)] for log_dir in dirs}
+
+    def flows(self) -> Iterator[Flow]:
+        """Every copy that moves; none while rates are about to be computed anew."""
+        replicas, live = self._replicas, self._replicas.copies.live
+        if replicas.must_share:
+            return
+        for index in np.flatnonzero(live["rate"] > 0).tolist():
+            key = replicas.copies.key(index)
+            topic_partition, broker = replicas.logs.topic_partition(key.row), replicas.fleet.broker_ids[key.broker]
+            yield Flow(topic_partition, broker, key.is_future, float(live["rate"][index]))
+
+    def usages(self) -> Iterator[Usage]:
+        """What every log directory holds, reckoned in two ways."""
+        replicas, fleet = self._replicas, self._replicas.fleet
+        sizes, counts = self._added_up()
+        live = replicas.copies.live
+        copied = np.bincount(live["log_dir"], live["position"] - live["begin"], len(fleet.paths))
+        for log_dir, path in enumerate(fleet.paths):
+            yield Usage(
+                fleet.broker_ids[fleet.owner_of(log_dir)],
+                path,
+                float(replicas.background.size[log_dir] + copied[log_dir]),
+                float(sizes[log_dir] + copied[log_dir]),
+                replicas.log_counts[log_dir],
+                int(counts[log_dir]),
+                float(replicas.doomed[log_dir]),
+            )
+
+    def _added_up(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Bytes of the copies in sync, and the number of all logs, by log directory."""
+        replicas, logs, dirs_total = self._replicas, self._replicas.logs, len(self._replicas.fleet.paths)
+        live, rows = replicas.copies.live, np.arange(len(logs.table), dtype=np.int32)
+        lengths = logs.ends(rows, replicas.settled_ms) - logs.starts(rows, replicas.settled_ms)
+        there = logs.dirs != NOWHERE
+        places = logs.dirs[there]
+        every_length = np.broadcast_to(lengths[:, np.newaxis], logs.dirs.shape)[there]
+        sizes = np.bincount(places, every_length, dirs_total).astype(np.float64)
+        apart = live[~live["is_future"]]
+        sizes -= np.bincount(apart["log_dir"], lengths[apart["row"]], dirs_total)
+        futures = np.bincount(live["log_dir"][live["is_future"]], minlength=dirs_total)
+        return sizes, (np.bincount(places, minlength=dirs_total) + futures).astype(np.int64)
 
     def log_dir(self, topic_partition: TopicPartition, broker: int) -> str | None:
         """The path of the log directory of a copy."""

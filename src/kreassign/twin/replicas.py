@@ -126,6 +126,19 @@ class Replicas:
             if local is not None:
                 yield future, local
 
+    def position(self, key: CopyKey) -> float:
+        """Where a copy is at this moment, without settling anything."""
+        entry = self.copies.entry(key)
+        gained = float(entry["rate"]) * (self.now_ms - self._settled_ms) / 1000
+        return min(
+            float(entry["position"]) + gained, max(self.logs.end(key.row, self.now_ms), float(entry["position"]))
+        )
+
+    @property
+    def settled_ms(self) -> int:
+        """As of when sums and positions hold."""
+        return self._settled_ms
+
     def used_bytes(self) -> NDArray[np.float64]:
         """Bytes on each log directory, those to be deleted included. Everything must be settled."""
         live = self.copies.live

@@ -162,7 +162,7 @@ def test_what_cannot_be_served_is_said_in_one_line(options: tuple[str, ...], com
 def test_things_break_on_command(tmp_path: Path) -> None:
     file = tmp_path / "faults.toml"
     file.write_text('[[faults]]\nkind = "stop"\nat = 0\nbroker = 1\n')
-    with serving("--faults", str(file), "--fault", "failover@0", "--controllers", "3") as served:
+    with serving("--faults", str(file), "--fault", "failover@0", "--controllers", "3", "--check") as served:
         assert served.lines[0].endswith("with 3 brokers; Ctrl-C ends it")
         with served.admin() as admin:
             assert admin.describe_cluster().broker_ids == (0, 2)

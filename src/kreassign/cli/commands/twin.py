@@ -16,6 +16,7 @@ from kreassign.cli.fault_options import fault_options
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.twin.blueprint import small_cluster
+from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.endpoints import Address
 from kreassign.twin.faults import PlannedFault, schedule_faults
@@ -56,6 +57,7 @@ class Serving:
     release: str | None
     data_dir: Path | None
     controllers: int
+    check: bool = False
     faults: tuple[PlannedFault, ...] = ()
 
 
@@ -92,6 +94,7 @@ def serving_options(command: Command) -> Command:
         click.option(
             "--controllers", type=click.IntRange(1), default=1, show_default=True, help="How many controllers."
         ),
+        click.option("--check", is_flag=True, help="Check after every step that no law of the twin is broken; slower."),
         fault_options,
     )
     for option in reversed(options):
@@ -152,6 +155,8 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         if log is not None:
             open_files.callback(log.close)
         cluster = Twin(scenario.blueprint, settings, log)
+        if serving.check:
+            cluster.watch(check_step)
         schedule_faults(cluster, serving.faults)
         # A service manager ends it as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,0 +1,30 @@
+"""What a step did to partitions, as most checkers want to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kreassign.twin.metadata import PartitionState
+from kreassign.twin.step import Step
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+
+class Change(NamedTuple):
+    """A partition after a step, and before it unless it is new."""
+
+    after: PartitionState
+    before: PartitionState | None
+
+    def __str__(self) -> str:
+        return f"{self.after.topic_partition} was {self.before} and is {self.after}"
+
+
+def changes(twin: Twin, step: Step) -> Iterator[Change]:
+    """The partitions that a step was about and that are still there."""
+    for topic_partition, before in step.before.items():
+        after = twin.metadata.partition(topic_partition)
+        if after is not None:
+            yield Change(after, before)

@@ -1,0 +1,20 @@
+"""Brokers have the copies that the metadata gives them, and no others: the law by which replication follows records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kreassign.twin.step import Step
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+
+def check(twin: Twin, step: Step) -> Iterator[str]:
+    """Partitions of which this is not so."""
+    for key in step.before:
+        partition = twin.metadata.partition(key)
+        wanted = set() if partition is None else set(partition.replicas)
+        if (present := twin.replication.readings.brokers_with(key)) != wanted:
+            yield f"{key} has copies on brokers {sorted(present)}, and shall have them on {sorted(wanted)}"

@@ -1,0 +1,39 @@
+"""Epochs never go back, and tell of every change: how brokers and clients know old news from new.
+
+Every change of a partition raises its partition epoch, every other leader the leader epoch; a broker registers under a
+higher epoch than any that the cluster knows (KIP-320, KIP-497, KIP-631).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kreassign.twin.checkers.changes import Change, changes
+from kreassign.twin.records import BrokerRegistered
+from kreassign.twin.step import Step
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+
+def check(twin: Twin, step: Step) -> Iterator[str]:
+    """Partitions and brokers of which this is not so."""
+    for change in changes(twin, step):
+        if change.before is not None and not _rises(change):
+            yield str(change)
+    for record in step.records:
+        if isinstance(record, BrokerRegistered):
+            others = (one.broker_epoch for one in twin.metadata.brokers.values() if one.broker_id != record.broker_id)
+            if record.broker_epoch <= max(others, default=-1):
+                yield f"broker {record.broker_id} registered under epoch {record.broker_epoch}, not the highest"
+
+
+def _rises(change: Change) -> bool:
+    after, before = change
+    assert before is not None
+    led_anew = after.leader != before.leader
+    return (
+        after.partition_epoch >= before.partition_epoch + (after != before)
+        and after.leader_epoch >= before.leader_epoch + led_anew
+    )

@@ -1,0 +1,79 @@
+"""All checkers, and having them run.
+
+Most look only at what a step changed. Two look at the whole cluster, `bytes_add_up` and `list_is_progress`: on
+clusters of more than `LARGE` partitions they do so only at about every `SAMPLED`-th step, and at the beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kreassign.errors import InvariantBroken
+from kreassign.twin.checkers import (
+    adding_is_part_of_target,
+    bytes_add_up,
+    completed_moves_have_their_target,
+    copies_follow_replicas,
+    epochs_never_go_back,
+    isr_is_within_replicas,
+    last_copy_is_kept,
+    leader_is_in_sync,
+    list_is_progress,
+    throttles_are_kept,
+)
+from kreassign.twin.step import Step
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+LARGE = 5_000
+SAMPLED = 256
+
+
+class Checker(NamedTuple):
+    """An invariant: a sentence, and what finds the places where it does not hold."""
+
+    sentence: str
+    check: Callable[[Twin, Step], Iterator[str]]
+    sees_everything: bool = False
+
+
+CHECKERS = (
+    Checker("the ISR is part of the replicas", isr_is_within_replicas.check),
+    Checker("the leader is in the ISR, or there is none", leader_is_in_sync.check),
+    Checker("no partition loses its last in-sync copy to a reassignment", last_copy_is_kept.check),
+    Checker("what is being added is part of a target", adding_is_part_of_target.check),
+    Checker("epochs never go back", epochs_never_go_back.check),
+    Checker("a completed move has exactly its target", completed_moves_have_their_target.check),
+    Checker("brokers have the copies that the metadata says", copies_follow_replicas.check),
+    Checker("bytes on disk add up", bytes_add_up.check, sees_everything=True),
+    Checker("throttles are never exceeded", throttles_are_kept.check),
+    Checker("the list of reassignments is what is in progress", list_is_progress.check, sees_everything=True),
+)
+"""Every invariant."""
+
+
+def look(twin: Twin, step: Step) -> Iterator[str]:
+    """What is wrong after a step; nothing if all is well."""
+    is_sampled = _partition_count(twin) <= LARGE or twin.metadata.offset % SAMPLED == 0 or not step.records
+    for checker in CHECKERS:
+        if is_sampled or not checker.sees_everything:
+            yield from (f"{checker.sentence}: {finding}" for finding in checker.check(twin, step))
+
+
+def check_step(twin: Twin, step: Step) -> None:
+    """A watcher of a twin (`Twin.watch`) that raises `InvariantBroken` as soon as something is wrong."""
+    if findings := list(look(twin, step)):
+        raise InvariantBroken(f"at {twin.now_ms} ms, record {twin.metadata.offset}: " + "; ".join(findings))
+
+
+def check_all(twin: Twin) -> None:
+    """Look at the whole cluster as it is now, as if all of it had just been made."""
+    everything = {one.topic_partition: None for topic in twin.metadata.topics.values()
+                  for one in topic.partitions.values()}  # fmt: skip
+    check_step(twin, Step(before=everything))
+
+
+def _partition_count(twin: Twin) -> int:
+    return sum(len(topic.partitions) for topic in twin.metadata.topics.values())

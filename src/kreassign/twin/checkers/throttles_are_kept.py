@@ -1,0 +1,68 @@
+"""Throttles are never exceeded: all copies that a throttle slows together stay within its rate (KIP-73).
+
+Which ones it slows is read from the configuration anew: what a leader sends of listed partitions to followers out of
+sync, what a follower receives of listed partitions, and what moves between the directories of a broker (KIP-113).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
+)
+from kreassign.twin.metadata import ClusterMetadata
+from kreassign.twin.replica_readings import Flow
+from kreassign.twin.step import Step
+from kreassign.twin.throttles import ThrottledReplicas, parse_rate
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+_ROUNDING = 1.0 + 1e-6
+_listed = lru_cache(maxsize=64)(ThrottledReplicas.parse)
+
+
+class _Limit(NamedTuple):
+    """A rate that somebody set: of which broker, by which key."""
+
+    broker: int
+    key: str
+
+
+def check(twin: Twin, step: Step) -> Iterator[str]:
+    """Rates that are exceeded. Between a change and the next moment nothing flows by any rate yet."""
+    del step
+    used: defaultdict[_Limit, float] = defaultdict(float)
+    for flow in twin.replication.readings.flows():
+        for limit in _limits(twin.metadata, flow):
+            used[limit] += flow.bytes_per_s
+    for (broker, key), rate in used.items():
+        allowed = parse_rate(twin.metadata.config(ConfigResource.broker(broker), key))
+        if rate > allowed * _ROUNDING:
+            yield f"{key} of broker {broker} is {allowed} bytes per second, and {rate} flow"
+
+
+def _limits(metadata: ClusterMetadata, flow: Flow) -> Iterator[_Limit]:
+    """The limits that a flow has to keep within, together with others."""
+    if flow.is_future:
+        yield _Limit(flow.broker, LOG_DIR_RATE)
+        return
+    topic, number = flow.topic_partition
+    partition = metadata.partition(flow.topic_partition)
+    if partition is None:
+        return
+    of_topic = ConfigResource.topic(topic)
+    leaders = _listed(metadata.config(of_topic, LEADER_THROTTLED_REPLICAS))
+    if flow.broker not in partition.isr and leaders.holds(number, partition.leader):
+        yield _Limit(partition.leader, LEADER_THROTTLED_RATE)
+    if _listed(metadata.config(of_topic, FOLLOWER_THROTTLED_REPLICAS)).holds(number, flow.broker):
+        yield _Limit(flow.broker, FOLLOWER_THROTTLED_RATE)
