@@ -1,0 +1,139 @@
+"""A controller that takes over at any record goes on as its predecessor would have: all it needs is the log."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kreassign.model import ElectionType, TopicPartition
+from kreassign.twin.cluster import Twin
+from kreassign.twin.controller.brokers import Registration, fence, register, unfence
+from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
+from kreassign.twin.controller.topics import TopicReference, delete_topics
+from kreassign.twin.store.file import SIGNATURE, FileLog
+from tests.twin.asking import cluster
+from tests.twin.controller.worlds import World, directories, replayed
+
+Command = Callable[[World], object]
+COMMANDS = 25
+
+
+# Commands that mean the same whoever carries them out
+
+
+def alter(target: str | None, index: int) -> Command:
+    return lambda world: world.alter(target, index=index) if has(world, index) else None
+
+
+def everybody_catches_up(index: int) -> Command:
+    def act(world: World) -> None:
+        partition = world.partition(index=index) if has(world, index) else None
+        if partition is not None and partition.has_leader:
+            alive = [one for one in partition.replicas if world.metadata.is_active(one)]
+            world.report_isr(" ".join(map(str, sorted({partition.leader, *alive}))), index=index)
+
+    return act
+
+
+def leave(broker: int) -> Command:
+    return lambda world: None if world.metadata.brokers[broker].fenced else world.carry_out(fence, broker)
+
+
+def come_back(broker: int) -> Command:
+    def act(world: World) -> None:
+        if world.metadata.brokers[broker].fenced:
+            world.carry_out(register, Registration(broker, "host", 1, None, directories(broker, 2)))
+            world.carry_out(unfence, broker)
+
+    return act
+
+
+def grow(count: int) -> Command:
+    wanted = CreatePartitions((MorePartitions("foo", count),))
+    return lambda world: world.carry_out(create_partitions, wanted, random.Random(count))
+
+
+def drop_bar(world: World) -> None:
+    world.carry_out(delete_topics, (TopicReference("bar"),))
+
+
+def has(world: World, index: int) -> bool:
+    return world.metadata.partition(TopicPartition("foo", index)) is not None
+
+
+def story(seed: int) -> list[Command]:
+    """Commands drawn by lot, each with all that it needs to know."""
+    chance = random.Random(seed)
+
+    def drawn() -> Command:
+        index, broker = chance.randrange(3), chance.randrange(6)
+        target = " ".join(map(str, chance.sample(range(6), chance.randint(1, 3))))
+        choices = [
+            alter(target, index), alter(target, index), alter(target, index), alter(None, index),
+            everybody_catches_up(index), everybody_catches_up(index), leave(broker), come_back(broker),
+            lambda world: world.elect(ElectionType.PREFERRED, ("foo", 0)), grow(chance.randint(2, 4)), drop_bar,
+        ]  # fmt: skip
+        return chance.choice(choices)
+
+    return [drawn() for _ in range(COMMANDS)]
+
+
+def beginning() -> World:
+    return World().topic("foo", "0 1 2", "3 4").topic("bar", "1 2")
+
+
+def successor(log: list[object]) -> World:
+    """A controller that knows nothing but the log."""
+    world = World()
+    world.log, world.metadata = list(log), replayed(log)
+    return world
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whoever_takes_over_at_any_record_and_carries_on_ends_in_the_same_state(seed: int) -> None:
+    first, commands = beginning(), story(seed)
+    ends = [len(first.log)]
+    for command in commands:
+        command(first)
+        ends.append(len(first.log))
+    for length in range(ends[0], len(first.log) + 1):
+        # A decision whose records are not all there never happened; whoever wanted it asks again.
+        done = max(number for number, end in enumerate(ends) if end <= length)
+        second = successor(first.log[: ends[done]])
+        for command in commands[done:]:
+            command(second)
+        assert second.log == first.log, f"after record {length}"
+        assert second.metadata == first.metadata
+
+
+# The same with a file, which a crash may tear anywhere
+
+
+def move(twin: Twin, target: tuple[int, ...]) -> None:
+    wishes = tuple(TopicTargets("orders", (Target(number, target),)) for number in range(2))
+    twin.carry_out(alter_reassignments(twin.situation, AlterReassignments(wishes)))
+
+
+def test_a_twin_whose_log_is_torn_in_its_last_decision_has_lost_that_one_or_nothing(tmp_path: Path) -> None:
+    path, blueprint = tmp_path / "metadata.log", cluster({"orders": [[0, 1], [1, 2]]})
+    log = FileLog(path)
+    twin = Twin(blueprint, log=log)
+    before, whole_before = twin.metadata.copy(), path.stat().st_size
+    move(twin, (2, 3))
+    log.close()
+    whole = path.read_bytes()
+    assert len(SIGNATURE) < whole_before < len(whole)
+    for length in [*range(whole_before, len(whole), 7), len(whole)]:
+        path.write_bytes(whole[:length])
+        log = FileLog(path)
+        again = Twin(blueprint, log=log)
+        assert again.metadata == (twin.metadata if length == len(whole) else before), length
+        move(again, (2, 3))
+        assert [partition.replicas for partition in again.metadata.topics["orders"].partitions.values()] == [
+            (2, 3, 0, 1), (2, 3, 1)
+        ]  # fmt: skip
+        log.close()
