@@ -159,6 +159,13 @@ def test_brokers_that_are_down_are_out_of_every_isr_and_can_be_started() -> None
     )
 
 
+def test_what_shall_break_is_read_and_refused_by_those_who_break_it() -> None:
+    found = scenario(f'{THREE}[[faults]]\nkind = "crash"\nbroker = 2\nat = "60s"\nlasts = "30s"').faults
+    assert [(fault.at_ms, fault.lasts_ms) for fault in found] == [(60_000, 30_000)]
+    with pytest.raises(InputError, match=r"^x.toml: fault .* is of no kind that the twin knows"):
+        scenario(f'{THREE}[[faults]]\nkind = "melt"\nat = "60s"')
+
+
 @pytest.mark.parametrize(("text", "complaint"), [
     ("", "x.toml: a cluster needs brokers"),
     (f"cout = 1\n{THREE}", "x.toml: there is no key 'cout' here; there are"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.model.keyed_table import KeyedTable
 from kreassign.twin.permissions import Operation
 from kreassign.twin.security import OPEN, Security, read_security
-from kreassign.twin.toml_table import TomlTable
 
 
 def security(text: str) -> Security:
-    return read_security(TomlTable.parse(text, "x.toml"))
+    return read_security(KeyedTable.from_toml(text, "x.toml"))
 
 
 def test_nothing_said_opens_every_door() -> None:

@@ -16,14 +16,23 @@ _SHOWN_FAILURES = 3
 
 def data_option(command: Command) -> Command:
     """Add `--data DIR`: parameter `data: Path`. The directory need not exist yet."""
+    return _data_option(is_required=True)(command)
+
+
+def optional_data_option(command: Command) -> Command:
+    """Add `--data DIR` to a command that can do without: parameter `data: Path | None`."""
+    return _data_option(is_required=False)(command)
+
+
+def _data_option(*, is_required: bool) -> Callable[[Command], Command]:
     return click.option(
         "--data",
-        required=True,
+        required=is_required,
         envvar=DATA_ENVIRONMENT,
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
         help=f"Directory of the tables (or the environment variable {DATA_ENVIRONMENT}).",
-    )(command)
+    )
 
 
 def warn_of_failures(what: str, failed: Mapping[Any, Exception]) -> None:

@@ -62,7 +62,7 @@ class SampleRound:
 
 
 @dataclass(frozen=True, slots=True)
-class _Copies:
+class Copies:
     """Where each replica is: the copy in use, and the one being built by a move between directories."""
 
     current: Mapping[TopicPartitionReplica, tuple[str, int]]
@@ -114,7 +114,7 @@ def partition_rows(seen: Observation) -> list[Row]:
 
 def replica_rows(seen: Observation) -> list[Row]:
     """Rows of table `replicas`: one per place in a replica list."""
-    head, copies = _snapshot_columns(seen), _copies(seen.log_dirs)
+    head, copies = _snapshot_columns(seen), copies_of(seen.log_dirs)
     return [
         head | row
         for partition in _partitions(seen.topics)
@@ -124,7 +124,7 @@ def replica_rows(seen: Observation) -> list[Row]:
 
 def sample_rows(seen: SampleRound) -> list[Row]:
     """Rows of table `samples`: partitions for which both offsets are known."""
-    sizes = _copies(seen.log_dirs).current
+    sizes = copies_of(seen.log_dirs).current
     return [
         _sample_row(seen, topic, partition, sizes)
         for topic in seen.topics
@@ -194,7 +194,7 @@ def _partition_row(topic: Topic, partition: Partition, moving: OngoingReassignme
     }
 
 
-def _replica_rows(partition: Partition, moving: OngoingReassignment, copies: _Copies) -> Iterable[Row]:
+def _replica_rows(partition: Partition, moving: OngoingReassignment, copies: Copies) -> Iterable[Row]:
     topic, number = partition.topic_partition
     for position, broker in enumerate(partition.replicas):
         replica = TopicPartitionReplica(broker, topic, number)
@@ -243,14 +243,15 @@ def _partition_size(partition: Partition, sizes: Mapping[TopicPartitionReplica, 
     return known.get(partition.leader, max(known.values(), default=None))
 
 
-def _copies(log_dirs: Batch[int, tuple[LogDir, ...]]) -> _Copies:
+def copies_of(log_dirs: Batch[int, tuple[LogDir, ...]]) -> Copies:
+    """Where each replica of the brokers that answered is: path and size."""
     current: dict[TopicPartitionReplica, tuple[str, int]] = {}
     future: dict[TopicPartitionReplica, tuple[str, int]] = {}
     for broker, dirs in log_dirs.ok.items():
         for path, copy in _placed(dirs):
             replica = TopicPartitionReplica(broker, *copy.topic_partition)
             (future if copy.is_future else current)[replica] = (path, copy.size_bytes)
-    return _Copies(current, future)
+    return Copies(current, future)
 
 
 def _placed(dirs: tuple[LogDir, ...]) -> Iterable[tuple[str, LogDirReplica]]:

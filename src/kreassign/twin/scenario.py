@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from kreassign.errors import InputError
 from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.keyed_table import KeyedTable
 from kreassign.model.throttle import (
     involved_brokers,
     log_dir_rate_changes,
@@ -18,11 +19,11 @@ from kreassign.model.throttle import (
     topic_changes,
 )
 from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, seeded
+from kreassign.twin.faults import PlannedFault, read_faults
 from kreassign.twin.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.partition_logs import Traffic
 from kreassign.twin.placement import Place, shares
 from kreassign.twin.security import OPEN, Security, read_security
-from kreassign.twin.toml_table import TomlTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Scenario:
     seed: int = 0
     kafka_version: str | None = None
     security: Security = OPEN
+    faults: tuple[PlannedFault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class _Group:
 
 def parse_scenario(text: str, name: str) -> Scenario:
     """Read a scenario; `name` is what errors call the file. Raises InputError."""
-    with TomlTable.parse(text, name).taken_whole() as top:
+    with KeyedTable.from_toml(text, name).taken_whole() as top:
         seed = top.whole("seed", 0)
         cluster_id = top.text("cluster_id", "twin")
         kafka_version = top.text("kafka_version") if top.has("kafka_version") else None
@@ -57,14 +59,18 @@ def parse_scenario(text: str, name: str) -> Scenario:
         for table in top.tables("moves"):
             blueprint = _read_move(table, blueprint)
         return Scenario(
-            _read_throttle(top.table("throttle"), blueprint), seed, kafka_version, read_security(top.table("security"))
+            _read_throttle(top.table("throttle"), blueprint),
+            seed,
+            kafka_version,
+            read_security(top.table("security")),
+            read_faults(top.raw_tables("faults")),
         )
 
 
 # --- brokers --------------------------------------------------------------------------------------------------------
 
 
-def _read_groups(tables: tuple[TomlTable, ...]) -> list[_Group]:
+def _read_groups(tables: tuple[KeyedTable, ...]) -> list[_Group]:
     groups: list[_Group] = []
     following = 0
     for table in tables:
@@ -73,7 +79,7 @@ def _read_groups(tables: tuple[TomlTable, ...]) -> list[_Group]:
     return groups
 
 
-def _read_group(table: TomlTable, following: int) -> _Group:
+def _read_group(table: KeyedTable, following: int) -> _Group:
     with table.taken_whole():
         count, first = table.whole("count", 1, least=1), table.whole("first_id", following)
         racks, is_down = table.texts("racks"), table.flag("down", default=False)
@@ -86,7 +92,7 @@ def _read_group(table: TomlTable, following: int) -> _Group:
         return _Group(brokers, table.text_map("configs"), table.flag("empty", default=False))
 
 
-def _read_log_dirs(tables: tuple[TomlTable, ...]) -> tuple[LogDirHardware, ...]:
+def _read_log_dirs(tables: tuple[KeyedTable, ...]) -> tuple[LogDirHardware, ...]:
     found: list[LogDirHardware] = []
     for table in tables:
         with table.taken_whole():
@@ -107,7 +113,7 @@ def _configs(groups: list[_Group]) -> dict[int | None, Mapping[str, str]]:
 # --- topics ---------------------------------------------------------------------------------------------------------
 
 
-def _read_topics(table: TomlTable, groups: list[_Group], seed: int) -> Iterator[TopicPlan]:
+def _read_topics(table: KeyedTable, groups: list[_Group], seed: int) -> Iterator[TopicPlan]:
     with table.taken_whole():
         name, count = table.text("name"), table.whole("count", 1, least=1)
         partitions, factor = table.whole("partitions", 1, least=1), table.whole("replication_factor", 3, least=1)
@@ -128,7 +134,7 @@ def _read_topics(table: TomlTable, groups: list[_Group], seed: int) -> Iterator[
             yield TopicPlan(topic, tuple(plans), configs)
 
 
-def _read_traffic(table: TomlTable) -> Traffic:
+def _read_traffic(table: KeyedTable) -> Traffic:
     return Traffic(
         table.amount("size", 0), float(table.amount("write_rate", 0)), float(table.amount("record_size", 1000))
     )
@@ -157,7 +163,7 @@ def _named_once(topics: list[TopicPlan]) -> tuple[TopicPlan, ...]:
 # --- moves under way, and their throttle ----------------------------------------------------------------------------
 
 
-def _read_move(table: TomlTable, blueprint: Blueprint) -> Blueprint:
+def _read_move(table: KeyedTable, blueprint: Blueprint) -> Blueprint:
     with table.taken_whole():
         name, numbers = table.text("topic"), table.wholes("partitions")
         origin, target = table.whole("from"), table.whole("to")
@@ -169,7 +175,7 @@ def _read_move(table: TomlTable, blueprint: Blueprint) -> Blueprint:
             raise InputError(f"'to' is {target}; it must be one of the brokers {sorted(blueprint.hardware)}")
         partitions = list(topic.partitions)
         for number in _chosen(topic, numbers, origin, target):
-            partitions[number] = _moving(partitions[number], origin, target, copied)
+            partitions[number] = _moving(partitions[number], origin, target, copied, blueprint.down)
         moved = replace(topic, partitions=tuple(partitions))
         return replace(blueprint, topics=tuple(moved if other is topic else other for other in blueprint.topics))
 
@@ -190,21 +196,20 @@ def _chosen(topic: TopicPlan, numbers: tuple[int, ...], origin: int, target: int
     return list(numbers) or able
 
 
-def _moving(plan: PartitionPlan, origin: int, target: int, copied: float) -> PartitionPlan:
+def _moving(plan: PartitionPlan, origin: int, target: int, copied: float, down: frozenset[int]) -> PartitionPlan:
     wished = tuple(target if broker == origin else broker for broker in plan.replicas)
     return replace(
         plan,
         replicas=(*wished, origin),
         paths=(*plan.paths, plan.paths[0]) if plan.paths else (),
-        isr=plan.isr or plan.replicas,
-        leader=plan.replicas[0],
+        leader=plan.first_leader(down),
         adding=(target,),
         removing=(origin,),
         held_bytes={target: round(plan.traffic.size_bytes * copied)},
     )
 
 
-def _read_throttle(table: TomlTable, blueprint: Blueprint) -> Blueprint:
+def _read_throttle(table: KeyedTable, blueprint: Blueprint) -> Blueprint:
     """Throttle the moves under way as Kafka's tool would have done, and moves between directories on all brokers."""
     with table.taken_whole():
         rate, log_dir_rate = table.amount("rate", 0), table.amount("log_dir_rate", 0)

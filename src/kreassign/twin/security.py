@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kreassign.errors import InputError
+from kreassign.model.keyed_table import KeyedTable
 from kreassign.twin.permissions import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.sasl import Users
-from kreassign.twin.toml_table import TomlTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ OPEN = Security()
 """Everybody may come in and do everything."""
 
 
-def read_security(table: TomlTable) -> Security:
+def read_security(table: KeyedTable) -> Security:
     """Take the table `[security]`; an empty one opens every door."""
     with table.taken_whole():
         passwords = table.text_map("users")
@@ -45,7 +45,7 @@ def read_security(table: TomlTable) -> Security:
         )
 
 
-def _read_rule(table: TomlTable) -> Allow:
+def _read_rule(table: KeyedTable) -> Allow:
     with table.taken_whole():
         principal, name = table.text("principal"), table.text("operation")
         topic = table.text("topic") if table.has("topic") else None

@@ -15,8 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.commands.twin import parse_speed, start
+from kreassign.cli.commands.twin import from_snapshot, parse_speed, start
 from kreassign.cli.main import kreassign
+from kreassign.cli.plan_files import read_plan
 from kreassign.errors import Rejected
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from testbed.certificates import make_certificates
@@ -33,11 +34,11 @@ LOGIN = {
 
 
 class Served:
-    """A running `kreassign twin start`, and what it printed."""
+    """A running `kreassign twin …`, and what it printed."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, what: tuple[str, ...] = ("start",)) -> None:
         main = "from kreassign.cli.main import main; main()"
-        command = [sys.executable, "-c", main, "twin", "start", *options]
+        command = [sys.executable, "-c", main, "twin", *what, *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.lines = [self.process.stdout.readline().strip() for _ in range(3)]
@@ -57,8 +58,8 @@ class Served:
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[Served]:
-    served = Served("--port", "0", *options)
+def serving(*options: str, what: tuple[str, ...] = ("start",)) -> Iterator[Served]:
+    served = Served("--port", "0", *options, what=what)
     try:
         yield served
     finally:
@@ -114,6 +115,37 @@ def test_a_scenario_is_served_as_it_is_described(tmp_path: Path) -> None:
                 copy.size_bytes for dirs in admin.describe_log_dirs().ok.values() for d in dirs for copy in d.replicas
             ]
             assert sizes == [3_000_000, 3_000_000]
+
+
+def test_a_snapshot_of_a_served_cluster_is_served_again_and_planned_for(tmp_path: Path) -> None:
+    file, plan = str(tmp_path / "cluster.json.gz"), str(tmp_path / "plan.json")
+    scenario = Path(__file__).parents[3] / "scenarios" / "skewed.toml"
+    with serving("--scenario", str(scenario)) as served:
+        call = ["snapshot", "--bootstrap-server", served.bootstrap(), "--out", file, "--rates-over", "0"]
+        said = CliRunner().invoke(kreassign, call, catch_exceptions=False).stdout
+        assert "5 brokers, 3 topics, 36 partitions" in said
+        assert said.endswith(f"in {file}\n")
+        with served.admin() as admin:
+            before = admin.describe_topics().ok
+    planned = CliRunner().invoke(kreassign, ["plan", "--snapshot", file, "--out", plan], catch_exceptions=False)
+    assert "partitions change" in planned.stdout
+    with serving(what=("from-snapshot", file)) as served, served.admin() as admin:
+        after = admin.describe_topics().ok
+        assert {name: topic.partitions for name, topic in after.items()} == {
+            name: topic.partitions for name, topic in before.items()
+        }
+        moved = read_plan(Path(plan)).replicas
+        admin.alter_partition_reassignments(moved).raise_if_any()
+
+
+@pytest.mark.parametrize(("words", "complaint"), [
+    (["snapshot", "--bootstrap-server", "x:1"], "say where to write the snapshot: --data DIR, --out FILE, or both"),
+    (["plan"], "say what to plan for: --data DIR or --snapshot FILE"),
+])  # fmt: skip
+def test_what_was_not_said_is_asked_for(words: list[str], complaint: str) -> None:
+    outcome = CliRunner().invoke(kreassign, words, env={"KREASSIGN_DATA": None})
+    assert outcome.exit_code == 2
+    assert complaint in outcome.stderr
 
 
 def test_a_locked_down_scenario_lets_in_who_knows_the_password() -> None:
@@ -206,9 +238,10 @@ def test_anything_else_is_no_speed(text: str) -> None:
         parse_speed(text)
 
 
-def test_the_reference_names_every_option() -> None:
+@pytest.mark.parametrize("command", [start, from_snapshot], ids=lambda command: command.name)
+def test_the_reference_names_every_option(command: click.Command) -> None:
     (page,) = read("docs/reference/kreassign.md")
-    real = {name for parameter in start.params if isinstance(parameter, click.Option) for name in parameter.opts}
+    real = {name for parameter in command.params if isinstance(parameter, click.Option) for name in parameter.opts}
     dashed = {name for name in real if name.startswith("--")}
-    findings = list(whole.options_that_differ("twin start", dashed, page))
+    findings = list(whole.options_that_differ(f"twin {command.name}", dashed, page))
     assert not findings, findings

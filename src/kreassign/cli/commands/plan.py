@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from kreassign.cli.data_dir import data_option
+from kreassign.cli.data_dir import optional_data_option
 from kreassign.cli.output import console, format_option, print_json
 from kreassign.cli.plan_files import write_plan
+from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.errors import DataError, InputError, InvariantBroken
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_json import format_plan
+from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.pipeline.rows import read_rows
 from kreassign.pipeline.schemas import BROKERS, PLAN_INPUTS, Row
 from kreassign.planner import (
@@ -33,7 +35,13 @@ from kreassign.report.text import format_bytes
 
 
 @click.command()
-@data_option
+@optional_data_option
+@click.option(
+    "--snapshot",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Plan for this snapshot file (`kreassign snapshot --out`), instead of the tables in DIR.",
+)
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -56,15 +64,13 @@ from kreassign.report.text import format_bytes
 )
 @click.option("--cluster", metavar="ID", help="Which cluster, if the tables hold several.")
 @format_option
-def plan(
-    data: Path, out: Path | None, current_out: Path | None, tolerance: float, cluster: str | None, output_format: str
-) -> None:
+def plan(out: Path | None, current_out: Path | None, tolerance: float, output_format: str, **source: Any) -> None:
     """Compute a plan that evens out the bytes and preferred leaders of the brokers.
 
-    Reads the tables plan_inputs and brokers from DIR (made by `kreassign load` and `kreassign snapshot`). Copies as
-    few bytes as it can, keeps racks apart, and leaves alone what is being moved already.
+    Reads the tables plan_inputs and brokers from DIR (made by `kreassign load` and `kreassign snapshot`), or a
+    snapshot file. Copies as few bytes as it can, keeps racks apart, and leaves alone what is being moved already.
     """
-    problem = read_problem(data, cluster, tolerance / 100)
+    problem = Source(**source).problem(tolerance / 100)
     targets = rebalance(problem)
     evaluation = evaluate(problem, targets)
     if evaluation.violations:
@@ -75,6 +81,39 @@ def plan(
     if current_out:
         write_plan(current_out, as_plan({partition: problem.current[partition] for partition in targets}))
     _show(problem, wishes, evaluation, out, output_format)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the state of the cluster comes from: a snapshot file, or else the tables of a directory."""
+
+    data: Path | None
+    snapshot: Path | None
+    cluster: str | None
+
+    def problem(self, tolerance: float) -> ByteProblem:
+        """What the planner needs. Raises DataError or InputError."""
+        if self.snapshot is not None:
+            return problem_of(read_snapshot(self.snapshot), tolerance)
+        if self.data is None:
+            raise click.UsageError("say what to plan for: --data DIR or --snapshot FILE")
+        return read_problem(self.data, self.cluster, tolerance)
+
+
+def problem_of(snapshot: ClusterSnapshot, tolerance: float) -> ByteProblem:
+    """What the planner needs, from a snapshot file. What has no known size or is on the move must stay."""
+    brokers = (seen.broker for seen in snapshot.brokers)
+    partitions = tuple(
+        PartitionLoad(
+            topic_partition=key,
+            replicas=seen.replicas,
+            size_bytes=seen.size_bytes or 0,
+            may_move=seen.size_bytes is not None and not seen.is_moving,
+        )
+        for key, seen in snapshot.partitions
+    )
+    running = tuple(PlanningBroker(broker.id, broker.rack) for broker in brokers if not broker.is_fenced)
+    return ByteProblem(running, partitions, tolerance)
 
 
 def read_problem(data: Path, cluster: str | None, tolerance: float) -> ByteProblem:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kreassign.cli.fault_options import fault_options
+from kreassign.cli.output import parse_quantity
+from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.twin.blueprint import small_cluster
@@ -20,6 +22,7 @@ from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.endpoints import Address
 from kreassign.twin.faults import PlannedFault, schedule_faults
+from kreassign.twin.from_snapshot import Speeds, blueprint_of
 from kreassign.twin.scenario import Scenario, parse_scenario
 from kreassign.twin.security import Security
 from kreassign.twin.server import Door, TwinServer, serve, tls_context
@@ -132,6 +135,34 @@ def start(file: Path | None, brokers: int | None, racks: str | None, **serving: 
         run_twin(read_scenario(file), Serving(**serving), file.parent)
 
 
+@twin.command("from-snapshot")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--disk",
+    type=parse_quantity,
+    default="500MB/s",
+    show_default=True,
+    metavar="RATE",
+    help="What each log directory reads, and writes; a snapshot cannot tell.",
+)
+@click.option(
+    "--network",
+    type=parse_quantity,
+    default="1.25GB/s",
+    show_default=True,
+    metavar="RATE",
+    help="What each broker sends, and receives; a snapshot cannot tell.",
+)
+@serving_options
+def from_snapshot(file: Path, disk: int, network: int, **serving: Any) -> None:
+    """Serve the twin of a real cluster until Ctrl-C, as FILE found it.
+
+    FILE is written by `kreassign snapshot --out`. Brokers, racks, log directories, sizes, write rates, throttles and
+    moves under way are those of the cluster. Prints the addresses once they can be used.
+    """
+    run_twin(Scenario(blueprint_of(read_snapshot(file), Speeds(disk, network))), Serving(**serving))
+
+
 def read_scenario(file: Path) -> Scenario:
     """The scenario in a file. Raises InputError, which names the file."""
     try:
@@ -157,7 +188,7 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         cluster = Twin(scenario.blueprint, settings, log)
         if serving.check:
             cluster.watch(check_step)
-        schedule_faults(cluster, serving.faults)
+        schedule_faults(cluster, (*scenario.faults, *serving.faults))
         # A service manager ends it as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):

@@ -1,7 +1,8 @@
-"""Reading a TOML file key by key: every key has its kind, and what nobody asked for is refused."""
+"""Reading TOML or JSON key by key: every key has its kind, and what nobody asked for is refused."""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +12,11 @@ from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
 
 
-class TomlTable:
-    """One table. Keys are taken one after the other; a default of None means that the key must be there.
+class KeyedTable:
+    """One table of TOML, or one object of JSON.
 
-    Every error is an InputError that names the file, the table, the key, what was found, and what is allowed.
+    Keys are taken one after the other; a default of None means that the key must be there. Every error is an
+    InputError that names the file, the table, the key, what was found, and what is allowed.
     """
 
     def __init__(self, where: str, values: Mapping[str, object]) -> None:
@@ -23,12 +25,23 @@ class TomlTable:
         self._asked: list[str] = []
 
     @classmethod
-    def parse(cls, text: str, name: str) -> Self:
+    def from_toml(cls, text: str, name: str) -> Self:
         """The top of a file; `name` is what errors call it."""
         try:
             return cls(name, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{name}: this is not TOML: {error}") from error
+
+    @classmethod
+    def from_json(cls, text: str, name: str) -> Self:
+        """The top of a file; `name` is what errors call it."""
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"{name}: this is not JSON: {error}") from error
+        if not isinstance(found, dict):
+            raise InputError(f"{name}: this is JSON, but not an object")
+        return cls(name, found)
 
     @contextmanager
     def taken_whole(self) -> Iterator[Self]:
@@ -103,14 +116,18 @@ class TomlTable:
         found: dict[str, str] = self._value(key, dict, {}, allowed)
         return found if all(isinstance(value, str) for value in found.values()) else self._refuse(key, found, allowed)
 
-    def table(self, key: str) -> TomlTable:
+    def table(self, key: str) -> KeyedTable:
         """A table within this one; it may be empty."""
-        return TomlTable(f"{self.where}: [{key}]", self._value(key, dict, {}, "a table"))
+        return KeyedTable(f"{self.where}: [{key}]", self._value(key, dict, {}, "a table"))
 
-    def tables(self, key: str) -> tuple[TomlTable, ...]:
+    def tables(self, key: str) -> tuple[KeyedTable, ...]:
         """A list of tables; empty where it is not there."""
         found = self._list(key, dict, f"tables, each beginning with [[{key}]]")
-        return tuple(TomlTable(f"{self.where}: [[{key}]] {place}", each) for place, each in enumerate(found, start=1))
+        return tuple(KeyedTable(f"{self.where}: [[{key}]] {place}", each) for place, each in enumerate(found, start=1))
+
+    def raw_tables(self, key: str) -> tuple[Mapping[str, object], ...]:
+        """A list of tables as they are, for others to judge; empty where it is not there."""
+        return self._list(key, dict, f"tables, each beginning with [[{key}]]")
 
     # How
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.twin.toml_table import TomlTable
+from kreassign.model.keyed_table import KeyedTable
 
 
-def table(text: str) -> TomlTable:
-    return TomlTable.parse(text, "x.toml")
+def table(text: str) -> KeyedTable:
+    return KeyedTable.from_toml(text, "x.toml")
 
 
 @pytest.mark.parametrize(("text", "take", "found"), [
@@ -31,7 +31,7 @@ def table(text: str) -> TomlTable:
     ("[[k]]\na = 1\n[[k]]\na = 2", lambda t: [each.whole("a") for each in t.tables("k")], [1, 2]),
     ("", lambda t: (t.has("k"), t.tables("k")), (False, ())),
 ])  # fmt: skip
-def test_a_key_is_taken_as_its_kind(text: str, take: Callable[[TomlTable], object], found: object) -> None:
+def test_a_key_is_taken_as_its_kind(text: str, take: Callable[[KeyedTable], object], found: object) -> None:
     with table(text).taken_whole() as top:
         assert take(top) == found
 
@@ -51,14 +51,14 @@ def test_a_key_is_taken_as_its_kind(text: str, take: Callable[[TomlTable], objec
     ("k = 1", lambda t: t.tables("k"), "'k' is 1; it must be tables, each beginning with [[k]]"),
     ("", lambda t: t.whole("k"), "the key 'k' is missing; it must be a whole number of at least 0"),
 ])  # fmt: skip
-def test_anything_else_is_refused(text: str, take: Callable[[TomlTable], object], allowed: str) -> None:
+def test_anything_else_is_refused(text: str, take: Callable[[KeyedTable], object], allowed: str) -> None:
     with pytest.raises(InputError) as refusal:
         take(table(text))
     assert str(refusal.value).startswith(f"x.toml: {allowed}")
 
 
 def test_a_key_that_nobody_asked_for_is_refused() -> None:
-    def take(second: TomlTable) -> None:
+    def take(second: KeyedTable) -> None:
         with second.taken_whole():
             second.whole("count", 1)
             second.text("name", "")

@@ -1,0 +1,143 @@
+"""From what a snapshot's tables hold to a snapshot of the whole cluster: configuration, offsets and rates as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kreassign.admin import AdminClient
+from kreassign.cli.data_dir import warn_of_failures
+from kreassign.clock import Clock
+from kreassign.model import (
+    Broker,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    OngoingReassignment,
+    Partition,
+    Topic,
+    TopicPartition,
+    TopicPartitionReplica,
+)
+from kreassign.model.config import ResourceType
+from kreassign.model.snapshot import (
+    ClusterSnapshot,
+    SnapshotBroker,
+    SnapshotLogDir,
+    SnapshotPartition,
+    SnapshotTopic,
+)
+from kreassign.pipeline.snapshots import Copies, Observation, copies_of
+
+OWN = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
+DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})
+_Configs = Mapping[ConfigResource, Mapping[str, ConfigEntry]]
+_NOT_MOVING = OngoingReassignment((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Offsets of every partition at the begin and end of some seconds, as far as its leader told them."""
+
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    later_ends: Mapping[TopicPartition, int]
+    seconds: float
+
+    def rate(self, partition: TopicPartition, size_bytes: int | None) -> float | None:
+        """Bytes per second that producers added: records, times the mean size of those in the log."""
+        start, end, later = (offsets.get(partition) for offsets in (self.starts, self.ends, self.later_ends))
+        if start is None or end is None or later is None or self.seconds <= 0:
+            return None
+        if end == later:
+            return 0.0
+        if end <= start or size_bytes is None:
+            return None
+        return max(0, later - end) / self.seconds * size_bytes / (end - start)
+
+
+def whole_snapshot(client: AdminClient, seen: Observation, clock: Clock, seconds: float) -> ClusterSnapshot:
+    """Ask for what the tables do not hold, and look twice, so many seconds apart, at how far each partition is."""
+    flow = _watch(client, seen, clock, seconds)
+    configs = _configs(client, seen)
+    copies = copies_of(seen.log_dirs)
+    return ClusterSnapshot(
+        seen.taken_ms,
+        seen.cluster.cluster_id,
+        tuple(_broker(broker, seen, configs) for broker in seen.cluster.brokers),
+        tuple(_topic(topic, seen, copies, flow, configs) for topic in seen.topics),
+        _broker_defaults(configs),
+    )
+
+
+def _watch(client: AdminClient, seen: Observation, clock: Clock, seconds: float) -> Flow:
+    partitions = [partition.topic_partition for topic in seen.topics for partition in topic.partitions]
+    begun_s = clock.monotonic_s()
+    ends = client.list_offsets(partitions)
+    starts = client.list_offsets(partitions, earliest=True)
+    clock.sleep(begun_s + seconds - clock.monotonic_s())
+    ended_s = clock.monotonic_s()
+    later = client.list_offsets(partitions)
+    warn_of_failures("offsets", {**starts.failed, **ends.failed, **later.failed})
+    return Flow(starts.ok, ends.ok, later.ok, ended_s - begun_s)
+
+
+def _configs(client: AdminClient, seen: Observation) -> _Configs:
+    topics = [ConfigResource.topic(topic.name) for topic in seen.topics]
+    brokers = [ConfigResource.broker(broker.id) for broker in seen.cluster.brokers if not broker.is_fenced]
+    found = client.describe_configs([*topics, *brokers])
+    warn_of_failures("configuration", found.failed)
+    return found.ok
+
+
+def _set_values(entries: Mapping[str, ConfigEntry], sources: frozenset[ConfigSource] = OWN) -> dict[str, str]:
+    """What somebody set while the cluster ran; secrets have no value and stay out."""
+    return {name: entry.value for name, entry in entries.items() if entry.source in sources and entry.value is not None}
+
+
+def _broker_defaults(configs: _Configs) -> dict[str, str]:
+    """What is set for all brokers, as they show it."""
+    brokers = (entries for resource, entries in configs.items() if resource.type is ResourceType.BROKER)
+    return {name: value for entries in brokers for name, value in _set_values(entries, DEFAULTS).items()}
+
+
+def _broker(broker: Broker, seen: Observation, configs: _Configs) -> SnapshotBroker:
+    log_dirs = tuple(
+        SnapshotLogDir(each.path, each.total_bytes, each.usable_bytes, each.error is not None)
+        for each in seen.log_dirs.ok.get(broker.id, ())
+    )
+    return SnapshotBroker(broker, log_dirs, _set_values(configs.get(ConfigResource.broker(broker.id), {})))
+
+
+def _topic(
+    topic: Topic,
+    seen: Observation,
+    copies: Copies,
+    flow: Flow,
+    configs: _Configs,
+) -> SnapshotTopic:
+    partitions = tuple(
+        _partition(partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING), copies, flow)
+        for partition in topic.partitions
+    )
+    return SnapshotTopic(topic.name, partitions, _set_values(configs.get(ConfigResource.topic(topic.name), {})))
+
+
+def _partition(partition: Partition, moving: OngoingReassignment, copies: Copies, flow: Flow) -> SnapshotPartition:
+    key = partition.topic_partition
+    replicas = [TopicPartitionReplica(broker, *key) for broker in partition.replicas]
+    places = [copies.current.get(replica, (None, None)) for replica in replicas]
+    found = SnapshotPartition(
+        partition.replicas,
+        partition.isr,
+        partition.leader,
+        partition.leader_epoch,
+        tuple(path for path, _ in places),
+        tuple(size for _, size in places),
+        moving.adding,
+        moving.removing,
+        {replica.broker: copies.future[replica][0] for replica in replicas if replica in copies.future},
+        flow.starts.get(key),
+        flow.ends.get(key),
+    )
+    return replace(found, write_bytes_per_s=flow.rate(key, found.size_bytes))

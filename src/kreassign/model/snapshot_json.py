@@ -1,0 +1,156 @@
+"""Snapshot files: a cluster as JSON, as docs/reference/snapshot-file.md explains. What is not known is left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kreassign.errors import InputError
+from kreassign.model.cluster import Broker
+from kreassign.model.keyed_table import KeyedTable
+from kreassign.model.partition import NO_LEADER
+from kreassign.model.snapshot import (
+    ClusterSnapshot,
+    SnapshotBroker,
+    SnapshotLogDir,
+    SnapshotPartition,
+    SnapshotTopic,
+)
+
+FORMAT = "kreassign-snapshot"
+VERSION = 1
+
+# In lists that go with the replicas, what a broker did not tell.
+_NO_SIZE = -1
+_NO_PATH = ""
+
+
+def format_snapshot(snapshot: ClusterSnapshot) -> str:
+    """The text of a snapshot file, a line for each partition."""
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "taken_ms": snapshot.taken_ms,
+        "cluster_id": snapshot.cluster_id,
+        "broker_defaults": dict(snapshot.broker_defaults),
+    }
+    brokers = ",\n".join(json.dumps(_broker(broker)) for broker in snapshot.brokers)
+    topics = ",\n".join(map(_topic_text, snapshot.topics))
+    return f'{json.dumps(head)[:-1]},\n"brokers": [\n{brokers}\n],\n"topics": [\n{topics}\n]}}\n'
+
+
+def parse_snapshot(text: str, name: str) -> ClusterSnapshot:
+    """Read a snapshot file; `name` is what errors call it. Raises InputError."""
+    top = KeyedTable.from_json(text, name)
+    if top.text("format", "") != FORMAT:
+        raise InputError(f"{name} is not a snapshot file; make one with `kreassign snapshot --out FILE`")
+    if (version := top.whole("version")) != VERSION:
+        raise InputError(f"{name} has version {version} of the format; this kreassign reads version {VERSION}")
+    with top.taken_whole():
+        return ClusterSnapshot(
+            top.whole("taken_ms"),
+            top.text("cluster_id"),
+            tuple(map(_read_broker, top.tables("brokers"))),
+            tuple(map(_read_topic, top.tables("topics"))),
+            top.text_map("broker_defaults"),
+        )
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _broker(seen: SnapshotBroker) -> dict[str, Any]:
+    broker = seen.broker
+    known = {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack}
+    return _known(known) | {
+        "is_fenced": broker.is_fenced,
+        "log_dirs": [_log_dir(log_dir) for log_dir in seen.log_dirs],
+        "configs": dict(seen.configs),
+    }
+
+
+def _log_dir(log_dir: SnapshotLogDir) -> dict[str, Any]:
+    sizes = {"total_bytes": log_dir.total_bytes, "usable_bytes": log_dir.usable_bytes}
+    return {"path": log_dir.path, **_known(sizes), "is_offline": log_dir.is_offline}
+
+
+def _topic_text(topic: SnapshotTopic) -> str:
+    head = json.dumps({"name": topic.name, "configs": dict(topic.configs)})
+    partitions = ",\n ".join(json.dumps(_partition(partition)) for partition in topic.partitions)
+    return f'{head[:-1]}, "partitions": [\n {partitions}]}}'
+
+
+def _partition(partition: SnapshotPartition) -> dict[str, Any]:
+    lists = {"isr": partition.isr, "adding": partition.adding, "removing": partition.removing}
+    numbers = {
+        "start_offset": partition.start_offset,
+        "end_offset": partition.end_offset,
+        "write_bytes_per_s": partition.write_bytes_per_s,
+    }
+    return {
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replicas": partition.replicas,
+        **lists,
+        "log_dirs": [path or _NO_PATH for path in partition.log_dirs],
+        "sizes_bytes": [_NO_SIZE if size is None else size for size in partition.sizes_bytes],
+        "future_log_dirs": {str(broker): path for broker, path in partition.future_log_dirs.items()},
+        **_known(numbers),
+    }
+
+
+def _known(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _read_broker(table: KeyedTable) -> SnapshotBroker:
+    with table.taken_whole():
+        rack = table.text("rack") if table.has("rack") else None
+        broker = Broker(
+            table.whole("id"), table.text("host"), table.whole("port"), rack, table.flag("is_fenced", default=False)
+        )
+        return SnapshotBroker(broker, tuple(map(_read_log_dir, table.tables("log_dirs"))), table.text_map("configs"))
+
+
+def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
+    with table.taken_whole():
+        return SnapshotLogDir(
+            table.text("path"),
+            table.whole("total_bytes") if table.has("total_bytes") else None,
+            table.whole("usable_bytes") if table.has("usable_bytes") else None,
+            table.flag("is_offline", default=False),
+        )
+
+
+def _read_topic(table: KeyedTable) -> SnapshotTopic:
+    with table.taken_whole():
+        return SnapshotTopic(
+            table.text("name"), tuple(map(_read_partition, table.tables("partitions"))), table.text_map("configs")
+        )
+
+
+def _read_partition(table: KeyedTable) -> SnapshotPartition:
+    with table.taken_whole():
+        return SnapshotPartition(
+            table.wholes("replicas"),
+            table.wholes("isr"),
+            table.whole("leader", least=NO_LEADER),
+            table.whole("leader_epoch", least=-1),
+            tuple(path or None for path in table.texts("log_dirs")),
+            tuple(None if size == _NO_SIZE else size for size in table.wholes("sizes_bytes")),
+            table.wholes("adding"),
+            table.wholes("removing"),
+            {_broker_id(broker): path for broker, path in table.text_map("future_log_dirs").items()},
+            table.whole("start_offset") if table.has("start_offset") else None,
+            table.whole("end_offset") if table.has("end_offset") else None,
+            table.number("write_bytes_per_s") if table.has("write_bytes_per_s") else None,
+        )
+
+
+def _broker_id(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise InputError(f"'future_log_dirs' names broker {text!r}; it must be a whole number of at least 0")
+    return int(text)

@@ -1,0 +1,132 @@
+"""A whole snapshot of a twin makes the same twin again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.cli.cluster_snapshot import Flow, whole_snapshot
+from kreassign.cli.commands.plan import problem_of
+from kreassign.cli.commands.snapshot import observe
+from kreassign.cli.snapshot_files import read_snapshot, write_snapshot
+from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.twin import Blueprint, Twin, TwinTransport
+from kreassign.twin.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.scenario import parse_scenario
+
+SCENARIO = """
+    cluster_id = "small"
+    [[brokers]]
+    count = 4
+    racks = ["a", "b"]
+    log_dirs = [{ count = 2, capacity = "1 GB" }]
+    [[brokers]]
+    down = true
+    [[topics]]
+    name = "t"
+    partitions = 8
+    size = "20 MB"
+    spread = 0.5
+    write_rate = "10 kB/s"
+    brokers = [0, 1, 2, 4]
+    configs = { "retention.ms" = "3600000" }
+    [[moves]]
+    topic = "t"
+    from = 0
+    to = 3
+    copied = 0.25
+    [throttle]
+    rate = "100 kB/s"
+"""
+
+
+def look(blueprint: Blueprint) -> tuple[ClusterSnapshot, Twin]:
+    """What a client sees of a new twin, and the twin."""
+    twin = Twin(blueprint)
+    transport = TwinTransport(twin)
+    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    with AdminClient.connect(settings, clock=transport, transport=transport) as client:
+        return whole_snapshot(client, observe(client, 0), transport, 10.0), twin
+
+
+@pytest.fixture(scope="module")
+def first() -> tuple[ClusterSnapshot, Twin]:
+    return look(parse_scenario(SCENARIO, "small").blueprint)
+
+
+def test_a_twin_of_a_twin_is_the_same(first: tuple[ClusterSnapshot, Twin]) -> None:
+    seen, twin = first
+    again, second = look(blueprint_of(seen, Speeds()))
+    assert [one.broker for one in again.brokers] == [one.broker for one in seen.brokers]
+    assert [one.configs for one in again.brokers] == [one.configs for one in seen.brokers]
+    assert again.broker_defaults == seen.broker_defaults
+    assert twin.metadata.reassigning == second.metadata.reassigning
+    for (key, found), (_, expected) in zip(again.partitions, seen.partitions, strict=True):
+        # Within 10 s producers add 0.1 MB, and a throttled copy as much.
+        assert [size and round(size / 1e6) for size in found.sizes_bytes] == pytest.approx(
+            [size and round(size / 1e6) for size in expected.sizes_bytes], abs=1
+        ), key
+        assert found.write_bytes_per_s == pytest.approx(expected.write_bytes_per_s, rel=0.02)
+        assert found.end_offset == pytest.approx(expected.end_offset, rel=0.02)
+        moving = ("start_offset", "end_offset", "write_bytes_per_s", "sizes_bytes")
+        assert replace(found, **{name: getattr(expected, name) for name in moving}) == expected
+    assert [topic.configs for topic in again.topics] == [topic.configs for topic in seen.topics]
+
+
+def test_the_snapshot_holds_throttles_moves_rates_and_brokers_that_are_down(
+    first: tuple[ClusterSnapshot, Twin],
+) -> None:
+    seen, twin = first
+    assert [(one.broker.id, one.broker.is_fenced) for one in seen.brokers if one.broker.is_fenced] == [(4, True)]
+    assert seen.brokers[0].configs == {
+        "leader.replication.throttled.rate": "100000",
+        "follower.replication.throttled.rate": "100000",
+    }
+    assert seen.topics[0].configs["retention.ms"] == "3600000"
+    assert ":3" in seen.topics[0].configs["follower.replication.throttled.replicas"]
+    moving = [partition for _, partition in seen.partitions if partition.is_moving]
+    assert len(moving) == len(twin.metadata.reassigning) > 0
+    rates = {key: traffic.write_bytes_per_s for key, traffic in parse_scenario(SCENARIO, "").blueprint.traffic.items()}
+    assert {key: partition.write_bytes_per_s for key, partition in seen.partitions} == pytest.approx(rates, rel=0.02)
+
+
+def test_a_file_may_be_compressed(first: tuple[ClusterSnapshot, Twin], tmp_path: Path) -> None:
+    for name in ("a.json", "a.json.gz"):
+        write_snapshot(tmp_path / name, first[0])
+        assert read_snapshot(tmp_path / name) == first[0]
+    assert (tmp_path / "a.json.gz").stat().st_size < (tmp_path / "a.json").stat().st_size / 2
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_a_file_that_is_none_is_refused_with_its_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"\x1f\x8b\xff")
+    with pytest.raises(InputError, match=name):
+        read_snapshot(tmp_path / name)
+
+
+def test_a_plan_can_be_made_from_it(first: tuple[ClusterSnapshot, Twin]) -> None:
+    seen, _ = first
+    started = tuple(replace(one, broker=replace(one.broker, is_fenced=False)) for one in seen.brokers)
+    problem = problem_of(replace(seen, brokers=started), 0.1)
+    assert problem.racks == {0: "a", 1: "b", 2: "a", 3: "b"} or problem.broker_ids == (0, 1, 2, 3, 4)
+    moving = {key for key, partition in seen.partitions if partition.is_moving}
+    assert {load.topic_partition for load in problem.partitions if not load.may_move} == moving
+
+
+PARTITION = TopicPartition("t", 0)
+
+
+@pytest.mark.parametrize(("start", "end", "later", "seconds", "rate"), [
+    (0, 100, 150, 5.0, 100.0), (0, 100, 100, 5.0, 0.0), (50, 100, 150, 5.0, 200.0), (0, 100, 90, 5.0, 0.0),
+    (0, 0, 50, 5.0, None), (0, 0, 0, 5.0, 0.0), (0, 100, 150, 0.0, None), (0, 100, None, 5.0, None),
+])  # fmt: skip
+def test_a_rate_is_records_times_their_mean_size(
+    start: int, end: int, later: int | None, seconds: float, rate: float | None
+) -> None:
+    flow = Flow({PARTITION: start}, {PARTITION: end}, {} if later is None else {PARTITION: later}, seconds)
+    assert flow.rate(PARTITION, 1000) == rate
