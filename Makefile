@@ -74,12 +74,13 @@ test-spark: $(VENV_READY) ## the tests on Spark
 # Seeing and measuring.
 
 .PHONY: demo
-demo: demo-kafka ## move partitions of a real cluster, watch it, check it, report it
+demo: $(VENV_READY) ## move partitions of a simulated cluster, watch it, check it, report it
+	$(BIN)/python -m testbed.demo
 
 .PHONY: demo-kafka
-demo-kafka: $(VENV_READY) $(JARS_READY) ## the demo on real Kafka (at present the same as demo)
+demo-kafka: $(VENV_READY) $(JARS_READY) ## the demo on real Kafka, with load from Spark
 	@bash scripts/prerequisites.sh java
-	$(BIN)/python -m testbed.demo
+	$(BIN)/python -m testbed.demo_kafka
 
 .PHONY: bench
 bench: $(VENV_READY) $(JARS_READY) ## the figures of the documentation, measured here and now

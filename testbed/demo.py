@@ -1,129 +1,132 @@
-"""`make demo-kafka`: the whole road on a real cluster, one `kreassign` command per stop.
+"""`make demo`: the whole road on a simulated cluster, one `kreassign` command per stop, in half a minute.
 
-Four brokers with unevenly placed data and a producer that keeps writing; a fifth, empty broker joins; then
-snapshot → samples → load model → plan → run → verify → snapshot → report, and at the end every record that was ever
-acknowledged is read back.
+The cluster is the twin of `scenarios/skewed.toml`: four brokers with unevenly placed data that grows, and a fifth,
+empty one. Then snapshot → plan → run, watched from a second process → verify → report. A twin has no records that
+could be read back; instead every copy is asked how much of its log it has.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
-from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, RecordsLost, probe
-from testbed.producing import Producing
-from testbed.records import Ledger, load_topic, verify_readable
+from kreassign.admin import AdminClient, client_settings
+from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.model.snapshot_json import parse_snapshot
+from testbed.errors import CopiesIncomplete
+from testbed.telling import export_bootstrap, kreassign, run_kreassign, stop, words
 from testbed.waiting import wait_until
 
 OUTPUT = Path("build/demo")
-THROTTLE = "12MB/s"
-# Placed by a careless hand: brokers 0 and 1 hold most, 3 next to nothing.
-TOPICS: dict[str, tuple[tuple[int, ...], ...]] = {
-    "orders": ((0, 1), (0, 1), (1, 0), (0, 2), (1, 2), (0, 1), (1, 0), (0, 3)),
-    "payments": ((1, 0), (0, 1), (2, 0), (1, 2)),
-    "clicks": ((0, 2), (1, 0), (0, 1), (1, 3), (2, 1), (0, 1)),
-}
-MEGABYTES_PER_PARTITION = {"orders": 20, "payments": 12, "clicks": 16}
-PRODUCED_TOPIC = "orders"
+SCENARIO = Path("scenarios/skewed.toml")
+THROTTLE = "500MB/s"
+# A copy in sync is as far as the producers were when its broker was asked; a broker is asked within this time.
+ASKED_WITHIN_S = 5
 
 
 def main() -> None:
-    """Walk the road; ends with 1 and one line if a prerequisite is missing or a step fails."""
+    """Walk the road; ends with 1 and one line if a step fails."""
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir(parents=True)
     started = time.monotonic()
     try:
         _walk()
-    except (JarsMissing, JavaMissing, RecordsLost) as error:
+    except (CopiesIncomplete, TimeoutError) as error:
         sys.exit(f"demo: {error}")
     except subprocess.CalledProcessError as error:
-        sys.exit(f"demo: `{_words(error.cmd)}` ended with exit code {error.returncode}")
+        sys.exit(f"demo: `{words(error.cmd)}` ended with exit code {error.returncode}")
     print(f"\nThe road took {time.monotonic() - started:.0f} s. Open {(OUTPUT / 'report.html').resolve()}")
+    print("`make demo-kafka` walks it on real Kafka, and reads every acknowledged record back.")
 
 
 def _walk() -> None:
-    with _stop("Start four brokers of Kafka 4.3.1 on this machine"):
-        cluster = KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=4, racks=("a", "b", "c", "d", "e")))
-    with cluster:
-        with _stop("Create topics and load them with real records, unevenly placed"):
-            ledgers = _load(cluster)
-        partitions = len(TOPICS[PRODUCED_TOPIC])
-        with Producing(cluster.bootstrap_servers, PRODUCED_TOPIC, partitions=partitions, records_per_s=60) as producing:
-            with _stop("A fifth, empty broker joins; a producer keeps writing"):
-                cluster.add_broker()
-                cluster.wait_ready()
-            _move(cluster.bootstrap_servers)
-        with _stop("Read back every acknowledged record"):
-            if producing.failures:
-                raise RecordsLost(f"{len(producing.failures)} records were refused, first {producing.failures[0]}")
-            ledgers.append(producing.ledger)
-            verify_readable(cluster.bootstrap_servers, *ledgers)
-            count, size = (sum(each) for each in zip(*((one.count, one.size_bytes) for one in ledgers), strict=True))
-            print(f"all {count} acknowledged records ({size / 1e6:.0f} MB) are there, unchanged")
+    print(f"A simulated cluster, one process that speaks Kafka for all of its brokers, as {SCENARIO} describes it:\n")
+    print("\n".join(line.removeprefix("# ").rstrip("#") for line in _paragraph(SCENARIO)))
+    data, snapshot = OUTPUT / "data", OUTPUT / "before.json"
+    with _cluster() as bootstrap_servers:
+        export_bootstrap(bootstrap_servers)
+        with stop("Snapshot: what is where, how large, and how fast it grows"):
+            run_kreassign("snapshot", "--data", data, "--out", snapshot, "--rates-over", "2s")
+        with stop("Plan: even brokers for few bytes"):
+            run_kreassign("plan", "--snapshot", snapshot, "--out", OUTPUT / "plan.json")
+        with stop(f"Run, paced at {THROTTLE} per broker, and watch it from a second process"):
+            journal = _run_and_watch(OUTPUT / "plan.json")
+        with stop("Verify: replicas, order, ISR, leaders, throttles"):
+            run_kreassign("verify", OUTPUT / "plan.json")
+        with stop("Look at every copy: is all of its log there?"):
+            print(check_copies(bootstrap_servers, parse_snapshot(snapshot.read_text(), str(snapshot))))
+        with stop("Report: before and after"):
+            run_kreassign("snapshot", "--data", data)
+            run_kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")
 
 
-def _load(cluster: KafkaCluster) -> list[Ledger]:
-    port = cluster.brokers[0].place.ports["PLAINTEXT"]
-    ledgers: list[Ledger] = []
-    for number, (topic, assignments) in enumerate(TOPICS.items()):
-        probe.create_topic(port, topic, [list(replicas) for replicas in assignments])
-        wait_until(partial(_has_leaders, port, topic), timeout_s=30, what=f"leaders of {topic}")
-        wishes = dict.fromkeys(range(len(assignments)), MEGABYTES_PER_PARTITION[topic] * 1_000_000)
-        ledgers.append(load_topic(cluster.bootstrap_servers, topic, wishes, seed=number))
-        print(f"{topic}: {len(assignments)} partitions, {ledgers[-1].count} records")
-    return ledgers
-
-
-def _has_leaders(port: int, topic: str) -> bool:
-    partitions = probe.metadata(port, [topic]).topics.get(topic, ())
-    return len(partitions) == len(TOPICS[topic]) and all(partition.leader >= 0 for partition in partitions)
-
-
-def _move(bootstrap_servers: str) -> None:
-    os.environ["KREASSIGN_BOOTSTRAP_SERVER"] = bootstrap_servers
-    print(f"\n$ export KREASSIGN_BOOTSTRAP_SERVER={bootstrap_servers}")
-    data, plan, state = OUTPUT / "data", OUTPUT / "plan.json", OUTPUT / "state"
-    with _stop("Snapshot: what is where"):
-        _kreassign("snapshot", "--data", data)
-    with _stop("Samples: how fast it grows"):
-        _kreassign("collect", "--data", data, "--interval", "2s", "--rounds", "4")
-    with _stop("Load model: sizes and rates per partition, on Spark"):
-        _kreassign("load", "--data", data)
-    with _stop("Plan: even brokers for few bytes"):
-        _kreassign("plan", "--data", data, "--out", plan)
-    with _stop(f"Run: paced at {THROTTLE} per broker"):
-        _kreassign("run", plan, "--throttle", THROTTLE, "--state-dir", state)
-    with _stop("Verify: replicas, order, ISR, leaders, throttles"):
-        _kreassign("verify", plan)
-    with _stop("Report: before and after"):
-        _kreassign("snapshot", "--data", data)
-        journal = next(state.rglob("*.sqlite"))
-        _kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")
+def _paragraph(scenario: Path) -> list[str]:
+    """What the comment at the top of a scenario says."""
+    return scenario.read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
 
 
 @contextmanager
-def _stop(title: str) -> Iterator[None]:
-    print(f"\n── {title}", flush=True)
-    started = time.monotonic()
-    yield
-    print(f"   ({time.monotonic() - started:.1f} s)", flush=True)
+def _cluster() -> Iterator[str]:
+    """The twin, for the length of the block; its bootstrap servers."""
+    with stop("Start the cluster"):
+        command = kreassign("twin", "start", "--scenario", SCENARIO, "--port", "0")
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        print("".join(lines), end="")
+        if not lines[-1]:
+            raise subprocess.CalledProcessError(process.wait(), command)
+    try:
+        yield lines[1].partition(": ")[2].strip()
+    finally:
+        process.terminate()
+        process.communicate()
 
 
-def _kreassign(*arguments: str | Path) -> None:
-    command = [str(Path(sys.executable).with_name("kreassign")), *map(str, arguments)]
-    print(f"$ {_words(command)}", flush=True)
-    subprocess.run(command, check=True)
+def _run_and_watch(plan: Path) -> Path:
+    """Carry the plan out in the background and show its progress as anybody can; the journal of the run."""
+    state = OUTPUT / "state"
+    command = kreassign("run", plan, "--throttle", THROTTLE, "--state-dir", state)
+    with (OUTPUT / "run.txt").open("w") as output:
+        running = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            wait_until(lambda: _has_begun(running, state), timeout_s=30, what="the journal of the run")
+            if journals := list(state.rglob("*.sqlite")):
+                run_kreassign("watch", journals[0])
+        finally:
+            exit_code = running.wait()
+    if exit_code:
+        print((OUTPUT / "run.txt").read_text(), end="")
+        raise subprocess.CalledProcessError(exit_code, command)
+    return journals[0]
 
 
-def _words(command: list[str]) -> str:
-    return " ".join([Path(command[0]).name, *command[1:]])
+def _has_begun(running: subprocess.Popen[bytes], state: Path) -> bool:
+    return running.poll() is not None or any(state.rglob("*.sqlite"))
+
+
+def check_copies(bootstrap_servers: str, before: ClusterSnapshot) -> str:
+    """Ask every broker for every copy; a sentence if all have their whole log, CopiesIncomplete if not."""
+    ends = {key: partition.end_offset or 0 for key, partition in before.partitions}
+    rates = {key: partition.write_bytes_per_s or 0.0 for key, partition in before.partitions}
+    with AdminClient.connect(client_settings({}, bootstrap_servers=bootstrap_servers)) as client:
+        answers = client.replica_status(ends)
+    answers.raise_if_any()
+    copies = [copy for found in answers.ok.values() for copy in found]
+    for copy in copies:
+        allowed = rates[copy.topic_partition] * ASKED_WITHIN_S
+        if (copy.lag_bytes or 0) > allowed or copy.log_end_offset < ends[copy.topic_partition]:
+            raise CopiesIncomplete(f"broker {copy.broker} lacks {copy.lag_records} records of {copy.topic_partition}")
+    written = sum(copy.log_end_offset - ends[copy.topic_partition] for copy in copies if copy.is_leader)
+    return (
+        f"all {len(copies)} copies of {len(ends)} partitions have everything that was there before the moves, and what "
+        f"producers added since: {written} records"
+    )
 
 
 if __name__ == "__main__":

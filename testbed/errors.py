@@ -21,3 +21,7 @@ class Refused(RuntimeError):
 
 class RecordsLost(RuntimeError):
     """Acknowledged records cannot be read back as they were written."""
+
+
+class CopiesIncomplete(AssertionError):
+    """Copies that must be complete lack records."""

@@ -1,0 +1,109 @@
+"""`make demo-kafka`: the whole road on a real cluster, one `kreassign` command per stop.
+
+Four brokers with unevenly placed data and a producer that keeps writing; a fifth, empty broker joins; then
+snapshot → samples → load model → plan → run → verify → snapshot → report, and at the end every record that was ever
+acknowledged is read back.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, RecordsLost, probe
+from testbed.producing import Producing
+from testbed.records import Ledger, load_topic, verify_readable
+from testbed.telling import export_bootstrap, run_kreassign, stop, words
+from testbed.waiting import wait_until
+
+OUTPUT = Path("build/demo")
+THROTTLE = "12MB/s"
+# Placed by a careless hand: brokers 0 and 1 hold most, 3 next to nothing.
+TOPICS: dict[str, tuple[tuple[int, ...], ...]] = {
+    "orders": ((0, 1), (0, 1), (1, 0), (0, 2), (1, 2), (0, 1), (1, 0), (0, 3)),
+    "payments": ((1, 0), (0, 1), (2, 0), (1, 2)),
+    "clicks": ((0, 2), (1, 0), (0, 1), (1, 3), (2, 1), (0, 1)),
+}
+MEGABYTES_PER_PARTITION = {"orders": 20, "payments": 12, "clicks": 16}
+PRODUCED_TOPIC = "orders"
+
+
+def main() -> None:
+    """Walk the road; ends with 1 and one line if a prerequisite is missing or a step fails."""
+    shutil.rmtree(OUTPUT, ignore_errors=True)
+    OUTPUT.mkdir(parents=True)
+    started = time.monotonic()
+    try:
+        _walk()
+    except (JarsMissing, JavaMissing, RecordsLost) as error:
+        sys.exit(f"demo: {error}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"demo: `{words(error.cmd)}` ended with exit code {error.returncode}")
+    print(f"\nThe road took {time.monotonic() - started:.0f} s. Open {(OUTPUT / 'report.html').resolve()}")
+
+
+def _walk() -> None:
+    with stop("Start four brokers of Kafka 4.3.1 on this machine"):
+        cluster = KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=4, racks=("a", "b", "c", "d", "e")))
+    with cluster:
+        with stop("Create topics and load them with real records, unevenly placed"):
+            ledgers = _load(cluster)
+        partitions = len(TOPICS[PRODUCED_TOPIC])
+        with Producing(cluster.bootstrap_servers, PRODUCED_TOPIC, partitions=partitions, records_per_s=60) as producing:
+            with stop("A fifth, empty broker joins; a producer keeps writing"):
+                cluster.add_broker()
+                cluster.wait_ready()
+            _move(cluster.bootstrap_servers)
+        with stop("Read back every acknowledged record"):
+            if producing.failures:
+                raise RecordsLost(f"{len(producing.failures)} records were refused, first {producing.failures[0]}")
+            ledgers.append(producing.ledger)
+            verify_readable(cluster.bootstrap_servers, *ledgers)
+            count, size = (sum(each) for each in zip(*((one.count, one.size_bytes) for one in ledgers), strict=True))
+            print(f"all {count} acknowledged records ({size / 1e6:.0f} MB) are there, unchanged")
+
+
+def _load(cluster: KafkaCluster) -> list[Ledger]:
+    port = cluster.brokers[0].place.ports["PLAINTEXT"]
+    ledgers: list[Ledger] = []
+    for number, (topic, assignments) in enumerate(TOPICS.items()):
+        probe.create_topic(port, topic, [list(replicas) for replicas in assignments])
+        wait_until(partial(_has_leaders, port, topic), timeout_s=30, what=f"leaders of {topic}")
+        wishes = dict.fromkeys(range(len(assignments)), MEGABYTES_PER_PARTITION[topic] * 1_000_000)
+        ledgers.append(load_topic(cluster.bootstrap_servers, topic, wishes, seed=number))
+        print(f"{topic}: {len(assignments)} partitions, {ledgers[-1].count} records")
+    return ledgers
+
+
+def _has_leaders(port: int, topic: str) -> bool:
+    partitions = probe.metadata(port, [topic]).topics.get(topic, ())
+    return len(partitions) == len(TOPICS[topic]) and all(partition.leader >= 0 for partition in partitions)
+
+
+def _move(bootstrap_servers: str) -> None:
+    export_bootstrap(bootstrap_servers)
+    data, plan, state = OUTPUT / "data", OUTPUT / "plan.json", OUTPUT / "state"
+    with stop("Snapshot: what is where"):
+        run_kreassign("snapshot", "--data", data)
+    with stop("Samples: how fast it grows"):
+        run_kreassign("collect", "--data", data, "--interval", "2s", "--rounds", "4")
+    with stop("Load model: sizes and rates per partition, on Spark"):
+        run_kreassign("load", "--data", data)
+    with stop("Plan: even brokers for few bytes"):
+        run_kreassign("plan", "--data", data, "--out", plan)
+    with stop(f"Run: paced at {THROTTLE} per broker"):
+        run_kreassign("run", plan, "--throttle", THROTTLE, "--state-dir", state)
+    with stop("Verify: replicas, order, ISR, leaders, throttles"):
+        run_kreassign("verify", plan)
+    with stop("Report: before and after"):
+        run_kreassign("snapshot", "--data", data)
+        journal = next(state.rglob("*.sqlite"))
+        run_kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")
+
+
+if __name__ == "__main__":
+    main()
