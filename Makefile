@@ -71,6 +71,11 @@ test-spark: $(VENV_READY) ## the tests on Spark
 	@bash scripts/prerequisites.sh java
 	$(PYTEST) -m spark
 
+SEEDS ?= 1-200
+.PHONY: simulate
+simulate: $(VENV_READY) ## stories of faults on the twin: SEEDS=1-1000, or one seed to see it again
+	$(BIN)/python -m tests.simulation $(SEEDS)
+
 # Seeing and measuring.
 
 .PHONY: demo

@@ -23,6 +23,8 @@ def _put_back(twin: Twin, broker: int, path: str) -> None:
     twin.mend_log_dir(broker, path)
     if twin.processes.is_at_work(broker):
         twin.stop(broker)
+    elif twin.processes.is_running(broker):
+        twin.crash(broker)
     start_if_down(twin, broker)
 
 
