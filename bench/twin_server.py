@@ -76,7 +76,7 @@ def run_server(partitions: int, *, moving: bool) -> None:
 
 def _move(before: tuple[int, ...]) -> PartitionPlan:
     coming = next(broker for broker in range(BROKERS) if broker not in before)
-    traffic = Traffic(size_bytes=1_000_000)
+    traffic = Traffic(size_bytes=1_000_000_000)
     return PartitionPlan((coming, *before), traffic, before, adding=(coming,), removing=before[-1:])
 
 

@@ -15,6 +15,8 @@ from kafka.errors import KafkaError
 
 from testbed.errors import RecordsLost
 
+BATCH_BYTES = 900_000
+
 _SETTLE_TIMEOUT_S = 120.0
 _MOST_UNSETTLED_BYTES = 16_000_000
 
@@ -74,14 +76,17 @@ def _problems(name: str, acknowledged: tuple[Record, ...], read: tuple[Record, .
 
 
 class Writer:
-    """Sends records to one topic (acks=all, idempotent) and notes what was acknowledged. Used by one thread."""
+    """Sends records to one topic (acks=all, idempotent) and notes what was acknowledged. Used by one thread.
 
-    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+    Records are sent in batches of at most `batch_bytes`, or alone where they are bigger.
+    """
+
+    def __init__(self, bootstrap_servers: str, topic: str, batch_bytes: int = BATCH_BYTES) -> None:
         self._topic = topic
         self._producer = KafkaProducer(
             bootstrap_servers=bootstrap_servers,
             acks="all",
-            batch_size=900_000,
+            batch_size=batch_bytes,
             linger_ms=5,
             max_request_size=8_000_000,
             allow_auto_create_topics=False,
@@ -129,6 +134,7 @@ def load_topic(
     bytes_per_partition: Mapping[int, int],
     *,
     value_bytes: tuple[int, int] = (10_000, 100_000),
+    batch_bytes: int = BATCH_BYTES,
     seed: int = 0,
 ) -> Ledger:
     """Write records until every partition has about so many bytes; return what was acknowledged.
@@ -136,7 +142,7 @@ def load_topic(
     Keys, values and sizes (within `value_bytes`) depend on the seed alone. Values cannot be compressed. RecordsLost
     if a record was refused.
     """
-    writer = Writer(bootstrap_servers, topic)
+    writer = Writer(bootstrap_servers, topic, batch_bytes)
     try:
         for partition, key, value in _seeded(bytes_per_partition, value_bytes, seed):
             writer.send(partition, key, value)

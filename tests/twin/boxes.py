@@ -33,8 +33,10 @@ from kreassign.twin.replication_settings import ReplicationSettings
 MB = 1_000_000
 SECOND = 1000
 TOPIC = "t"
-AT_ONCE = ReplicationSettings(throttle_efficiency=1.0, fetch_start_ms=0, join_ms=0)
-"""Nothing but bytes takes time."""
+AT_ONCE = ReplicationSettings(
+    quota_window_ms=9 * 10**18, fetch_backoff_ms=0, response_bytes=0, batch_bytes=0, fetch_start_ms=0, join_ms=0
+)
+"""Nothing but bytes takes time, and throttles are kept to the byte."""
 Told = tuple[int, ReplicaEvent]
 
 

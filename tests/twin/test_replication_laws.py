@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kreassign.twin.background import Background
 from kreassign.twin.copies import CopyKey
+from kreassign.twin.quota import leader_share
 from kreassign.twin.replicas import Replicas
 from kreassign.twin.replication_settings import ReplicationSettings
 from tests.twin.boxes import MB, Box, Given, Told, broker, tp
@@ -189,7 +190,7 @@ def nothing_goes_faster_than_it_can(box: Box) -> None:
     slack = 1 + 1e-9
     limited = follows["leader_throttled"] & ~follows["in_isr"]
     sent = np.bincount(leaders[limited], follows["rate"][limited], BROKERS)
-    left = np.maximum(fleet.leader_limit * REALISTIC.throttle_efficiency - used.leader_counted, 0)
+    left = np.maximum(fleet.leader_limit * leader_share(REALISTIC, used) - used.leader_counted, 0)
     assert (sent <= left * slack).all()
     written = np.bincount(live["log_dir"], live["rate"], len(fleet.paths))
     assert (written <= np.maximum(fleet.write - used.write, 0) * slack).all()

@@ -19,6 +19,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
+from kreassign.twin.cluster import Twin
 from kreassign.twin.endpoints import Address
 from kreassign.twin.server import MAX_REQUEST_BYTES, Door, ServerThread, serving
 from kreassign.wire import api
@@ -26,7 +27,7 @@ from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request
 from kreassign.wire.frame import PREFIX_BYTES, framed
 from testbed.waiting import wait_until
-from tests.twin.asking import twin
+from tests.twin.asking import cluster, twin
 
 PATIENCE_S = 10.0
 
@@ -268,7 +269,7 @@ def test_a_move_takes_real_time(server: ServerThread) -> None:
 
 
 def test_a_twin_that_leaps_does_an_hour_of_copying_at_once() -> None:
-    asked = twin({"orders": [[0, 1], [1, 2]]})
+    asked = Twin(cluster({"orders": [[0, 1], [1, 2]]}, size_bytes=200_000_000))
     started_ms = asked.now_ms
     lists = [ConfigChange.set(name, "*") for name in (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)]
     rates = [ConfigChange.set(name, "5000") for name in (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)]

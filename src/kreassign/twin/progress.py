@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kreassign.twin.copies import CopyKey
 from kreassign.twin.directory_moves import DirectoryMoves
 from kreassign.twin.partition_logs import NOWHERE
+from kreassign.twin.quota import Openings
 from kreassign.twin.replica_events import CopyDeleted, LogDirFull, ReplicaCaughtUp, ReplicaFellBehind
 from kreassign.twin.replicas import ROUNDING, Replicas
 from kreassign.twin.replication_tasks import DeleteCopy, Join, ReachRetention, ReviewLag, StartCopy, Task
@@ -27,6 +28,7 @@ class Progress:
     def __init__(self, replicas: Replicas, moves: DirectoryMoves) -> None:
         self._replicas = replicas
         self._moves = moves
+        self._openings = Openings(replicas.settings)
         self._arrival_ms: int | None = None
 
     @property
@@ -66,8 +68,8 @@ class Progress:
             if self._arrive(lags) or self._judge_fullness():
                 replicas.must_share = True
                 continue
-            efficiency = replicas.settings.throttle_efficiency
-            share(replicas.fleet, replicas.background, replicas.logs, replicas.copies, lags, efficiency)
+            share(replicas.fleet, replicas.background, replicas.logs, replicas.copies, lags, replicas.settings)
+            self._openings.watch(replicas.logs, replicas.copies, len(replicas.fleet.broker_ids), replicas.now_ms)
             replicas.copies.live["behind_since_ms"][replicas.copies.live["runs"] & (lags <= CLOSE)] = replicas.now_ms
             self._arrival_ms = self._next_arrival_ms(lags)
 
@@ -209,6 +211,8 @@ class Progress:
         replicas.settle()
         entry = replicas.copies.entry(key)
         entry["started"] = True
+        passed = self._openings.first_answer(replicas.fleet, replicas.logs, replicas.copies, key, replicas.now_ms)
+        entry["position"] = min(float(entry["position"]) + passed, replicas.logs.end(key.row, replicas.now_ms))
         replicas.must_share = True
 
     def _join(self, row: int, broker: int) -> None:

@@ -4,7 +4,8 @@ A fluid model that goes from event to event. Copies in sync cost nothing: their 
 are behind are flows, each with its fair share of the disks, networks and throttles that it runs through.
 
 Not modelled: producers are never slowed down and wait for nobody (acks=1); consumers read nothing; records have one
-size; logs have no segments, so that sizes are smooth.
+size; logs have no segments, so that sizes are smooth. Bytes flow where real brokers hand out whole answers in turn:
+when all copies of a plan are there comes out right, which of several like ones is first does not.
 """
 
 from __future__ import annotations

@@ -11,10 +11,11 @@ from kreassign.errors import InputError
 class ReplicationSettings:
     """How replication behaves apart from hardware; times in milliseconds.
 
-    `throttle_efficiency` is the part of a configured rate that is really reached: brokers look back over eleven
-    seconds in whole fetch responses and pause when the mean is above the rate. Measured on Kafka 4.3.1, one move, 40
-    MB at 1 MB/s: 0.90 to 0.95, 0.93 over the whole; 32 s at 2 MB/s: 0.85. Far below one batch (0.1 MB/s with batches
-    of 0.9 MB) real brokers send bursts and exceed the rate by up to a third; the twin does not.
+    `quota_window_ms` is `replication.quota.window.num` × `replication.quota.window.size.seconds`: so far back brokers
+    look when they keep a throttle. `fetch_bytes` is `replica.fetch.max.bytes`, `response_bytes` is
+    `replica.fetch.response.max.bytes`, `fetch_backoff_ms` is `replica.fetch.backoff.ms`. `batch_bytes` is the mean
+    size of the batches in the logs, as long as producers' default `batch.size`. What follows from these for throttles
+    is reckoned in `quota.py`; `python -m bench twin-calibration` holds it against real brokers.
 
     `fetch_wait_ms` is `replica.fetch.wait.max.ms`: a follower that waits for news from a leader asks for a new
     partition only when that wait is over. `fetch_start_ms` lies between the controller's decision and a follower's
@@ -26,7 +27,11 @@ class ReplicationSettings:
     on a full log directory before its writes go on.
     """
 
-    throttle_efficiency: float = 0.93
+    quota_window_ms: int = 11_000
+    fetch_bytes: int = 1_048_576
+    response_bytes: int = 10_485_760
+    fetch_backoff_ms: int = 1000
+    batch_bytes: int = 16_384
     fetch_wait_ms: int = 500
     fetch_start_ms: int = 80
     join_ms: int = 20
@@ -35,8 +40,8 @@ class ReplicationSettings:
     full_slack_bytes: int = 1_000_000
 
     def __post_init__(self) -> None:
-        if not 0 < self.throttle_efficiency <= 1:
-            raise InputError(f"throttle_efficiency is {self.throttle_efficiency}; it must be above 0, at most 1")
-        waits = (self.fetch_start_ms, self.join_ms, self.deletion_delay_ms, self.full_slack_bytes)
-        if min(waits) < 0 or self.fetch_wait_ms <= 0 or self.lag_time_max_ms <= 1:
+        waits = (self.fetch_start_ms, self.join_ms, self.fetch_backoff_ms, self.deletion_delay_ms)
+        if min(waits) < 0 or self.fetch_wait_ms <= 0 or self.lag_time_max_ms <= 1 or self.quota_window_ms <= 0:
             raise InputError(f"replication cannot wait for less than no time: {self}")
+        if min(self.fetch_bytes, self.response_bytes, self.batch_bytes, self.full_slack_bytes) < 0:
+            raise InputError(f"replication cannot handle fewer than no bytes: {self}")

@@ -10,6 +10,8 @@ from kreassign.twin.copies import Copies
 from kreassign.twin.fleet import Fleet
 from kreassign.twin.flows import max_min_rates
 from kreassign.twin.partition_logs import PartitionLogs
+from kreassign.twin.quota import directory_share, follower_share, leader_share, trickle
+from kreassign.twin.replication_settings import ReplicationSettings
 
 # Bytes: closer than this to the end is there. Positions are real numbers of up to 10^13.
 CLOSE = 0.5
@@ -32,12 +34,12 @@ def share(
     logs: PartitionLogs,
     copies: Copies,
     lags: NDArray[np.float64],
-    efficiency: float,
+    settings: ReplicationSettings,
 ) -> None:
     """Set the `rate` of every copy; the others stand still.
 
-    `lags` are the bytes that each copy has to go; one that is there takes no more than what is written. `efficiency`
-    is the part of a throttle that is really reached.
+    `lags` are the bytes that each copy has to go; one that is there takes no more than what is written. `settings`
+    tell which part of a throttle is really reached.
     """
     live = copies.live
     live["rate"] = 0.0
@@ -45,7 +47,8 @@ def share(
     if running.size:
         chosen = live[running]
         wishes = np.where(lags[running] <= CLOSE, logs.growths(chosen["row"]), np.inf)
-        found = max_min_rates(_left(fleet, background, efficiency), _uses(fleet, logs, chosen), wishes)
+        left = _left(fleet, background, settings, _trickle(fleet, logs, chosen, settings))
+        found = max_min_rates(left, _uses(fleet, logs, chosen), wishes)
         live["rate"][running] = found
 
 
@@ -73,15 +76,37 @@ def _uses(fleet: Fleet, logs: PartitionLogs, live: NDArray[np.void]) -> NDArray[
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def _left(fleet: Fleet, background: Background, efficiency: float) -> NDArray[np.float64]:
+def _trickle(
+    fleet: Fleet, logs: PartitionLogs, live: NDArray[np.void], settings: ReplicationSettings
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What flows however low a throttle is, as sender and as receiver, by broker."""
+    leader, _ = _sources(logs, live)
+    followers = ~live["is_future"]
+    sent = followers & live["leader_throttled"] & ~live["in_isr"]
+    taken = followers & live["follower_throttled"]
+    brokers, follower = len(fleet.broker_ids), live["broker"]
+    return (
+        trickle(settings, leader[sent], follower[sent], brokers, at_once=False),
+        trickle(settings, follower[taken], leader[taken], brokers, at_once=True),
+    )
+
+
+def _left(
+    fleet: Fleet,
+    background: Background,
+    settings: ReplicationSettings,
+    trickle: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> NDArray[np.float64]:
     """What the replicas in sync leave of every capacity, bytes per second."""
+    sent = fleet.leader_limit * leader_share(settings, background) - background.leader_counted
+    taken = fleet.follower_limit * follower_share(settings, background) - background.follower_counted
     left = np.concatenate(
         [
             fleet.net_out - background.net_out,
             fleet.net_in - background.net_in,
-            fleet.leader_limit * efficiency - background.leader_counted,
-            fleet.follower_limit * efficiency - background.follower_counted,
-            fleet.dir_limit * efficiency,
+            np.maximum(sent, trickle[0]),
+            np.maximum(taken, trickle[1]),
+            fleet.dir_limit * directory_share(settings),
             fleet.read,
             fleet.write - background.write,
         ]

@@ -2,11 +2,12 @@
 
 Which ones it slows is read from the configuration anew: what a leader sends of listed partitions to followers out of
 sync, what a follower receives of listed partitions, and what moves between the directories of a broker (KIP-113).
+However low a rate is, one answer to each fetcher passes in every window in which a broker looks back.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -41,14 +42,25 @@ class _Limit(NamedTuple):
 def check(twin: Twin, step: Step) -> Iterator[str]:
     """Rates that are exceeded. Between a change and the next moment nothing flows by any rate yet."""
     del step
-    used: defaultdict[_Limit, float] = defaultdict(float)
+    flows: defaultdict[_Limit, list[Flow]] = defaultdict(list)
     for flow in twin.replication.readings.flows():
         for limit in _limits(twin.metadata, flow):
-            used[limit] += flow.bytes_per_s
-    for (broker, key), rate in used.items():
-        allowed = parse_rate(twin.metadata.config(ConfigResource.broker(broker), key))
+            flows[limit].append(flow)
+    for (broker, key), slowed in flows.items():
+        configured = parse_rate(twin.metadata.config(ConfigResource.broker(broker), key))
+        rate = sum(flow.bytes_per_s for flow in slowed)
+        allowed = max(configured, 0.0 if key == LOG_DIR_RATE else _answers_per_s(twin, slowed))
         if rate > allowed * _ROUNDING:
-            yield f"{key} of broker {broker} is {allowed} bytes per second, and {rate} flow"
+            yield f"{key} of broker {broker} is {configured} bytes per second, and {rate} flow"
+
+
+def _answers_per_s(twin: Twin, flows: list[Flow]) -> float:
+    """One answer, which has one fetch of each partition, to every follower from each of its leaders."""
+    settings = twin.settings.replication
+    partitions = [(twin.metadata.partition(flow.topic_partition), flow.broker) for flow in flows]
+    fetchers = Counter((found.leader, follower) for found, follower in partitions if found is not None)
+    answers = (min(count * settings.fetch_bytes, settings.response_bytes) for count in fetchers.values())
+    return sum(answers) * 1000 / settings.quota_window_ms
 
 
 def _limits(metadata: ClusterMetadata, flow: Flow) -> Iterator[_Limit]:
