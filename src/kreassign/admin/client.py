@@ -33,6 +33,7 @@ from kreassign.model import (
     NewTopic,
     OngoingReassignment,
     Partition,
+    PreferredElectionResult,
     ReplicaStatus,
     ResourceType,
     Topic,
@@ -268,6 +269,17 @@ class AdminClient:
         """
         how = topic_changes.How(validate_only, timeout_ms)
         return topic_changes.reassign_partitions(self, self._session, targets, how)
+
+    def elect_preferred_leaders(
+        self, partitions: Iterable[TopicPartition] | None, *, timeout_ms: int | None = None
+    ) -> PreferredElectionResult:
+        """Make the preferred replicas leaders of these partitions or (None) of all (KIP-183).
+
+        Unlike `elect_leaders`, a partition that its preferred replica leads already is well. One that is named twice
+        counts once.
+        """
+        found = self.elect_leaders(partitions, timeout_ms=timeout_ms)
+        return PreferredElectionResult(translate.already_led(found))
 
     # --- configuration ----------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from kreassign.model.config import (
     ConfigSource,
     ResourceType,
 )
-from kreassign.model.election import ElectionType
+from kreassign.model.election import ElectionType, PreferredElectionResult
 from kreassign.model.new_topic import NewPartitions, NewTopic
 from kreassign.model.partition import NO_LEADER, Partition, Topic, TopicPartition, TopicPartitionReplica
 from kreassign.model.reassignment import OngoingReassignment, Reassignment
@@ -33,6 +33,7 @@ __all__ = [
     "NewTopic",
     "OngoingReassignment",
     "Partition",
+    "PreferredElectionResult",
     "Reassignment",
     "ReplicaStatus",
     "ResourceType",

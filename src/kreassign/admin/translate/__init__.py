@@ -1,7 +1,7 @@
 """Model ↔ messages, pure: each function makes the `Call` for one API; one module per subject."""
 
 from kreassign.admin.translate.configs import describe_configs, incremental_alter_configs
-from kreassign.admin.translate.leaders import elect_leaders
+from kreassign.admin.translate.leaders import already_led, elect_leaders
 from kreassign.admin.translate.log_dirs import alter_replica_log_dirs, describe_log_dirs
 from kreassign.admin.translate.nodes import controller_nodes, describe_cluster, nodes
 from kreassign.admin.translate.offsets import OffsetSpec, list_offsets
@@ -23,6 +23,7 @@ from kreassign.admin.translate.topics import (
 __all__ = [
     "Cursor",
     "OffsetSpec",
+    "already_led",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
     "controller_nodes",

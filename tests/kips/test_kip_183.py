@@ -1,0 +1,116 @@
+"""KIP-183 on the twin: `elect_preferred_leaders` and what its result says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import InputError, Rejected
+from kreassign.model import Batch, PreferredElectionResult, TopicPartition
+from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.permissions import Permissions
+from kreassign.twin.transport import TwinTransport
+from kreassign.twin.version import DEFAULT, KafkaVersion, Versions
+from kreassign.wire import api
+
+T0, T1, T2, NOWHERE = (TopicPartition("t", number) for number in (0, 1, 2, 7))
+V0_ONLY = replace(DEFAULT, offered={**DEFAULT.offered, api.ELECT_LEADERS.key: Versions(0, 0)})
+
+
+def cluster(version: KafkaVersion = DEFAULT, permissions: Permissions | None = None) -> Twin:
+    """Partition 0 is led by its preferred replica; 1 is not; the preferred replica of 2 is out of sync."""
+    plans = (PartitionPlan((0, 1)), PartitionPlan((1, 2), isr=(2, 1)), PartitionPlan((3, 0), isr=(0,)))
+    blueprint = replace(small_cluster(4), topics=(TopicPlan("t", plans),))
+    twin = Twin(blueprint, TwinSettings(version, permissions=permissions))
+    twin.crash(3)
+    return twin
+
+
+@pytest.fixture(params=[DEFAULT, V0_ONLY], ids=["newest version", "version 0 only"])
+def twin(request: pytest.FixtureRequest) -> Twin:
+    return cluster(request.param)
+
+
+def client_of(twin: Twin) -> AdminClient:
+    transport = TwinTransport(twin)
+    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    return AdminClient.connect(settings, clock=transport, transport=transport)
+
+
+@pytest.fixture
+def client(twin: Twin) -> Iterator[AdminClient]:
+    with client_of(twin) as found:
+        yield found
+
+
+def leader(twin: Twin, partition: TopicPartition) -> int:
+    state = twin.metadata.partition(partition)
+    assert state is not None
+    return state.leader
+
+
+def test_the_preferred_replica_leads_when_the_answer_comes(twin: Twin, client: AdminClient) -> None:
+    result = client.elect_preferred_leaders([T1])
+    assert leader(twin, T1) == 1
+    result.partition_result(T1)
+    result.all()
+    assert result.partitions() == {T1}
+
+
+def test_who_is_led_by_the_preferred_replica_already_is_well(client: AdminClient) -> None:
+    result = client.elect_preferred_leaders([T0, T1])
+    result.partition_result(T0)
+    result.all()
+    assert result.partitions() == {T0, T1}
+
+
+def test_a_partition_named_twice_is_no_error(twin: Twin, client: AdminClient) -> None:
+    result = client.elect_preferred_leaders([T1, T1, T0, T1])
+    result.all()
+    assert result.partitions() == {T0, T1}
+    assert leader(twin, T1) == 1
+
+
+def test_none_means_all_and_tells_who_needed_an_election(twin: Twin, client: AdminClient) -> None:
+    result = client.elect_preferred_leaders(None)
+    assert leader(twin, T1) == 1
+    assert result.partitions() == {T1, T2}
+    result.partition_result(T1)
+    with pytest.raises(Rejected, match=r"The preferred leader was not available\."):
+        result.partition_result(T2)
+
+
+def test_every_partition_has_its_own_outcome(twin: Twin, client: AdminClient) -> None:
+    result = client.elect_preferred_leaders([T1, T2, NOWHERE])
+    result.partition_result(T1)
+    with pytest.raises(Rejected) as unavailable:
+        result.partition_result(T2)
+    with pytest.raises(Rejected) as unknown:
+        result.partition_result(NOWHERE)
+    assert (unavailable.value.code, unknown.value.code) == (80, 3)
+    with pytest.raises(Rejected):
+        result.all()
+    assert leader(twin, T1) == 1
+
+
+def test_no_partitions_are_no_election(twin: Twin, client: AdminClient) -> None:
+    result = client.elect_preferred_leaders([])
+    result.all()
+    assert result.partitions() == frozenset()
+    assert leader(twin, T1) == 2
+
+
+def test_a_partition_that_was_not_asked_for_has_no_result() -> None:
+    result = PreferredElectionResult(Batch({T0: None}, {}))
+    with pytest.raises(InputError, match="no preferred leader election was attempted for partition t-1"):
+        result.partition_result(T1)
+
+
+def test_a_time_out_of_nothing_elects_nobody(twin: Twin, client: AdminClient) -> None:
+    with pytest.raises(Exception, match="time"):
+        client.elect_preferred_leaders([T1], timeout_ms=0).all()
+    assert leader(twin, T1) == 2
