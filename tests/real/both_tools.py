@@ -31,7 +31,9 @@ _LOG_LINE = re.compile(r"(\S+ )?\[[^\]]+\] (DEBUG|INFO|WARN|ERROR) |SLF4J")
 _TRACE_LINE = re.compile(r"\tat |Caused by: |\t\.\.\. \d+ more|\s+Suppressed: ")
 _TRACE_HEAD = re.compile(r"[\w.$]+(Exception|Error)(: |$)")
 _CONNECTION = re.compile(r"Request Request\(.*?\) needs")
-_OUR_ROWS = re.compile(r"^--(all|output|zookeeper) .*\n(?:^ .*\n)*", re.MULTILINE)
+_OUR_ROWS = re.compile(
+    r"^--(all|expect-current|follow|format|interval-ms|output|progress|zookeeper) .*\n(?:^ .*\n)*", re.MULTILINE
+)
 _UNORDERED = re.compile(r"(Clearing \S+ throttles on \S+ |Unable to find partition: )(.*)")
 _PROPOSED = "Proposed partition reassignment configuration\n"
 

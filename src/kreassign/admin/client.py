@@ -41,6 +41,7 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.batch import join
+from kreassign.model.expectation import check_expected
 from kreassign.model.replica_status import OffsetRange
 
 REASSIGNMENTS_PER_REQUEST = 5_000
@@ -170,14 +171,20 @@ class AdminClient:
         targets: Mapping[TopicPartition, tuple[int, ...] | None],
         *,
         allow_replication_factor_change: bool = True,
+        expected: Mapping[TopicPartition, tuple[int, ...]] | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
         """Start or override reassignments, or cancel them where the target is None (KIP-455).
+
+        With `expected`, these partitions are looked at right before: unless each is at rest and has exactly that
+        list, `Drifted` is raised with the differences, and nothing is sent.
 
         Without `allow_replication_factor_change` the controller refuses a target of another length (KIP-860); a
         cluster that does not know that option is refused here. Large calls are sent in several requests; if one of
         them fails as a whole, its partitions carry that error and the requests after it are not sent.
         """
+        if expected:
+            self._check_expected(expected, timeout_ms)
         parts: list[Batch[TopicPartition, None]] = []
         ordered = sorted(targets)
         for start in range(0, len(ordered), REASSIGNMENTS_PER_REQUEST):
@@ -197,6 +204,11 @@ class AdminClient:
                 parts.append(Batch({}, dict.fromkeys(chunk, error) | unsent))
                 break
         return join(parts)
+
+    def _check_expected(self, expected: Mapping[TopicPartition, tuple[int, ...]], timeout_ms: int | None) -> None:
+        found, _missing = self._partitions(expected, timeout_ms)
+        ongoing = self.list_partition_reassignments(expected, timeout_ms=timeout_ms)
+        check_expected(expected, {key: entry.replicas for key, entry in found.items()}, ongoing)
 
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None

@@ -35,6 +35,13 @@ class ReplicaStatus:
     lag_bytes: int | None
     size_bytes: int | None
 
+    def done_bytes(self, leader: ReplicaStatus | None) -> int:
+        """What has been copied: the leader's size without the lag, which grows evenly where files do not."""
+        whole = leader.size_bytes if leader else None
+        if self.lag_bytes is None or whole is None:
+            return self.size_bytes or 0
+        return max(0, whole - self.lag_bytes)
+
 
 class OffsetRange(NamedTuple):
     """The first offset of a copy, and that after its last; -1 and -1 where there is no copy."""

@@ -36,6 +36,7 @@ from kreassign.cli.kafka.reassign.requests import (
     ExecuteRequest,
     GenerateRequest,
     ListRequest,
+    ProgressRequest,
     Request,
     VerifyRequest,
     read_request,
@@ -131,6 +132,10 @@ def _perform(conversation: Conversation, request: Request) -> None:
             cancel(conversation, request, clock)
         case CancelAllRequest():
             cancel_all(conversation, request, clock)
+        case ProgressRequest():
+            from kreassign.cli.kafka.reassign import progress  # noqa: PLC0415 - slow to load, and few need it
+
+            progress.progress(conversation, request, clock)
         case _:
             assert_never(request)
 

@@ -17,6 +17,10 @@ HELP_TEXT = "This tool helps to move topic partitions between replicas."
 
 NO_THROTTLE = -1
 DEFAULT_TIMEOUT_MS = 10_000
+DEFAULT_INTERVAL_MS = 2_000
+LEAST_INTERVAL_MS = 2_000
+"""Rates over less time say more about the measuring than about the copy."""
+FORMATS = ("text", "json")
 
 _THROTTLE_USE = (
     "This option can be included with --execute when a reassignment is started, and it can be altered by resubmitting "
@@ -79,7 +83,30 @@ OPTIONS = (
         "Generate a candidate partition reassignment configuration. Note that this only generates a candidate "
         "assignment, it does not execute it.",
     ),
+    Option(
+        "expect-current",
+        "With --execute: a JSON file in the form of --reassignment-json-file with the replicas that every partition of "
+        "the plan must have now, such as the one to roll back with. If any is different, or on its way, the difference "
+        f"is shown and nothing is done. {_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "expected assignment json file path",
+    ),
+    Option("follow", f"With --progress: go on until nothing moves any more. {_NOT_KAFKAS}"),
+    Option(
+        "format",
+        f"With --progress: text, or json with one document per look. {_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "text|json",
+    ),
     Option("help", "Print usage information."),
+    Option(
+        "interval-ms",
+        f"With --progress: the time between two looks, from which rates are computed. {_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "interval",
+        "Long",
+        DEFAULT_INTERVAL_MS,
+    ),
     Option("list", "List all active partition reassignments."),
     Option(
         "output",
@@ -89,6 +116,11 @@ OPTIONS = (
         "reassignment json file path",
     ),
     Option("preserve-throttles", "Do not modify broker or topic throttles."),
+    Option(
+        "progress",
+        "Show of each replica that is on its way how much is done and left, its rate, and when it will be there: of "
+        f"those in the --reassignment-json-file, or without one of all. {_NOT_KAFKAS}",
+    ),
     Option(
         "reassignment-json-file",
         f"The JSON file with the partition reassignment configurationThe format to use is - \n{_PLAN_FORMAT}"
@@ -155,6 +187,7 @@ _NEEDS_BROKERS = (
     "replica-alter-log-dirs-throttle",
     "timeout",
     "disallow-replication-factor-change",
+    "expect-current",
 )
 
 
@@ -166,6 +199,7 @@ class Action(Enum):
     VERIFY = "verify"
     CANCEL = "cancel"
     LIST = "list"
+    PROGRESS = "progress"
 
 
 _REQUIRED = {
@@ -174,6 +208,7 @@ _REQUIRED = {
     Action.VERIFY: ("reassignment-json-file",),
     Action.CANCEL: ("reassignment-json-file",),
     Action.LIST: (),
+    Action.PROGRESS: (),
 }
 
 _PERMITTED = {
@@ -186,6 +221,7 @@ _PERMITTED = {
         "replica-alter-log-dirs-throttle",
         "timeout",
         "disallow-replication-factor-change",
+        "expect-current",
         "zookeeper",
     ),
     Action.VERIFY: ("bootstrap-server", "command-config", "preserve-throttles", "zookeeper"),
@@ -199,6 +235,14 @@ _PERMITTED = {
         "output",
     ),
     Action.LIST: ("bootstrap-server", "bootstrap-controller", "command-config"),
+    Action.PROGRESS: (
+        "bootstrap-server",
+        "command-config",
+        "reassignment-json-file",
+        "follow",
+        "format",
+        "interval-ms",
+    ),
 }
 
 
@@ -227,7 +271,7 @@ def choose_action(options: Options) -> Action:
 def _only_action(options: Options) -> Action:
     chosen = [action for action in Action if options.has(action.value)]
     if len(chosen) != 1:
-        every = ", ".join(f"--{action.value}" for action in Action)
+        every = ", ".join(f"--{action.value}" for action in Action if action is not Action.PROGRESS)
         raise UsageError(f"Command must include exactly one action: {every}")
     return chosen[0]
 

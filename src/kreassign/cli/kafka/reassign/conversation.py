@@ -16,6 +16,7 @@ from kreassign.model import (
     ConfigResource,
     LogDir,
     OngoingReassignment,
+    ReplicaStatus,
     Topic,
     TopicPartition,
     TopicPartitionReplica,
@@ -81,21 +82,32 @@ class Conversation:
                     raise
                 raise ToolError(_NEEDS_BROKERS) from error
 
+    def statuses(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, tuple[ReplicaStatus, ...]]:
+        """How far the replicas of these partitions are; those of which nobody could tell are left out."""
+        with _call("replicaStatus"):
+            return self._client.replica_status(partitions).ok
+
     def change_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
         """Change configurations; all are tried, then the first failure is raised."""
         with _call("incrementalAlterConfigs"):
             self._client.incremental_alter_configs(changes).raise_if_any()
 
     def reassign(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, allow_replication_factor_change: bool = True
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        expected: Mapping[TopicPartition, tuple[int, ...]] | None = None,
     ) -> Failures:
-        """Start reassignments, or cancel them (None); returns the errors of those that were refused."""
+        """Start reassignments, or cancel them (None); returns the errors of those that were refused.
+
+        Raises `Drifted` if the cluster is not as `expected`; then nothing was sent.
+        """
         try:
-            return dict(
-                self._client.alter_partition_reassignments(
-                    targets, allow_replication_factor_change=allow_replication_factor_change
-                ).failed
+            outcome = self._client.alter_partition_reassignments(
+                targets, allow_replication_factor_change=allow_replication_factor_change, expected=expected
             )
+            return dict(outcome.failed)
         except ClusterError as error:
             return dict.fromkeys(targets, error)
 

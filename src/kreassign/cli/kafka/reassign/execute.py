@@ -14,6 +14,7 @@ from kreassign.cli.kafka.reassign.output import say
 from kreassign.cli.kafka.reassign.requests import ExecuteRequest
 from kreassign.clock import Clock
 from kreassign.model import OngoingReassignment, Topic, TopicPartition
+from kreassign.model.expectation import check_expected
 from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_json import format_plan
 from kreassign.model.throttle import move_map
@@ -30,9 +31,12 @@ def execute(conversation: Conversation, request: ExecuteRequest, clock: Clock) -
     topics = known_topics(conversation.topics(plan.topics))
     current = current_replicas(plan, topics)
     say(texts.rollback(format_plan(current_plan(conversation, current, live))))
+    check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
     _set_throttles(conversation, request, ongoing, current)
     failures = conversation.reassign(
-        plan.replicas, allow_replication_factor_change=request.allows_replication_factor_change
+        plan.replicas,
+        allow_replication_factor_change=request.allows_replication_factor_change,
+        expected=request.expected,
     )
     if failures:
         raise TerseError(texts.not_started(failures))

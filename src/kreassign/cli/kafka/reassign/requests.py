@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from kreassign.cli.kafka.failures import ToolError
 from kreassign.cli.kafka.options import Options
-from kreassign.cli.kafka.reassign.arguments import DEFAULT_TIMEOUT_MS, NO_THROTTLE, Action
+from kreassign.cli.kafka.reassign.arguments import (
+    DEFAULT_INTERVAL_MS,
+    DEFAULT_TIMEOUT_MS,
+    FORMATS,
+    LEAST_INTERVAL_MS,
+    NO_THROTTLE,
+    Action,
+)
 from kreassign.cli.kafka.reassign.texts import joined
+from kreassign.model import TopicPartition
+from kreassign.model.expectation import missing_expectations
 from kreassign.model.plan import Plan, partition_order, utf16_order
 from kreassign.model.plan_json import parse_plan, parse_topics
 
@@ -36,7 +46,10 @@ class GenerateRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExecuteRequest:
-    """Start a plan. The rates are in bytes per second; a negative one leaves the throttle as it is."""
+    """Start a plan. The rates are in bytes per second; a negative one leaves the throttle as it is.
+
+    `expected` are the replica lists that must be there, of all partitions of the plan or of none.
+    """
 
     plan: Plan
     is_additional: bool
@@ -44,6 +57,7 @@ class ExecuteRequest:
     log_dir_throttle: int
     timeout_ms: int
     allows_replication_factor_change: bool
+    expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +86,19 @@ class CancelAllRequest:
     output: Path | None
 
 
-Request = ListRequest | GenerateRequest | ExecuteRequest | VerifyRequest | CancelRequest | CancelAllRequest
+@dataclass(frozen=True, slots=True)
+class ProgressRequest:
+    """Show how far what moves is, of a plan or (None) of the whole cluster; once, or until nothing moves."""
+
+    plan: Plan | None
+    follows: bool
+    interval_ms: int
+    as_json: bool
+
+
+Request = (
+    ListRequest | GenerateRequest | ExecuteRequest | VerifyRequest | CancelRequest | CancelAllRequest | ProgressRequest
+)
 
 
 def read_request(action: Action, options: Options) -> Request:
@@ -86,13 +112,10 @@ def read_request(action: Action, options: Options) -> Request:
             return _execute(options)
         case Action.VERIFY:
             return VerifyRequest(parse_plan(_content(options, "reassignment-json-file")), _preserves(options))
-        case Action.CANCEL if options.has("all"):
-            output = options.text("output")
-            return CancelAllRequest(_preserves(options), _timeout_ms(options), Path(output) if output else None)
         case Action.CANCEL:
-            text = _content(options, "reassignment-json-file")
-            timeout_ms = _timeout_ms(options)
-            return CancelRequest(parse_plan(text), _preserves(options), timeout_ms)
+            return _cancel(options)
+        case Action.PROGRESS:
+            return _progress(options)
 
 
 def _generate(options: Options) -> GenerateRequest:
@@ -119,7 +142,38 @@ def _execute(options: Options) -> ExecuteRequest:
         log_dir_throttle=log_dir_throttle,
         timeout_ms=timeout_ms,
         allows_replication_factor_change=not options.has("disallow-replication-factor-change"),
+        expected=_expected(options, plan),
     )
+
+
+def _expected(options: Options, plan: Plan) -> dict[TopicPartition, tuple[int, ...]]:
+    if not options.has("expect-current"):
+        return {}
+    expected = parse_plan(_content(options, "expect-current")).replicas
+    if missing := missing_expectations(expected, plan.replicas):
+        raise ToolError(f"The file of --expect-current does not name {joined(missing)}, which the plan moves")
+    return {partition: expected[partition] for partition in plan.replicas}
+
+
+def _cancel(options: Options) -> CancelRequest | CancelAllRequest:
+    if options.has("all"):
+        output = options.text("output")
+        return CancelAllRequest(_preserves(options), _timeout_ms(options), Path(output) if output else None)
+    text = _content(options, "reassignment-json-file")
+    timeout_ms = _timeout_ms(options)
+    return CancelRequest(parse_plan(text), _preserves(options), timeout_ms)
+
+
+def _progress(options: Options) -> ProgressRequest:
+    form = options.text("format") or "text"
+    if form not in FORMATS:
+        raise ToolError(f"--format is one of {', '.join(FORMATS)}, not {form}")
+    interval_ms = options.number("interval-ms", DEFAULT_INTERVAL_MS)
+    if interval_ms < LEAST_INTERVAL_MS:
+        raise ToolError(f"--interval-ms must be at least {LEAST_INTERVAL_MS}, not {interval_ms}")
+    has_plan = options.has("reassignment-json-file")
+    plan = parse_plan(_content(options, "reassignment-json-file")) if has_plan else None
+    return ProgressRequest(plan, options.has("follow"), interval_ms, as_json=form == "json")
 
 
 def parse_brokers(text: str) -> tuple[int, ...]:

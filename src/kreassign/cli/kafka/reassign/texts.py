@@ -34,6 +34,7 @@ NOT_TAKEN_UP = (
     "/controller to have one elected, or use --bootstrap-server."
 )
 NO_REASSIGNMENTS = "No partition reassignments found."
+NOTHING_MOVES = "No replica is on its way."
 NOTHING_TO_CANCEL = "None of the specified partition reassignments are active."
 NO_MOVES_TO_CANCEL = "None of the specified partition moves are active."
 

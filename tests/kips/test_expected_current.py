@@ -1,0 +1,96 @@
+"""A plan made on stale metadata never runs (what KIP-860 left to the client), on the twin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.cli.kafka.options import parse
+from kreassign.cli.kafka.reassign.arguments import OPTIONS, choose_action
+from kreassign.cli.kafka.reassign.conversation import Conversation
+from kreassign.cli.kafka.reassign.execute import execute
+from kreassign.cli.kafka.reassign.requests import ExecuteRequest, read_request
+from kreassign.errors import Drifted, KreassignError
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.throttle import TOPIC_THROTTLES
+from kreassign.twin import Twin, TwinTransport
+from tests.twin.asking import partition, twin
+
+FOO = TopicPartition("foo", 0)
+
+
+@pytest.fixture
+def asked() -> Twin:
+    return twin({"foo": [[0, 1], [1, 2]]})
+
+
+@pytest.fixture
+def client(asked: Twin) -> AdminClient:
+    world = TwinTransport(asked)
+    settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
+    return AdminClient.connect(settings, clock=world, transport=world)
+
+
+def test_the_client_submits_what_is_as_expected(asked: Twin, client: AdminClient) -> None:
+    client.alter_partition_reassignments({FOO: (2, 1)}, expected={FOO: (0, 1)}).raise_if_any()
+    asked.advance(60_000)
+    assert partition(asked, "foo")[0] == (2, 1)
+
+
+@pytest.mark.parametrize("expected", [(1, 0), (0, 1, 2), (3,)])
+def test_the_client_refuses_any_difference_and_sends_nothing(
+    asked: Twin, client: AdminClient, expected: tuple[int, ...]
+) -> None:
+    with pytest.raises(Drifted, match=r"foo-0: expected on .* but it is on 0,1"):
+        client.alter_partition_reassignments({FOO: (2, 1), TopicPartition("foo", 1): (3, 2)}, expected={FOO: expected})
+    asked.advance(60_000)
+    assert [partition(asked, "foo", number)[0] for number in (0, 1)] == [(0, 1), (1, 2)]
+
+
+def _file(folder: Path, name: str, replicas: list[int], number: int = 0) -> str:
+    path = folder / name
+    entry = {"topic": "foo", "partition": number, "replicas": replicas}
+    path.write_text(json.dumps({"version": 1, "partitions": [entry]}), encoding="utf-8")
+    return str(path)
+
+
+def _request(plan: str, expected: str) -> ExecuteRequest:
+    words = (
+        f"--bootstrap-server a:1 --execute --throttle 5000 --reassignment-json-file {plan} --expect-current {expected}"
+    )
+    options = parse(OPTIONS, words.split())
+    request = read_request(choose_action(options), options)
+    assert isinstance(request, ExecuteRequest)
+    return request
+
+
+def _run(client: AdminClient, request: ExecuteRequest, asked: Twin) -> None:
+    execute(Conversation(client, through_controllers=False), request, TwinTransport(asked))
+
+
+def _throttles(client: AdminClient) -> list[str]:
+    topic = ConfigResource.topic("foo")
+    found = client.describe_configs([topic], names=TOPIC_THROTTLES)[topic]
+    return [entry.value for entry in found.values() if entry.value]
+
+
+def test_the_tool_runs_a_plan_whose_expectation_holds(asked: Twin, client: AdminClient, tmp_path: Path) -> None:
+    _run(client, _request(_file(tmp_path, "plan", [2, 1]), _file(tmp_path, "now", [0, 1])), asked)
+    assert client.list_partition_reassignments()[FOO].target == (2, 1)
+
+
+def test_the_tool_refuses_a_stale_plan_before_it_sets_any_throttle(
+    asked: Twin, client: AdminClient, tmp_path: Path
+) -> None:
+    with pytest.raises(Drifted, match="foo-0: expected on 1,0, but it is on 0,1"):
+        _run(client, _request(_file(tmp_path, "plan", [2, 1]), _file(tmp_path, "now", [1, 0])), asked)
+    assert client.list_partition_reassignments() == {}
+    assert _throttles(client) == []
+
+
+def test_a_plan_must_be_expected_in_whole(tmp_path: Path) -> None:
+    with pytest.raises(KreassignError, match="--expect-current does not name foo-0, which the plan moves"):
+        _request(_file(tmp_path, "plan", [2, 1]), _file(tmp_path, "now", [1, 2], number=1))

@@ -1,0 +1,31 @@
+"""What is expected of a cluster before a plan runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.errors import Drifted
+from kreassign.model import OngoingReassignment, TopicPartition
+from kreassign.model.expectation import check_expected, missing_expectations
+
+A, B, C, D = (TopicPartition("foo", number) for number in range(4))
+
+
+def test_what_is_as_expected_passes() -> None:
+    check_expected({A: (0, 1)}, {A: (0, 1), B: (9,)}, {B: OngoingReassignment((9, 1), (9,), (1,))})
+
+
+def test_every_difference_is_told() -> None:
+    expected = {A: (0, 1), B: (0, 1), C: (0, 1), D: (0, 1)}
+    with pytest.raises(Drifted) as caught:
+        check_expected(expected, {A: (0, 1), B: (1, 0), C: (2, 1, 0)}, {C: OngoingReassignment((2, 1, 0), (2,), (0,))})
+    assert str(caught.value).splitlines() == [
+        "nothing was submitted, because the cluster is not what was expected:",
+        "  foo-1: expected on 0,1, but it is on 1,0",
+        "  foo-2: expected at rest on 0,1, but it is on its way to 2,1",
+        "  foo-3: expected on 0,1, but there is no such partition",
+    ]
+
+
+def test_partitions_of_which_nothing_is_expected_are_found() -> None:
+    assert missing_expectations({A: (0,)}, [B, A, C]) == (B, C)
