@@ -1,4 +1,4 @@
-"""What holds for all tests: how many examples a property test tries, and that no twin breaks an invariant."""
+"""What holds for all tests: the clusters they share, that no twin breaks an invariant, how many examples are tried."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from hypothesis import settings
 from tests.checked_twins import invariants_hold, watched_twins
 
 __all__ = ["invariants_hold", "watched_twins"]
+
+pytest_plugins = ["tests.clusters"]
 
 # The same few examples every time, so that a red test is the change's fault; many new ones on demand.
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)

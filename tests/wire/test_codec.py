@@ -142,6 +142,21 @@ def test_null_where_kafka_forbids_it_is_a_violation(asked: Api, version: int, bo
         decode_request(asked, payload)
 
 
+@pytest.mark.parametrize("text", ["x" * 32_768, "ü" * 16_384])
+def test_a_string_of_more_than_32767_bytes_is_a_violation(text: str) -> None:
+    topic = api.METADATA.request.MetadataRequestTopic(name=text)
+    payload = encode_request(9, api.METADATA.request(topics=[topic]), 7, "us")[PREFIX_BYTES:]
+    with pytest.raises(ProtocolViolation, match="has a name of 32,768 bytes"):
+        decode_request(api.METADATA, payload)
+
+
+@pytest.mark.parametrize("text", ["x" * 32_767, "ü" * 16_383])
+def test_a_string_of_32767_bytes_is_read(text: str) -> None:
+    topic = api.METADATA.request.MetadataRequestTopic(name=text)
+    payload = encode_request(9, api.METADATA.request(topics=[topic]), 7, "us")[PREFIX_BYTES:]
+    assert decode_request(api.METADATA, payload).message.topics[0].name == text
+
+
 def test_null_where_kafka_allows_it_is_read() -> None:
     request = api.ALTER_PARTITION_REASSIGNMENTS.request
     partition = request.ReassignableTopic.ReassignablePartition(partition_index=0, replicas=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from kreassign.model import TopicPartition
@@ -20,6 +21,9 @@ from kreassign.twin.replica_events import (
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
 
+ASSIGNMENT_DELAY_MS = 120
+"""Brokers gather for a tenth of a second what they tell of directories; the smallest copies are in sync before that."""
+
 
 def report(twin: Twin, event: ReplicaEvent) -> None:
     """Let the broker that an event is about do what it does in such a case."""
@@ -28,7 +32,9 @@ def report(twin: Twin, event: ReplicaEvent) -> None:
             _propose_isr(twin, topic_partition, joining=broker_id)
         case ReplicaFellBehind(topic_partition, broker_id):
             _propose_isr(twin, topic_partition, leaving=broker_id)
-        case ReplicaPlaced(topic_partition, broker_id, path) | FutureCopyCaughtUp(topic_partition, broker_id, path):
+        case ReplicaPlaced(topic_partition, broker_id, path):
+            twin.at(twin.now_ms + ASSIGNMENT_DELAY_MS, partial(_assign, twin, topic_partition, broker_id, path))
+        case FutureCopyCaughtUp(topic_partition, broker_id, path):
             _assign(twin, topic_partition, broker_id, path)
         case LogDirFull(broker_id, path):
             twin.fail_log_dir(broker_id, path)

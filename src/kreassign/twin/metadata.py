@@ -9,6 +9,7 @@ from kreassign.errors import InvariantBroken
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
 from kreassign.model.config import ResourceType
 from kreassign.twin.records import (
+    UNASSIGNED,
     BrokerFenced,
     BrokerRegistered,
     BrokerShuttingDown,
@@ -95,13 +96,25 @@ class PartitionState:
             self.leader if record.leader is None else record.leader,
             self.leader_epoch if record.leader is None else self.leader_epoch + 1,
             self.partition_epoch + 1,
-            self.directories if record.directories is None else record.directories,
+            self._directories_after(record),
             self.adding if record.adding is None else record.adding,
             self.removing if record.removing is None else record.removing,
             self.leader_recovery if record.leader_recovery is None else record.leader_recovery,
             self.elr if record.elr is None else record.elr,
             self.last_known_elr if record.last_known_elr is None else record.last_known_elr,
         )
+
+    def _directories_after(self, record: PartitionChanged) -> tuple[str, ...]:
+        """Directories by place. Of two changes in one request each knows only the state before both.
+
+        So the later one may leave the directories out although the earlier one has made their number another.
+        """
+        if record.directories is not None:
+            return record.directories
+        if record.replicas is None or len(record.replicas) == len(self.directories):
+            return self.directories
+        known = dict(zip(self.replicas, self.directories, strict=True))
+        return tuple(known.get(broker, UNASSIGNED) for broker in record.replicas)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kreassign.errors import ProtocolViolation
 from kreassign.wire.api import API_VERSIONS, Api, Message
-from kreassign.wire.required import missing_field
+from kreassign.wire.strictness import fault_of
 
 # All that kafka-python's decoder raises on bytes that make no sense; some of it is assertions. A length that was
 # sent as a huge number may also ask for more memory than there is.
@@ -70,8 +70,8 @@ def decode_request(api: Api, payload: bytes) -> Received:
         message = api.request.decode(payload, version=head.version, header=True)
     except _SENSELESS as error:
         raise ProtocolViolation(f"cannot read a request of {api} version {head.version}: {error}") from error
-    if (missing := missing_field(api, head.version, message)) is not None:
-        raise ProtocolViolation(f"a request of {api} version {head.version} has no {missing}")
+    if (fault := fault_of(api, head.version, message)) is not None:
+        raise ProtocolViolation(f"a request of {api} version {head.version} has {fault}")
     return Received(api, head.version, head.correlation_id, message.header.client_id, message)
 
 

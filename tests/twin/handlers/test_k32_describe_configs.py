@@ -10,6 +10,7 @@ from kreassign.twin.records import ConfigChanged
 from kreassign.twin.version import KAFKA_3_9
 from kreassign.wire import api
 from kreassign.wire.api import Message
+from kreassign.wire.error_code import error_code
 from tests.twin.asking import ask, twin
 
 RESOURCE = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource
@@ -91,6 +92,13 @@ def test_what_is_not_there_is_unknown() -> None:
     result = described(twin(), TOPIC, "nope")
     assert (result.error_code, result.configs) == (3, [])
     assert described(twin(), 8, "1").error_code == 42
+
+
+def test_a_kind_of_resource_that_no_release_knows_fails_the_whole_request() -> None:
+    asked = [RESOURCE(resource_type=kind, resource_name="orders", configuration_keys=None) for kind in (TOPIC, 77)]
+    results = ask(twin({"orders": [[0]]}), api.DESCRIBE_CONFIGS, 4, resources=asked).results
+    assert [(one.resource_type, one.error_code, one.configs) for one in results] == [(TOPIC, 42, []), (77, 42, [])]
+    assert {one.error_message for one in results} == {error_code(42).text}
 
 
 def test_version_0_tells_defaults_only() -> None:

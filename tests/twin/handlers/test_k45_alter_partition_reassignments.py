@@ -99,6 +99,21 @@ def test_no_time_means_nothing_is_done_and_everything_is_answered_so() -> None:
     assert not asked.metadata.reassigning
 
 
+@pytest.mark.parametrize(("topics", "options", "shown"), [
+    (("orders",), {}, False),
+    ((), {}, True),
+    (("orders",), {"timeout_ms": 0}, True),
+])  # fmt: skip
+def test_only_an_answer_about_single_partitions_repeats_the_wish(
+    topics: tuple[str, ...], options: dict[str, int], shown: bool
+) -> None:
+    asked = twin({"orders": [[0, 1]]})
+    response = alter(
+        asked, *((topic, {0: [0, 1]}) for topic in topics), allow_replication_factor_change=False, **options
+    )
+    assert response.allow_replication_factor_change is shown
+
+
 def test_who_may_not_is_told_so_on_every_partition() -> None:
     asked = twin({"orders": [[0, 1]]}, permissions=Permissions(frozenset()))
     response = alter(asked, ("orders", {0: [2, 3]}), timeout_ms=0)

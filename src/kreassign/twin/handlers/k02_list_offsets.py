@@ -8,7 +8,7 @@ Behaviour:
   are the start.
 - Replica id -2 may ask any broker that has a copy, others only the leader: elsewhere NOT_LEADER_OR_FOLLOWER.
 - An older leader epoch than the broker's is FENCED_LEADER_EPOCH, a newer one UNKNOWN_LEADER_EPOCH.
-- A partition named twice is INVALID_REQUEST.
+- A partition named twice is INVALID_REQUEST, answered once.
 
 Left out:
 - Offsets by time (timestamp 0 or above) and of the latest time (-3) are UNSUPPORTED_FOR_MESSAGE_FORMAT: there are no
@@ -57,23 +57,22 @@ class _Found(NamedTuple):
 
 def _handle(asked: Asked) -> Message:
     named = Counter((topic.name, entry.partition_index) for topic in asked.message.topics for entry in topic.partitions)
-    twice = {key for key, times in named.items() if times > 1}
+    entries = {
+        (topic.name, entry.partition_index): entry for topic in asked.message.topics for entry in topic.partitions
+    }
+    topics: dict[str, list[Message]] = {topic.name: [] for topic in asked.message.topics}
+    for (topic, number), entry in entries.items():
+        found = _answer(asked, TopicPartition(topic, number), entry, times=named[topic, number])
+        topics[topic].append(_shown(number, found))
     # Topics that the client may not see come last.
-    topics = sorted(asked.message.topics, key=lambda topic: not asked.allows(Operation.DESCRIBE, topic.name))
-    return _RESPONSE(topics=[_topic(asked, topic, twice) for topic in topics])
+    ordered = sorted(topics, key=lambda topic: not asked.allows(Operation.DESCRIBE, topic))
+    return _RESPONSE(topics=[_TOPIC(name=topic, partitions=topics[topic]) for topic in ordered])
 
 
-def _topic(asked: Asked, topic: Message, twice: set[tuple[str, int]]) -> Message:
-    entries = []
-    for entry in topic.partitions:
-        if not asked.allows(Operation.DESCRIBE, topic.name):
-            found = _Found(TOPIC_AUTHORIZATION_FAILED)
-        elif (topic.name, entry.partition_index) in twice:
-            found = _Found(INVALID_REQUEST)
-        else:
-            found = _find(asked, TopicPartition(topic.name, entry.partition_index), entry)
-        entries.append(_shown(entry.partition_index, found))
-    return _TOPIC(name=topic.name, partitions=entries)
+def _answer(asked: Asked, key: TopicPartition, entry: Message, times: int) -> _Found:
+    if not asked.allows(Operation.DESCRIBE, key.topic):
+        return _Found(TOPIC_AUTHORIZATION_FAILED)
+    return _Found(INVALID_REQUEST) if times > 1 else _find(asked, key, entry)
 
 
 def _shown(number: int, found: _Found) -> Message:

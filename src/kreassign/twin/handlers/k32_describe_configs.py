@@ -6,6 +6,7 @@ CLUSTER_AUTHORIZATION_FAILED.
 
 Behaviour:
 - Topics show all of their keys, with what would hold otherwise if the client asks for that.
+- A kind of resource that no release knows makes the whole request fail.
 - A broker tells only of itself; another broker's id is INVALID_REQUEST. An empty name asks for the settings of all.
 - The throttle rates of a broker are not listed until they are set.
 - With eligible leader replicas the cluster has min.insync.replicas=1 for all brokers, which shows on every topic.
@@ -28,14 +29,20 @@ from kreassign.twin.handlers.handler import Handler
 from kreassign.twin.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
 
 _RESPONSE = api.DESCRIBE_CONFIGS.response
 _RESULT = _RESPONSE.DescribeConfigsResult
 _CONFIG = _RESULT.DescribeConfigsResourceResult
+_BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 8, 16, 32
+_KINDS = {*ResourceType, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
 
 
 def _handle(asked: Asked) -> Message:
+    if any(resource.resource_type not in _KINDS for resource in asked.message.resources):
+        unexpected = with_default_text(INVALID_REQUEST)
+        everything = ((resource.resource_type, resource.resource_name) for resource in asked.message.resources)
+        return _RESPONSE(results=[_result(asked, DescribedResource(*one, unexpected)) for one in everything])
     refusals = [(resource, _refusal(asked, resource)) for resource in asked.message.resources]
     allowed = [_described(asked, resource) for resource, refusal in refusals if refusal is None]
     refused = [

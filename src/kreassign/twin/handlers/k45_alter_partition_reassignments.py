@@ -17,7 +17,7 @@ Left out:
 
 from __future__ import annotations
 
-from kreassign.twin.controller.decision import Outcome
+from kreassign.twin.controller.decision import DONE, Outcome
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
     Target,
@@ -70,7 +70,8 @@ def _command(asked: Asked) -> AlterReassignments:
 
 def _response(command: AlterReassignments, outcome: Outcome, topics: tuple[TopicOutcomes, ...]) -> Message:
     return _RESPONSE(
-        allow_replication_factor_change=command.allow_replication_factor_change,
+        # Answers that are not about single partitions do not repeat the wish.
+        allow_replication_factor_change=outcome != DONE or command.allow_replication_factor_change,
         error_code=outcome.code,
         error_message=outcome.message,
         responses=[

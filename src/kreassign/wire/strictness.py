@@ -1,18 +1,21 @@
-"""Fields that a request must have: Kafka closes the connection where one is sent as null, and so must a twin.
+"""What Kafka's decoder does not take: nulls where none may be, and strings of more than 32,767 bytes.
 
-kafka-python's decoder lets every string and list be null, so this is checked afterwards, by the same published
-message definitions.
+Kafka closes the connection of whoever sends them, and so must a twin. kafka-python's decoder lets every string and list
+be null and, in flexible versions, of any length, so this is checked afterwards, by the same published message
+definitions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from kreassign.wire.api import Api, Message
+
+MAX_STRING_BYTES = 32_767
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,25 +23,39 @@ class _Field:
     name: str
     may_be_null: bool
     is_list: bool
+    is_text: bool
     fields: tuple[_Field, ...]
 
+    def parts(self, value: Any) -> Iterable[Any]:
+        """The items of a list, or the one value."""
+        return value if self.is_list else (value,)
 
-def missing_field(api: Api, version: int, message: Message) -> str | None:
-    """The first field of a decoded request that is null although this version forbids it; None if there is none."""
-    return _missing(_fields(api, version), message)
+
+def fault_of(api: Api, version: int, message: Message) -> str | None:
+    """What a decoded request has, or has not, although this version forbids it; None if it is as it must be."""
+    return _fault(_fields(api, version), message)
 
 
-def _missing(fields: tuple[_Field, ...], holder: Message) -> str | None:
+def _fault(fields: tuple[_Field, ...], holder: Message) -> str | None:
     for field in fields:
         value = getattr(holder, field.name)
         if value is None:
             if not field.may_be_null:
-                return field.name
+                return f"no {field.name}"
             continue
-        for part in (value if field.is_list else (value,)) if field.fields else ():
-            if (found := _missing(field.fields, part)) is not None:
+        for part in field.parts(value) if field.fields or field.is_text else ():
+            found = _overlong(field, part) if field.is_text else _fault(field.fields, part)
+            if found is not None:
                 return found
     return None
+
+
+def _overlong(field: _Field, value: str | None) -> str | None:
+    # Most strings are so short that their bytes need not be counted.
+    if value is None or 4 * len(value) <= MAX_STRING_BYTES:
+        return None
+    length = len(value.encode())
+    return f"a {field.name} of {length:,} bytes" if length > MAX_STRING_BYTES else None
 
 
 @cache
@@ -55,7 +72,8 @@ def _of(definitions: list[Mapping[str, Any]], version: int) -> tuple[_Field, ...
         is_list = kind.startswith("[]")
         if _covers(definition["versions"], version) and (is_list or inner or kind in {"string", "bytes"}):
             may_be_null = _covers(definition.get("nullableVersions", "none"), version) or "tag" in definition
-            found.append(_Field(_snake(definition["name"]), may_be_null, is_list, inner))
+            is_text = kind.removeprefix("[]") == "string"
+            found.append(_Field(_snake(definition["name"]), may_be_null, is_list, is_text, inner))
     return tuple(found)
 
 

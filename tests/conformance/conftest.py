@@ -1,0 +1,60 @@
+"""One set of tests, three worlds: a test that asks for `world` runs in each of them.
+
+Where releases differ a test says so by `@pytest.mark.releases("4.3", "3.9")`; else only the newest is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from kreassign.twin.server import serving
+from tests.conformance.worlds import Cluster, InProcess, OverTcp, RealKafka, World, small_twin
+
+NEWEST = "4.3"
+KAFKAS = {"4.3": "kafka", "3.9": "kafka_391"}
+BROKERS = {"4.3": 4, "3.9": 3}
+TCP_SPEED = 50.0
+
+
+class Place(NamedTuple):
+    """Where a test runs."""
+
+    kind: str
+    release: str
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Ask for the three worlds of each release that a test names."""
+    if "world" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("releases")
+        releases = mark.args if mark else (NEWEST,)
+        places = [_parameter(kind, release) for release in releases for kind in ("in-process", "tcp", "kafka")]
+        metafunc.parametrize("world", places, indirect=True)
+
+
+def _parameter(kind: str, release: str) -> object:
+    marks = [pytest.mark.kafka, pytest.mark.uses_cluster(KAFKAS[release])] if kind == "kafka" else []
+    return pytest.param(Place(kind, release), id=f"{kind}-{release}", marks=marks)
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, topic_name: str) -> Iterator[World]:
+    """The world that a test runs in: a twin of its own, or the real cluster that all tests share."""
+    topic = re.sub("-(in-process|tcp|kafka)-.*", "", topic_name)
+    for cluster in _cluster(request, request.param):
+        with World(cluster, topic) as found:
+            yield found
+
+
+def _cluster(request: pytest.FixtureRequest, place: Place) -> Iterator[Cluster]:
+    if place.kind == "kafka":
+        yield RealKafka(request.getfixturevalue(KAFKAS[place.release]))
+    elif place.kind == "tcp":
+        with serving(small_twin(place.release, BROKERS[place.release]), speed=TCP_SPEED) as server:
+            yield OverTcp(place.release, server)
+    else:
+        yield InProcess(place.release, small_twin(place.release, BROKERS[place.release]))

@@ -1,0 +1,46 @@
+"""The bounded differential run, 500 random steps on real Kafka 4.3.1 and on a twin; and that it can find something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from testbed import ClusterSpec, KafkaCluster
+from tests.conformance.differential.comparing import BROKERS, SPEC, Course, both_sides, compare
+from tests.conformance.differential.side import Side
+from tests.conformance.worlds import InProcess, World, small_twin
+
+SEED, STEPS = 20, 500
+KINDS = {"Alter", "Configure", "Create", "Delete", "Elect", "Grow", "Start", "Stop", "Throttle"}
+
+
+def with_a_twin_of(release: str, steps: int) -> Course:
+    """Compare a twin with a twin that stands for Kafka."""
+    twins = (small_twin(each, BROKERS) for each in ("4.3", release))
+    worlds = [World(InProcess("4.3", twin), "d") for twin in twins]
+    with worlds[0] as one, worlds[1] as other:
+        return compare(Side(one), Side(other), SEED, steps)
+
+
+def test_a_twin_is_like_itself_through_steps_of_every_kind() -> None:
+    course = with_a_twin_of("4.3", 120)
+    assert course.divergence is None, str(course.divergence)
+    assert course.steps.keys() == KINDS
+    assert course.refused > 10
+
+
+def test_another_rule_of_completion_is_found() -> None:
+    divergence = with_a_twin_of("4.2", 120).divergence
+    assert divergence is not None
+    assert "Kafka Partition(" in str(divergence)
+
+
+@pytest.mark.kafka
+@pytest.mark.timeout(600)
+def test_the_twin_and_kafka_stay_alike_for_500_steps(start_cluster: Callable[[ClusterSpec], KafkaCluster]) -> None:
+    with both_sides(start_cluster(SPEC)) as (twin, kafka):
+        course = compare(twin, kafka, SEED, STEPS)
+    assert course.divergence is None, str(course.divergence)
+    assert sum(course.steps.values()) == STEPS
+    assert course.held > STEPS  # More than one move open at rest on average: they are not all done at once.

@@ -1,0 +1,184 @@
+"""Brokers that stop, die and come back. Each test stops and starts brokers of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.model import ConfigChange, ConfigResource, ElectionType, NewTopic, TopicPartition
+from kreassign.wire import api
+from tests.conformance.worlds import Answered, Move, World
+
+both_releases = pytest.mark.releases("4.3", "3.9")
+DONE = Answered(0, None)
+
+
+def pages(world: World, partition: TopicPartition) -> tuple[list[int] | None, list[int] | None, list[int]]:
+    """Eligible leaders, the last known one, and replicas that are offline."""
+    request = api.DESCRIBE_TOPIC_PARTITIONS.request
+    answer = world.ask(
+        api.DESCRIBE_TOPIC_PARTITIONS,
+        node=0,
+        topics=[request.TopicRequest(name=partition.topic)],
+        response_partition_limit=10,
+    )
+    one = answer.topics[0].partitions[partition.partition]
+    return one.eligible_leader_replicas, one.last_known_elr, one.offline_replicas
+
+
+@both_releases
+def test_a_broker_that_stops_hands_over_and_comes_back_in_sync(world: World) -> None:
+    led, followed = world.create((2, 0), (0, 2))
+    world.cluster.stop(2)
+    assert world.becomes(led, (2, 0), {0}, 0) == 1
+    assert world.becomes(followed, (0, 2), {0}, 0) == 0
+    world.cluster.start(2)
+    assert world.becomes(led, (2, 0), {0, 2}, 0) == 1
+    assert world.becomes(followed, (0, 2), {0, 2}, 0) == 0
+    world.client.elect_leaders([led]).raise_if_any()
+    assert world.becomes(led, (2, 0), {0, 2}, 2) == 2
+
+
+@both_releases
+def test_a_broker_that_dies_is_missed_after_its_session_and_comes_back_in_sync(world: World) -> None:
+    led, followed = world.create((2, 0), (0, 2))
+    world.cluster.kill(2)
+    assert world.becomes(led, (2, 0), {0}, 0) == 1
+    assert world.becomes(followed, (0, 2), {0}, 0) == 0
+    world.cluster.start(2)
+    world.becomes(led, (2, 0), {0, 2}, 0)
+    world.becomes(followed, (0, 2), {0, 2}, 0)
+
+
+def test_a_dead_broker_is_registered_and_fenced(world: World) -> None:
+    world.only_down(3)
+    answer = world.ask(api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=True)
+    assert {one.broker_id: one.is_fenced for one in answer.brokers} == {0: False, 1: False, 2: False, 3: True}
+    assert {one.broker_id for one in world.ask(api.DESCRIBE_CLUSTER, 2).brokers} == {0, 1, 2}
+
+
+def test_with_eligible_leaders_the_last_one_in_sync_leaves_too(world: World) -> None:
+    partition = world.create_one(2)
+    world.cluster.stop(2)
+    world.becomes(partition, (2,), set(), -1)
+    assert pages(world, partition) == ([2], [2], [2])
+    world.cluster.start(2)
+    world.becomes(partition, (2,), {2}, 2)
+    assert pages(world, partition) == ([], [], [])
+
+
+@pytest.mark.releases("3.9")
+def test_without_eligible_leaders_the_last_one_in_sync_stays(world: World) -> None:
+    partition = world.create_one(2)
+    world.cluster.stop(2)
+    world.becomes(partition, (2,), {2}, -1)
+    assert pages(world, partition) == (None, None, [2]) or pages(world, partition) == ([], [], [2])
+    world.cluster.start(2)
+    world.becomes(partition, (2,), {2}, 2)
+
+
+def test_elections_with_dead_brokers_say_why_not(world: World) -> None:
+    led, alone = world.create((3, 0), (3, 0))
+    world.move(alone, 3)
+    world.only_down(3)
+    world.becomes(led, (3, 0), {0}, 0)
+    world.becomes(alone, (3,), set(), -1)
+    unfit = Answered(80, "The preferred leader was not available.")
+    nobody = Answered(83, "Eligible topic partition leaders are not available.")
+    assert elected(world, ElectionType.PREFERRED, led, alone) == {led: unfit, alone: unfit}
+    assert elected(world, ElectionType.UNCLEAN, alone) == {alone: nobody}
+    assert elected(world, ElectionType.UNCLEAN, led)[led].code == 84
+
+
+def elected(world: World, kind: ElectionType, *partitions: TopicPartition) -> dict[TopicPartition, Answered]:
+    entry = api.ELECT_LEADERS.request.TopicPartitions
+    asked = [entry(topic=topic, partitions=[number]) for topic, number in partitions]
+    answer = world.ask(api.ELECT_LEADERS, 2, election_type=int(kind), topic_partitions=asked, timeout_ms=30_000)
+    return {
+        TopicPartition(topic.topic, one.partition_id): Answered(one.error_code, one.error_message)
+        for topic in answer.replica_election_results
+        for one in topic.partition_result
+    }
+
+
+def test_an_unclean_election_takes_who_is_alive(world: World) -> None:
+    partition = world.create_one(3, 2)
+    world.only_down(2)
+    world.becomes(partition, (3, 2), {3}, 3)
+    world.only_down(2, 3)
+    world.becomes(partition, (3, 2), set(), -1)
+    world.cluster.start(2)
+    world.until(lambda: 2 in world.client.describe_cluster().broker_ids, "broker 2 back")
+    world.becomes(partition, (3, 2), set(), -1)
+    assert elected(world, ElectionType.UNCLEAN, partition) == {partition: DONE}
+    world.becomes(partition, (3, 2), {2}, 2)
+    world.only_down()
+    world.becomes(partition, (3, 2), {2, 3}, 2)
+
+
+def test_a_move_to_a_dead_broker_ends_when_it_comes_back(world: World) -> None:
+    world.only_down(3)
+    partition = world.create_one(1, 0)
+    world.move(partition, 3, 1)
+    assert world.listed(partition) == Move((3, 1, 0), (3,), (0,))
+    world.only_down()
+    world.ends(partition)
+    assert world.becomes(partition, (3, 1), {1, 3}, 1) == 1
+
+
+def test_a_cancel_that_would_leave_nobody_in_sync_is_refused_unless_unclean_elections_are_allowed(world: World) -> None:
+    world.only_down(3)
+    partition = world.create_one(2)
+    world.move(partition, 0, 3)
+    world.becomes(partition, (0, 3, 2), {0, 2}, 2)
+    world.only_down(2, 3)
+    world.becomes(partition, (0, 3, 2), {0}, 0)
+    text = (
+        f"Unable to revert partition assignment for {partition.topic}:0 because it would require an unclean leader "
+        "election."
+    )
+    assert world.cancel(partition) == (39, text)
+    allow = [ConfigChange.set("unclean.leader.election.enable", "true")]
+    world.client.incremental_alter_configs({ConfigResource.topic(partition.topic): allow}).raise_if_any()
+    assert world.cancel(partition) == DONE
+    world.becomes(partition, (2,), {2}, -1)
+
+
+def test_a_stuck_move_stays_stuck_when_all_brokers_are_back(world: World) -> None:
+    world.only_down(3)
+    partition = world.create_one(0, 1)
+    world.move(partition, 2, 3)
+    world.move(partition, 0, 1)
+    world.only_down()
+    world.becomes(partition, (0, 1, 2, 3), {0, 1, 2, 3}, 0)
+    assert world.listed(partition) == Move((0, 1, 2, 3), (2, 3), (2, 3))
+    assert world.cancel(partition) == DONE
+    world.becomes(partition, (0, 1), {0, 1}, 0)
+
+
+def test_topics_are_created_on_dead_brokers_if_one_replica_lives(world: World) -> None:
+    world.only_down(3)
+    assert world.client.create_topics([NewTopic(f"{world.topic}-dead", assignments=((3,),))]).failed
+    refused = world.client.create_topics([NewTopic(f"{world.topic}-dead", assignments=((3,),))])
+    assert str(refused.failed[f"{world.topic}-dead"]) == (
+        "All brokers specified in the manual partition assignment for partition 0 are fenced or in controlled shutdown."
+    )
+    partition = world.create_one(3, 1)
+    world.becomes(partition, (3, 1), {1}, 1)
+
+
+def test_replicas_that_left_stay_eligible_where_too_few_are_in_sync(world: World) -> None:
+    partition = world.create_one(0, 2, min_insync_replicas="2")
+    world.only_down(2)
+    world.becomes(partition, (0, 2), {0}, 0)
+    assert pages(world, partition) == ([2], [], [2])
+    world.only_down()
+    world.becomes(partition, (0, 2), {0, 2}, 0)
+    assert pages(world, partition) == ([], [], [])
+
+
+def test_removed_replicas_stay_eligible_where_a_move_ends_below_the_least_isr(world: World) -> None:
+    partition = world.create_one(0, 1, 2, min_insync_replicas="2")
+    world.move(partition, 0)
+    world.becomes(partition, (0,), {0}, 0)
+    assert world.listed(partition) is None
+    assert pages(world, partition)[0] in ([], [1, 2])

@@ -1,0 +1,57 @@
+"""Vectors that the comparison with real Kafka found: each was wrong in the twin once, and is what Kafka 4.3.1 does."""
+
+from __future__ import annotations
+
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
+from kreassign.twin.records import UNASSIGNED, ConfigChanged, PartitionCreated
+from tests.twin.asking import cluster
+from tests.twin.test_cluster import move
+
+
+def configured(size_bytes: int, topic: list[list[int]], **configs: str) -> Twin:
+    """A twin with topic t, so configured."""
+    asked = Twin(cluster({"t": topic}, size_bytes=size_bytes), TwinSettings())
+    records = (
+        ConfigChanged(ConfigResource.topic("t"), name.replace("_", "."), value) for name, value in configs.items()
+    )
+    asked.carry_out(Decision(tuple(records), None))
+    return asked
+
+
+def eligible(asked: Twin, number: int = 0) -> tuple[int, ...]:
+    """Eligible leader replicas of a partition of t."""
+    state = asked.metadata.partition(TopicPartition("t", number))
+    assert state is not None
+    return state.elr
+
+
+def test_whoever_left_in_a_move_that_ends_below_the_least_isr_is_forgotten_when_the_directory_is_told_later() -> None:
+    asked = configured(0, [[0]], min_insync_replicas="2")
+    move(asked, "t", 0, 3)
+    asked.advance(110)
+    assert (asked.metadata.reassigning, eligible(asked)) == (set(), (0,))
+    asked.advance(1_000)
+    assert eligible(asked) == ()
+
+
+def test_whoever_left_in_a_longer_move_that_ends_below_the_least_isr_stays_eligible() -> None:
+    asked = configured(500_000_000, [[0]], min_insync_replicas="2")
+    move(asked, "t", 0, 3)
+    asked.advance(60_000)
+    assert (asked.metadata.reassigning, eligible(asked)) == (set(), (0,))
+
+
+def test_two_changes_of_one_partition_leave_as_many_directories_as_replicas() -> None:
+    asked = configured(0, [[0]])
+    new = PartitionCreated(TopicPartition("t", 1), (0, 1, 2), (0, 1, 2), 0, 0, 0, (UNASSIGNED,) * 3)
+    asked.carry_out(Decision((new,), None))
+    # The brokers have not told their directories yet, so that the second change has nothing to say of them.
+    both = AlterReassignments((TopicTargets("t", (Target(1, (0, 1)), Target(1, (2, 1, 0)))),))
+    asked.carry_out(alter_reassignments(asked.situation, both))
+    asked.advance(10_000)
+    state = asked.metadata.partition(TopicPartition("t", 1))
+    assert state is not None
+    assert (state.replicas, len(state.directories)) == ((2, 1, 0), 3)
