@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.model.amount import parse_amount
+from kreassign.model.amount import format_amount, parse_amount
 
 
 @pytest.mark.parametrize(("text", "count"), [
@@ -20,3 +20,16 @@ def test_an_amount_has_a_number_and_may_have_a_unit(text: str, count: int) -> No
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(InputError, match="is not an amount; write for example 20MB/s"):
         parse_amount(text)
+
+
+@pytest.mark.parametrize(("amount", "unit", "text"), [
+    (0, "B", "0 B"),
+    (999, "B", "999 B"),
+    (45_600_000, "B/s", "45.6 MB/s"),
+    (2e18, "B", "2e+03 PB"),
+    (-1500, "B", "-1.5 kB"),
+    (3, "", "3"),
+    (1234567, "kg", "1.23457e+06 kg"),
+])  # fmt: skip
+def test_amounts_are_written_with_their_unit(amount: float, unit: str, text: str) -> None:
+    assert format_amount(amount, unit) == text

@@ -42,7 +42,7 @@ def test_brokers_outside_their_band_are_named_with_the_amount() -> None:
         (2, "disk", -3.5),
         (1, "disk", 3.5),
     ]
-    assert str(found.misses()[1]) == "broker 1: disk is 3.5e+09 B above its band"
+    assert str(found.misses()[1]) == "broker 1: disk is 3.5 GB above its band"
     assert found.imbalance == pytest.approx(3.5 / 15)
     level = evaluate(problem, moved(problem, (0, (2,)), (2, (1,))))
     assert (len(level.misses()), level.imbalance) == (2, found.imbalance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -14,6 +15,9 @@ from kreassign.model.amount import parse_amount
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
+
 
 def parse_quantity(text: str) -> int:
     """Bytes, or bytes per second: `20MB/s`, `512KiB`, `1.5 GB` or a plain count. For `click.option(type=…)`."""
@@ -21,6 +25,14 @@ def parse_quantity(text: str) -> int:
         return parse_amount(text)
     except InputError as error:
         raise click.BadParameter(str(error)) from error
+
+
+def parse_duration(text: str) -> float:
+    """Seconds: `5s`, `500ms`, `1.5m`, `2h` or a plain number of seconds. For `click.option(type=…)`."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a duration; write for example 5s, 500ms or 1m")
+    return float(match[1]) * _UNIT_SECONDS[match[2]]
 
 
 def console(*, stderr: bool = False) -> Console:

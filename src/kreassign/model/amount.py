@@ -16,6 +16,21 @@ _FACTORS: dict[str, int] = {
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
 
 
+# Decimal units, as `format_amount` writes them.
+_UNITS = ("", "k", "M", "G", "T", "P")
+
+
+def format_amount(amount: float, unit: str) -> str:
+    """An amount with three digits: `1.23 GB`, `45.6 MB/s`, `789 B`; in another unit than bytes with six digits."""
+    if unit not in {"B", "B/s"}:
+        return f"{amount:.6g} {unit}".rstrip()
+    for prefix in _UNITS[:-1]:
+        if abs(amount) < 999.5:
+            return f"{amount:.0f} {unit}" if not prefix else f"{amount:.3g} {prefix}{unit}"
+        amount /= 1000
+    return f"{amount:.3g} {_UNITS[-1]}{unit}"
+
+
 def parse_amount(text: str) -> int:
     """Bytes, or bytes per second: `20MB/s`, `512KiB`, `1.5 GB` or a plain count. Raises InputError."""
     match = _AMOUNT.fullmatch(text)

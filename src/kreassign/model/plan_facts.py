@@ -21,10 +21,10 @@ ID_LENGTH = 16
 class Reason:
     """Why a replica moves or a leader changes.
 
-    `goal` is the name of a goal, or one of `drain`, `factor`, `racks`, `restore`, `replacement`, `together` (only
-    the moves as a whole relieve something). `amount` in `unit` is what would exceed the bands again, or break the rule,
-    if this change alone were taken back. `source` is the broker relieved, `destination` the one that takes over;
-    None where there is none.
+    `goal` is the name of a goal, or one of `drain`, `factor`, `racks`, `repair`, `demote`, `log-dirs`, `together`
+    (only the changes as a whole relieve something). `amount` in `unit` is what would miss the bands again, or break
+    the rule, if this change alone were taken back. `source` is the broker relieved, `destination` the one that takes
+    over; None where there is none. `leading` tells a change of leader from a copy.
     """
 
     goal: str
@@ -32,6 +32,7 @@ class Reason:
     destination: int | None = None
     amount: float = 0.0
     unit: str = ""
+    leading: bool = False
 
 
 @dataclass(frozen=True, slots=True)

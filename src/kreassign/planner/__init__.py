@@ -4,13 +4,19 @@ from kreassign.planner.bounds import least_bytes
 from kreassign.planner.brokers import Brokers, LogDirs
 from kreassign.planner.changes import Changes, changes_of
 from kreassign.planner.evaluate import Evaluation, Miss, evaluate
+from kreassign.planner.fingerprint import fingerprint
+from kreassign.planner.from_columns import ReplicaColumns, problem_from
 from kreassign.planner.from_values import problem_of
+from kreassign.planner.goals_file import parse_wishes
 from kreassign.planner.greedy import rebalance
 from kreassign.planner.partitions import NOWHERE, Assignment, Partitions
 from kreassign.planner.plans import assignment_of, current_plan, plan_of
 from kreassign.planner.problem import Band, Budget, Limits, Problem, RackRule, Rules
+from kreassign.planner.reasons import reasons_of
+from kreassign.planner.schedule import predict
 from kreassign.planner.thin import ByteBand, ByteProblem, PartitionLoad, PlanningBroker
 from kreassign.planner.values import BrokerFacts, LogDirFacts, PartitionFacts
+from kreassign.planner.wishes import Wishes, wished
 
 __all__ = [
     "NOWHERE",
@@ -33,13 +39,21 @@ __all__ = [
     "PlanningBroker",
     "Problem",
     "RackRule",
+    "ReplicaColumns",
     "Rules",
+    "Wishes",
     "assignment_of",
     "changes_of",
     "current_plan",
     "evaluate",
+    "fingerprint",
     "least_bytes",
+    "parse_wishes",
     "plan_of",
+    "predict",
+    "problem_from",
     "problem_of",
+    "reasons_of",
     "rebalance",
+    "wished",
 ]

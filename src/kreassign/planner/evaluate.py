@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kreassign.model.amount import format_amount
 from kreassign.planner.arrays import BytesArray, FloatArray
 from kreassign.planner.changes import Changes, changes_of
 from kreassign.planner.goals import Goal
@@ -55,9 +56,7 @@ class Miss:
 
     def __str__(self) -> str:
         side = "above" if self.amount > 0 else "below"
-        return f"broker {self.broker}: {self.goal} is {abs(self.amount):.6g} {self.unit} {side} its band".replace(
-            "  ", " "
-        )
+        return f"broker {self.broker}: {self.goal} is {format_amount(abs(self.amount), self.unit)} {side} its band"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +108,12 @@ class Evaluation:
             for broker, goal in zip(*np.nonzero(off), strict=True)
         ]
         return tuple(sorted(found, key=lambda miss: (self.goals.index(miss.goal), -abs(miss.amount), miss.broker)))
+
+    def spread(self, goal: int, *, before: bool = False) -> tuple[float, float]:
+        """The least and the most loaded broker of a goal, as parts of the mean; 1.0 where there is no load."""
+        load = (self.before if before else self.after)[:, goal]
+        mean = load[self.high[:, goal] > 0].mean() if (self.high[:, goal] > 0).any() else 0.0
+        return (float(load.min() / mean), float(load.max() / mean)) if mean else (1.0, 1.0)
 
     @property
     def imbalance(self) -> float:

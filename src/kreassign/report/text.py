@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-# Decimal units: throttles of Kafka are spoken of in them.
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+from kreassign.model.amount import format_amount
 
 
 def format_bytes(count: float | None) -> str:
     """A count of bytes in decimal units with three digits: `1.23 GB`, `45.6 MB`, `789 B`; `-` when it is not known."""
-    if count is None:
-        return "-"
-    size = float(count)
-    for unit in _UNITS[:-1]:
-        if abs(size) < 999.5:
-            return f"{size:.0f} B" if unit == "B" else f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} {_UNITS[-1]}"
+    return "-" if count is None else format_amount(float(count), "B")
 
 
 def format_rate(bytes_per_s: float | None) -> str:

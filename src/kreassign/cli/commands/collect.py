@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,21 +10,11 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.data_dir import data_option, warn_of_failures
+from kreassign.cli.output import parse_duration
 from kreassign.clock import Clock, SystemClock
 from kreassign.pipeline.rows import write_rows
 from kreassign.pipeline.schemas import SAMPLES
 from kreassign.pipeline.snapshots import SampleRound, sample_rows
-
-_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
-
-
-def parse_duration(text: str) -> float:
-    """Seconds: `5s`, `500ms`, `1.5m`, `2h` or a plain number of seconds. For `click.option(type=…)`."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise click.BadParameter(f"{text!r} is not a duration; write for example 5s, 500ms or 1m")
-    return float(match[1]) * _UNIT_SECONDS[match[2]]
 
 
 @click.command()

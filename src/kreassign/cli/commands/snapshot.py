@@ -8,9 +8,9 @@ import click
 
 from kreassign.admin import AdminClient
 from kreassign.cli.cluster_snapshot import whole_snapshot
-from kreassign.cli.commands.collect import parse_duration
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.data_dir import optional_data_option, warn_of_failures
+from kreassign.cli.output import parse_duration
 from kreassign.cli.snapshot_files import write_snapshot
 from kreassign.clock import SystemClock
 from kreassign.errors import Unsupported

@@ -1,0 +1,109 @@
+"""From the columns of the snapshot and load tables to a problem, without an object per replica."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kreassign.errors import InputError
+from kreassign.planner.arrays import BoolArray, FloatArray, IntArray
+from kreassign.planner.brokers import Brokers, LogDirs
+from kreassign.planner.from_values import problem_of
+from kreassign.planner.partitions import NOWHERE, Partitions
+from kreassign.planner.problem import Problem
+from kreassign.planner.values import BrokerFacts
+
+# Share of a broker's processor that bytes cost it, relative to each other: taking writes in as leader, sending, and
+# taking copies in as follower. Nobody measures cpu per partition; these are the weights that Cruise Control ships.
+CPU_PER_WRITE = 0.7
+CPU_PER_READ = 0.15
+CPU_PER_COPY = 0.15
+
+Ints = npt.NDArray[np.int64] | IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplicaColumns:
+    """One entry per replica, in any order.
+
+    `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
+    partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown.
+    """
+
+    topic_names: Sequence[str]
+    topics: Ints
+    partitions: Ints
+    brokers: Ints
+    positions: Ints
+    is_reassigning: BoolArray
+    size_bytes: FloatArray
+    write_bytes_per_s: FloatArray
+    paths: Sequence[str] = ()
+    log_dirs: Ints | None = None
+
+
+def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads_per_write: float = 1.0) -> Problem:
+    """A problem with the default wishes.
+
+    What is being reassigned, or has no known size, may not move. A broker that holds replicas but is not among the
+    hosts is dead. A leader sends each byte written `reads_per_write` times to consumers and once to each follower;
+    cpu is estimated from the bytes in and out. Raises InputError when a broker is named twice in a list.
+    """
+    missing = sorted(set(np.unique(columns.brokers).tolist()) - {host.id for host in hosts})
+    everyone = [*hosts, *(BrokerFacts(broker, is_live=False) for broker in missing)]
+    empty = problem_of(everyone, ())
+    order = np.lexsort((columns.positions, columns.partitions, columns.topics))
+    return Problem(empty.brokers, _partitions(columns, order, empty, reads_per_write), empty.log_dirs)
+
+
+def _partitions(columns: ReplicaColumns, order: npt.NDArray[np.int64], empty: Problem, reads: float) -> Partitions:
+    topics, numbers = columns.topics[order], columns.partitions[order]
+    begins = (np.diff(topics, prepend=-1) != 0) | (np.diff(numbers, prepend=-1) != 0)
+    starts = np.flatnonzero(begins)
+    first, count = order[starts], len(starts)
+    factors = np.diff(np.append(starts, len(order))).astype(np.int32)
+    replicas = np.searchsorted(empty.brokers.ids, columns.brokers[order].astype(np.int32)).astype(np.int32)
+    size, write = columns.size_bytes[first], np.nan_to_num(columns.write_bytes_per_s[first])
+    sent = write * (factors - 1 + reads)
+    found = Partitions(
+        topic_names=tuple(columns.topic_names),
+        topics=topics[starts].astype(np.int32),
+        numbers=numbers[starts].astype(np.int32),
+        offsets=np.append(starts, len(order)).astype(np.int32),
+        replicas=replicas,
+        log_dirs=_log_dirs(columns, order, replicas, empty.log_dirs),
+        size_bytes=np.nan_to_num(size).astype(np.int64),
+        write_bytes_per_s=write,
+        read_bytes_per_s=sent,
+        leader_cpu=CPU_PER_WRITE * write + CPU_PER_READ * sent,
+        follower_cpu=CPU_PER_COPY * write,
+        wanted_factors=factors,
+        may_move=~columns.is_reassigning[first] & ~np.isnan(size),
+        broker_sets=np.full(count, NOWHERE, np.int32),
+    )
+    _refuse_doubles(found, empty.brokers)
+    return found
+
+
+def _log_dirs(
+    columns: ReplicaColumns, order: npt.NDArray[np.int64], replicas: IntArray, dirs: LogDirs | None
+) -> IntArray:
+    """The directory of each replica among those of its broker; NOWHERE where its path is unknown there."""
+    if dirs is None or columns.log_dirs is None:
+        return np.full(len(order), NOWHERE, np.int32)
+    paths = {path: number for number, path in enumerate(columns.paths)}
+    table = np.full((int(replicas.max(initial=0)) + 1, len(paths) + 1), NOWHERE, np.int32)
+    for index, (broker, path) in enumerate(zip(dirs.brokers.tolist(), dirs.paths, strict=True)):
+        if path in paths and broker < len(table):
+            table[broker, paths[path]] = index
+    return table[replicas, np.where(columns.log_dirs[order] < 0, len(paths), columns.log_dirs[order])]
+
+
+def _refuse_doubles(partitions: Partitions, brokers: Brokers) -> None:
+    key = np.sort(partitions.owners.astype(np.int64) * len(brokers) + partitions.replicas)
+    if len(double := key[1:][key[1:] == key[:-1]]):
+        name = partitions.name(int(double[0]) // len(brokers))
+        raise InputError(f"partition {name} has a broker more than once; run `kreassign load` again")

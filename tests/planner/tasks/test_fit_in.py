@@ -1,0 +1,29 @@
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.planner.tasks import drain_brokers
+from kreassign.planner.tasks.fit_in import fit_in
+from tests.planner.worlds import GIGABYTE, brokers, partition, world
+
+LOADS = [
+    partition(0, 1, gigabytes=10),
+    partition(1, 1, gigabytes=90),
+    partition(2, 1, gigabytes=50, write_bytes_per_s=6e8),
+]
+PROBLEM = world(brokers(1, 2), LOADS)
+
+
+def test_brokers_receive_and_send_what_the_rate_allows() -> None:
+    budget = fit_in(PROBLEM, seconds=60, rate_bytes_per_s=GIGABYTE).budget
+    assert (budget.bytes_in_per_broker, budget.bytes_out_per_broker) == (60 * GIGABYTE, 60 * GIGABYTE)
+
+
+def test_what_is_too_large_or_grows_too_fast_stays_unless_forced() -> None:
+    assert fit_in(PROBLEM, 60, GIGABYTE).partitions.may_move.tolist() == [True, False, False]
+    assert fit_in(drain_brokers(PROBLEM, (1,)), 60, GIGABYTE).partitions.may_move.all()
+
+
+@pytest.mark.parametrize(("seconds", "rate"), [(0, 1), (1, 0)])
+def test_no_time_and_no_rate_are_refused(seconds: float, rate: float) -> None:
+    with pytest.raises(InputError, match="nothing fits into"):
+        fit_in(PROBLEM, seconds, rate)
