@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from bench import machine, phases, tools, twin_calibration, twin_scale, twin_server
+from bench import machine, phases, tools, twin_calibration, twin_million, twin_scale, twin_server, twin_start
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "tools-1500": lambda: tools.compare(partitions=1_500, moving=1_500, runs=5),
     "tools-20000": lambda: tools.compare(partitions=20_000, moving=9_900, runs=3),
     "twin-calibration": twin_calibration.measure,
+    "twin-start": twin_start.measure,
+    "twin-million": twin_million.measure,
     "twin-scale": twin_scale.measure,
     "twin-server": twin_server.measure,
     "phases-20000": lambda: phases.measure(partitions=20_000, runs=5),

@@ -79,6 +79,8 @@ class PartitionPlan:
         """The ISR to begin with; when all brokers of it are `down`, the one that was the last to go."""
         if self.isr is not None:
             return self.isr
+        if not self.adding and not down:
+            return self.replicas
         complete = tuple(broker for broker in self.replicas if broker not in self.adding)
         return tuple(broker for broker in complete if broker not in down) or complete[:1]
 
@@ -86,7 +88,8 @@ class PartitionPlan:
         """Who leads to begin with; `NO_LEADER` for nobody."""
         if self.leader is not None:
             return self.leader
-        return next((broker for broker in self.in_sync(down) if broker not in down), NO_LEADER)
+        in_sync = self.in_sync(down)
+        return next((broker for broker in in_sync if broker not in down), NO_LEADER)
 
 
 @dataclass(frozen=True, slots=True)

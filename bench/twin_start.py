@@ -1,0 +1,32 @@
+"""How long it takes from calling `kreassign twin start` until the twin answers a client, and what it then holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.process import Spread
+from bench.served import served
+
+RUNS = 5
+CASES = (
+    ("three brokers, nothing in them", ()),
+    *(
+        (f"`{name}.toml`", ("--scenario", str(Path("scenarios") / f"{name}.toml")))
+        for name in ("skewed", "decommission", "scale-out", "full-disk", "rack-down", "locked-down")
+    ),
+)
+
+
+def measure() -> None:
+    """Print the table."""
+    print(f"{RUNS} runs; median (least to most)\n")
+    print("| cluster | s until it answers | CPU s of it | MiB |")
+    print("|---|---|---|---|")
+    for name, options in CASES:
+        seconds, processor, memory = [], [], []
+        for _ in range(RUNS):
+            with served(*options) as twin:
+                seconds.append(twin.start_s)
+                processor.append(twin.cpu_s)
+                memory.append(twin.memory_mib)
+        print(f"| {name} | {Spread(tuple(seconds))} | {Spread(tuple(processor))} | {max(memory):.0f} |", flush=True)
