@@ -28,7 +28,7 @@ HEADING = re.compile(r"^#+\s+(.*?)[ \t]*$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 CALL_OF_OURS = re.compile(r"(?:^|[`\s/])kreassign ([a-z][\w-]*)")
-OPTION = re.compile(r"`(--[a-z-]+)[^`]*`")
+OPTION = re.compile(r"`(--[a-z0-9-]+)[^`]*`")
 FRAGMENT = re.compile(r"[a-z0-9-]+\.(added|changed|fixed)\.md")
 LAZY_COMMAND = re.compile(r"kreassign(?:\.\w+)+:\w+")
 

@@ -18,7 +18,7 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.cluster import Twin
 from kreassign.twin.server import serving
-from kreassign.twin.version import Endpoint, kafka_version
+from kreassign.twin.version import DEFAULT, Endpoint, kafka_version
 from testbed.waiting import wait_until
 from tests.twin.asking import partition, twin
 from tests.twin.java_tools import ELECT, REASSIGN, TOPICS, JavaTools, failure, success
@@ -348,3 +348,10 @@ def test_an_older_release_cannot_forbid_changes_of_the_replication_factor(tmp_pa
         refused = box.reassign("--execute", {"orders-0": [2]}, "--disallow-replication-factor-change")
         assert "The broker does not support the AllowReplicationFactorChange option" in refused.stdout
         assert refused.exit_code == 1
+
+
+def test_a_twin_with_the_requests_of_kip_179_is_a_kafka_to_them_all_the_same(tmp_path: Path) -> None:
+    with serving(twin(ORDERS, version=DEFAULT.with_kip_179())) as server:
+        tools = JavaTools(server, tmp_path)
+        assert success(tools.run(TOPICS, "--list")) == "orders"
+        assert not server.server.failures

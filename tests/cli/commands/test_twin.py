@@ -245,3 +245,13 @@ def test_the_reference_names_every_option(command: click.Command) -> None:
     dashed = {name for name in real if name.startswith("--")}
     findings = list(whole.options_that_differ(f"twin {command.name}", dashed, page))
     assert not findings, findings
+
+
+def test_the_requests_of_kip_179_are_offered_when_asked_for() -> None:
+    with serving("--kip-179") as served, served.admin() as admin:
+        admin.create_topics([NewTopic("orders", 1, 2)]).raise_if_any()
+        denied = admin.alter_partition_counts({"orders": 1}).failed["orders"]
+        assert isinstance(denied, Rejected)
+        assert (denied.api, denied.code) == ("AlterPartitionCounts", 37)
+        admin.alter_partition_counts({"orders": 3}).raise_if_any()
+        assert len(admin.describe_topics(["orders"])["orders"].partitions) == 3

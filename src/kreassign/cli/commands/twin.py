@@ -61,6 +61,7 @@ class Serving:
     release: str | None
     data_dir: Path | None
     controllers: int
+    kip_179: bool = False
     check: bool = False
     faults: tuple[PlannedFault, ...] = ()
 
@@ -98,6 +99,7 @@ def serving_options(command: Command) -> Command:
         click.option(
             "--controllers", type=click.IntRange(1), default=1, show_default=True, help="How many controllers."
         ),
+        click.option("--kip-179", is_flag=True, help="Offer the requests of KIP-179 too, which no Kafka has."),
         click.option("--check", is_flag=True, help="Check after every step that no law of the twin is broken; slower."),
         fault_options,
     )
@@ -177,8 +179,9 @@ def read_scenario(file: Path) -> Scenario:
 
 def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> None:
     """Serve a twin until it is told to stop; paths of the scenario are relative to `folder`."""
+    version = kafka_version(serving.release or scenario.kafka_version or DEFAULT.name)
     settings = TwinSettings(
-        kafka_version(serving.release or scenario.kafka_version or DEFAULT.name),
+        version.with_kip_179() if serving.kip_179 else version,
         scenario.seed,
         start_ms=SystemClock().now_ms(),
         permissions=scenario.security.permissions,
