@@ -12,6 +12,7 @@ from kreassign.twin import Twin, TwinTransport
 from kreassign.twin.checkers import check_all, check_step
 from kreassign.twin.faults import draw_faults, schedule_faults
 from kreassign.twin.metadata import ClusterMetadata, PartitionState
+from kreassign.twin.step import Step
 from tests.simulation.clusters import draw_twin
 from tests.simulation.workload import Operator, Promises, cleared
 
@@ -49,6 +50,8 @@ class Story:
         self.lines: list[str] = []
         self._twin = draw_twin(self._chance)
         self._twin.watch(check_step)
+        self._twin.watch(self._compare_after_failover)
+        self._epoch = self._twin.quorum.epoch
         self._world = TwinTransport(self._twin)
         self._settled: set[object] = set()
 
@@ -63,9 +66,9 @@ class Story:
                 line = operator.act()
                 self.lines.append(f"{self._twin.now_ms} {line}")
                 self._world.sleep(self._chance.expovariate(1 / PAUSE_S))
-            # The last fault is over a minute after it began; brokers then take a while to come back.
             over_ms = max([one.at_ms + (one.lasts_ms or 0) for one in faults], default=0)
-            self._twin.advance_to(over_ms + 60_000)
+            # Brokers take a while to come back.
+            self._twin.advance_to(max(over_ms, self._twin.now_ms) + 60_000)
         with self._client() as admin:
             self._end(admin)
         self._demand(operator.promises)
@@ -75,6 +78,13 @@ class Story:
     def _client(self) -> AdminClient:
         settings = client_settings(IMPATIENT, bootstrap_servers="broker-0:9092,broker-1:9092,broker-2:9092")
         return AdminClient.connect(settings, clock=self._world, transport=self._world)
+
+    def _compare_after_failover(self, twin: Twin, _step: Step) -> None:
+        """A controller that has just taken over knows what the log tells, and nothing else."""
+        if twin.quorum.epoch != self._epoch:
+            self._epoch = twin.quorum.epoch
+            if replayed(twin) != twin.metadata:
+                raise StillGoingError(f"controller {twin.controller_id} took over another state than the log tells")
 
     # --- bringing it to an end --------------------------------------------------------------------------------
 
@@ -86,6 +96,8 @@ class Story:
                 admin.incremental_alter_configs({owner: changes}).raise_if_any()
         self._wait()
         if leaderless := sorted(self._twin.metadata.leaderless):
+            if in_sync := [one for one in self._behind() if not one.has_leader and one.isr]:
+                raise StillGoingError(f"led by nobody, though somebody is in sync: {in_sync}")
             self.lines.append(f"nobody leads {leaderless}")
             admin.elect_leaders(leaderless, ElectionType.UNCLEAN).raise_if_any()
             self._wait()

@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, Rejected, Unreachable, Unsupported
-from kreassign.model import ConfigChange, ConfigResource, ElectionType, NewPartitions, NewTopic, TopicPartition
+from kreassign.model import (
+    ConfigChange,
+    ConfigResource,
+    ElectionType,
+    NewPartitions,
+    NewTopic,
+    TopicPartition,
+    TopicPartitionReplica,
+)
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -19,6 +27,11 @@ from kreassign.twin import Twin
 NOT_DONE = (Rejected, Unreachable, Unsupported)
 """After any other failure of a change one cannot know."""
 RATES = ("0", "1000000", "20000000", "200000000")
+SETTINGS = (
+    ("min.insync.replicas", "1"), ("min.insync.replicas", "2"), ("min.insync.replicas", "3"),
+    ("unclean.leader.election.enable", "true"), ("unclean.leader.election.enable", "false"),
+    ("retention.bytes", "10000000"), ("retention.bytes", "-1"),
+)  # fmt: skip
 
 
 class Promises:
@@ -50,7 +63,8 @@ class Operator:
         self._made = 0
         self._deeds: tuple[Callable[[], str], ...] = (
             self._alter, self._alter, self._alter, self._alter, self._cancel, self._create_topic, self._delete_topic,
-            self._create_partitions, self._elect, self._throttle, self._unthrottle, self._move_dir, self._look,
+            self._create_partitions, self._elect, self._throttle, self._unthrottle, self._move_dir,
+            self._configure, self._produce, self._look,
         )  # fmt: skip
 
     def act(self) -> str:
@@ -161,14 +175,28 @@ class Operator:
 
     def _move_dir(self) -> str:
         partitions = self._some_partitions()
-        for key in partitions[:1]:
-            state = self._twin.metadata.partition(key)
-            assert state is not None
-            broker = self._chance.choice(state.replicas)
-            path = self._chance.choice(self._twin.metadata.brokers[broker].log_dirs).path
-            self._twin.replication.alter_log_dir(key, broker, path)
-            return f"{key} on {broker} to {path}"
-        return "nothing"
+        if not partitions:
+            return "nothing"
+        state = self._twin.metadata.partition(partitions[0])
+        assert state is not None
+        broker = self._chance.choice(state.replicas)
+        path = self._chance.choice(self._twin.metadata.brokers[broker].log_dirs).path
+        batch = self._admin.alter_replica_log_dirs({TopicPartitionReplica(broker, *partitions[0]): path})
+        return f"{partitions[0]} on {broker} to {path}: {[str(error) for error in batch.failed.values()]}"
+
+    def _configure(self) -> str:
+        topic = self._chance.choice(sorted(self._twin.metadata.topics))
+        key, value = self._chance.choice(SETTINGS)
+        self._set(ConfigResource.topic(topic), {key: value})
+        return f"{topic} {key}={value}"
+
+    def _produce(self) -> str:
+        """What is written changes, without the operator's doing."""
+        rate = self._chance.choice((0.0, 10_000.0, 2_000_000.0))
+        partitions = self._some_partitions()
+        for key in partitions:
+            self._twin.replication.set_write_rate(key, rate)
+        return f"{partitions} at {rate}"
 
     def _look(self) -> str:
         topics, moves = self._admin.describe_topics(), self._admin.list_partition_reassignments()

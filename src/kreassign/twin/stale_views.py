@@ -15,17 +15,15 @@ from kreassign.twin.records import Record
 class _View:
     """A copy of the metadata that is `behind` records late; None stands still."""
 
-    def __init__(self, metadata: ClusterMetadata, behind: int | None) -> None:
+    def __init__(self, metadata: ClusterMetadata) -> None:
         self.metadata = metadata
-        self._behind = behind
+        self.behind: int | None = None
         self._unread: deque[Record] = deque()
 
     def follow(self, records: Iterable[Record]) -> None:
         """Take note of records that were written, and read those that are old enough."""
-        if self._behind is None:
-            return
         self._unread.extend(records)
-        while len(self._unread) > self._behind:
+        while self.behind is not None and len(self._unread) > self.behind:
             self.metadata.apply(self._unread.popleft())
 
 
@@ -44,9 +42,11 @@ class StaleViews:
     def hold_back(self, node_id: int, behind: int | None = None) -> None:
         """Let a node stay behind from now on: by so many records, or (None) where it is now.
 
-        A node that is behind already stays at what it knows, and reads on from there as it is told now.
+        A node that is behind already has that changed, and has missed nothing that it may read later.
         """
-        self._views[node_id] = _View(self.of(node_id).copy(), behind)
+        if node_id not in self._views:
+            self._views[node_id] = _View(self._metadata.copy())
+        self._views[node_id].behind = behind
 
     def release(self, node_id: int) -> None:
         """Let a node know everything."""

@@ -138,7 +138,8 @@ def test_lists_that_do_not_belong_together_are_found(fields: dict[str, Any], tex
 
 
 @pytest.mark.parametrize("fields", [
-    {"partition_epoch": 99}, {"leader_epoch": 99}, {"leader": 1, "partition_epoch": 0}, {"isr": (1, 0)}
+    {"partition_epoch": 99}, {"leader_epoch": 99}, {"leader": 1, "partition_epoch": 0}, {"isr": (1, 0)},
+    {"replicas": (2, 1, 0, 3), "partition_epoch": 0},
 ])  # fmt: skip
 def test_epochs_that_go_back_or_stand_still_are_found(fields: dict[str, Any]) -> None:
     twin = moving()

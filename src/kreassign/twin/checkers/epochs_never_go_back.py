@@ -1,7 +1,8 @@
 """Epochs never go back, and tell of every change: how brokers and clients know old news from new.
 
-Every change of a partition raises its partition epoch, every other leader the leader epoch; a broker registers under a
-higher epoch than any that the cluster knows (KIP-320, KIP-497, KIP-631).
+Every change of a partition raises its partition epoch. Another leader raises the leader epoch, and so does a replica
+that leaves, so that it learns of it. A broker registers under a higher epoch than any that the cluster knows (KIP-320,
+KIP-497, KIP-631).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def check(twin: Twin, step: Step) -> Iterator[str]:
 def _rises(change: Change) -> bool:
     after, before = change
     assert before is not None
-    led_anew = after.leader != before.leader
+    led_anew = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
     return (
         after.partition_epoch >= before.partition_epoch + (after != before)
         and after.leader_epoch >= before.leader_epoch + led_anew

@@ -12,12 +12,12 @@ from kreassign.twin.faults.read import read_fault
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
 
-_LONGEST_MS = 60_000
+LONGEST_MS = 300_000
 _Draw = Callable[[random.Random, "Twin"], str]
 
 
 def draw_faults(chance: random.Random, twin: Twin, count: int, within_ms: int) -> tuple[PlannedFault, ...]:
-    """So many faults of any kind, beginning within so long, each of which is over after a minute at the most.
+    """So many faults of any kind, beginning within so long, each of which is over after `LONGEST_MS` at the most.
 
     The twin must have two brokers or more.
     """
@@ -26,7 +26,7 @@ def draw_faults(chance: random.Random, twin: Twin, count: int, within_ms: int) -
 
 def _draw(chance: random.Random, twin: Twin, within_ms: int) -> PlannedFault:
     what = chance.choice(_DRAWS)(chance, twin)
-    return read_fault(f"{what}@{chance.randrange(within_ms)}ms+{chance.randint(1, _LONGEST_MS)}ms")
+    return read_fault(f"{what}@{chance.randrange(within_ms)}ms+{chance.randint(1, LONGEST_MS)}ms")
 
 
 def _broker(chance: random.Random, twin: Twin) -> int:

@@ -101,8 +101,9 @@ class Stale:
             raise InputError(f"a broker cannot be {self.behind} records behind; give a number from 0 on")
 
     def strike(self, twin: Twin) -> None:
-        """Hold it back."""
-        twin.views.hold_back(self.broker, self.behind)
+        """Hold it back, unless it is frozen and reads nothing anyway."""
+        if not twin.processes.is_frozen(self.broker):
+            twin.views.hold_back(self.broker, self.behind)
 
     def heal(self, twin: Twin) -> None:
         """Let it know everything, unless it is frozen; then it reads on once it is thawed."""
