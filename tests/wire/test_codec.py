@@ -58,6 +58,13 @@ def test_correlation_and_client_ids_survive_the_way(correlation_id: int, client_
     assert (seen.correlation_id, seen.client_id) == (correlation_id, client_id)
 
 
+def test_an_answer_of_another_api_is_told_from_nonsense_by_its_number() -> None:
+    with pytest.raises(ProtocolViolation, match=r"expected the answer to request 8 .* got that to 7"):
+        decode_response(api.ALTER_PARTITION_REASSIGNMENTS, 1, answer(listing(7)), 8)
+    with pytest.raises(ProtocolViolation, match="cannot read the answer"):
+        decode_response(api.ALTER_PARTITION_REASSIGNMENTS, 1, answer(listing(8)), 8)
+
+
 @given(CORRELATION_IDS, CORRELATION_IDS)
 def test_an_answer_to_another_request_is_a_violation(asked: int, answered: int) -> None:
     payload = answer(listing(answered))

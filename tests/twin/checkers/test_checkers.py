@@ -258,6 +258,8 @@ def test_large_clusters_are_looked_at_as_a_whole_now_and_then() -> None:
         unlisted.metadata.apply(record)
         seen.append(bool(list(look(unlisted, Step((record,))))))
     assert seen.count(True) == 1
+    with pytest.raises(InvariantBroken, match="orders-0 is listed as None"):
+        check_all(unlisted)
 
 
 def test_the_page_names_every_invariant() -> None:

@@ -1,7 +1,7 @@
 """All checkers, and having them run.
 
-Most look only at what a step changed. Two look at the whole cluster, `bytes_add_up` and `list_is_progress`: on
-clusters of more than `LARGE` partitions they do so only at about every `SAMPLED`-th step, and at the beginning.
+Most look only at what a step changed. Three look at the whole cluster, `bytes_add_up`, `throttles_are_kept` and
+`list_is_progress`: on clusters of more than `LARGE` partitions they do so only once in `SAMPLED` records.
 """
 
 from __future__ import annotations
@@ -48,31 +48,40 @@ CHECKERS = (
     Checker("a completed move has exactly its target", completed_moves_have_their_target.check),
     Checker("brokers have the copies that the metadata says", copies_follow_replicas.check),
     Checker("bytes on disk add up", bytes_add_up.check, sees_everything=True),
-    Checker("throttles are never exceeded", throttles_are_kept.check),
+    Checker("throttles are never exceeded", throttles_are_kept.check, sees_everything=True),
     Checker("the list of reassignments is what is in progress", list_is_progress.check, sees_everything=True),
 )
 """Every invariant."""
 
 
 def look(twin: Twin, step: Step) -> Iterator[str]:
-    """What is wrong after a step; nothing if all is well."""
-    is_sampled = _partition_count(twin) <= LARGE or twin.metadata.offset % SAMPLED == 0 or not step.records
+    """What is wrong after a step; nothing if all is well. Large clusters are looked at in part, see above."""
+    is_whole = _partition_count(twin) <= LARGE or twin.metadata.offset % SAMPLED == 0
     for checker in CHECKERS:
-        if is_sampled or not checker.sees_everything:
-            yield from (f"{checker.sentence}: {finding}" for finding in checker.check(twin, step))
+        if is_whole or not checker.sees_everything:
+            yield from _findings(checker, twin, step)
 
 
 def check_step(twin: Twin, step: Step) -> None:
     """A watcher of a twin (`Twin.watch`) that raises `InvariantBroken` as soon as something is wrong."""
-    if findings := list(look(twin, step)):
-        raise InvariantBroken(f"at {twin.now_ms} ms, record {twin.metadata.offset}: " + "; ".join(findings))
+    _refuse(twin, list(look(twin, step)))
 
 
 def check_all(twin: Twin) -> None:
     """Look at the whole cluster as it is now, as if all of it had just been made."""
     everything = {one.topic_partition: None for topic in twin.metadata.topics.values()
                   for one in topic.partitions.values()}  # fmt: skip
-    check_step(twin, Step(before=everything))
+    step = Step(before=everything)
+    _refuse(twin, [finding for checker in CHECKERS for finding in _findings(checker, twin, step)])
+
+
+def _findings(checker: Checker, twin: Twin, step: Step) -> Iterator[str]:
+    return (f"{checker.sentence}: {finding}" for finding in checker.check(twin, step))
+
+
+def _refuse(twin: Twin, findings: list[str]) -> None:
+    if findings:
+        raise InvariantBroken(f"at {twin.now_ms} ms, record {twin.metadata.offset}: " + "; ".join(findings))
 
 
 def _partition_count(twin: Twin) -> int:
