@@ -12,7 +12,7 @@ CASES = (
     ("three brokers, nothing in them", ()),
     *(
         (f"`{name}.toml`", ("--scenario", str(Path("scenarios") / f"{name}.toml")))
-        for name in ("skewed", "decommission", "scale-out", "full-disk", "rack-down", "locked-down")
+        for name in ("skewed", "decommission", "scale-out", "full-disk", "rack-down")
     ),
 )
 
