@@ -34,7 +34,12 @@ _CONNECTION = re.compile(r"Request Request\(.*?\) needs")
 _OUR_ROWS = re.compile(
     r"^--(all|expect-current|follow|format|interval-ms|output|progress|zookeeper) .*\n(?:^ .*\n)*", re.MULTILINE
 )
-_UNORDERED = re.compile(r"(Clearing \S+ throttles on \S+ |Unable to find partition: )(.*)")
+_UNORDERED = re.compile(
+    r"(Clearing \S+ throttles on \S+ |Unable to find partition: "
+    r"|Successfully completed .*leader election .*for partitions |(?:Valid|Preferred) replica already elected for "
+    r"partitions )(.*)"
+)
+_FAILED_ELECTIONS = re.compile(r"(?:^Error completing .*leader election .*\n?){2,}", re.MULTILINE)
 _PROPOSED = "Proposed partition reassignment configuration\n"
 
 
@@ -220,6 +225,14 @@ class Tool:
         (directory,) = [path for path in self.cluster.brokers[broker].log_dirs if self._holds(path, name)]
         self._transcript.append(f"{name} on {broker} is in {self._shown(str(directory))}")
 
+    def note_leaders(self) -> None:
+        """Write down who leads the partitions of our topics."""
+        topics = self.admin.describe_topics(self._topics).raise_if_any()
+        partitions = sorted(
+            (each.topic_partition, each.leader) for topic in topics.values() for each in topic.partitions
+        )
+        self._transcript += [f"{self._shown(str(key))} is led by {leader}" for key, leader in partitions]
+
     def transcript(self) -> str:
         """Everything that the tool printed."""
         return "\n".join(self._transcript)
@@ -325,13 +338,16 @@ def _comparable(stdout: str, words: Sequence[str]) -> str:
         before, _, proposed = text.partition(_PROPOSED)
         text = before + _PROPOSED + _summary(proposed, words[words.index("--broker-list") + 1])
     lines = (_UNORDERED.sub(_sorted_names, line) for line in text.split("\n"))
-    return _CONNECTION.sub("Request Request(...) needs", "\n".join(lines))
+    text = _FAILED_ELECTIONS.sub(_sorted_lines, "\n".join(lines))
+    return _CONNECTION.sub("Request Request(...) needs", text)
 
 
 def _comparable_error(stderr: str) -> str:
     noise = (_LOG_LINE, _TRACE_LINE, _TRACE_HEAD)
-    lines = [line for line in stderr.split("\n") if not any(pattern.match(line) for pattern in noise)]
-    return _OUR_ROWS.sub("", "\n".join(lines))
+    everything = stderr.split("\n")
+    lines = [line for line in everything if not any(pattern.match(line) for pattern in noise)]
+    text = _OUR_ROWS.sub("", "\n".join(lines))
+    return text if len(lines) == len(everything) else text.rstrip("\n") + "\n"
 
 
 def _without_trace(stdout: str) -> str:
@@ -380,6 +396,11 @@ def _summary(proposed: str, broker_list: str) -> str:
         assert set(replicas) <= allowed, line
         rows.append(f"{entry['topic']}-{entry['partition']}: {len(replicas)} replicas {entry['log_dirs']}")
     return "\n".join([*rows, rest])
+
+
+def _sorted_lines(match: re.Match[str]) -> str:
+    end = "\n" if match[0].endswith("\n") else ""
+    return "\n".join(sorted(match[0].rstrip("\n").split("\n"))) + end
 
 
 def _sorted_names(match: re.Match[str]) -> str:

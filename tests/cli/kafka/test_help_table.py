@@ -18,8 +18,10 @@ def test_the_table_has_a_head_and_sorts_its_options():
     ]
 
 
-def test_every_line_has_the_same_width():
-    assert {len(line) for line in lines(Option("a", "word " * 40))} == {79}
+def test_each_column_is_as_wide_as_its_widest_line():
+    table = lines(Option("a-rather-long-name", "word " * 40))
+    assert {len(line) for line in table} == {len("--a-rather-long-name") + 2 + len("  " + "word " * 6 + "word")}
+    assert {line.index("D") for line in table[:1]} == {len("--a-rather-long-name") + 2}
 
 
 def test_values_are_shown_by_type_and_name():
@@ -34,12 +36,17 @@ def test_values_are_shown_by_type_and_name():
 
 def test_long_texts_fold_at_blanks_and_hyphens_with_an_indent():
     table = lines(Option("a", "brokers specified by the one --broker-list option that is there"))
-    assert [line[40:].rstrip() for line in table[2:]] == [
+    assert [line[8:].rstrip() for line in table[2:]] == [
         "brokers specified by the one --broker-",
         "  list option that is there",
     ]
 
 
+def test_a_line_may_end_in_the_dashes_of_an_option():
+    table = lines(Option("a", "the type of election is told (see --election-type)"))
+    assert [line[8:].rstrip() for line in table[2:]] == ["the type of election is told (see --", "  election-type)"]
+
+
 def test_line_ends_in_a_description_are_kept():
     table = lines(Option("a", "format:\n\t[1]\nend"))
-    assert [line[40:].rstrip() for line in table[2:]] == ["format:", "\t[1]", "end"]
+    assert [line[8:].rstrip() for line in table[2:]] == ["format:", "\t[1]", "end"]

@@ -14,6 +14,7 @@ class UncaughtError(KreassignError):
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(f'Exception in thread "main" {java_class}: {message}')
+        self.message = message
 
 
 class ParserError(UncaughtError):
@@ -36,8 +37,41 @@ class ToolError(KreassignError):
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:
         super().__init__(message)
+        self.message = message
         self.reason = reason
 
     def __str__(self) -> str:
         message = f"Error: {super().__str__()}"
+        return f"{message}\nCaused by: {self.reason}" if self.reason else message
+
+
+class PlainError(KreassignError):
+    """What the election tools say of any failure: the message alone on stderr, or as an escaped Java exception.
+
+    `java_class` is what escapes. `also_said` goes to stdout before. Where Kafka's tool goes on with a Java stack
+    trace, we print one line with the `reason`, if the message does not name it already.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str | None = None,
+        also_said: str | None = None,
+        java_class: str = "kafka.common.AdminCommandFailedException",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+        self.also_said = also_said
+        self.java_class = java_class
+
+    def __str__(self) -> str:
+        return self._with_reason(self.message)
+
+    def escaped(self) -> str:
+        """The same as an exception that nobody caught."""
+        return self._with_reason(f'Exception in thread "main" {self.java_class}: {self.message}')
+
+    def _with_reason(self, message: str) -> str:
         return f"{message}\nCaused by: {self.reason}" if self.reason else message

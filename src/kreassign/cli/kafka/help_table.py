@@ -9,18 +9,18 @@ from itertools import zip_longest
 from kreassign.cli.kafka.options import Option, Value
 
 _WIDTH = 39
-_GAP = " "
+_GAP = "  "
 _INDENT = "  "
-# A word with the blanks behind it, or blanks at the start of a line; a hyphen between letters may end a line too.
-_PIECE = re.compile(r"\s+|(?:(?![A-Za-z]-[A-Za-z])\S)+(?:[A-Za-z]-(?=[A-Za-z]))?\s*|[A-Za-z]-(?=[A-Za-z])")
+# A word with the blanks behind it, or blanks at the start of a line; a hyphen before a letter may end a line too.
+_PIECE = re.compile(r"\s+|(?:(?!-[A-Za-z])\S)*-(?=[A-Za-z])|(?:(?!-[A-Za-z])\S)+\s*")
 
 
 def help_table(options: Iterable[Option]) -> str:
-    """The table, options sorted by name, every line padded to the same width."""
+    """The table, options sorted by name, every column as wide as its widest line."""
     rows = [(_heading(option), _description(option)) for option in sorted(options, key=lambda option: option.name)]
-    return "\n".join(
-        line for row in [("Option", "Description"), ("------", "-----------"), *rows] for line in _row(*row)
-    )
+    folded = [line for row in [("Option", "Description"), ("------", "-----------"), *rows] for line in _row(*row)]
+    left, right = (max(map(len, column)) for column in zip(*folded, strict=True))
+    return "\n".join(f"{option:<{left}}{_GAP}{text:<{right}}" for option, text in folded)
 
 
 def _heading(option: Option) -> str:
@@ -38,9 +38,8 @@ def _description(option: Option) -> str:
     return option.description if option.default is None else f"{option.description} (default: {option.default})"
 
 
-def _row(heading: str, description: str) -> Iterator[str]:
-    for option, text in zip_longest(_folded(heading), _folded(description), fillvalue=""):
-        yield f"{option:<{_WIDTH}}{_GAP}{text:<{_WIDTH}}"
+def _row(heading: str, description: str) -> Iterator[tuple[str, str]]:
+    return zip_longest(_folded(heading), _folded(description), fillvalue="")
 
 
 def _folded(text: str) -> Iterator[str]:
@@ -48,7 +47,7 @@ def _folded(text: str) -> Iterator[str]:
         folded = ""
         for piece in _PIECE.findall(line):
             if len(folded) + len(piece) > _WIDTH:
-                yield folded
+                yield folded.rstrip(" ")
                 folded = _INDENT
             folded += piece
-        yield folded
+        yield folded.rstrip(" ")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import assert_never
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
+from kreassign.cli.kafka.addresses import portless
 from kreassign.cli.kafka.failures import TerseError, ToolError, UncaughtError, UsageError
 from kreassign.cli.kafka.help_table import help_table
 from kreassign.cli.kafka.options import Options, parse
@@ -48,7 +48,6 @@ from kreassign.errors import InputError, KreassignError
 CLIENT_ID = "reassign-partitions-tool"
 _FAILED = 1
 _INTERRUPTED = 130
-_ADDRESS = re.compile(r".+:\d+", re.ASCII)
 
 
 def program() -> int:
@@ -165,9 +164,8 @@ def _properties(options: Options) -> dict[str, str]:
 
 def _check_addresses(addresses: str, key: str) -> None:
     """Kafka's tool insists on a port."""
-    for address in filter(None, map(str.strip, addresses.split(","))):
-        if not _ADDRESS.fullmatch(address):
-            raise ToolError("Failed to create new KafkaAdminClient", reason=f"Invalid url in {key}: {address}")
+    if (address := portless(addresses)) is not None:
+        raise ToolError("Failed to create new KafkaAdminClient", reason=f"Invalid url in {key}: {address}")
 
 
 if __name__ == "__main__":

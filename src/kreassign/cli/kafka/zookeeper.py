@@ -34,6 +34,7 @@ from kreassign.model.znodes import (
     format_reassignments,
     parse_broker,
     parse_config,
+    parse_election,
     parse_reassignments,
     parse_topic,
     paths,
@@ -112,6 +113,11 @@ class ZooKeeper:
     def start_election(self, partitions: Iterable[TopicPartition]) -> bool:
         """Ask the controller to elect preferred leaders; False if it has not yet done what was asked before."""
         return self._create(paths.PREFERRED_REPLICA_ELECTION, format_election(partitions))
+
+    def elections(self) -> tuple[TopicPartition, ...]:
+        """The partitions whose preferred leaders the controller shall still elect."""
+        content = self._content(paths.PREFERRED_REPLICA_ELECTION)
+        return () if content is None else parse_election(content)
 
     def _create(self, path: str, content: bytes) -> bool:
         try:

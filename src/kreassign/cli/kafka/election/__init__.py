@@ -1,0 +1,1 @@
+"""What `kafka-leader-election` and `kafka-preferred-replica-election` have in common, and their options."""
