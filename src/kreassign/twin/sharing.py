@@ -82,9 +82,11 @@ def _trickle(
     """What flows however low a throttle is, as sender and as receiver, by broker."""
     leader, _ = _sources(logs, live)
     followers = ~live["is_future"]
-    sent = followers & live["leader_throttled"] & ~live["in_isr"]
-    taken = followers & live["follower_throttled"]
     brokers, follower = len(fleet.broker_ids), live["broker"]
+    taken = followers & live["follower_throttled"]
+    # Who does not hold back goes on asking, and each empty answer counts for a little: more than nothing.
+    holds_back = taken & np.isfinite(fleet.follower_limit[follower])
+    sent = followers & live["leader_throttled"] & ~live["in_isr"] & (holds_back | (fleet.leader_limit[leader] > 0))
     return (
         trickle(settings, leader[sent], follower[sent], brokers, at_once=False),
         trickle(settings, follower[taken], leader[taken], brokers, at_once=True),

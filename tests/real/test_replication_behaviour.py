@@ -1,0 +1,142 @@
+"""What the twin takes for granted about replication, seen on real brokers."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from functools import partial
+
+from kreassign.admin import AdminClient
+from kreassign.model import ConfigChange, ConfigResource, LogDir, LogDirReplica, TopicPartition, TopicPartitionReplica
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_REPLICAS,
+    clear_broker_changes,
+    log_dir_rate_changes,
+    rate_changes,
+)
+from kreassign.twin.move_turns import thread_number
+from kreassign.twin.replication_settings import ReplicationSettings
+from testbed import KafkaCluster
+from testbed.producing import Producing
+from testbed.records import load_topic
+from testbed.waiting import wait_until
+from tests.real.admin_checks import client_of
+
+MB = 1_000_000
+FETCH_BYTES = ReplicationSettings().fetch_bytes
+WINDOW_S = ReplicationSettings().quota_window_ms / 1000
+
+
+def dirs(client: AdminClient, broker: int) -> tuple[LogDir, ...]:
+    return client.describe_log_dirs([broker])[broker]
+
+
+def copies(client: AdminClient, broker: int, topic: str) -> list[tuple[str, LogDirReplica]]:
+    """Every copy of a topic on a broker with the directory that it is in."""
+    return [
+        (log_dir.path, replica)
+        for log_dir in dirs(client, broker)
+        for replica in log_dir.replicas
+        if replica.topic_partition.topic == topic
+    ]
+
+
+def size(client: AdminClient, broker: int, topic: str) -> int:
+    return sum(replica.size_bytes for _, replica in copies(client, broker, topic))
+
+
+def load(cluster: KafkaCluster, topic: str, replicas: list[list[int]], size_bytes: int) -> None:
+    """A topic with so many bytes in each partition, in batches that are small beside a fetch."""
+    cluster.create_topic(topic, replicas)
+    sizes = dict.fromkeys(range(len(replicas)), size_bytes)
+    load_topic(cluster.bootstrap_servers, topic, sizes, value_bytes=(5_000, 20_000), batch_bytes=64_000)
+
+
+def throttle(client: AdminClient, brokers: tuple[int, ...], rate: int, *topics: str) -> None:
+    lists = tuple(ConfigChange.set(name, "*") for name in (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS))
+    changes = {ConfigResource.topic(topic): lists for topic in topics}
+    client.incremental_alter_configs(changes | rate_changes(brokers, rate)).raise_if_any()
+
+
+def unthrottle(client: AdminClient, *brokers: int) -> None:
+    client.incremental_alter_configs(clear_broker_changes(brokers)).raise_if_any()
+
+
+def wait_for_end(client: AdminClient, topic: str, timeout_s: float) -> None:
+    key = [TopicPartition(topic, 0)]
+    wait_until(lambda: not client.list_partition_reassignments(key), timeout_s=timeout_s, what=f"{topic} at rest")
+
+
+def test_a_new_log_goes_to_the_directory_with_the_fewest_logs(kafka: KafkaCluster, topic_name: str) -> None:
+    with client_of(kafka) as client:
+        for number in range(4):
+            counts = sorted(len(log_dir.replicas) for log_dir in dirs(client, 0))
+            kafka.create_topic(f"{topic_name}-{number}", [[0]] * (number + 1))
+            for _ in range(number + 1):
+                counts = sorted([counts[0] + 1, *counts[1:]])
+            wait_until(partial(_are, client, counts), timeout_s=10, what=f"{counts} logs")
+
+
+def _are(client: AdminClient, counts: list[int]) -> bool:
+    return sorted(len(log_dir.replicas) for log_dir in dirs(client, 0)) == counts
+
+
+def test_each_thread_moves_one_log_at_a_time_between_directories(kafka: KafkaCluster, topic_name: str) -> None:
+    load(kafka, topic_name, [[0]] * 8, 4 * MB)
+    with client_of(kafka) as client:
+        paths = [log_dir.path for log_dir in dirs(client, 0)]
+        wishes = {
+            TopicPartitionReplica(0, topic_name, replica.topic_partition.partition): paths[1 - paths.index(path)]
+            for path, replica in copies(client, 0, topic_name)
+        }
+        client.incremental_alter_configs(log_dir_rate_changes([0], 8 * MB)).raise_if_any()
+        client.alter_replica_log_dirs(wishes).raise_if_any()
+        most: Counter[int] = Counter()
+
+        def is_done() -> bool:
+            futures = [replica for _, replica in copies(client, 0, topic_name) if replica.is_future]
+            begun = [each.topic_partition for each in futures if each.size_bytes > 0 and each.offset_lag > 0]
+            busy = Counter(thread_number(key, len(paths)) for key in begun)
+            for thread, count in busy.items():
+                most[thread] = max(most[thread], count)
+            return not futures
+
+        wait_until(is_done, timeout_s=60, what="all logs in their new directories")
+        unthrottle(client, 0)
+    assert set(most.values()) == {1}
+
+
+def test_a_throttle_of_nothing_lets_an_answer_through_in_every_window(kafka: KafkaCluster, topic_name: str) -> None:
+    load(kafka, topic_name, [[0]], 20 * MB)
+    with client_of(kafka) as client:
+        throttle(client, (0, 1), 0, topic_name)
+        started = time.monotonic()
+        client.alter_partition_reassignments({TopicPartition(topic_name, 0): (1,)}).raise_if_any()
+        wait_until(lambda: size(client, 1, topic_name) > 0, timeout_s=5, what="the first answer")
+        assert 0.8 * FETCH_BYTES < size(client, 1, topic_name) <= FETCH_BYTES
+        wait_until(lambda: size(client, 1, topic_name) > FETCH_BYTES, timeout_s=2 * WINDOW_S, what="the second answer")
+        assert time.monotonic() - started >= WINDOW_S - 1
+        unthrottle(client, 0, 1)
+        wait_for_end(client, topic_name, 30)
+
+
+def test_what_followers_in_sync_fetch_of_listed_partitions_counts(kafka: KafkaCluster, topic_name: str) -> None:
+    limit, moved, written = 4 * MB, 20 * MB, f"{topic_name}-w"
+    load(kafka, topic_name, [[0]], moved)
+    kafka.create_topic(written, [[0, 1]])
+    with (
+        client_of(kafka) as client,
+        Producing(kafka.bootstrap_servers, written, partitions=1, records_per_s=100, value_bytes=25_000),
+    ):
+        throttle(client, (0,), limit, topic_name, written)
+        before, began = size(client, 1, written), time.monotonic()
+        wait_until(lambda: time.monotonic() - began > WINDOW_S, timeout_s=15, what="a quota that has seen the traffic")
+        written_per_s = (size(client, 1, written) - before) / (time.monotonic() - began)
+        started = time.monotonic()
+        client.alter_partition_reassignments({TopicPartition(topic_name, 0): (2,)}).raise_if_any()
+        wait_for_end(client, topic_name, 60)
+        taken_s = time.monotonic() - started
+        unthrottle(client, 0)
+    assert 0.7 * limit < written_per_s + moved / taken_s < 1.2 * limit
+    assert moved / taken_s < 0.7 * limit
