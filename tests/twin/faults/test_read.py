@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import tomllib
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from tests.twin.asking import twin
 
 ALTER = api.ALTER_PARTITION_REASSIGNMENTS.key
 SYNTAX_PAGE = "docs/reference/faults.md"
+GUIDE = "docs/guides/break-the-twin.md"
 
 
 @pytest.mark.parametrize(("text", "planned"), [
@@ -101,3 +104,23 @@ def test_the_reference_has_every_kind_in_its_form() -> None:
     }  # fmt: skip
     rows = [line.split("`")[1] for line in page.lines if line.startswith("| `")]
     assert rows == list(forms.values())
+
+
+def example(path: str, language: str) -> str:
+    """The first block of code of a page."""
+    (page,) = read(path)
+    found = re.search(rf"^```{language}\n(.*?)^```", page.text, re.DOTALL | re.MULTILINE)
+    assert found, path
+    return found[1]
+
+
+def test_the_table_that_the_reference_shows_is_read() -> None:
+    tables = tomllib.loads(example(SYNTAX_PAGE, "toml"))["faults"]
+    assert read_faults(tables) == (read_fault("slow:1:/data/1/d0:0.1@60s+10m"),)
+
+
+def test_what_the_guide_shows_runs() -> None:
+    names: dict[str, Any] = {}
+    exec(example(GUIDE, "python"), names)
+    names["twin"].advance(10_000)
+    assert names["twin"].is_frozen(1)
