@@ -220,6 +220,22 @@ def test_the_log_tells_the_whole_state() -> None:
     assert not again.is_running(1)
 
 
+def test_a_directory_that_was_offline_still_is_when_the_log_is_taken_up_again() -> None:
+    log, blueprint = MemoryLog(), cluster({"orders": [[0, 1]]})
+    Twin(blueprint, log=log).fail_log_dir(0, "/data/0/d0")
+    again = Twin(blueprint, log=log)
+    assert again.replication.readings.log_dir(ORDERS, 0) is None
+    again.stop(0)
+    again.start(0)
+    again.advance(30_000)
+    assert partition(again, "orders")[1] == {1}
+    again.mend_log_dir(0, "/data/0/d0")
+    again.stop(0)
+    again.start(0)
+    again.advance(30_000)
+    assert partition(again, "orders")[1] == {0, 1}
+
+
 def test_a_cluster_goes_on_from_its_file(tmp_path: Path) -> None:
     blueprint = cluster({"orders": [[0, 1]]})
     log = FileLog(tmp_path / "metadata.log")

@@ -111,8 +111,7 @@ class Twin:
         if strangers := self.metadata.brokers.keys() ^ set(self.processes.ids):
             raise InputError(f"the metadata log is of other brokers than this cluster has: {sorted(strangers)}")
         self.replication.load(self.metadata, blueprint.traffic, blueprint.held_bytes)
-        for broker_id in [broker.broker_id for broker in self.metadata.brokers.values() if broker.fenced]:
-            self.processes.leave_off(broker_id)
+        self.processes.take_over()
         for replica, path in blueprint.directory_moves.items() if is_new else ():
             self.replication.alter_log_dir(replica.topic_partition, replica.broker, path)
 

@@ -54,6 +54,16 @@ class Processes:
         """Whether there is a process that does something."""
         return broker_id in self._running and broker_id not in self._frozen
 
+    def take_over(self) -> None:
+        """Begin as the metadata has it: without the brokers that are fenced, without directories that are offline."""
+        for broker in list(self._twin.metadata.brokers.values()):
+            offline = [log_dir.path for log_dir in broker.log_dirs if log_dir.directory_id in broker.failed_dirs]
+            self._broken_dirs[broker.broker_id].update(offline)
+            for path in offline:
+                self._twin.replication.fail_dir(broker.broker_id, path)
+            if broker.fenced:
+                self._leave_off(broker.broker_id)
+
     # --- going ------------------------------------------------------------------------------------------------
 
     def crash(self, broker_id: int) -> None:
@@ -68,10 +78,10 @@ class Processes:
             raise InputError(f"broker {broker_id} is frozen and cannot shut down; thaw it first, or crash it")
         twin = self._twin
         twin.carry_out(begin_shutdown(twin.situation, broker_id))
-        self.leave_off(broker_id)
+        self._leave_off(broker_id)
         twin.carry_out(fence(twin.situation, broker_id))
 
-    def leave_off(self, broker_id: int) -> None:
+    def _leave_off(self, broker_id: int) -> None:
         """End a process that has shut down in order, so that what it has is trusted when it is back."""
         self._clean_epochs[broker_id] = self._twin.metadata.brokers[broker_id].broker_epoch
         self.halt(broker_id)
