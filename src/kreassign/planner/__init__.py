@@ -14,6 +14,7 @@ from kreassign.planner.plans import assignment_of, current_plan, plan_of
 from kreassign.planner.problem import Band, Budget, Limits, Problem, RackRule, Rules
 from kreassign.planner.reasons import reasons_of
 from kreassign.planner.schedule import predict
+from kreassign.planner.search import Solution, solve
 from kreassign.planner.thin import ByteBand, ByteProblem, PartitionLoad, PlanningBroker
 from kreassign.planner.values import BrokerFacts, LogDirFacts, PartitionFacts
 from kreassign.planner.wishes import Wishes, wished
@@ -41,6 +42,7 @@ __all__ = [
     "RackRule",
     "ReplicaColumns",
     "Rules",
+    "Solution",
     "Wishes",
     "assignment_of",
     "changes_of",
@@ -55,5 +57,6 @@ __all__ = [
     "problem_of",
     "reasons_of",
     "rebalance",
+    "solve",
     "wished",
 ]

@@ -266,8 +266,8 @@ def _present(case: Case) -> Assignment:
 
 
 RULES: tuple[Rule, ...] = (
-    _distinct, _receivers, _broker_sets, _fixed, _allowed_kinds, _leaders, _racks, _capacity, _log_dirs,
+    _distinct, _receivers, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
     _least_leaders, _budget,
 )  # fmt: skip
-FORCED: tuple[Rule, ...] = (_drained, _drained_log_dirs, _factors, _racks_repaired)
+FORCED: tuple[Rule, ...] = (_leaders, _drained, _drained_log_dirs, _factors, _racks_repaired)
 """What a task demands; with a budget it may stay undone, and is then told as such."""

@@ -1,0 +1,255 @@
+"""From a problem to the arrays of the search, and back to an assignment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kreassign.planner.arrays import BoolArray, BytesArray, FloatArray, IntArray
+from kreassign.planner.partitions import NOWHERE, Assignment
+from kreassign.planner.problem import Budget, Problem, RackRule
+from kreassign.planner.state import EMPTY, Frame, State, loads_of
+
+SEED = 20_260_101
+UNLIMITED = np.inf
+HAIR = 2e-9  # as much as the search takes for nothing: so what it takes for inside a band is inside
+TOPIC_WEIGHT = 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Framed:
+    """A problem as the search sees it. `unit_bytes` is what a scaled size of 1.0 stands for."""
+
+    frame: Frame
+    state: State
+    unit_bytes: float
+
+
+def framed(problem: Problem) -> Framed:
+    """The arrays of a problem, with everything where it is."""
+    unit_bytes = _unit_bytes(problem)
+    frame = _frame(problem, unit_bytes)
+    return Framed(frame, _state(problem, frame, unit_bytes), unit_bytes)
+
+
+def settled_assignment(problem: Problem, frame: Frame, state: State) -> Assignment:
+    """The replica lists that a state stands for, the leader in front.
+
+    What stays keeps its place in the list, and a new replica takes the place of one that leaves.
+    """
+    _settle(frame, state)
+    slots = np.arange(len(state.places), dtype=np.int32)
+    leads = state.leaders[frame.owners] == slots
+    rank = np.where(leads, -1, slots - frame.offsets[frame.owners])
+    kept = state.places >= 0
+    order = np.lexsort((rank[kept], frame.owners[kept]))
+    chosen = slots[kept][order]
+    counts = np.bincount(frame.owners[chosen], minlength=len(problem.partitions))
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    replicas = state.places[chosen]
+    stays = replicas == frame.homes[chosen]
+    log_dirs = np.where(stays, _dirs_by_slot(problem, frame)[chosen], NOWHERE).astype(np.int32)
+    return Assignment(offsets, replicas, log_dirs)
+
+
+def _settle(frame: Frame, state: State) -> None:
+    """Give every replica that is where its partition has one now the slot of that one."""
+    brokers = len(frame.racks)
+    homes = np.sort(frame.owners.astype(np.int64) * brokers + np.maximum(frame.homes, 0))
+    key = frame.owners.astype(np.int64) * brokers + state.places
+    strayed = (state.places >= 0) & (state.places != frame.homes) & (key == homes[_nearest(homes, key)])
+    for partition in np.unique(frame.owners[strayed]):
+        span = slice(frame.offsets[partition], frame.offsets[partition + 1])
+        places, own = state.places[span].tolist(), frame.homes[span].tolist()
+        leader = places[state.leaders[partition] - span.start]
+        newcomers = iter([place for place in places if place >= 0 and place not in own])
+        settled = [home if home >= 0 and home in places else EMPTY for home in own]
+        settled = [next(newcomers, EMPTY) if place == EMPTY else place for place in settled]
+        state.places[span] = settled
+        state.leaders[partition] = span.start + settled.index(leader)
+
+
+def _nearest(ordered: BytesArray, wanted: BytesArray) -> BytesArray:
+    return np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+
+
+def _dirs_by_slot(problem: Problem, frame: Frame) -> IntArray:
+    dirs = np.full(len(frame.owners), NOWHERE, np.int32)
+    dirs[frame.homes != EMPTY] = problem.partitions.log_dirs
+    return dirs
+
+
+def _unit_bytes(problem: Problem) -> float:
+    partitions = problem.partitions
+    total = float((partitions.size_bytes * partitions.wanted_factors.astype(np.int64)).sum())
+    return total / max(1, int(problem.brokers.staying.sum())) or 1.0
+
+
+def _frame(problem: Problem, unit_bytes: float) -> Frame:
+    partitions, brokers, rules = problem.partitions, problem.brokers, problem.rules
+    spans = np.maximum(partitions.factors, partitions.wanted_factors)
+    offsets = np.concatenate(([0], np.cumsum(spans))).astype(np.int32)
+    owners = np.repeat(np.arange(len(partitions), dtype=np.int32), spans)
+    homes = np.full(len(owners), EMPTY, np.int32)
+    homes[_present_slots(problem, offsets)] = partitions.replicas
+    scale = scales(problem)
+    own = _topic_columns(problem)
+    as_leader = _scaled([*(band.goal.leader(partitions) for band in problem.bands), *own], scale, len(partitions))
+    follower = [band.goal.follower(partitions) for band in problem.bands]
+    as_follower = _scaled([*follower, *(column * 0.0 for column in own)], scale, len(partitions))
+    return Frame(
+        offsets=offsets,
+        owners=owners,
+        homes=homes,
+        heads=homes[offsets[:-1]],
+        as_leader=as_leader,
+        as_follower=as_follower,
+        role_goals=(as_leader != as_follower).any(axis=0),
+        size=partitions.size_bytes / unit_bytes,
+        rack_limit=rack_limits(problem),
+        partition_sets=partitions.broker_sets,
+        fixed=~partitions.may_move,
+        movable=partitions.may_move & rules.between_brokers,
+        relead=partitions.may_move & rules.leaders,
+        racks=rack_indices(problem),
+        broker_sets=brokers.broker_sets,
+        receiving=brokers.receiving,
+        staying=brokers.staying,
+        leading=brokers.staying & brokers.may_lead,
+    )
+
+
+def _present_slots(problem: Problem, offsets: IntArray) -> BytesArray:
+    factors = problem.partitions.factors
+    within = np.arange(len(problem.partitions.replicas)) - np.repeat(problem.partitions.offsets[:-1], factors)
+    return (np.repeat(offsets[:-1], factors) + within).astype(np.int64)
+
+
+def _topic_columns(problem: Problem) -> list[FloatArray]:
+    """Topics of which every broker shall lead some partitions are goals of their own: what counts is leading them."""
+    names = problem.partitions.topic_names
+    return [
+        np.array([name == topic for name in names], float)[problem.partitions.topics]
+        for topic in sorted(problem.rules.least_topic_leaders)
+    ]
+
+
+def scales(problem: Problem) -> FloatArray:
+    """What to multiply loads by: weight over the mean per broker; weight over the need for `_topic_columns`."""
+    means = problem.totals / max(1, int(problem.brokers.staying.sum()))
+    weights = np.array([band.weight for band in problem.bands])
+    least = problem.rules.least_topic_leaders
+    needs = [TOPIC_WEIGHT / max(1, least[topic]) for topic in sorted(least)]
+    return np.concatenate([weights / np.where(means > 0, means, 1.0), needs])
+
+
+def _scaled(columns: list[FloatArray], scale: FloatArray, length: int) -> FloatArray:
+    stacked = np.stack(columns, axis=1) if columns else np.zeros((length, 0))
+    return np.ascontiguousarray(stacked * scale)
+
+
+def rack_indices(problem: Problem) -> IntArray:
+    """A rack per broker: its own, or one that no other has where it names none or racks do not matter."""
+    own = len(problem.brokers.rack_names) + np.arange(len(problem.brokers), dtype=np.int32)
+    if problem.rules.racks is RackRule.NONE:
+        return own
+    return np.where(problem.brokers.racks == NOWHERE, own, problem.brokers.racks).astype(np.int32)
+
+
+def rack_limits(problem: Problem) -> IntArray:
+    """How many replicas of each partition may share a rack, shape (P,)."""
+    wanted = problem.partitions.wanted_factors
+    if problem.rules.racks is RackRule.STRICT:
+        return np.ones_like(wanted)
+    racks, limits = rack_indices(problem), np.ones_like(wanted)
+    for tenant in np.unique(problem.partitions.broker_sets):
+        members = problem.brokers.staying & ((tenant == NOWHERE) | (problem.brokers.broker_sets == tenant))
+        chosen = problem.partitions.broker_sets == tenant
+        limits[chosen] = -(-wanted[chosen] // max(1, len(np.unique(racks[members]))))
+    return limits
+
+
+def _state(problem: Problem, frame: Frame, unit_bytes: float) -> State:
+    scale = scales(problem)
+    low, high, capacity = _bounds(problem)
+    budget, brokers = problem.budget, len(problem.brokers)
+    state = State(
+        places=frame.homes.copy(),
+        leaders=frame.offsets[:-1].copy(),
+        lack=np.ascontiguousarray(low * scale),
+        room=np.ascontiguousarray(high * scale),
+        spare=np.ascontiguousarray(capacity * scale),
+        purse=_purse(budget, unit_bytes),
+        intake=np.full(brokers, _or_unlimited(budget.bytes_in_per_broker, unit_bytes)),
+        outlet=np.full(brokers, _or_unlimited(budget.bytes_out_per_broker, unit_bytes)),
+        dice=np.array([SEED], np.int64),
+    )
+    for margins in (state.lack, state.room, state.spare):
+        margins[:] = margins - loads_of(frame, state)
+    return state
+
+
+def refresh(problem: Problem, frame: Frame, state: State) -> None:
+    """Compute lack and room anew from where the replicas are."""
+    low, high, _ = _bounds(problem)
+    loads = loads_of(frame, state)
+    state.lack[:] = low * scales(problem) - loads
+    state.room[:] = high * scales(problem) - loads
+
+
+def _bounds(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Bands, a hair narrower so that rounding does not matter, and capacities; with the topics of `_topic_columns`."""
+    limits, least = problem.limits, problem.rules.least_topic_leaders
+    leading = problem.brokers.staying & problem.brokers.may_lead
+    needs = (
+        np.array([np.where(leading, least[topic], 0.0) for topic in sorted(least)]).reshape(len(least), len(leading)).T
+    )
+    hair = np.minimum(limits.mean.mean(axis=0) * HAIR, (limits.high - limits.low) / 2)
+    hair[limits.high >= limits.capacity] = 0.0
+    endless = np.full_like(needs, np.inf)
+    return (
+        np.hstack([np.where(limits.low > 0, limits.low + hair, limits.low), needs]),
+        np.hstack([limits.high - hair, endless]),
+        np.hstack([limits.capacity, endless]),
+    )
+
+
+def _purse(budget: Budget, unit_bytes: float) -> FloatArray:
+    return np.array(
+        [
+            _or_unlimited(budget.moved_bytes, unit_bytes),
+            _or_unlimited(budget.moves, 1.0),
+            _or_unlimited(budget.leader_changes, 1.0),
+        ]
+    )
+
+
+def _or_unlimited(limit: int | None, unit: float) -> float:
+    return UNLIMITED if limit is None else limit / unit
+
+
+def misplaced(frame: Frame, state: State, *, repair_racks: bool) -> BoolArray:
+    """Replicas that cannot stay where they are: on a broker that is to be emptied or dead, shape (S,).
+
+    With `repair_racks`, of replicas that crowd a rack all but the first in the list go too.
+    """
+    placed = state.places >= 0
+    wrong: BoolArray = placed & ~frame.staying[np.maximum(state.places, 0)]
+    if repair_racks:
+        wrong |= _crowding(frame, state, placed & ~wrong)
+    return wrong
+
+
+def _crowding(frame: Frame, state: State, counted: BoolArray) -> BoolArray:
+    """Replicas beyond the limit of their rack, in the order of the replica lists."""
+    slots = np.flatnonzero(counted)
+    key = frame.owners[slots].astype(np.int64) * (int(frame.racks.max()) + 1) + frame.racks[state.places[slots]]
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    begins = np.concatenate(([True], ordered[1:] != ordered[:-1])) if len(ordered) else np.zeros(0, bool)
+    positions = np.arange(len(ordered))
+    within = positions - np.maximum.accumulate(np.where(begins, positions, 0))
+    beyond = np.zeros(len(counted), bool)
+    beyond[slots[order]] = within >= frame.rack_limit[frame.owners[slots[order]]]
+    return beyond

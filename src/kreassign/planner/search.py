@@ -1,0 +1,143 @@
+"""The search for a plan: what must be, then leaders, then moves by relief per byte, then pairs, then trimming.
+
+Deterministic: the same problem gives the same plan, byte for byte. docs/concepts/planning.md explains the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kreassign.planner import kernels, passes
+from kreassign.planner.arrays import FloatArray, IntArray
+from kreassign.planner.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
+from kreassign.planner.framing import HAIR, Framed, framed, misplaced, refresh, scales, settled_assignment
+from kreassign.planner.partitions import Assignment
+from kreassign.planner.problem import Budget, Problem
+from kreassign.planner.state import EMPTY, GONE, Frame, Residents, State, residents_of
+
+# Relief per scaled byte: a replica of average proportions that lessens an excess and a want of one goal is worth 2.
+MOVE_WORTHS = (48.0, 16.0, 6.0, 4.0, 2.5, 1.5, 0.5)
+# Part of what leading brings that a change of leader must relieve.
+LEAD_WORTHS = (1.5, 1.0, 0.5, 0.2, 0.05, 0.0)
+EXCHANGE_WORTHS = (1.0, 0.2, 0.0)
+EXCHANGE_TRIES = 1_500
+CHAIN_TRIES = 60
+SMALLER_TRIES = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """A plan and what remains.
+
+    `missed` (N, R) is the distance of every broker from its bands, in the unit of each goal, 0 inside. `undone` are
+    the indices of partitions of which a forced change did not fit into the budget.
+    """
+
+    assignment: Assignment
+    missed: FloatArray
+    undone: IntArray
+
+
+def solve(problem: Problem) -> Solution:
+    """The assignment that meets the rules and comes nearest to the bands, at few bytes.
+
+    Raises Infeasible when the rules cannot be met; a budget that is too small for what must be is no such rule: what
+    does not fit remains as it is.
+    """
+    refuse_impossible(problem)
+    search = framed(problem)
+    undone = _force(problem, search)
+    _relieve_capacities(problem, search)
+    if problem.bands or problem.rules.least_topic_leaders:
+        _balance(search.frame, search.state)
+    refuse_overfull(problem, search.frame, search.state)
+    missed = _missed(problem, search.state)
+    return Solution(settled_assignment(problem, search.frame, search.state), missed, undone)
+
+
+# --- what must be ----------------------------------------------------------------------------------------------------
+
+
+def _force(problem: Problem, search: Framed) -> IntArray:
+    """Drains, dead brokers, racks, factors, leaders that may not lead. Returns the partitions left undone."""
+    frame, state = search.frame, search.state
+    if problem.rules.between_brokers:
+        wrong = misplaced(frame, state, repair_racks=problem.rules.repair_racks) & frame.movable[frame.owners]
+        leaving = np.flatnonzero(wrong).astype(np.int32)
+        passes.place_pass(frame, state, leaving, np.full_like(leaving, EMPTY))
+        passes.shrink_pass(frame, state, problem.partitions.wanted_factors)
+    passes.demote_pass(frame, state)
+    waiting = np.flatnonzero(state.places == EMPTY).astype(np.int32)
+    largest_first = waiting[np.argsort(-frame.size[frame.owners[waiting]], kind="stable")]
+    passes.fill_pass(frame, state, largest_first)
+    unplaced = np.flatnonzero(state.places == EMPTY).astype(np.int32)
+    if len(unplaced) and problem.budget == Budget():
+        refuse_unplaced(problem, frame, state, unplaced)
+    homes = frame.homes[unplaced]
+    passes.place_pass(frame, state, unplaced, np.where(homes >= 0, homes, GONE).astype(np.int32))
+    return np.unique(frame.owners[unplaced])
+
+
+def _relieve_capacities(problem: Problem, search: Framed) -> None:
+    """Bring overfull brokers within their capacities, whatever that does to the bands; later changes keep it so."""
+    frame, state = search.frame, search.state
+    if not (state.spare < -kernels.TINY).any():
+        return
+    hard = state._replace(lack=np.full_like(state.lack, -np.inf), room=state.spare.copy())
+    for worth in (1.0, 0.1, 0.0):
+        _balance_leaders(frame, hard)
+        passes.move_pass(frame, hard, worth)
+    for worth in EXCHANGE_WORTHS:
+        if _outside(hard):
+            _pair(frame, hard, worth)
+    refresh(problem, frame, state)
+
+
+# --- what shall be ---------------------------------------------------------------------------------------------------
+
+
+def _balance(frame: Frame, state: State) -> None:
+    _balance_leaders(frame, state)
+    for worth in MOVE_WORTHS:
+        moved = passes.move_pass(frame, state, worth)
+        if moved and worth < 1:
+            _balance_leaders(frame, state)
+    for worth in EXCHANGE_WORTHS:
+        if _outside(state):
+            _pair(frame, state, worth)
+    _trim(frame, state)
+
+
+def _balance_leaders(frame: Frame, state: State) -> None:
+    for worth in LEAD_WORTHS:
+        passes.lead_pass(frame, state, worth)
+
+
+def _pair(frame: Frame, state: State, worth: float) -> None:
+    """Two changes at once around the brokers that are still outside their bands, then single ones again."""
+    passes.exchange_pass(frame, state, _residents(frame, state), EXCHANGE_TRIES, worth)
+    passes.lead_chain_pass(frame, state, _residents(frame, state), CHAIN_TRIES)
+    if _outside(state):
+        passes.move_pass(frame, state, worth)
+        _balance_leaders(frame, state)
+
+
+def _trim(frame: Frame, state: State) -> None:
+    largest_first = np.argsort(-frame.size[frame.owners], kind="stable").astype(np.int32)
+    passes.return_pass(frame, state, largest_first)
+    passes.smaller_pass(frame, state, _residents(frame, state), SMALLER_TRIES)
+
+
+def _residents(frame: Frame, state: State) -> Residents:
+    return residents_of(state.places, len(frame.racks))
+
+
+def _outside(state: State) -> bool:
+    return bool((state.lack > kernels.TINY).any() or (state.room < -kernels.TINY).any())
+
+
+def _missed(problem: Problem, state: State) -> FloatArray:
+    outside = np.maximum(np.maximum(state.lack, -state.room), 0.0)[:, : len(problem.bands)]
+    return np.where(outside > 2 * HAIR, outside, 0.0) / scales(problem)[: len(problem.bands)]
