@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from bench import machine, phases, tools, twin_calibration, twin_million, twin_scale, twin_server, twin_start
+from bench import machine, phases, planner, tools, twin_calibration, twin_million, twin_scale, twin_server, twin_start
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "tools-1500": lambda: tools.compare(partitions=1_500, moving=1_500, runs=5),
@@ -15,6 +15,8 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "twin-million": twin_million.measure,
     "twin-scale": twin_scale.measure,
     "twin-server": twin_server.measure,
+    "planner": planner.measure,
+    "planner-tasks": planner.measure_tasks,
     "phases-20000": lambda: phases.measure(partitions=20_000, runs=5),
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = "src/kreassign/"
-NOT_OURS = frozenset({".git", ".venv", "build", "dist", "spark-warehouse", "metastore_db"})
+NOT_OURS = frozenset({".git", ".venv", "build", "dist", "spark-warehouse", "metastore_db", "planner_cases"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """From load to a plan: pure, and ignorant of clusters, files and Spark."""
 
-from kreassign.planner.bounds import least_bytes
+from kreassign.planner.bounds import BytesBound, bytes_bound, least_seconds
 from kreassign.planner.brokers import Brokers, LogDirs
 from kreassign.planner.changes import Changes, changes_of
 from kreassign.planner.evaluate import Evaluation, Miss, evaluate
@@ -15,7 +15,7 @@ from kreassign.planner.problem import Band, Budget, Limits, Problem, RackRule, R
 from kreassign.planner.reasons import reasons_of
 from kreassign.planner.schedule import predict
 from kreassign.planner.search import Solution, solve
-from kreassign.planner.thin import ByteBand, ByteProblem, PartitionLoad, PlanningBroker
+from kreassign.planner.thin import ByteBand, ByteProblem, PartitionLoad, PlanningBroker, least_bytes
 from kreassign.planner.values import BrokerFacts, LogDirFacts, PartitionFacts
 from kreassign.planner.wishes import Wishes, wished
 
@@ -28,6 +28,7 @@ __all__ = [
     "Budget",
     "ByteBand",
     "ByteProblem",
+    "BytesBound",
     "Changes",
     "Evaluation",
     "Limits",
@@ -45,11 +46,13 @@ __all__ = [
     "Solution",
     "Wishes",
     "assignment_of",
+    "bytes_bound",
     "changes_of",
     "current_plan",
     "evaluate",
     "fingerprint",
     "least_bytes",
+    "least_seconds",
     "parse_wishes",
     "plan_of",
     "predict",

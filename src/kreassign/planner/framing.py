@@ -13,7 +13,7 @@ from kreassign.planner.state import EMPTY, Frame, State, loads_of
 
 SEED = 20_260_101
 UNLIMITED = np.inf
-HAIR = 2e-9  # as much as the search takes for nothing: so what it takes for inside a band is inside
+HAIR = 1e-10  # so narrow that all bands of two brokers together stay below what the search takes for nothing
 TOPIC_WEIGHT = 10.0
 
 

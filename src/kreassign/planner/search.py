@@ -11,8 +11,9 @@ import numpy as np
 
 from kreassign.planner import kernels, passes
 from kreassign.planner.arrays import FloatArray, IntArray
+from kreassign.planner.disks import in_log_dirs
 from kreassign.planner.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
-from kreassign.planner.framing import HAIR, Framed, framed, misplaced, refresh, scales, settled_assignment
+from kreassign.planner.framing import Framed, framed, misplaced, refresh, scales, settled_assignment
 from kreassign.planner.partitions import Assignment
 from kreassign.planner.problem import Budget, Problem
 from kreassign.planner.state import EMPTY, GONE, Frame, Residents, State, residents_of
@@ -46,6 +47,11 @@ def solve(problem: Problem) -> Solution:
     Raises Infeasible when the rules cannot be met; a budget that is too small for what must be is no such rule: what
     does not fit remains as it is.
     """
+    assignment, missed, undone = _solved(problem)
+    return Solution(in_log_dirs(problem, assignment, lambda inner: _solved(inner)[0]), missed, undone)
+
+
+def _solved(problem: Problem) -> tuple[Assignment, FloatArray, IntArray]:
     refuse_impossible(problem)
     search = framed(problem)
     undone = _force(problem, search)
@@ -54,7 +60,7 @@ def solve(problem: Problem) -> Solution:
         _balance(search.frame, search.state)
     refuse_overfull(problem, search.frame, search.state)
     missed = _missed(problem, search.state)
-    return Solution(settled_assignment(problem, search.frame, search.state), missed, undone)
+    return settled_assignment(problem, search.frame, search.state), missed, undone
 
 
 # --- what must be ----------------------------------------------------------------------------------------------------
@@ -140,4 +146,4 @@ def _outside(state: State) -> bool:
 
 def _missed(problem: Problem, state: State) -> FloatArray:
     outside = np.maximum(np.maximum(state.lack, -state.room), 0.0)[:, : len(problem.bands)]
-    return np.where(outside > 2 * HAIR, outside, 0.0) / scales(problem)[: len(problem.bands)]
+    return np.where(outside > 2 * kernels.TINY, outside, 0.0) / scales(problem)[: len(problem.bands)]

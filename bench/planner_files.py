@@ -1,0 +1,68 @@
+"""The planner's cases as files: a tab-separated cluster in, a tab-separated plan out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from kreassign.planner import Assignment, BrokerFacts, Partitions, Problem, problem_of
+from kreassign.planner.partitions import NOWHERE
+
+FOLLOWER_CPU = 0.3
+MEGABYTE = 1_000_000
+COLUMNS = ("topic", "partition", "replicas", "leader", "disk", "net_in", "net_out", "cpu")
+TYPES = dict(zip(COLUMNS, (pa.string(), pa.int32(), pa.string(), *(pa.float64(),) * 5), strict=True))
+
+
+def read_case(path: Path, brokers: int, racks: int) -> Problem:
+    """The problem in a file of `planner_cases/gen_cluster.py`: all six resources, bands of ±10 %."""
+    table = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(column_names=COLUMNS),
+        parse_options=csv.ParseOptions(delimiter="\t"),
+        convert_options=csv.ConvertOptions(column_types=TYPES),
+    ).sort_by([("topic", "ascending"), ("partition", "ascending")])
+    hosts = [BrokerFacts(broker, rack=f"rack-{broker % racks:03}") for broker in range(brokers)]
+    return replace(problem_of(hosts, ()), partitions=_partitions(table))
+
+
+def _partitions(table: pa.Table) -> Partitions:
+    topics = table["topic"].combine_chunks().dictionary_encode()
+    lists = pc.split_pattern(table["replicas"], ",").combine_chunks()
+    count = table.num_rows
+    offsets = np.asarray(lists.offsets, np.int32)
+    cpu = table["cpu"].to_numpy()
+    return Partitions(
+        topic_names=tuple(topics.dictionary.to_pylist()),
+        topics=np.asarray(topics.indices, np.int32),
+        numbers=table["partition"].to_numpy(),
+        offsets=offsets,
+        replicas=np.asarray(lists.values.cast(pa.int32())),
+        log_dirs=np.full(offsets[-1], NOWHERE, np.int32),
+        size_bytes=np.rint(table["disk"].to_numpy() * MEGABYTE).astype(np.int64),
+        write_bytes_per_s=table["net_in"].to_numpy(),
+        read_bytes_per_s=table["net_out"].to_numpy(),
+        leader_cpu=cpu,
+        follower_cpu=FOLLOWER_CPU * cpu,
+        wanted_factors=np.diff(offsets).astype(np.int32),
+        may_move=np.ones(count, bool),
+        broker_sets=np.full(count, NOWHERE, np.int32),
+    )
+
+
+def write_plan(path: Path, problem: Problem, assignment: Assignment) -> None:
+    """The plan as `planner_cases/evaluate.py` reads it: every partition with its replicas and its leader."""
+    partitions, ids = problem.partitions, problem.brokers.ids.tolist()
+    names = partitions.topic_names
+    rows = zip(partitions.topics.tolist(), partitions.numbers.tolist(), assignment.lists(), strict=True)
+    path.write_text(
+        "".join(
+            f"{names[topic]}\t{number}\t{','.join(str(ids[place]) for place in replicas)}\t{ids[replicas[0]]}\n"
+            for topic, number, replicas in rows
+        )
+    )
