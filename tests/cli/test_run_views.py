@@ -13,7 +13,7 @@ from kreassign.cli.main import kreassign
 from kreassign.executor.events import ClusterSeen, Event, RunStarted, StopRequested, Whereabouts
 from kreassign.executor.history import fold_with_progress
 from kreassign.executor.journal import Journal
-from kreassign.executor.machine import Execution
+from kreassign.executor.machine import Execution, handle
 from kreassign.executor.progress import Progress, ProgressMeter
 from tests.executor.stories import MOVES, SUBMITTED, WHOLE, look, seen
 
@@ -86,7 +86,7 @@ def lines_of(*events: Event) -> list[str]:
     meter = ProgressMeter(execution)
     with LinesView(console) as view:
         for event in events:
-            execution.handle(event)
+            handle(execution, event)
             meter.follow(event)
             view.show(meter.progress())
     return text.getvalue().splitlines()
@@ -128,7 +128,7 @@ def test_status_of_a_paused_run_names_the_throttle_and_how_to_go_on(tmp_path: Pa
     code, text = invoke("status", "run-1", "--state-dir", tmp_path)
     assert code == 0
     assert "throttle left behind: leader.replication.throttled.rate of broker 1 is still '1000000'" in text
-    assert "kreassign run --resume run-1" in text
+    assert "kreassign resume run-1" in text
 
 
 def test_status_of_a_killed_run_says_that_its_process_is_gone(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from kreassign.executor.events import (
     Whereabouts,
 )
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.machine import Execution
-from kreassign.executor.throttling import ConfigValue, Debt, debts, flows, keys_to_change
+from kreassign.executor.machine import Execution, handle
+from kreassign.executor.throttling import ConfigValue, Debt, changes, flows, keys_to_change, wanted_lists, wanted_rates
 from kreassign.model import TopicPartition
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
@@ -34,7 +34,10 @@ LIVE = (0, 1, 2, 3, 4)
 FLOWS = flows({move.topic_partition: move.reassignment for move in MOVES})
 KEYS = keys_to_change(FLOWS, LIVE)
 BEFORE = tuple(ConfigValue(key, "7000" if key.resource.name == "1" else None) for key in KEYS)
-OWED = debts(FLOWS, RATE, BEFORE)
+KNOWN = {present.key: present.value for present in BEFORE}
+RATES = changes(wanted_rates(KNOWN, RATE), KNOWN, {})
+LISTS = changes(wanted_lists(FLOWS, KNOWN), KNOWN, {})
+OWED = (*RATES, *LISTS)
 
 
 def started(*moves: PlannedMove, throttle: int | None = RATE) -> RunStarted:
@@ -71,12 +74,17 @@ def with_before(owed: Iterable[Debt] = OWED) -> tuple[ConfigValue, ...]:
 PREPARED: tuple[Event, ...] = (
     started(),
     ConfigsRead(1_000, BEFORE),
-    ThrottleIntended(1_000, OWED),
+    ThrottleIntended(1_000, RATES),
     ThrottleSet(2_000),
 )
-SUBMITTED: tuple[Event, ...] = (
+LISTED: tuple[Event, ...] = (
     *PREPARED,
     look(3_000, Whereabouts.UNTOUCHED),
+    ThrottleIntended(3_000, LISTS),
+    ThrottleSet(3_000),
+)
+SUBMITTED: tuple[Event, ...] = (
+    *LISTED,
     SubmissionIntended(3_000, (A0, A1)),
     MovesSubmitted(4_000, (A0, A1)),
 )
@@ -102,5 +110,5 @@ def told(*events: Event) -> tuple[Execution, tuple[Instruction, ...]]:
     execution = Execution()
     instructions: tuple[Instruction, ...] = ()
     for event in events:
-        instructions = execution.handle(event)
+        instructions = handle(execution, event)
     return execution, instructions

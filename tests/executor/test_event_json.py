@@ -23,7 +23,8 @@ def test_every_event_comes_back_as_it_was(event: Event) -> None:
 def test_the_text_of_an_event_is_stable() -> None:
     key = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
     assert to_json(ThrottleIntended(5, (Debt(key, None, "9"),))) == (
-        '{"at_ms":5,"debts":[{"key":[[4,"1"],"leader.replication.throttled.rate"],"before":null,"ours":"9"}]}'
+        '{"at_ms":5,"debts":[{"key":[[4,"1"],"leader.replication.throttled.rate"],"before":null,"ours":"9",'
+        '"earlier":[]}]}'
     )
 
 
@@ -44,7 +45,7 @@ def test_named_tuples_and_choices_keep_their_types() -> None:
         ("StopRequested", '{"at_ms":"5"}'),
         ("StopRequested", '{"at_ms":true}'),
         ("StopRequested", '{"at_ms":5,"more":1}'),
-        ("ThrottleIntended", '{"at_ms":5,"debts":[{"key":[[3,"1"],"x"],"before":null,"ours":"9"}]}'),
+        ("ThrottleIntended", '{"at_ms":5,"debts":[{"key":[[3,"1"],"x"],"before":null,"ours":"9","earlier":[]}]}'),
     ],
 )
 def test_what_is_not_an_event_is_refused(kind: str, text: str) -> None:

@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError, JournalDamaged
-from kreassign.executor.events import Event, RunStarted, StopRequested
-from kreassign.executor.journal import Journal, JournalReader, active_run, find_journals, journal_path, read_events
+from kreassign.executor.events import Event, HoldRequested, RateRequested, RunStarted, StopRequested
+from kreassign.executor.journal import (
+    Journal,
+    JournalReader,
+    active_run,
+    find_journals,
+    journal_path,
+    post_request,
+    read_events,
+)
 from tests.executor.stories import WHOLE, started
 
 
@@ -68,7 +76,7 @@ def test_a_journal_of_another_cluster_is_refused(tmp_path: Path) -> None:
         "UPDATE events SET kind = 'StopRequested' WHERE sequence = 4",
         "UPDATE events SET sequence = 99 WHERE sequence = 4",
         "DELETE FROM events",
-        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 99",
         "PRAGMA application_id = 1",
         "DROP TABLE events",
     ],
@@ -100,7 +108,7 @@ def test_only_one_run_at_a_time_writes_about_a_cluster(tmp_path: Path) -> None:
     with Journal.create(tmp_path, started()):
         assert active_run(tmp_path, "cluster-1") == "run-1"
         other = RunStarted(0, "run-2", "cluster-1", (), None, ())
-        with pytest.raises(InputError, match=r"run run-1 is active.*kreassign run --resume run-1"):
+        with pytest.raises(InputError, match=r"run run-1 is active.*kreassign resume run-1"):
             Journal.create(tmp_path, other)
         assert not journal_path(tmp_path, "cluster-1", "run-2").exists()
         Journal.create(tmp_path, RunStarted(0, "run-3", "cluster-2", (), None, ())).close()
@@ -143,3 +151,32 @@ def test_every_event_is_on_disk_before_it_counts(tmp_path: Path) -> None:
 def test_a_strange_cluster_id_does_not_lead_out_of_the_state_directory(tmp_path: Path, cluster_id: str) -> None:
     path = journal_path(tmp_path, cluster_id, "run-1")
     assert path.resolve().parent.parent == tmp_path.resolve()
+
+
+def test_what_another_process_asks_for_is_numbered_and_given_to_the_writer_once(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, started()) as journal:
+        assert journal.requests_after(0) == ()
+        first = post_request(journal.path, lambda number: HoldRequested(5, number))
+        second = post_request(journal.path, lambda number: RateRequested(6, number, None))
+        assert (first, second) == (HoldRequested(5, 1), RateRequested(6, 2, None))
+        assert journal.requests_after(0) == (first, second)
+        assert journal.requests_after(1) == (second,)
+        assert read_events(journal.path) == (started(),)
+
+
+def test_a_request_to_a_file_that_is_no_journal_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite"
+    path.write_text("once upon a time " * 100)
+    with pytest.raises(JournalDamaged):
+        post_request(path, lambda number: HoldRequested(5, number))
+    assert path.read_text() == "once upon a time " * 100
+
+
+@pytest.mark.parametrize(("kind", "body"), [("StopRequested", '{"at_ms":1}'), ("Nonsense", "{}")])
+def test_a_request_that_is_none_is_refused(tmp_path: Path, kind: str, body: str) -> None:
+    with Journal.create(tmp_path, started()) as journal:
+        with sqlite3.connect(journal.path) as connection:
+            connection.execute("INSERT INTO requests VALUES (1, ?, ?)", (kind, body))
+        connection.close()
+        with pytest.raises(JournalDamaged):
+            journal.requests_after(0)

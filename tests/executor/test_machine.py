@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from kreassign.errors import InvariantBroken
@@ -30,7 +32,7 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.machine import AT_REST, TRANSITIONS, Phase
-from kreassign.executor.moves import DOUBT_MS, RULES, MoveStatus
+from kreassign.executor.moves import ACTIVE, DOUBT_MS, RULES, MoveStatus
 from kreassign.executor.throttling import ConfigValue
 from tests.executor.stories import (
     A0,
@@ -39,9 +41,12 @@ from tests.executor.stories import (
     BEFORE,
     ELECTED,
     KEYS,
+    LISTED,
+    LISTS,
     MOVES,
     OWED,
     PREPARED,
+    RATES,
     RESTORED,
     SUBMITTED,
     WHOLE,
@@ -54,6 +59,7 @@ from tests.executor.stories import (
 )
 
 LIVE = (0, 1, 2, 3)
+BEFORE_LISTS = tuple(present for present in BEFORE if present.key.name.endswith("replicas"))
 
 
 def test_a_run_begins_by_reading_the_settings_that_it_will_change() -> None:
@@ -63,19 +69,53 @@ def test_a_run_begins_by_reading_the_settings_that_it_will_change() -> None:
 
 
 def test_the_throttle_is_set_before_anything_moves() -> None:
-    assert told(started(), ConfigsRead(1_000, BEFORE))[1] == (SetThrottle(OWED),)
+    assert told(started(), ConfigsRead(1_000, BEFORE))[1] == (SetThrottle(RATES),)
 
 
 def test_a_throttle_is_owed_as_soon_as_it_is_intended() -> None:
     execution, orders = told(*PREPARED[:3])
     assert orders == ()
-    assert tuple(execution.owed.values()) == OWED
+    assert tuple(execution.owed.values()) == RATES
 
 
 def test_moves_are_sent_only_after_a_look_at_where_they_are() -> None:
     assert told(*PREPARED)[1] == (Look(MOVES),)
-    orders = told(*PREPARED, look(3_000, Whereabouts.UNTOUCHED))[1]
-    assert orders == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
+    assert told(*LISTED)[1] == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
+
+
+def test_the_replicas_of_a_move_are_listed_before_it_is_sent() -> None:
+    assert told(*PREPARED, look(3_000, Whereabouts.UNTOUCHED))[1] == (SetThrottle(LISTS),)
+
+
+def test_a_replica_that_has_caught_up_leaves_the_lists_and_the_others_stay() -> None:
+    arrived = ClusterSeen(5_000, (seen(MOVES[0], Whereabouts.ARRIVED), seen(MOVES[1], Whereabouts.MOVING)))
+    orders = told(*SUBMITTED, arrived)[1]
+    followers, leaders = LISTS
+    assert orders == (
+        SetThrottle((
+            replace(followers, ours="1:3", earlier=("0:2,1:3",)),
+            replace(leaders, ours="1:0,1:1", earlier=("0:0,0:1,1:0,1:1",)),
+        )),
+    )  # fmt: skip
+
+
+def test_of_a_move_with_two_copies_only_the_one_that_lags_stays_listed() -> None:
+    both = PlannedMove(A0, (0, 1), (2, 3), 1_000)
+    sighting = seen(both, Whereabouts.MOVING)
+    _, orders = told(
+        started(both), ConfigsRead(1_000, BEFORE), ThrottleIntended(1_000, ()), ThrottleSet(1_000),
+        ClusterSeen(2_000, (replace(sighting, isr=(0, 1, 3)),)),
+    )  # fmt: skip
+    (setting,) = orders
+    assert isinstance(setting, SetThrottle)
+    assert [debt.ours for debt in setting.debts] == ["0:2", "0:0,0:1"]
+
+
+def test_when_the_lists_cannot_be_set_nothing_is_sent_and_it_looks_again() -> None:
+    execution, orders = told(*LISTED[:-1], ThrottleSet(4_000, ("topic a: not authorized",)))
+    assert orders == (Wait(),)
+    assert told(*LISTED[:-1], ThrottleSet(4_000, ("topic a: no",)), TimePassed(5_000))[1] == (Look(MOVES),)
+    assert execution.problems == ["topic a: not authorized"]
 
 
 def test_a_run_without_throttle_changes_no_setting() -> None:
@@ -96,8 +136,7 @@ def test_while_copies_are_under_way_it_waits_and_looks_again() -> None:
 
 def test_a_look_tells_only_what_changed_and_the_rest_counts_as_before() -> None:
     partly = ClusterSeen(7_000, (seen(MOVES[0], Whereabouts.ARRIVED),))
-    execution, orders = told(*SUBMITTED, look(5_000, Whereabouts.MOVING), TimePassed(6_000), partly)
-    assert orders == (Wait(),)
+    execution, _ = told(*SUBMITTED, look(5_000, Whereabouts.MOVING), TimePassed(6_000), partly)
     assert [record.status for record in execution.records.values()] == [MoveStatus.COMPLETE, MoveStatus.MOVING]
 
 
@@ -137,11 +176,11 @@ def test_a_run_in_which_everything_went_well_is_done() -> None:
 def test_when_the_throttle_cannot_be_set_nothing_is_sent_and_what_was_set_is_restored() -> None:
     refused = ThrottleSet(2_000, ("broker 1: not authorized",))
     execution, orders = told(*PREPARED[:3], refused)
-    assert orders == (ReadConfigs(tuple(debt.key for debt in OWED)),)
-    half_set = (*with_ours(OWED[:1]), *with_before(OWED[1:]))
+    assert orders == (ReadConfigs(tuple(debt.key for debt in RATES)),)
+    half_set = (*with_ours(RATES[:1]), *with_before(RATES[1:]))
     execution, orders = told(*PREPARED[:3], refused, ConfigsRead(3_000, half_set))
-    assert orders == (RestoreThrottle(OWED[:1]),)
-    rest = (ThrottleRestored(4_000), ConfigsRead(5_000, with_before()))
+    assert orders == (RestoreThrottle(RATES[:1]),)
+    rest = (ThrottleRestored(4_000), ConfigsRead(5_000, with_before(RATES)))
     execution, orders = told(*PREPARED[:3], refused, ConfigsRead(3_000, half_set), *rest)
     assert (execution.phase, orders, execution.residue) == (Phase.FAILED, (), ())
     assert "broker 1: not authorized" in execution.problems
@@ -185,14 +224,14 @@ def test_after_a_lost_answer_only_what_did_not_arrive_is_sent_again() -> None:
 def test_a_move_without_effect_is_not_sent_for_ever() -> None:
     attempt = (SubmissionIntended(4_000, (A0, A1)), MovesSubmitted(4_000, (), (), unknown=(A0, A1)))
     untouched = look(4_000, Whereabouts.UNTOUCHED)
-    execution, _ = told(*PREPARED, untouched, *attempt, untouched, *attempt, untouched, *attempt, untouched)
+    execution, _ = told(*LISTED, *attempt, untouched, *attempt, untouched, *attempt, untouched)
     assert {record.status for record in execution.records.values()} == {MoveStatus.FAILED}
     assert "3 times" in (execution.records[A0].problem or "")
 
 
 def test_a_partition_that_changed_since_the_plan_is_not_touched() -> None:
     drifted = ClusterSeen(3_000, (seen(MOVES[0], Whereabouts.ELSEWHERE), seen(MOVES[1], Whereabouts.UNTOUCHED)))
-    execution, orders = told(*PREPARED, drifted)
+    execution, orders = told(*PREPARED, drifted, ThrottleIntended(3_000, LISTS), ThrottleSet(3_000))
     assert orders == (SubmitMoves({A1: (1, 3)}),)
     assert "someone else changed it" in (execution.records[A0].problem or "")
 
@@ -269,15 +308,15 @@ def test_what_is_not_as_planned_is_looked_at_again_before_the_run_fails() -> Non
 
 def test_a_stop_before_anything_moves_restores_the_throttle_first() -> None:
     execution, orders = told(*PREPARED, StopRequested(2_000))
-    assert orders == (ReadConfigs(tuple(debt.key for debt in OWED)),)
-    execution, orders = told(*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before()))
+    assert orders == (ReadConfigs(tuple(debt.key for debt in RATES)),)
+    execution, orders = told(*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before(RATES)))
     assert (execution.phase, orders, execution.residue) == (Phase.PAUSED, (), ())
 
 
 def test_a_stop_while_copies_are_in_flight_leaves_their_throttle_and_says_so() -> None:
     execution, orders = told(*SUBMITTED, StopRequested(5_000))
     assert (execution.phase, orders) == (Phase.PAUSED, ())
-    assert execution.residue[0] == (
+    assert execution.residue[-2] == (
         "follower.replication.throttled.replicas of topic a is still '0:2,1:3'; before the run it was not set"
     )
 
@@ -292,7 +331,9 @@ def test_after_a_crash_at_any_event_nothing_is_sent_before_a_look_and_no_debt_is
 
 
 def test_a_crash_after_the_throttle_was_intended_sets_it_again_to_the_same_values() -> None:
-    assert told(*PREPARED[:3], RunResumed(9_000, LIVE))[1] == (SetThrottle(OWED),)
+    unknown = (RunResumed(9_000, LIVE), ConfigsRead(9_000, BEFORE_LISTS))
+    assert told(*PREPARED[:3], *unknown)[1] == (SetThrottle(RATES),)
+    assert told(*LISTED[:-1], RunResumed(9_000, LIVE))[1] == (SetThrottle(OWED),)
 
 
 def test_a_crash_between_sending_and_its_answer_looks_first() -> None:
@@ -302,7 +343,7 @@ def test_a_crash_between_sending_and_its_answer_looks_first() -> None:
 
 
 def test_a_paused_run_that_is_resumed_throttles_what_is_left() -> None:
-    paused = (*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before()))
+    paused = (*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before(RATES)))
     assert told(*paused, RunResumed(9_000, LIVE))[1] == (ReadConfigs(KEYS),)
 
 
@@ -329,5 +370,4 @@ def test_every_phase_can_be_entered_and_left_or_is_a_rest() -> None:
 
 
 def test_every_active_move_has_a_rule_for_every_sighting() -> None:
-    active = {MoveStatus.PLANNED, MoveStatus.SENT, MoveStatus.MOVING}
-    assert set(RULES) == {(status, where) for status in active for where in Whereabouts}
+    assert set(RULES) == {(status, where) for status in ACTIVE for where in Whereabouts}

@@ -2,13 +2,16 @@ from kreassign.executor.throttling import (
     ConfigKey,
     ConfigValue,
     Debt,
+    Flows,
     Restoration,
+    changes,
     changes_to_before,
     changes_to_ours,
-    debts,
     flows,
     keys_to_change,
     restoration,
+    wanted_lists,
+    wanted_rates,
 )
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, TopicPartition
 from kreassign.model.throttle import (
@@ -32,6 +35,16 @@ def receiving(broker: int) -> ConfigKey:
     return ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE)
 
 
+def list_debts(moves: Flows, **before: str | None) -> tuple[Debt, ...]:
+    """What listing these flows changes, given the lists that are there."""
+    known = {key: before[name] for key, name in ((LEADERS, "leaders"), (FOLLOWERS, "followers")) if name in before}
+    return changes(wanted_lists(moves, known), known, {})
+
+
+def rate_debts(rate: int | None, before: dict[ConfigKey, str | None], *owed: Debt) -> tuple[Debt, ...]:
+    return changes(wanted_rates(before, rate), before, {debt.key: debt for debt in owed})
+
+
 def test_senders_receivers_and_topics_of_a_move_get_one_setting_each_side() -> None:
     assert set(keys_to_change(MOVE, (1, 2, 3, 4))) == {LEADERS, FOLLOWERS, sending(1), sending(2), receiving(3)}
 
@@ -46,25 +59,42 @@ def test_a_change_that_copies_nothing_is_not_throttled() -> None:
 
 def test_only_the_replicas_that_move_are_listed_sorted_as_text() -> None:
     moves = flows({T0: Reassignment((1, 2), (2, 3)), T10: Reassignment((1,), (2,))})
-    found = {
-        debt.key: debt.ours for debt in debts(moves, 5, [ConfigValue(LEADERS, None), ConfigValue(FOLLOWERS, None)])
-    }
+    found = {debt.key: debt.ours for debt in list_debts(moves, leaders=None, followers=None)}
     assert found == {LEADERS: "0:1,0:2,10:1", FOLLOWERS: "0:3,10:2"}
 
 
 def test_a_list_that_names_our_replicas_already_is_left_alone() -> None:
-    assert debts(MOVE, 5, [ConfigValue(FOLLOWERS, "7:4, 0:3")]) == ()
-    assert debts(MOVE, 5, [ConfigValue(FOLLOWERS, "*")]) == ()
+    assert list_debts(MOVE, followers="7:4, 0:3") == ()
+    assert list_debts(MOVE, followers="*") == ()
 
 
 def test_a_list_of_others_is_extended_and_remembered() -> None:
-    assert debts(MOVE, 5, [ConfigValue(FOLLOWERS, "7:4")]) == (Debt(FOLLOWERS, "7:4", "0:3,7:4"),)
-    assert debts(MOVE, 5, [ConfigValue(FOLLOWERS, "")]) == (Debt(FOLLOWERS, "", "0:3"),)
+    assert list_debts(MOVE, followers="7:4") == (Debt(FOLLOWERS, "7:4", "0:3,7:4"),)
+    assert list_debts(MOVE, followers="") == (Debt(FOLLOWERS, "", "0:3"),)
 
 
 def test_a_rate_of_others_is_replaced_and_remembered_and_one_like_ours_left_alone() -> None:
-    present = [ConfigValue(sending(1), "9"), ConfigValue(sending(2), "5"), ConfigValue(receiving(3), None)]
-    assert debts(MOVE, 5, present) == (Debt(sending(1), "9", "5"), Debt(receiving(3), None, "5"))
+    present = {sending(1): "9", sending(2): "5", receiving(3): None}
+    assert rate_debts(5, present) == (Debt(sending(1), "9", "5"), Debt(receiving(3), None, "5"))
+
+
+def test_a_rate_that_changes_during_the_run_keeps_the_value_before_it_and_remembers_ours() -> None:
+    known, first = {sending(1): "9"}, Debt(sending(1), "9", "5")
+    assert rate_debts(5, known, first) == ()
+    assert rate_debts(6, known, first) == (Debt(sending(1), "9", "6", ("5",)),)
+    assert rate_debts(None, known, first) == (Debt(sending(1), "9", "9", ("5",)),)
+
+
+def test_a_list_is_as_before_once_nothing_copies() -> None:
+    known = {FOLLOWERS: "7:4"}
+    owed = {FOLLOWERS: Debt(FOLLOWERS, "7:4", "0:3,7:4")}
+    assert changes(wanted_lists({}, known), known, owed) == (Debt(FOLLOWERS, "7:4", "7:4", ("0:3,7:4",)),)
+
+
+def test_a_value_of_ours_whose_successor_was_perhaps_never_written_is_not_taken_for_someone_elses() -> None:
+    debt = Debt(sending(1), "9", "6", ("5",))
+    assert restoration([debt], [ConfigValue(sending(1), "5")]).changes == (debt,)
+    assert restoration([debt.settled()], [ConfigValue(sending(1), "5")]).foreign == (ConfigValue(sending(1), "5"),)
 
 
 def test_the_calls_set_our_values_and_later_the_old_ones_or_none() -> None:

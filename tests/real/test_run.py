@@ -226,7 +226,7 @@ def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
 
     assert process.returncode == 130, stderr
     assert "throttle left behind: follower.replication.throttled.rate of broker 2 is still '1000000'" in stdout
-    assert f"kreassign run --resume {run_id}" in stdout
+    assert f"kreassign resume {run_id}" in stdout
     assert "moving" in stdout.splitlines()
     found = run_to_the_end(kafka, tmp_path, "--resume", run_id)
     assert found["state"] == "done"

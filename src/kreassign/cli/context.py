@@ -18,9 +18,18 @@ BOOTSTRAP_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
 
 def cluster_options(command: Command) -> Command:
     """Add `--bootstrap-server` (a `str`) and `--command-config` (a `Path` or None) to a command."""
+    return _cluster_options(command, is_required=True)
+
+
+def cluster_options_if_needed(command: Command) -> Command:
+    """The same for a command that can often do without a cluster: `bootstrap_server` may be None."""
+    return _cluster_options(command, is_required=False)
+
+
+def _cluster_options(command: Command, *, is_required: bool) -> Command:
     bootstrap = click.option(
         "--bootstrap-server",
-        required=True,
+        required=is_required,
         envvar=BOOTSTRAP_ENVIRONMENT,
         metavar="HOST:PORT[,…]",
         help=f"Brokers to start from (or the environment variable {BOOTSTRAP_ENVIRONMENT}).",

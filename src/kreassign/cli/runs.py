@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from kreassign.errors import InputError
-from kreassign.executor.journal import find_journals
+from kreassign.executor.journal import active_run, find_journals
+from kreassign.executor.runner import POLL_S
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -31,6 +32,24 @@ def state_dir_option(command: Command) -> Command:
         metavar="DIR",
         help="Where the journals of runs are kept  [default: ~/.local/state/kreassign]",
     )(command)
+
+
+def poll_option(command: Command) -> Command:
+    """Add `--poll-interval SECONDS`: parameter `poll_s: float`."""
+    return click.option(
+        "--poll-interval",
+        "poll_s",
+        type=click.FloatRange(min=0.1),
+        default=POLL_S,
+        show_default=True,
+        metavar="SECONDS",
+        help="Time between two looks at the cluster.",
+    )(command)
+
+
+def is_active(path: Path) -> bool:
+    """Whether a process is writing this journal now."""
+    return active_run(path.parent.parent, path.parent.name) == path.stem
 
 
 def find_journal(state_dir: Path, run: str) -> Path:

@@ -44,6 +44,7 @@ class Whereabouts(StrEnum):
     MOVING = "moving"  # on its way to our target
     ARRIVED = "arrived"  # the target list, and nothing is under way
     SETTLING = "settling"  # nothing is under way, but the brokers still show the list of the move
+    RETURNED = "returned"  # the brokers of the original list in another order: what a cancelled move leaves
     ELSEWHERE = "elsewhere"  # another list, or on its way to another target: someone else changed it
     GONE = "gone"  # there is no such partition
 
@@ -105,6 +106,40 @@ class StopRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldRequested:
+    """Someone asked to start nothing more for now. `request` is its number in the journal's table of requests."""
+
+    at_ms: int
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRequested:
+    """Someone asked to start moves again."""
+
+    at_ms: int
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """Someone asked to come to an end: what is in flight finishes, or is cancelled too (`is_now`)."""
+
+    at_ms: int
+    request: int
+    is_now: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RateRequested:
+    """Someone asked for another throttle; None for none."""
+
+    at_ms: int
+    request: int
+    rate_bytes_per_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigsRead:
     """Present values of the settings that were asked for; `problems` tells what could not be read."""
 
@@ -156,6 +191,23 @@ class MovesSubmitted:
 
 
 @dataclass(frozen=True, slots=True)
+class CancelIntended:
+    """These moves are about to be cancelled. In the journal before they are."""
+
+    at_ms: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MovesCancelled:
+    """What became of moves that were to be cancelled; a look tells the rest."""
+
+    at_ms: int
+    accepted: tuple[TopicPartition, ...]
+    refused: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSeen:
     """A look at the unfinished moves; only what changed since the last look is in `sightings`."""
 
@@ -199,15 +251,24 @@ Event = (
     RunStarted
     | RunResumed
     | StopRequested
+    | HoldRequested
+    | ReleaseRequested
+    | CancelRequested
+    | RateRequested
     | ConfigsRead
     | ThrottleIntended
     | ThrottleSet
     | ThrottleRestored
     | SubmissionIntended
     | MovesSubmitted
+    | CancelIntended
+    | MovesCancelled
     | ClusterSeen
     | CallFailed
     | TimePassed
     | LeadersElected
     | Verified
 )
+
+Request = HoldRequested | ReleaseRequested | CancelRequested | RateRequested
+"""Events that another terminal may bring about."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kreassign.executor.events import Event
 from kreassign.executor.journal import read_events
-from kreassign.executor.machine import Execution
+from kreassign.executor.machine import Execution, handle
 from kreassign.executor.moves import MoveRecord
 from kreassign.executor.progress import ProgressMeter
 
@@ -34,8 +34,9 @@ class MoveHistory:
 class RunHistory:
     """What became of a run.
 
-    `state` is the phase it is in: `done` and `failed` are ends, `paused` was left on purpose; any other is going on,
-    or was when its process died. `throttle_residue` has a sentence per setting that the run still owes.
+    `state` is the phase it is in: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
+    is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `throttle_residue` has
+    a sentence per setting that the run still owes.
     """
 
     run_id: str
@@ -47,6 +48,7 @@ class RunHistory:
     moves: tuple[MoveHistory, ...]
     throttle_residue: tuple[str, ...]
     problems: tuple[str, ...]
+    is_held: bool = False
 
     @property
     def bytes_copied(self) -> int:
@@ -58,7 +60,7 @@ def fold(events: Iterable[Event]) -> Execution:
     """The execution that these events, in this order, led to."""
     execution = Execution()
     for event in events:
-        execution.handle(event)
+        handle(execution, event)
     return execution
 
 
@@ -67,7 +69,7 @@ def fold_with_progress(events: Iterable[Event]) -> tuple[Execution, ProgressMete
     execution = Execution()
     meter = ProgressMeter(execution)
     for event in events:
-        execution.handle(event)
+        handle(execution, event)
         meter.follow(event)
     return execution, meter
 
@@ -84,6 +86,7 @@ def history(execution: Execution) -> RunHistory:
         moves=tuple(_move(record) for record in execution.records.values()),
         throttle_residue=execution.residue,
         problems=(*execution.problems, *execution.findings),
+        is_held=execution.is_held,
     )
 
 

@@ -39,6 +39,13 @@ class SubmitMoves:
 
 
 @dataclass(frozen=True, slots=True)
+class CancelMoves:
+    """Cancel moves (KIP-455), after writing CancelIntended. Ends in MovesCancelled or CallFailed."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """See how far moves are. Ends in ClusterSeen or CallFailed."""
 
@@ -68,7 +75,7 @@ class Verify:
 Question = ReadConfigs | Look | Verify | Wait
 """Instructions that leave the cluster as it is."""
 
-Deed = SetThrottle | RestoreThrottle | SubmitMoves | ElectLeaders
+Deed = SetThrottle | RestoreThrottle | SubmitMoves | CancelMoves | ElectLeaders
 """Instructions that change it."""
 
 Instruction = Question | Deed

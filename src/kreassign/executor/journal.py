@@ -2,7 +2,7 @@
 
 One file per run: `<state directory>/<cluster id>/<run id>.sqlite`, in WAL mode with synchronous=FULL, so that other
 processes can read while the run writes, and a written event survives the power cut. Application id 0x6B726561
-("krea"), user version 1. One table:
+("krea"), user version 2. Two tables, both append-only:
 
     CREATE TABLE events (
         sequence INTEGER PRIMARY KEY,   -- 1, 2, 3 … without gaps
@@ -11,6 +11,14 @@ processes can read while the run writes, and a written event survives the power 
         body     TEXT NOT NULL,         -- its fields as JSON
         digest   TEXT NOT NULL          -- SHA-256 of the digest before, kind and body: a changed row breaks the chain
     )
+    CREATE TABLE requests (
+        number INTEGER PRIMARY KEY,     -- 1, 2, 3 …
+        kind   TEXT NOT NULL,           -- class of events.py, one of `Request`
+        body   TEXT NOT NULL            -- its fields as JSON
+    )
+
+`events` is written by the process that carries the run out, `requests` by anyone who wants something of it. A request
+is taken in when an event with its number is among the events.
 
 A file that is not such a journal, has gaps or a broken chain, or belongs to another cluster is refused with
 JournalDamaged, for half a memory is worse than none.
@@ -25,7 +33,7 @@ import fcntl
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -34,10 +42,10 @@ from urllib.parse import quote
 
 from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.event_json import from_json, kind_of, to_json
-from kreassign.executor.events import Event, RunStarted
+from kreassign.executor.events import Event, Request, RunStarted
 
 APPLICATION_ID = 0x6B726561
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SUFFIX = ".sqlite"
 
 _CREATE = f"""
@@ -50,9 +58,15 @@ _CREATE = f"""
         body TEXT NOT NULL,
         digest TEXT NOT NULL
     );
+    CREATE TABLE requests (
+        number INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL
+    );
 """
 _INSERT = "INSERT INTO events (sequence, at_ms, kind, body, digest) VALUES (?, ?, ?, ?, ?)"
 _SELECT = "SELECT sequence, at_ms, kind, body, digest FROM events WHERE sequence > ? ORDER BY sequence"
+_REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
 
 
 def _cluster_folder(state_dir: Path, cluster_id: str) -> Path:
@@ -93,9 +107,10 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             raise InputError(f"run {started.run_id} has a journal already: {path}")
-        journal = cls(path, _lock(path, started.run_id))
-        journal._connection.executescript(_CREATE)
-        journal.append(started)
+        lock = _lock(path, started.run_id)
+        _begin(path, started)
+        journal = cls(path, lock)
+        journal._sequence, journal._digest = 1, journal._last_digest()
         return journal
 
     @classmethod
@@ -127,6 +142,11 @@ class Journal:
             ) from error
         self._sequence += 1
         self._digest = digest
+
+    def requests_after(self, number: int) -> tuple[Request, ...]:
+        """What was asked for since the request of this number, oldest first."""
+        rows = self._connection.execute(_REQUESTS, (number,)).fetchall()
+        return tuple(_request(self.path, kind, body) for kind, body in rows)
 
     def close(self) -> None:
         """Stop writing and let others have the cluster."""
@@ -184,6 +204,18 @@ def read_events(path: Path) -> tuple[Event, ...]:
     return events
 
 
+def _begin(path: Path, started: RunStarted) -> None:
+    """Make the file with its first event. It gets its name when it is whole, so that nobody reads half a journal."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    kind, body = kind_of(started), to_json(started)
+    with closing(sqlite3.connect(unfinished)) as connection:
+        connection.executescript(_CREATE)
+        connection.execute(_INSERT, (1, started.at_ms, kind, body, _digest("", kind, body)))
+        connection.commit()
+    unfinished.replace(path)
+
+
 def _events_of(path: Path, cluster_id: str) -> tuple[Event, ...]:
     events = read_events(path)
     started = events[0]
@@ -193,6 +225,31 @@ def _events_of(path: Path, cluster_id: str) -> tuple[Event, ...]:
             f"{path} is of cluster {started.cluster_id}, but this is cluster {cluster_id}; connect to the former"
         )
     return events
+
+
+def post_request(path: Path, make: Callable[[int], Request]) -> Request:
+    """Ask something of the run that writes this journal: `make` is given the number and returns the request.
+
+    It is on disk when this returns; whether it was heard shows among the events. Raises JournalDamaged, InputError.
+    """
+    with _opened(path, mode="rw") as connection:
+        connection.isolation_level = None
+        connection.execute("BEGIN IMMEDIATE")
+        (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
+        request = make(last + 1)
+        connection.execute("INSERT INTO requests VALUES (?, ?, ?)", (last + 1, kind_of(request), to_json(request)))
+        connection.execute("COMMIT")
+    return request
+
+
+def _request(path: Path, kind: str, body: str) -> Request:
+    try:
+        found = from_json(kind, body)
+    except ValueError as error:
+        raise JournalDamaged(f"{path} holds a request that cannot be understood: {error}") from error
+    if not isinstance(found, Request):
+        raise JournalDamaged(f"{path} holds a {kind} among its requests")
+    return found
 
 
 def active_run(state_dir: Path, cluster_id: str) -> str | None:
@@ -220,8 +277,9 @@ def _lock(journal: Path, run_id: str) -> IO[str]:
         holder = file.read().strip()
         file.close()
         raise InputError(
-            f"run {holder} is active on this cluster; watch it with `kreassign watch {holder}`, or stop its process "
-            f"(Ctrl-C) and take it over with `kreassign run --resume {holder}`"
+            f"run {holder} is active on this cluster; watch it with `kreassign watch {holder}`, end it with "
+            f"`kreassign cancel {holder}`, or stop its process (Ctrl-C) and take it over with "
+            f"`kreassign resume {holder}`"
         ) from None
     file.truncate(0)
     file.write(f"{run_id}\n")
@@ -231,11 +289,11 @@ def _lock(journal: Path, run_id: str) -> IO[str]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise InputError(f"there is no journal {path}")
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)) as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):

@@ -53,7 +53,9 @@ def _whereabouts(move: PlannedMove, shown: tuple[int, ...], ongoing: OngoingReas
         return Whereabouts.ARRIVED
     if shown == move.original:
         return Whereabouts.UNTOUCHED
-    return Whereabouts.SETTLING if shown == move.reassignment.replicas else Whereabouts.ELSEWHERE
+    if shown == move.reassignment.replicas:
+        return Whereabouts.SETTLING
+    return Whereabouts.RETURNED if set(shown) == set(move.original) else Whereabouts.ELSEWHERE
 
 
 def _copies(move: PlannedMove, statuses: Iterable[ReplicaStatus]) -> tuple[CopySeen, ...]:

@@ -1,7 +1,11 @@
 """One partition's way through a run: its states, and a table that says what each sighting means in each state. Pure.
 
     planned ──▶ sent ──▶ moving ──▶ complete
-       └─────────┴─────────┴──────▶ failed
+       │         │         ├──▶ recalled ──▶ cancelled
+       └─────────┴─────────┴───────┴──▶ failed
+
+A move is `recalled` from the moment that its cancellation is written down; it may still complete before that takes
+effect. `cancelled` is also what was never begun because the run was cancelled.
 
 A move is `sent` from the moment that its submission is written down until an answer or a sighting tells more: after
 a crash or a lost answer the cluster is looked at before anything is sent again. Sending the same target twice does
@@ -30,12 +34,22 @@ class MoveStatus(StrEnum):
     PLANNED = "planned"
     SENT = "sent"
     MOVING = "moving"
+    RECALLED = "recalled"
     COMPLETE = "complete"
+    CANCELLED = "cancelled"
     FAILED = "failed"
 
 
-ACTIVE = frozenset({MoveStatus.PLANNED, MoveStatus.SENT, MoveStatus.MOVING})
-IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING})
+IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.RECALLED})
+ACTIVE = IN_FLIGHT | {MoveStatus.PLANNED}
+
+
+class Wish(StrEnum):
+    """What a move needs now."""
+
+    NOTHING = "nothing"
+    SUBMIT = "submit"
+    CANCEL = "cancel"
 
 
 @dataclass(slots=True)
@@ -45,6 +59,7 @@ class MoveRecord:
     move: PlannedMove
     status: MoveStatus = MoveStatus.PLANNED
     submissions: int = 0
+    recalls: int = 0
     submitted_ms: int | None = None
     completed_ms: int | None = None
     doubtful_since_ms: int | None = None
@@ -66,6 +81,13 @@ class MoveRecord:
         """Bytes that reached the new brokers, together."""
         return sum(self.bytes_received.values())
 
+    @property
+    def lagging(self) -> tuple[int, ...]:
+        """Brokers that still have to catch up, as far as is known, ascending."""
+        sighting = self.sighting
+        in_sync = sighting.isr if sighting is not None and sighting.whereabouts is Whereabouts.MOVING else ()
+        return tuple(broker for broker in self.move.adding if broker not in in_sync)
+
     def sent(self, at_ms: int) -> None:
         """Note that the move is about to be sent."""
         self.status = MoveStatus.SENT
@@ -75,6 +97,15 @@ class MoveRecord:
     def accepted(self) -> None:
         """Note that the controller took the move."""
         self.status = MoveStatus.MOVING
+
+    def recall(self) -> None:
+        """Note that the move is about to be cancelled."""
+        self.status = MoveStatus.RECALLED
+        self.recalls += 1
+
+    def cancelled(self, at_ms: int) -> None:
+        """Note that the move will not take place."""
+        self.status, self.completed_ms = MoveStatus.CANCELLED, at_ms
 
     def fail(self, at_ms: int, problem: str) -> None:
         """Give the move up."""
@@ -87,49 +118,61 @@ class MoveRecord:
         self.copies = tuple(known[broker] for broker in sorted(known))
 
 
-def wants_submission(record: MoveRecord, at_ms: int) -> bool:
-    """Draw the conclusion from the latest sighting; True if the move must be sent (again) now."""
+def conclude(record: MoveRecord, at_ms: int) -> Wish:
+    """Draw the conclusion from the latest sighting, and say what the move needs now."""
     if record.status not in ACTIVE or record.sighting is None:
-        return False
+        return Wish.NOTHING
     rule = RULES[record.status, record.sighting.whereabouts]
     if rule is not _doubt:
         record.doubtful_since_ms = None
     return rule(record, record.sighting, at_ms)
 
 
-def _complete(record: MoveRecord, _: Sighting, at_ms: int) -> bool:
+def _complete(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
     record.status, record.completed_ms = MoveStatus.COMPLETE, at_ms
-    return False
+    return Wish.NOTHING
 
 
-def _gone(record: MoveRecord, _: Sighting, at_ms: int) -> bool:
+def _gone(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
     record.fail(at_ms, "the partition no longer exists")
-    return False
+    return Wish.NOTHING
 
 
-def _under_way(record: MoveRecord, _: Sighting, at_ms: int) -> bool:
+def _under_way(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
     record.submitted_ms = record.submitted_ms or at_ms
     record.accepted()
-    return False
+    return Wish.NOTHING
 
 
-def _submit(record: MoveRecord, _: Sighting, at_ms: int) -> bool:
+def _submit(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
     if record.submissions >= MAXIMUM_SUBMISSIONS:
         record.fail(at_ms, f"it was sent {record.submissions} times and the cluster shows no effect")
-        return False
-    return True
+        return Wish.NOTHING
+    return Wish.SUBMIT
 
 
-def _drifted(record: MoveRecord, sighting: Sighting, at_ms: int) -> bool:
+def _cancelled(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
+    record.cancelled(at_ms)
+    return Wish.NOTHING
+
+
+def _cancel_again(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
+    if record.recalls >= MAXIMUM_SUBMISSIONS:
+        record.fail(at_ms, f"it was cancelled {record.recalls} times and the cluster shows no effect")
+        return Wish.NOTHING
+    return Wish.CANCEL
+
+
+def _drifted(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
     record.fail(
         at_ms,
         f"its replicas are {list(sighting.replicas)} and not {list(record.move.original)}, from which the plan "
         f"starts; someone else changed it",
     )
-    return False
+    return Wish.NOTHING
 
 
-def _doubt(record: MoveRecord, sighting: Sighting, at_ms: int) -> bool:
+def _doubt(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
     if record.doubtful_since_ms is None:
         record.doubtful_since_ms = at_ms
     elif at_ms - record.doubtful_since_ms >= DOUBT_MS:
@@ -138,28 +181,38 @@ def _doubt(record: MoveRecord, sighting: Sighting, at_ms: int) -> bool:
             f"it is no longer on its way to {list(record.move.target)}: the cluster shows the replicas "
             f"{list(sighting.replicas)}; someone else cancelled or changed the move",
         )
-    return False
+    return Wish.NOTHING
 
 
-Rule = Callable[[MoveRecord, Sighting, int], bool]
+Rule = Callable[[MoveRecord, Sighting, int], Wish]
 
 RULES: Mapping[tuple[MoveStatus, Whereabouts], Rule] = MappingProxyType({
     (MoveStatus.PLANNED, Whereabouts.UNTOUCHED): _submit,
     (MoveStatus.PLANNED, Whereabouts.MOVING): _under_way,
     (MoveStatus.PLANNED, Whereabouts.ARRIVED): _complete,
     (MoveStatus.PLANNED, Whereabouts.SETTLING): _doubt,
+    (MoveStatus.PLANNED, Whereabouts.RETURNED): _drifted,
     (MoveStatus.PLANNED, Whereabouts.ELSEWHERE): _drifted,
     (MoveStatus.PLANNED, Whereabouts.GONE): _gone,
     (MoveStatus.SENT, Whereabouts.UNTOUCHED): _submit,
     (MoveStatus.SENT, Whereabouts.MOVING): _under_way,
     (MoveStatus.SENT, Whereabouts.ARRIVED): _complete,
     (MoveStatus.SENT, Whereabouts.SETTLING): _doubt,
+    (MoveStatus.SENT, Whereabouts.RETURNED): _doubt,
     (MoveStatus.SENT, Whereabouts.ELSEWHERE): _doubt,
     (MoveStatus.SENT, Whereabouts.GONE): _gone,
     (MoveStatus.MOVING, Whereabouts.UNTOUCHED): _doubt,
     (MoveStatus.MOVING, Whereabouts.MOVING): _under_way,
     (MoveStatus.MOVING, Whereabouts.ARRIVED): _complete,
     (MoveStatus.MOVING, Whereabouts.SETTLING): _doubt,
+    (MoveStatus.MOVING, Whereabouts.RETURNED): _doubt,
     (MoveStatus.MOVING, Whereabouts.ELSEWHERE): _doubt,
     (MoveStatus.MOVING, Whereabouts.GONE): _gone,
+    (MoveStatus.RECALLED, Whereabouts.UNTOUCHED): _cancelled,
+    (MoveStatus.RECALLED, Whereabouts.MOVING): _cancel_again,
+    (MoveStatus.RECALLED, Whereabouts.ARRIVED): _complete,
+    (MoveStatus.RECALLED, Whereabouts.SETTLING): _doubt,
+    (MoveStatus.RECALLED, Whereabouts.RETURNED): _cancelled,
+    (MoveStatus.RECALLED, Whereabouts.ELSEWHERE): _doubt,
+    (MoveStatus.RECALLED, Whereabouts.GONE): _gone,
 })  # fmt: skip

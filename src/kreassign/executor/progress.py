@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kreassign.executor.eta import Estimate, Sample, estimate, recent, total
 from kreassign.executor.events import ClusterSeen, Event
 from kreassign.executor.machine import Execution, Phase
-from kreassign.executor.moves import MoveRecord, MoveStatus
+from kreassign.executor.moves import ACTIVE, MoveRecord, MoveStatus
 from kreassign.model import TopicPartition
 
 
@@ -119,8 +119,8 @@ def _sample(record: MoveRecord, at_ms: int) -> Sample:
 
 
 def _copy_samples(record: MoveRecord, at_ms: int) -> dict[int, Sample]:
-    """Each new copy of a move. A finished or failed move has nothing left; one not begun has all before it."""
-    if record.status in {MoveStatus.COMPLETE, MoveStatus.FAILED}:
+    """Each new copy of a move. A move at its end has nothing left; one not begun has all before it."""
+    if record.status not in ACTIVE:
         left: dict[int, int | None] = dict.fromkeys(record.move.adding, 0)
     else:
         left = dict.fromkeys(record.move.adding, record.move.size_bytes)

@@ -15,10 +15,12 @@ from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejec
 from kreassign.executor import looking, reading, throttling
 from kreassign.executor.events import (
     CallFailed,
+    CancelIntended,
     ClusterSeen,
     ConfigsRead,
     Event,
     LeadersElected,
+    MovesCancelled,
     MovesSubmitted,
     Refusal,
     RunResumed,
@@ -32,6 +34,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.history import RunHistory, history
 from kreassign.executor.instructions import (
+    CancelMoves,
     Deed,
     ElectLeaders,
     Instruction,
@@ -45,12 +48,13 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.journal import Journal
-from kreassign.executor.machine import AT_REST, ENDED, Execution
+from kreassign.executor.machine import AT_REST, ENDED, Execution, can_stop, handle, hears
 from kreassign.executor.port import ClusterPort
 from kreassign.executor.verify import Wishes, verify
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 
 ELECTION_NOT_NEEDED = 84
+NO_REASSIGNMENT_IN_PROGRESS = 85
 POLL_S = 1.0
 
 Listener = Callable[[Event, Execution], None]
@@ -93,7 +97,7 @@ class Runner:
         Raises ExecutionError when it is complete and owes nothing, ClusterError when the cluster does not answer.
         """
         for event in events:
-            self.execution.handle(event)
+            handle(self.execution, event)
         if self.execution.phase in ENDED and not (self.execution.active or self.execution.owed):
             raise ExecutionError(
                 f"run {self.execution.run_id} is {self.execution.phase} and owes nothing: there is nothing to resume"
@@ -104,13 +108,21 @@ class Runner:
     def _carry_out(self, instructions: Iterable[Instruction]) -> RunHistory:
         todo = deque(instructions)
         while todo:
-            if self._is_stop_requested and self.execution.can_stop:
+            if self._is_stop_requested and can_stop(self.execution):
                 self._is_stop_requested = False
                 todo = deque(self._happened(StopRequested(self._clock.now_ms())))
                 continue
+            todo = self._hear(todo)
             todo.extend(self._happened(self._do(todo.popleft())))
         assert self.execution.phase in AT_REST, f"no instructions while {self.execution.phase}"
         return history(self.execution)
+
+    def _hear(self, todo: deque[Instruction]) -> deque[Instruction]:
+        """Take in what other terminals asked for. What follows from that replaces what was to be done."""
+        for request in self._journal.requests_after(self.execution.last_request):
+            if hears(self.execution, type(request)):
+                todo = deque(self._happened(request)) or todo
+        return todo
 
     def _happened(self, event: Event) -> tuple[Instruction, ...]:
         # That time passed changes nothing that a reader of the journal would miss.
@@ -119,7 +131,7 @@ class Runner:
         return self._take_in(event)
 
     def _take_in(self, event: Event) -> tuple[Instruction, ...]:
-        instructions = self.execution.handle(event)
+        instructions = handle(self.execution, event)
         if self._listener is not None:
             self._listener(event, self.execution)
         return instructions
@@ -154,6 +166,9 @@ class Runner:
             case SubmitMoves():
                 self._happened(SubmissionIntended(self._clock.now_ms(), tuple(deed.targets)))
                 return self._submit(deed.targets)
+            case CancelMoves():
+                self._happened(CancelIntended(self._clock.now_ms(), deed.partitions))
+                return self._cancel(deed.partitions)
             case ElectLeaders():
                 return self._elect(deed.partitions)
         assert_never(deed)
@@ -184,6 +199,18 @@ class Runner:
             unknown=tuple(name for name, error in outcome.failed.items() if not isinstance(error, Rejected)),
         )
 
+    def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
+        try:
+            outcome = self._port.alter_partition_reassignments(dict.fromkeys(partitions))
+        except OutcomeUnknown:
+            return MovesCancelled(self._clock.now_ms(), accepted=())
+        refused = tuple(
+            refusal
+            for refusal in _refusals(outcome, Rejected)
+            if not _has_code(outcome.failed[refusal.topic_partition], NO_REASSIGNMENT_IN_PROGRESS)
+        )
+        return MovesCancelled(self._clock.now_ms(), tuple(outcome.ok), refused)
+
     def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> tuple[str, ...]:
         """Change settings; a sentence per topic or broker where that failed, or may have failed."""
         try:
@@ -194,7 +221,7 @@ class Runner:
 
     def _elect(self, partitions: tuple[TopicPartition, ...]) -> Event:
         outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED)
-        leading = [name for name, error in outcome.failed.items() if _not_needed(error)]
+        leading = [name for name, error in outcome.failed.items() if _has_code(error, ELECTION_NOT_NEEDED)]
         refused = tuple(
             refusal for refusal in _refusals(outcome, ClusterError) if refusal.topic_partition not in leading
         )
@@ -210,5 +237,5 @@ def _refusals(outcome: Batch[TopicPartition, None], kind: type[ClusterError]) ->
     return tuple(Refusal(name, str(error)) for name, error in outcome.failed.items() if isinstance(error, kind))
 
 
-def _not_needed(error: ClusterError) -> bool:
-    return isinstance(error, Rejected) and error.code == ELECTION_NOT_NEEDED
+def _has_code(error: ClusterError, code: int) -> bool:
+    return isinstance(error, Rejected) and error.code == code

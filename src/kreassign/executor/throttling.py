@@ -1,5 +1,8 @@
 """The throttle of a run: which configs it needs, what they were before, and how to put them back. Pure.
 
+The rates are set once, the lists follow the moves: a replica is listed from just before its move starts until it has
+caught up, so that an ordinary replica that falls out of sync later is not slowed (future work of KIP-455).
+
 A throttle is owed: every change is first written down as a `Debt` (the value before and ours), and paid back by
 restoring exactly that value. A value that is neither ours nor the one before was set by someone else meanwhile; it
 stays, and the run says so.
@@ -8,7 +11,7 @@ stays, and the run says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, TopicPartition
@@ -53,14 +56,32 @@ class ConfigValue:
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """A change that must be undone: the value before it and the value we give. None stands for no value."""
+    """A change that must be undone: the value before it and the value we give. None stands for no value.
+
+    `earlier` are values of ours that may still be there, because nobody knows whether the last one was written.
+    """
 
     key: ConfigKey
     before: str | None
-    ours: str
+    ours: str | None
+    earlier: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.key} is still {self.ours!r}; before the run it was {_shown(self.before)}"
+        return f"{self.key} is still {_shown(self.ours)}; before the run it was {_shown(self.before)}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another value than the old one is or may be there."""
+        return self.ours != self.before or bool(self.earlier)
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """Every value of ours that may be there."""
+        return self.earlier if self.ours is None or self.ours in self.earlier else (*self.earlier, self.ours)
+
+    def settled(self) -> Debt:
+        """The same once our value is known to be written."""
+        return replace(self, earlier=()) if self.earlier else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +121,31 @@ def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey
     )
 
 
-def debts(moves: Flows, rate_bytes_per_s: int, before: Iterable[ConfigValue]) -> tuple[Debt, ...]:
-    """The changes that throttle these flows, given the present value of every key of `keys_to_change`.
+def wanted_rates(before: Mapping[ConfigKey, str | None], rate_bytes_per_s: int | None) -> dict[ConfigKey, str | None]:
+    """What each rate among these settings shall be; without a throttle, what it was before."""
+    rates = {key: value for key, value in before.items() if key.name not in _LISTS}
+    return rates if rate_bytes_per_s is None else dict.fromkeys(rates, str(rate_bytes_per_s))
 
-    Replicas that are listed already stay listed, also by the wildcard. What is as we need it is left alone.
+
+def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[ConfigKey, str | None]:
+    """What each list among these settings shall be while these flows are under way.
+
+    Replicas that were listed before stay listed, also by the wildcard.
     """
-    listed = _lists_by_key(moves)
-    wanted = []
-    for present in before:
-        pairs = listed.get(present.key)
-        ours = str(rate_bytes_per_s) if pairs is None else _with_listed(present.value, pairs)
-        wanted.append(Debt(present.key, present.value, ours))
-    return tuple(debt for debt in wanted if debt.before != debt.ours)
+    pairs = _lists_by_key(moves)
+    lists = {key: value for key, value in before.items() if key.name in _LISTS}
+    return {key: _with_listed(value, pairs[key]) if pairs.get(key) else value for key, value in lists.items()}
+
+
+def changes(
+    wanted: Mapping[ConfigKey, str | None], before: Mapping[ConfigKey, str | None], owed: Mapping[ConfigKey, Debt]
+) -> tuple[Debt, ...]:
+    """The debts to make so that each setting is as wanted; what is so already is left alone."""
+    return tuple(
+        Debt(key, before[key], value, owed[key].possible if key in owed else ())
+        for key, value in wanted.items()
+        if value != (owed[key].ours if key in owed else before[key])
+    )
 
 
 def restoration(owed: Iterable[Debt], now: Iterable[ConfigValue]) -> Restoration:
@@ -122,10 +156,10 @@ def restoration(owed: Iterable[Debt], now: Iterable[ConfigValue]) -> Restoration
         present = values.get(debt.key)
         if present is None:
             continue
-        if present.value == debt.ours:
-            changes.append(debt)
-        elif present.value == debt.before:
+        if present.value == debt.before:
             settled.append(debt.key)
+        elif present.value in debt.possible:
+            changes.append(debt)
         else:
             foreign.append(present)
     return Restoration(tuple(changes), tuple(settled), tuple(foreign))

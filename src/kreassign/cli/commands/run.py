@@ -2,49 +2,31 @@
 
 from __future__ import annotations
 
-import secrets
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
 from kreassign.admin import AdminClient
+from kreassign.cli.carrying import Manner, begin, new_run_id, take_up, tell_end
 from kreassign.cli.context import cluster_options, connect
-from kreassign.cli.live import View, view_for
-from kreassign.cli.output import console, format_option, parse_quantity, print_json
+from kreassign.cli.output import format_option, parse_quantity
 from kreassign.cli.plan_files import read_plan
-from kreassign.cli.run_text import document, print_summary
-from kreassign.cli.runs import find_journal, state_dir_option
+from kreassign.cli.runs import find_journal, poll_option, state_dir_option
 from kreassign.clock import SystemClock
-from kreassign.errors import ExecutionError
-from kreassign.executor.events import Event
-from kreassign.executor.history import RunHistory, history
-from kreassign.executor.journal import Journal
-from kreassign.executor.machine import Execution
+from kreassign.executor.history import RunHistory
 from kreassign.executor.preparing import prepare
-from kreassign.executor.progress import ProgressMeter
-from kreassign.executor.runner import POLL_S, Runner
-
-LEFT_EXIT_CODE = 130
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The options of the command: a plan to begin with, or the id of a run to go on with."""
+    """What to carry out: a plan, or the run of this id."""
 
     plan: Path | None
     expect_current: Path | None
     throttle_bytes_per_s: int | None
     resume: str | None
-    state_dir: Path
-    poll_s: float
 
     def __post_init__(self) -> None:
         if (self.plan is None) == (self.resume is None):
@@ -70,115 +52,37 @@ class Wish:
     help="Run only if the partitions still have these replicas (`kreassign plan --current-out`).",
 )
 @click.option("--resume", metavar="RUN_ID", help="Go on with a run that was paused or killed.")
-@click.option(
-    "--poll-interval",
-    "poll_s",
-    type=click.FloatRange(min=0.1),
-    default=POLL_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time between two looks at the cluster.",
-)
+@poll_option
 @state_dir_option
 @format_option
 @click.pass_context
 def run(
-    context: click.Context, /, bootstrap_server: str, command_config: Path | None, output_format: str, **wishes: Any
-) -> None:
+    context: click.Context, /, bootstrap_server: str, command_config: Path | None, poll_s: float, state_dir: Path,
+    output_format: str, **wishes: Any,
+) -> None:  # fmt: skip
     """Carry PLAN out: throttle, move, elect preferred leaders, restore the throttle, verify.
 
     PLAN is Kafka's reassignment JSON. It is checked against the cluster first; nothing is sent if anything is wrong.
-    Ctrl-C pauses; a second one leaves at once. Either way `--resume` goes on.
+    Ctrl-C pauses; a second one leaves at once. Either way `kreassign resume` goes on.
     """
-    wish = Wish(**wishes)
+    wish, manner = Wish(**wishes), Manner(state_dir, output_format, poll_s)
     with connect(bootstrap_server, command_config) as client:
-        found = carry_out(client, wish, is_quiet=output_format == "json")
-    if output_format == "json":
-        print_json(document(found))
-    else:
-        print_summary(console(), found)
-    context.exit(exit_code(found))
+        found = carry_out(client, wish, manner)
+    context.exit(tell_end(found, manner))
 
 
-def carry_out(client: AdminClient, wish: Wish, *, is_quiet: bool) -> RunHistory:
-    """Begin or resume the run and see it through, showing its progress unless `is_quiet`."""
-    clock = SystemClock()
-    if wish.plan is not None:
-        expected = read_plan(wish.expect_current).replicas if wish.expect_current else {}
-        started = prepare(
-            client,
-            read_plan(wish.plan),
-            run_id=new_run_id(clock.now_ms()),
-            at_ms=clock.now_ms(),
-            throttle_bytes_per_s=wish.throttle_bytes_per_s,
-            expected=expected,
-        )
-        with Journal.create(wish.state_dir, started) as journal, _shown(is_quiet, started.run_id) as view:
-            runner = _runner(client, journal, wish, view)
-            return _interruptible(runner, lambda: runner.start(started))
-    assert wish.resume is not None
-    path = find_journal(wish.state_dir, wish.resume)
-    journal, events = Journal.resume(path, client.describe_cluster().cluster_id)
-    with journal, _shown(is_quiet, path.stem) as view:
-        runner = _runner(client, journal, wish, view)
-        return _interruptible(runner, lambda: runner.resume(events))
-
-
-def new_run_id(now_ms: int) -> str:
-    """An id that sorts by time, and does not repeat when two runs begin in one second."""
-    moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC)
-    return f"{moment:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
-
-
-def exit_code(found: RunHistory) -> int:
-    """0 when all is done, that of ExecutionError when the run failed, 130 when it was left and can be resumed."""
-    match found.state:
-        case "done":
-            return 0
-        case "failed":
-            return ExecutionError.exit_code
-        case _:
-            return LEFT_EXIT_CODE
-
-
-def _runner(client: AdminClient, journal: Journal, wish: Wish, view: View | None) -> Runner:
-    meters: list[ProgressMeter] = []
-
-    def listen(event: Event, execution: Execution) -> None:
-        if view is not None:
-            if not meters:
-                meters.append(ProgressMeter(execution))
-            meters[0].follow(event)
-            view.show(meters[0].progress())
-
-    return Runner(client, SystemClock(), journal, listener=listen, poll_s=wish.poll_s)
-
-
-@contextmanager
-def _shown(is_quiet: bool, run_id: str) -> Iterator[View | None]:
-    if is_quiet:
-        yield None
-        return
-    terminal = console()
-    terminal.print(f"run {run_id}")
-    with view_for(terminal) as view:
-        yield view
-
-
-def _interruptible(runner: Runner, carry_out: Callable[[], RunHistory]) -> RunHistory:
-    """Carry out, until the first SIGINT or SIGTERM asks for a pause; the second one leaves at once."""
-
-    def on_signal(_: int, __: FrameType | None) -> None:
-        for number in SIGNALS:
-            signal.signal(number, signal.default_int_handler)
-        click.echo("pausing; once more to leave at once", err=True)
-        runner.request_stop()
-
-    before = {number: signal.signal(number, on_signal) for number in SIGNALS}
-    try:
-        return carry_out()
-    except KeyboardInterrupt:
-        return history(runner.execution)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
+    """Begin or resume the run and see it through."""
+    if wish.resume is not None:
+        return take_up(client, find_journal(manner.state_dir, wish.resume), manner)
+    assert wish.plan is not None
+    now_ms = SystemClock().now_ms()
+    started = prepare(
+        client,
+        read_plan(wish.plan),
+        run_id=new_run_id(now_ms),
+        at_ms=now_ms,
+        throttle_bytes_per_s=wish.throttle_bytes_per_s,
+        expected=read_plan(wish.expect_current).replicas if wish.expect_current else {},
+    )
+    return begin(client, started, manner)

@@ -11,9 +11,9 @@ from rich.table import Table
 from kreassign.cli.live import overall_text
 from kreassign.cli.output import console, format_option, print_json
 from kreassign.cli.run_text import document, print_summary
-from kreassign.cli.runs import find_journal, state_dir_option
+from kreassign.cli.runs import find_journal, is_active, state_dir_option
 from kreassign.executor.history import RunHistory, fold_with_progress, history, read_history
-from kreassign.executor.journal import active_run, find_journals, read_events
+from kreassign.executor.journal import find_journals, read_events
 from kreassign.report.text import format_bytes
 
 
@@ -29,11 +29,6 @@ def status(run_id: str | None, state_dir: Path, output_format: str) -> None:
         _show_run(find_journal(state_dir, run_id), output_format)
 
 
-def is_active(path: Path) -> bool:
-    """Whether a process is writing this journal now."""
-    return active_run(path.parent.parent, path.parent.name) == path.stem
-
-
 def _show_run(path: Path, output_format: str) -> None:
     execution, meter = fold_with_progress(read_events(path))
     found, progress = history(execution), meter.progress()
@@ -45,7 +40,7 @@ def _show_run(path: Path, output_format: str) -> None:
     if found.ended_ms is None:
         terminal.print(f"  {overall_text(progress)}")
         if not is_active(path) and found.state != "paused":
-            terminal.print(f"  its process is gone; go on with: kreassign run --resume {found.run_id} …")
+            terminal.print(f"  its process is gone; go on with: kreassign resume {found.run_id} --bootstrap-server …")
 
 
 def _list_runs(state_dir: Path, output_format: str) -> None:
@@ -64,6 +59,8 @@ def _list_runs(state_dir: Path, output_format: str) -> None:
 
 
 def _state(found: RunHistory, *, is_active: bool) -> str:
+    if found.is_held and found.ended_ms is None and is_active:
+        return f"{found.state} (held)"
     left = found.ended_ms is None and not is_active and found.state != "paused"
     return f"{found.state} (its process is gone)" if left else found.state
 

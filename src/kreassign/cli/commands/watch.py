@@ -6,15 +6,14 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.commands.status import is_active
 from kreassign.cli.live import view_for
 from kreassign.cli.output import console
 from kreassign.cli.run_text import print_summary
-from kreassign.cli.runs import find_journal, state_dir_option
+from kreassign.cli.runs import find_journal, is_active, state_dir_option
 from kreassign.clock import Clock, SystemClock
 from kreassign.executor.history import RunHistory, history
 from kreassign.executor.journal import JournalReader
-from kreassign.executor.machine import Execution
+from kreassign.executor.machine import Execution, handle
 from kreassign.executor.progress import ProgressMeter
 
 LOOK_EVERY_S = 0.5
@@ -42,7 +41,7 @@ def follow(path: Path, clock: Clock) -> RunHistory:
             # Asked before reading: whatever a process wrote before it went is then among the new events.
             goes_on = is_active(path)
             for event in reader.new_events():
-                execution.handle(event)
+                handle(execution, event)
                 meter.follow(event)
             view.show(meter.progress())
             if not goes_on:

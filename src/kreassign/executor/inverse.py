@@ -1,0 +1,55 @@
+"""The way back: what undoes a run, from what it really did and where its partitions are now. Pure.
+
+A move that completed is undone by moving back. One that was cancelled left its partition on the original brokers, but
+perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kreassign.executor.history import MoveHistory
+from kreassign.model import Partition, Reassignment, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """What to do, from which replica lists, how much has to be copied again, and what is left alone and why."""
+
+    plan: Plan
+    expected: Mapping[TopicPartition, tuple[int, ...]]
+    copy_count: int
+    copied_bytes: int
+    left_alone: tuple[str, ...]
+
+
+def way_back(moves: Iterable[MoveHistory], partitions: Mapping[TopicPartition, Partition]) -> WayBack:
+    """What undoes these moves, given where their partitions are now.
+
+    A partition that somebody else has changed since is left alone: nobody can tell what undoing would mean for it.
+    """
+    expected: dict[TopicPartition, tuple[int, ...]] = {}
+    wishes, left_alone, copies, copied_bytes = [], [], 0, 0
+    for move in moves:
+        name = TopicPartition(move.topic, move.partition)
+        problem = _reason_to_leave(move, partitions.get(name))
+        if problem:
+            left_alone.append(f"{name}: {problem}")
+        elif move.submitted_ms is not None and partitions[name].replicas != move.original:
+            expected[name] = partitions[name].replicas
+            wishes.append(PartitionAssignment(name, move.original))
+            adding = Reassignment(expected[name], move.original).adding
+            copies, copied_bytes = copies + len(adding), copied_bytes + len(adding) * move.size_bytes
+    return WayBack(Plan(tuple(wishes)), expected, copies, copied_bytes, tuple(left_alone))
+
+
+def _reason_to_leave(move: MoveHistory, partition: Partition | None) -> str | None:
+    if move.submitted_ms is None:
+        return None
+    if partition is None:
+        return "it no longer exists"
+    if partition.replicas == move.target or set(partition.replicas) == set(move.original):
+        return None
+    return f"its replicas are {list(partition.replicas)}, which neither the run nor its cancelling left; look at it"

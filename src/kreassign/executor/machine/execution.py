@@ -1,0 +1,101 @@
+"""What a run knows at one moment: its phase, its moves, its debts. Changed only by the rows of the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kreassign.executor.instructions import Instruction
+from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
+from kreassign.executor.throttling import ConfigKey, Debt
+from kreassign.model import TopicPartition
+
+Orders = tuple[Instruction, ...]
+
+
+class Phase(StrEnum):
+    """What a run is doing."""
+
+    NEW = "new"
+    PREPARING = "preparing"
+    THROTTLING = "throttling"
+    MOVING = "moving"
+    ELECTING = "electing"
+    RESTORING = "restoring"
+    VERIFYING = "verifying"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    PAUSED = "paused"
+
+
+ENDED = frozenset({Phase.DONE, Phase.CANCELLED, Phase.FAILED})
+AT_REST = ENDED | {Phase.PAUSED}
+
+
+class Ending(StrEnum):
+    """How a run that was cancelled comes to its end."""
+
+    FINISH = "finish"  # what is in flight goes on to its end; nothing else is started
+    RECALL = "recall"  # what is in flight is cancelled (KIP-455)
+
+
+@dataclass(slots=True)
+class Execution:
+    """One run. Only `machine.handle` changes it."""
+
+    phase: Phase = Phase.NEW
+    run_id: str = ""
+    cluster_id: str = ""
+    throttle_bytes_per_s: int | None = None
+    live_brokers: tuple[int, ...] = ()
+    started_ms: int = 0
+    ended_ms: int | None = None
+    records: dict[TopicPartition, MoveRecord] = field(default_factory=dict)
+    ledger: dict[ConfigKey, Debt] = field(default_factory=dict)
+    """Every setting that this run changed and no one else touched."""
+    owed: dict[ConfigKey, Debt] = field(default_factory=dict)
+    """Those that are not known to have their old value again."""
+    problems: list[str] = field(default_factory=list)
+    findings: tuple[str, ...] = ()
+    is_stopping: bool = False
+    is_abandoned: bool = False
+    is_held: bool = False
+    ending: Ending | None = None
+    has_just_restored: bool = False
+    before: dict[ConfigKey, str | None] = field(default_factory=dict)
+    """What every setting of the throttle was before this run touched it."""
+    is_unsure: bool = False
+    """Whether settings that are owed may not have been written: the run was taken up."""
+    starting: tuple[TopicPartition, ...] = ()
+    """Moves that are sent as soon as their replicas are listed."""
+    to_elect: tuple[TopicPartition, ...] = ()
+    """Partitions whose preferred leader is still to be elected."""
+    waiting_since_ms: int | None = None
+    last_request: int = 0
+    """Number of the last request from another terminal that was taken in."""
+
+    @property
+    def active(self) -> tuple[MoveRecord, ...]:
+        """Moves that are not at their end."""
+        return tuple(record for record in self.records.values() if record.status in ACTIVE)
+
+    @property
+    def in_flight(self) -> tuple[MoveRecord, ...]:
+        """Moves that were sent and are not finished: they go on whether we watch or not."""
+        return tuple(record for record in self.records.values() if record.status in IN_FLIGHT)
+
+    @property
+    def residue(self) -> tuple[str, ...]:
+        """A sentence per setting that is still ours."""
+        return tuple(str(debt) for debt in self.owed.values() if debt.is_open)
+
+    def note(self, problem: str) -> None:
+        """Remember a problem once."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def is_patient(self, at_ms: int, limit_ms: int) -> bool:
+        """Whether to try once more; the patience begins with the first failure."""
+        self.waiting_since_ms = at_ms if self.waiting_since_ms is None else self.waiting_since_ms
+        return at_ms - self.waiting_since_ms < limit_ms

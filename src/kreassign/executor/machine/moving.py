@@ -1,0 +1,204 @@
+"""Looking at the moves and drawing the conclusions: start, wait, cancel, go on to the end.
+
+Nothing is sent that was not looked at just before. When moves start or copies arrive, the lists of throttled replicas
+are changed first: a move is never started before its throttle is in force, and a replica that has caught up is never
+slowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kreassign.executor import throttling
+from kreassign.executor.events import (
+    CallFailed,
+    CancelIntended,
+    ClusterSeen,
+    MovesCancelled,
+    MovesSubmitted,
+    SubmissionIntended,
+    ThrottleIntended,
+    ThrottleSet,
+    TimePassed,
+)
+from kreassign.executor.instructions import CancelMoves, Look, SetThrottle, SubmitMoves, Wait
+from kreassign.executor.machine import electing, restoring
+from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
+from kreassign.executor.machine.rows import Rows, row
+from kreassign.executor.moves import MoveRecord, MoveStatus, Wish, conclude
+from kreassign.model.throttle import ThrottledMove
+
+OUT_OF_REACH_MS = 300_000
+"""A run that cannot look at its cluster for so long pauses: its moves go on without it."""
+
+
+def enter(run: Execution) -> Orders:
+    """Begin with a look, or go on to the end when no move is left."""
+    if not run.active:
+        return electing.enter(run)
+    run.phase = Phase.MOVING
+    run.waiting_since_ms = None
+    run.starting = ()
+    return (_look(run),)
+
+
+def pause(run: Execution) -> Orders:
+    """Leave. Copies in flight keep their throttle: without it they would run at full speed while nobody looks."""
+    if run.in_flight or not run.owed:
+        run.phase = Phase.PAUSED
+        return ()
+    run.is_stopping = True
+    return restoring.enter(run)
+
+
+def owe(run: Execution, event: ThrottleIntended) -> Orders:
+    """From now on these settings are owed."""
+    for debt in event.debts:
+        run.owed[debt.key] = run.ledger[debt.key] = debt
+    return ()
+
+
+def confirm(run: Execution, event: ThrottleSet) -> None:
+    """What was set without a problem has no other value of ours any more."""
+    if not event.problems:
+        run.owed = {key: debt.settled() for key, debt in run.owed.items()}
+        run.ledger |= {key: run.owed[key] for key in run.owed}
+
+
+def _look(run: Execution) -> Look:
+    return Look(tuple(record.move for record in run.active))
+
+
+def _judge(run: Execution, event: ClusterSeen) -> Orders:
+    run.waiting_since_ms = None
+    for sighting in event.sightings:
+        run.records[sighting.topic_partition].see(sighting)
+    wishes = [(record, conclude(record, event.at_ms)) for record in run.active]
+    if run.ending is not None:
+        return _wind_up(run, wishes, event.at_ms)
+    ready = [record for record, wish in wishes if wish is Wish.SUBMIT]
+    run.starting = tuple(record.move.topic_partition for record in _allowed(run, ready))
+    return _list_then_send(run)
+
+
+def _allowed(run: Execution, ready: Iterable[MoveRecord]) -> Iterable[MoveRecord]:
+    """What may start now. A move that was sent already is sent again in any case: it may well be under way."""
+    return [record for record in ready if not run.is_held or record.status is MoveStatus.SENT]
+
+
+def _list_then_send(run: Execution) -> Orders:
+    changes = _listing(run)
+    return (SetThrottle(changes),) if changes else _send(run)
+
+
+def _listing(run: Execution) -> tuple[throttling.Debt, ...]:
+    """The changes that list exactly the replicas that copy now or are about to; none while the end is near."""
+    if not run.active or not run.before:
+        return ()
+    flows = {} if run.throttle_bytes_per_s is None else _present_flows(run)
+    return throttling.changes(throttling.wanted_lists(flows, run.before), run.before, run.owed)
+
+
+def _present_flows(run: Execution) -> throttling.Flows:
+    """Between which brokers data flows now, or is about to: without the copies that have caught up."""
+    starting = [run.records[partition] for partition in run.starting]
+    records = {record.move.topic_partition: record for record in (*run.in_flight, *starting)}
+    moving = {partition: (record.move.original, record.lagging) for partition, record in sorted(records.items())}
+    return {
+        partition: ThrottledMove(tuple(sorted(original)), lagging)
+        for partition, (original, lagging) in moving.items()
+        if lagging
+    }
+
+
+def _after_listing(run: Execution, event: ThrottleSet) -> Orders:
+    """Without its throttle nothing is started; what is in flight is watched all the same."""
+    confirm(run, event)
+    for problem in event.problems:
+        run.note(problem)
+    if not event.problems:
+        return _send(run)
+    run.starting = ()
+    return (Wait(),)
+
+
+def _send(run: Execution) -> Orders:
+    starting = [run.records[partition].move for partition in run.starting]
+    run.starting = ()
+    if starting:
+        return (SubmitMoves({move.topic_partition: move.target for move in starting}),)
+    return (Wait(),) if run.active else electing.enter(run)
+
+
+def _note_sending(run: Execution, event: SubmissionIntended) -> Orders:
+    for partition in event.partitions:
+        run.records[partition].sent(event.at_ms)
+    return ()
+
+
+def _after_sending(run: Execution, event: MovesSubmitted) -> Orders:
+    for partition in event.accepted:
+        run.records[partition].accepted()
+    for refusal in event.refused:
+        run.records[refusal.topic_partition].fail(event.at_ms, f"the cluster refused it: {refusal.message}")
+    return (_look(run),) if run.active else electing.enter(run)
+
+
+# --- a run that was cancelled --------------------------------------------------------------------------------------
+
+
+def _wind_up(run: Execution, wishes: Iterable[tuple[MoveRecord, Wish]], at_ms: int) -> Orders:
+    """Start nothing; with RECALL also take back what is in flight."""
+    for record, wish in wishes:
+        if record.status is MoveStatus.PLANNED or (record.status is MoveStatus.SENT and wish is Wish.SUBMIT):
+            record.cancelled(at_ms)
+    recall = [
+        record.move.topic_partition
+        for record, wish in wishes
+        if wish is Wish.CANCEL or (run.ending is Ending.RECALL and record.status is MoveStatus.MOVING)
+    ]
+    return (CancelMoves(tuple(recall)),) if recall else _list_then_send(run)
+
+
+def _note_cancelling(run: Execution, event: CancelIntended) -> Orders:
+    for partition in event.partitions:
+        run.records[partition].recall()
+    return ()
+
+
+def _after_cancelling(run: Execution, event: MovesCancelled) -> Orders:
+    """Also a refusal asks for a look: most often the move was just over."""
+    for refusal in event.refused:
+        run.note(f"{refusal.topic_partition} could not be cancelled: {refusal.message}")
+    return (_look(run),)
+
+
+# --- time, and a cluster that does not answer ----------------------------------------------------------------------
+
+
+def _look_again(run: Execution, _: TimePassed) -> Orders:
+    return (_look(run),)
+
+
+def _blind(run: Execution, event: CallFailed) -> Orders:
+    run.starting = ()
+    if run.is_patient(event.at_ms, OUT_OF_REACH_MS):
+        return (Wait(),)
+    run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")
+    run.phase = Phase.PAUSED
+    return ()
+
+
+_ONWARD = (Phase.MOVING, Phase.ELECTING, Phase.RESTORING)
+
+ROWS: Rows = {
+    (Phase.MOVING, ClusterSeen): row(_judge, *_ONWARD),
+    (Phase.MOVING, ThrottleIntended): row(owe, Phase.MOVING),
+    (Phase.MOVING, ThrottleSet): row(_after_listing, *_ONWARD),
+    (Phase.MOVING, SubmissionIntended): row(_note_sending, Phase.MOVING),
+    (Phase.MOVING, MovesSubmitted): row(_after_sending, *_ONWARD),
+    (Phase.MOVING, CancelIntended): row(_note_cancelling, Phase.MOVING),
+    (Phase.MOVING, MovesCancelled): row(_after_cancelling, Phase.MOVING),
+    (Phase.MOVING, CallFailed): row(_blind, Phase.MOVING, Phase.PAUSED),
+    (Phase.MOVING, TimePassed): row(_look_again, Phase.MOVING),
+}

@@ -1,0 +1,127 @@
+"""Into a run, and into one that was left: the rates of the throttle come first, then the moves.
+
+Also a throttle that is changed during the run comes this way: what is owed already keeps the value before the run.
+"""
+
+from __future__ import annotations
+
+from kreassign.executor import throttling
+from kreassign.executor.events import (
+    CallFailed,
+    ConfigsRead,
+    RunResumed,
+    RunStarted,
+    ThrottleIntended,
+    ThrottleSet,
+    TimePassed,
+)
+from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
+from kreassign.executor.machine import moving, restoring, verifying
+from kreassign.executor.machine.execution import Execution, Orders, Phase
+from kreassign.executor.machine.rows import Rows, row
+from kreassign.executor.moves import MoveRecord
+
+CONFIG_PATIENCE_MS = 60_000
+"""How long reading settings is tried again."""
+
+
+def enter(run: Execution) -> Orders:
+    """Put the throttle in force as it shall be now, then move."""
+    if not run.active or (run.throttle_bytes_per_s is None and not run.owed):
+        return moving.enter(run)
+    run.waiting_since_ms = None
+    return _read(run)
+
+
+def _begin(run: Execution, event: RunStarted) -> Orders:
+    run.run_id, run.cluster_id, run.started_ms = event.run_id, event.cluster_id, event.at_ms
+    run.throttle_bytes_per_s, run.live_brokers = event.throttle_bytes_per_s, event.live_brokers
+    run.records = {move.topic_partition: MoveRecord(move) for move in event.moves}
+    return enter(run)
+
+
+def _take_up(run: Execution, event: RunResumed) -> Orders:
+    """Go on wherever the run was left. Nothing is sent before a look, but for the throttle that was owed anyway."""
+    run.live_brokers = event.live_brokers
+    run.ended_ms = run.waiting_since_ms = None
+    run.is_stopping = run.is_abandoned = run.has_just_restored = run.is_held = False
+    run.before, run.is_unsure = {}, True
+    return enter(run)
+
+
+def _read(run: Execution) -> Orders:
+    """Ask for what is not known: a setting that is owed has its old value in the journal."""
+    unknown = tuple(key for key in throttling.keys_to_change(_flows(run), run.live_brokers) if key not in run.owed)
+    if not unknown:
+        return _set(run)
+    run.phase = Phase.PREPARING
+    return (ReadConfigs(unknown),)
+
+
+def _take_in(run: Execution, event: ConfigsRead) -> Orders:
+    if event.problems:
+        return _try_again(run, event.at_ms, event.problems)
+    run.before |= {present.key: present.value for present in event.values}
+    return _set(run)
+
+
+def _set(run: Execution) -> Orders:
+    """Set the rates; in a run that was taken up also all that was owed, for nobody knows whether it was written."""
+    run.before |= {key: debt.before for key, debt in run.owed.items()}
+    rates = throttling.wanted_rates(run.before, run.throttle_bytes_per_s)
+    changes = {debt.key: debt for debt in throttling.changes(rates, run.before, run.owed)}
+    again = run.owed if run.is_unsure else {}
+    run.is_unsure = False
+    if not (changes or again):
+        return moving.enter(run)
+    run.phase = Phase.THROTTLING
+    return (SetThrottle(tuple({**again, **changes}.values())),)
+
+
+def _flows(run: Execution) -> throttling.Flows:
+    return throttling.flows({record.move.topic_partition: record.move.reassignment for record in run.active})
+
+
+def _could_not_read(run: Execution, event: CallFailed) -> Orders:
+    return _try_again(run, event.at_ms, (event.message,))
+
+
+def _try_again(run: Execution, at_ms: int, problems: tuple[str, ...]) -> Orders:
+    if run.is_patient(at_ms, CONFIG_PATIENCE_MS):
+        return (Wait(),)
+    return _go_on_or_abandon(run, at_ms, problems)
+
+
+def _read_again(run: Execution, _: TimePassed) -> Orders:
+    return _read(run)
+
+
+def _after_setting(run: Execution, event: ThrottleSet) -> Orders:
+    moving.confirm(run, event)
+    return _go_on_or_abandon(run, event.at_ms, event.problems) if event.problems else moving.enter(run)
+
+
+def _go_on_or_abandon(run: Execution, at_ms: int, problems: tuple[str, ...]) -> Orders:
+    """Without its throttle nothing is started; but what is in flight already must be watched to its end."""
+    for problem in problems:
+        run.note(problem)
+    if run.in_flight:
+        return moving.enter(run)
+    run.is_abandoned = True
+    run.note("the throttle could not be set, so nothing more was started")
+    return restoring.enter(run) if run.owed else verifying.end(run, at_ms)
+
+
+_INTO_MOVING = (Phase.PREPARING, Phase.THROTTLING, Phase.MOVING)
+_ABANDONED = (Phase.RESTORING, Phase.FAILED)
+_TAKE_UP = row(_take_up, *_INTO_MOVING, Phase.ELECTING, Phase.RESTORING)
+
+ROWS: Rows = {
+    (Phase.NEW, RunStarted): row(_begin, Phase.PREPARING, Phase.MOVING),
+    (Phase.PREPARING, ConfigsRead): row(_take_in, *_INTO_MOVING, *_ABANDONED),
+    (Phase.PREPARING, CallFailed): row(_could_not_read, Phase.PREPARING, Phase.MOVING, *_ABANDONED),
+    (Phase.PREPARING, TimePassed): row(_read_again, Phase.PREPARING),
+    (Phase.THROTTLING, ThrottleIntended): row(moving.owe, Phase.THROTTLING),
+    (Phase.THROTTLING, ThrottleSet): row(_after_setting, Phase.MOVING, Phase.RESTORING),
+    **{(phase, RunResumed): _TAKE_UP for phase in Phase if phase is not Phase.NEW},
+}

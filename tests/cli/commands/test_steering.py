@@ -1,0 +1,132 @@
+"""Steering a run from another terminal: the run in a process of its own, against a twin on real ports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.cli.plan_files import write_plan
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.server import serving
+from testbed.waiting import wait_until
+from tests.twin.asking import cluster
+
+SPEED = 10.0
+"""Seconds of the twin in one second of ours."""
+
+
+class Terminal:
+    """A terminal beside that of the run."""
+
+    def __init__(self, bootstrap: str, folder: Path) -> None:
+        self.bootstrap = bootstrap
+        self.state = folder / "state"
+        self.plan = folder / "plan.json"
+
+    def type(self, command: str, *arguments: object) -> Result:
+        return CliRunner().invoke(kreassign, [command, *map(str, arguments), "--state-dir", str(self.state)])
+
+    def ask_cluster(self, command: str, *arguments: object) -> Result:
+        return self.type(command, *arguments, "--bootstrap-server", self.bootstrap)
+
+    def start_run(self) -> subprocess.Popen[str]:
+        program = "from kreassign.cli.main import main; main()"
+        options = [
+            "--throttle",
+            "200kB/s",
+            "--poll-interval",
+            "0.1",
+            "--format",
+            "json",
+            "--state-dir",
+            str(self.state),
+        ]
+        command = [sys.executable, "-c", program, "run", str(self.plan), *options, "--bootstrap-server", self.bootstrap]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        listed = self.type("status", "--format", "json")
+        found: list[dict[str, Any]] = json.loads(listed.stdout)["runs"]
+        return found
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())
+    with serving(twin, speed=SPEED) as thread:
+        first = thread.server.addresses()[0]
+        found = Terminal(first.host + f":{first.port}", tmp_path)
+        wishes = (PartitionAssignment(TopicPartition("t", number), (3, 2)) for number in range(2))
+        write_plan(found.plan, Plan(tuple(wishes)))
+        yield found
+
+
+def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_another_terminal(terminal: Terminal) -> None:
+    process = terminal.start_run()
+    try:
+        wait_until(
+            lambda: bool(terminal.runs) and terminal.runs[0]["state"] == "moving", timeout_s=30, what="the run to move"
+        )
+        run_id = terminal.runs[0]["run_id"]
+
+        assert "nothing more is started" in terminal.type("pause", run_id).stdout
+        assert terminal.runs[0]["is_held"]
+        assert f"{run_id}" in terminal.type("status").stdout
+        assert "moving (held)" in terminal.type("status").stdout
+        assert "throttled to 100 kB/s per broker" in terminal.type("throttle", run_id, "100kB/s").stdout
+        assert terminal.runs[0]["throttle_bytes_per_s"] == 100_000
+        heard = json.loads(terminal.type("resume", run_id, "--format", "json").stdout)
+        assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 3)
+        assert not terminal.runs[0]["is_held"]
+
+        second = terminal.ask_cluster("run", terminal.plan)
+        assert second.exit_code == 2
+        assert "being reassigned already" in second.output or run_id in second.output
+
+        assert "what is in flight is cancelled" in terminal.type("cancel", run_id, "--now").stdout
+        output, _ = process.communicate(timeout=60)
+        assert (process.returncode, json.loads(output)["state"]) == (5, "cancelled")
+        assert json.loads(output)["throttle_residue"] == []
+    finally:
+        process.kill()
+        process.communicate()
+
+    late = terminal.type("pause", run_id)
+    assert (late.exit_code, "no process carries out run" in late.output) == (2, True)
+    assert "there is nothing to cancel" in terminal.ask_cluster("cancel", run_id).output
+
+    priced = json.loads(terminal.ask_cluster("rollback", run_id, "--dry-run", "--format", "json").stdout)
+    assert priced["copied_bytes"] == 0
+    undone = terminal.ask_cluster("rollback", run_id, "--poll-interval", "0.1")
+    assert undone.exit_code == 0, undone.output
+
+
+def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Terminal) -> None:
+    process = terminal.start_run()
+    try:
+        wait_until(
+            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
+            timeout_s=30,
+            what="the run to move",
+        )
+    finally:
+        process.kill()
+        process.communicate()
+    run_id = terminal.runs[0]["run_id"]
+    assert "give --bootstrap-server" in terminal.type("cancel", run_id, "--now").output
+    ended = terminal.ask_cluster("cancel", run_id, "--now", "--poll-interval", "0.1", "--format", "json")
+    assert ended.exit_code == 5, ended.output
+    found = json.loads(ended.stdout)
+    assert (found["state"], found["throttle_residue"]) == ("cancelled", [])
+    assert {move["status"] for move in found["moves"]} == {"cancelled"}

@@ -1,0 +1,96 @@
+"""Runs against a twin in its own virtual time: the whole road from plan to verified end, in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.executor.events import Event, Request, RunStarted
+from kreassign.executor.history import RunHistory
+from kreassign.executor.journal import Journal, journal_path, post_request
+from kreassign.executor.machine import Execution
+from kreassign.executor.preparing import prepare
+from kreassign.executor.runner import Runner
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.transport import TwinTransport
+from tests.twin.asking import MEGABYTES, cluster
+
+RATE = MEGABYTES
+"""With this throttle a copy of ten megabytes takes some eleven seconds."""
+
+
+def tp(number: int, topic: str = "t") -> TopicPartition:
+    return TopicPartition(topic, number)
+
+
+class World:
+    """A twin with one topic `t`, a client of it, and the runs that a test makes on it."""
+
+    def __init__(
+        self, state_dir: Path, replicas: list[list[int]], *, brokers: int = 5, size_bytes: int = 10 * MEGABYTES
+    ) -> None:
+        self.state_dir = state_dir
+        self.twin = Twin(cluster({"t": replicas}, brokers=brokers, size_bytes=size_bytes), TwinSettings())
+        self.transport = TwinTransport(self.twin)
+        settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
+        self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
+        self.seen: list[Event] = []
+        self.runner: Runner | None = None
+
+    def prepared(
+        self, targets: Mapping[int, tuple[int, ...]], *, throttle: int | None = RATE, run_id: str = "run-1"
+    ) -> RunStarted:
+        plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
+        return prepare(self.client, plan, run_id=run_id, at_ms=self.transport.now_ms(), throttle_bytes_per_s=throttle)
+
+    def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:
+        """Carry it out; what is `asked` is there before the run begins."""
+        with Journal.create(self.state_dir, started) as journal:
+            for make in asked:
+                post_request(journal.path, make)
+            return self._runner(journal).start(started)
+
+    def resume(self, run_id: str = "run-1") -> RunHistory:
+        journal, events = Journal.resume(self.path(run_id), self.twin.cluster_id)
+        with journal:
+            return self._runner(journal).resume(events)
+
+    def path(self, run_id: str = "run-1") -> Path:
+        return journal_path(self.state_dir, self.twin.cluster_id, run_id)
+
+    def after(self, seconds: float, deed: Callable[[], object]) -> None:
+        """Do something so much later in the twin's time."""
+        self.twin.at(self.transport.now_ms() + round(seconds * 1000), lambda: deed() and None)
+
+    def ask_after(self, seconds: float, make: Callable[[int, int], Request]) -> None:
+        """Ask something of the run later: `make` gets the time and the number of the request."""
+        due_ms = self.transport.now_ms() + round(seconds * 1000)
+        self.after(seconds, lambda: post_request(self.path(), lambda number: make(due_ms, number)))
+
+    def _runner(self, journal: Journal) -> Runner:
+        def listen(event: Event, _: Execution) -> None:
+            self.seen.append(event)
+
+        self.runner = Runner(self.client, self.transport, journal, listener=listen)
+        return self.runner
+
+    # --- what the cluster is like ---
+
+    @property
+    def replicas(self) -> dict[int, tuple[int, ...]]:
+        return {number: state.replicas for number, state in self.twin.metadata.topics["t"].partitions.items()}
+
+    @property
+    def throttles(self) -> dict[str, str]:
+        """Every throttle that is set, as `resource key` → value."""
+        names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
+        return {
+            f"{resource} {name}": value
+            for resource in (ConfigResource.topic("t"), *map(ConfigResource.broker, self.twin.processes.ids))
+            for name, value in self.twin.metadata.configs.get(resource, {}).items()
+            if name in names
+        }
