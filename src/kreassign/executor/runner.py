@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected, Unreachable
@@ -23,6 +23,7 @@ from kreassign.executor.events import (
     MovesCancelled,
     MovesSubmitted,
     Refusal,
+    Request,
     RunResumed,
     StopRequested,
     SubmissionIntended,
@@ -47,7 +48,6 @@ from kreassign.executor.instructions import (
     Verify,
     Wait,
 )
-from kreassign.executor.journal import Journal
 from kreassign.executor.machine import AT_REST, ENDED, Execution, can_stop, handle, hears
 from kreassign.executor.port import ClusterPort
 from kreassign.executor.verify import Wishes, verify
@@ -60,6 +60,18 @@ POLL_S = 1.0
 Listener = Callable[[Event, Execution], None]
 
 
+class Memory(Protocol):
+    """What a runner needs of its journal."""
+
+    def append(self, event: Event) -> None:
+        """Write an event; it is on disk when this returns."""
+        ...
+
+    def requests_after(self, number: int) -> tuple[Request, ...]:
+        """What others asked for since."""
+        ...
+
+
 class Runner:
     """Carries one run out.
 
@@ -70,7 +82,7 @@ class Runner:
         self,
         port: ClusterPort,
         clock: Clock,
-        journal: Journal,
+        journal: Memory,
         *,
         listener: Listener | None = None,
         poll_s: float = POLL_S,

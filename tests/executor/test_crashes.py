@@ -1,0 +1,90 @@
+"""The run dies at every row of its journal, and is taken up: just after a row was written, and just before the next.
+
+In the first case what the row announces was not done; in the second it was done and nobody wrote that down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.events import Event, Request, RunStarted
+from kreassign.executor.journal import Journal, read_events
+from kreassign.executor.runner import Runner
+from kreassign.model import TopicPartition
+from kreassign.twin.cluster import Twin
+from kreassign.twin.records import PartitionChanged
+from kreassign.twin.step import Step
+from tests.executor.worlds import RATE, World
+
+TARGETS = {0: (2, 1), 1: (3, 0), 2: (1, 0)}
+FASTER = 5 * RATE
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Dying:
+    """A journal in whose process the lights go out at one row."""
+
+    def __init__(self, journal: Journal, row: int, *, is_written: bool) -> None:
+        self._journal = journal
+        self._left = row
+        self._is_written = is_written
+
+    def append(self, event: Event) -> None:
+        self._left -= 1
+        if self._left == 0 and not self._is_written:
+            raise Died
+        self._journal.append(event)
+        if self._left == 0:
+            raise Died
+
+    def requests_after(self, number: int) -> tuple[Request, ...]:
+        return self._journal.requests_after(number)
+
+
+def new_world(folder: Path) -> tuple[World, Counter[TopicPartition]]:
+    """A world, and how often each partition was set on its way with a copy to make."""
+    world = World(folder, [[0, 1], [1, 0], [0, 1]])
+    starts: Counter[TopicPartition] = Counter()
+
+    def watch(_: Twin, step: Step) -> None:
+        starts.update(
+            record.topic_partition for record in step.records if isinstance(record, PartitionChanged) and record.adding
+        )
+
+    world.twin.watch(watch)
+    return world, starts
+
+
+def die(world: World, started: RunStarted, row: int, *, is_written: bool) -> None:
+    with Journal.create(world.state_dir, started) as journal:
+        dying = Dying(journal, row, is_written=is_written)
+        with pytest.raises(Died):
+            Runner(world.client, world.transport, dying).start(started)
+
+
+def rows_of_a_whole_run(folder: Path) -> int:
+    world, _ = new_world(folder)
+    world.run(world.prepared(TARGETS, throttle=FASTER))
+    return len(read_events(world.path()))
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
+def test_a_run_that_dies_at_any_row_of_its_journal_is_carried_on_to_the_same_end(
+    tmp_path: Path, is_written: bool
+) -> None:
+    rows = rows_of_a_whole_run(tmp_path / "whole")
+    assert rows > 12
+    # The first row is written with the file itself; after the last one there is nothing to take up.
+    for row in range(1, rows - is_written):
+        world, starts = new_world(tmp_path / str(row))
+        die(world, world.prepared(TARGETS, throttle=FASTER), row, is_written=is_written)
+        found = world.resume()
+        assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
+        assert (world.replicas, world.throttles) == (TARGETS, {}), row
+        assert set(starts.values()) == {1}, row
