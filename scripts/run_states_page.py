@@ -81,7 +81,7 @@ def _outcomes(status: MoveStatus, where: Whereabouts) -> list[tuple[MoveStatus, 
     for tries, doubtful_ms in ((0, None), (MAXIMUM_SUBMISSIONS, None), (0, 0)):
         move = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 1), 0)
         record = MoveRecord(move, status, submissions=tries, recalls=tries, doubtful_since_ms=doubtful_ms)
-        record.see(Sighting(move.topic_partition, where, (), (), 0))
+        record.see(Sighting(move.topic_partition, where, (), (), 0), 0)
         found.append((conclude(record, DOUBT_MS), record))
     return [(record.status, wish) for wish, record in found]
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.events import Event, Request, RunStarted
+from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
+from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory
 from kreassign.executor.journal import Journal, journal_path, post_request
 from kreassign.executor.machine import Execution
-from kreassign.executor.preparing import prepare
+from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -42,10 +44,15 @@ class World:
         self.runner: Runner | None = None
 
     def prepared(
-        self, targets: Mapping[int, tuple[int, ...]], *, throttle: int | None = RATE, run_id: str = "run-1"
+        self,
+        targets: Mapping[int, tuple[int, ...]],
+        *,
+        throttle: int | None = RATE,
+        guards: Mapping[GuardName, Reaction] = DEFAULTS,
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
-        return prepare(self.client, plan, run_id=run_id, at_ms=self.transport.now_ms(), throttle_bytes_per_s=throttle)
+        chosen = RunSettings("run-1", self.transport.now_ms(), throttle, settings(guards))
+        return prepare(self.client, plan, chosen)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:
         """Carry it out; what is `asked` is there before the run begins."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from kreassign.errors import InputError
+from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.journal import active_run, find_journals
 from kreassign.executor.runner import POLL_S
 
@@ -45,6 +46,27 @@ def poll_option(command: Command) -> Command:
         metavar="SECONDS",
         help="Time between two looks at the cluster.",
     )(command)
+
+
+def guards_option(command: Command) -> Command:
+    """Add `--guard NAME=REACTION`, any number of times: parameter `guards: tuple[tuple[GuardName, Reaction], ...]`."""
+    names, reactions = ", ".join(GuardName), ", ".join(Reaction)
+    return click.option(
+        "--guard",
+        "guards",
+        multiple=True,
+        type=_guard,
+        metavar="NAME=REACTION",
+        help=f"What a guard does when it is breached. Guards: {names}. Reactions: {reactions}.",
+    )(command)
+
+
+def _guard(text: str) -> tuple[GuardName, Reaction]:
+    name, _, reaction = text.partition("=")
+    try:
+        return GuardName(name), Reaction(reaction)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is no guard and reaction, such as disk=hold: {error}") from error
 
 
 def is_active(path: Path) -> bool:

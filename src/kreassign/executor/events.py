@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.throttling import ConfigValue, Debt
 from kreassign.model import Reassignment, TopicPartition
 
@@ -88,6 +89,7 @@ class RunStarted:
     moves: tuple[PlannedMove, ...]
     throttle_bytes_per_s: int | None
     live_brokers: tuple[int, ...]
+    guards: tuple[GuardSetting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,22 @@ class ClusterSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthSeen:
+    """The cluster was inspected."""
+
+    at_ms: int
+    health: Health
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictsNoted:
+    """What the guards said of the last inspection, where it is not what they said before; empty when all is well."""
+
+    at_ms: int
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CallFailed:
     """A question or request got no usable answer, and nothing is known to have changed."""
 
@@ -264,6 +282,8 @@ Event = (
     | CancelIntended
     | MovesCancelled
     | ClusterSeen
+    | HealthSeen
+    | VerdictsNoted
     | CallFailed
     | TimePassed
     | LeadersElected

@@ -35,8 +35,9 @@ class RunHistory:
     """What became of a run.
 
     `state` is the phase it is in: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
-    is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `throttle_residue` has
-    a sentence per setting that the run still owes.
+    is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `verdicts` is what
+    guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
+    `throttle_residue` has a sentence per setting that the run still owes.
     """
 
     run_id: str
@@ -49,6 +50,8 @@ class RunHistory:
     throttle_residue: tuple[str, ...]
     problems: tuple[str, ...]
     is_held: bool = False
+    wants_rollback: bool = False
+    verdicts: tuple[str, ...] = ()
 
     @property
     def bytes_copied(self) -> int:
@@ -87,6 +90,8 @@ def history(execution: Execution) -> RunHistory:
         throttle_residue=execution.residue,
         problems=(*execution.problems, *execution.findings),
         is_held=execution.is_held,
+        wants_rollback=execution.wants_rollback,
+        verdicts=tuple(map(str, execution.verdicts)),
     )
 
 

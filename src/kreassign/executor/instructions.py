@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kreassign.executor.events import PlannedMove
+from kreassign.executor.guards import Verdict
 from kreassign.executor.throttling import ConfigKey, ConfigValue, Debt
 from kreassign.model import TopicPartition
 
@@ -53,6 +54,21 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Inspect:
+    """See how the cluster is, and whether these settings are still ours. Ends in HealthSeen or CallFailed."""
+
+    moves: tuple[PlannedMove, ...]
+    owed: tuple[Debt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteVerdicts:
+    """Write down what the guards say. Ends in VerdictsNoted."""
+
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Let the time between two looks pass. Ends in TimePassed, or in StopRequested."""
 
@@ -72,7 +88,7 @@ class Verify:
     configs: tuple[ConfigValue, ...]
 
 
-Question = ReadConfigs | Look | Verify | Wait
+Question = ReadConfigs | Look | Inspect | NoteVerdicts | Verify | Wait
 """Instructions that leave the cluster as it is."""
 
 Deed = SetThrottle | RestoreThrottle | SubmitMoves | CancelMoves | ElectLeaders

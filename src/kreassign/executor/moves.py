@@ -20,12 +20,17 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from kreassign.executor.events import CopySeen, PlannedMove, Sighting, Whereabouts
+from kreassign.model import TopicPartition
 
 MAXIMUM_SUBMISSIONS = 3
 """A move that was sent so often and still shows no effect has failed."""
 
 DOUBT_MS = 15_000
 """Brokers may lag behind the controller: only what looks strange for so long is believed."""
+
+
+PACE_MS = 60_000
+"""Over so long it is measured whether a copy gains on its leader."""
 
 
 class MoveStatus(StrEnum):
@@ -52,6 +57,23 @@ class Wish(StrEnum):
     CANCEL = "cancel"
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far all copies of a move were at a time."""
+
+    at_ms: int
+    done_bytes: int
+    left_bytes: int
+
+    def losing_ground_since(self, before: Pace) -> tuple[float, float] | None:
+        """Bytes per second copied and written since then, if what is left has not become less."""
+        if self.left_bytes < before.left_bytes or self.left_bytes == 0:
+            return None
+        seconds = (self.at_ms - before.at_ms) / 1000
+        copied = max(0, self.done_bytes - before.done_bytes) / seconds
+        return copied, copied + (self.left_bytes - before.left_bytes) / seconds
+
+
 @dataclass(slots=True)
 class MoveRecord:
     """What a run knows of one move. Changed only by the functions of this module and by `machine.py`."""
@@ -66,6 +88,31 @@ class MoveRecord:
     sighting: Sighting | None = None
     copies: tuple[CopySeen, ...] = ()
     problem: str | None = None
+    progressed_ms: int | None = None
+    given_up: str | None = None
+    anchor: Pace | None = None
+    losing_ground: tuple[float, float] | None = None
+
+    @property
+    def name(self) -> TopicPartition:
+        """Of which partition."""
+        return self.move.topic_partition
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it is to be cancelled though its run goes on."""
+        return self.given_up is not None
+
+    @property
+    def story(self) -> str:
+        """How far it is, in words."""
+        isr = list(self.sighting.isr) if self.sighting is not None else []
+        copies = "; ".join(
+            f"broker {copy.broker} has {copy.done_bytes} bytes, "
+            f"{'an unknown number' if copy.left_bytes is None else copy.left_bytes} left"
+            for copy in self.copies
+        )
+        return f"{copies or 'no copy has begun'}; in sync are {isr}"
 
     @property
     def bytes_received(self) -> dict[int, int]:
@@ -93,6 +140,7 @@ class MoveRecord:
         self.status = MoveStatus.SENT
         self.submissions += 1
         self.submitted_ms = self.submitted_ms or at_ms
+        self.progressed_ms = at_ms
 
     def accepted(self) -> None:
         """Note that the controller took the move."""
@@ -104,18 +152,43 @@ class MoveRecord:
         self.recalls += 1
 
     def cancelled(self, at_ms: int) -> None:
-        """Note that the move will not take place."""
-        self.status, self.completed_ms = MoveStatus.CANCELLED, at_ms
+        """Note that the move will not take place, as was asked or because it was given up."""
+        if self.given_up is not None:
+            self.fail(at_ms, self.given_up)
+        else:
+            self.status, self.completed_ms = MoveStatus.CANCELLED, at_ms
+
+    def give_up(self, at_ms: int, problem: str) -> None:
+        """Let it fail: at once if it was not begun, else once it is cancelled."""
+        self.given_up = problem
+        if self.status is MoveStatus.PLANNED:
+            self.fail(at_ms, problem)
 
     def fail(self, at_ms: int, problem: str) -> None:
         """Give the move up."""
         self.status, self.completed_ms, self.problem = MoveStatus.FAILED, at_ms, problem
 
-    def see(self, sighting: Sighting) -> None:
+    def see(self, sighting: Sighting, at_ms: int) -> None:
         """Take in what a look showed. A copy of which no broker told this time is as far as it was."""
+        has_grown = self.sighting is None or len(sighting.isr) > len(self.sighting.isr)
         self.sighting = sighting
         known = {copy.broker: copy for copy in (*self.copies, *sighting.copies)}
+        done_before = sum(copy.done_bytes for copy in self.copies)
         self.copies = tuple(known[broker] for broker in sorted(known))
+        if has_grown or sum(copy.done_bytes for copy in self.copies) > done_before:
+            self.progressed_ms = at_ms
+        self._measure(at_ms)
+
+    def _measure(self, at_ms: int) -> None:
+        """Once a minute: is more copied than written? Only while all that is left is known."""
+        lefts = [copy.left_bytes for copy in self.copies]
+        known = [left for left in lefts if left is not None]
+        if not known or len(known) < len(lefts):
+            return
+        now = Pace(at_ms, sum(copy.done_bytes for copy in self.copies), sum(known))
+        if self.anchor is None or at_ms - self.anchor.at_ms >= PACE_MS:
+            self.losing_ground = None if self.anchor is None else now.losing_ground_since(self.anchor)
+            self.anchor = now
 
 
 def conclude(record: MoveRecord, at_ms: int) -> Wish:

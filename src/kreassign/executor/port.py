@@ -27,14 +27,14 @@ class ClusterPort(Protocol):
         """The live brokers."""
         ...
 
-    def describe_topics(self, names: Iterable[str]) -> Batch[str, Topic]:
-        """Partitions of topics, as a broker knows them; may be a moment behind the controller."""
+    def describe_topics(self, names: Iterable[str] | None) -> Batch[str, Topic]:
+        """Partitions of topics (None: of all), as a broker knows them; may be a moment behind the controller."""
         ...
 
     def list_partition_reassignments(
-        self, partitions: Iterable[TopicPartition]
+        self, partitions: Iterable[TopicPartition] | None
     ) -> Mapping[TopicPartition, OngoingReassignment]:
-        """Which of the partitions are on their way, as the controller knows it."""
+        """Which of the partitions (None: of all) are on their way, as the controller knows it."""
         ...
 
     def alter_partition_reassignments(

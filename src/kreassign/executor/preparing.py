@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import PlannedMove, RunStarted
+from kreassign.executor.guards import GuardSetting
 from kreassign.executor.port import ClusterPort
 from kreassign.executor.preflight import Situation, violations
 from kreassign.executor.reading import is_unknown_topic, partitions_of
@@ -15,13 +17,21 @@ from kreassign.model.plan import Plan
 NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a run shall be carried out. The id is that of a new run; without guards nothing is inspected."""
+
+    run_id: str
+    at_ms: int
+    throttle_bytes_per_s: int | None = None
+    guards: tuple[GuardSetting, ...] = ()
+
+
 def prepare(
     port: ClusterPort,
     plan: Plan,
+    settings: RunSettings,
     *,
-    run_id: str,
-    at_ms: int,
-    throttle_bytes_per_s: int | None = None,
     expected: Mapping[TopicPartition, tuple[int, ...]] = NOTHING_EXPECTED,
 ) -> RunStarted:
     """What the run intends, ready for the journal.
@@ -30,21 +40,22 @@ def prepare(
     everything that speaks against it, ClusterError when the cluster does not answer.
     """
     situation = look_around(port, plan, expected)
-    wrong = violations(plan, situation, throttle_bytes_per_s)
+    wrong = violations(plan, situation, settings.throttle_bytes_per_s)
     if wrong:
         raise IllegalPlan(wrong)
     currents = {name: situation.partitions[name].replicas for name in plan.replicas}
     copying = [name for name, target in plan.replicas.items() if set(target) - set(currents[name])]
     sizes = _sizes(port, (situation.partitions[name] for name in copying))
     return RunStarted(
-        at_ms=at_ms,
-        run_id=run_id,
+        at_ms=settings.at_ms,
+        run_id=settings.run_id,
         cluster_id=situation.cluster.cluster_id,
         moves=tuple(
             PlannedMove(name, currents[name], target, sizes.get(name, 0)) for name, target in plan.replicas.items()
         ),
-        throttle_bytes_per_s=throttle_bytes_per_s,
+        throttle_bytes_per_s=settings.throttle_bytes_per_s,
         live_brokers=situation.cluster.broker_ids,
+        guards=settings.guards,
     )
 
 

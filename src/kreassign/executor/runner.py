@@ -12,13 +12,14 @@ from typing import Protocol, assert_never
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected, Unreachable
-from kreassign.executor import looking, reading, throttling
+from kreassign.executor import inspecting, looking, reading, throttling
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
     ClusterSeen,
     ConfigsRead,
     Event,
+    HealthSeen,
     LeadersElected,
     MovesCancelled,
     MovesSubmitted,
@@ -31,6 +32,7 @@ from kreassign.executor.events import (
     ThrottleRestored,
     ThrottleSet,
     TimePassed,
+    VerdictsNoted,
     Verified,
 )
 from kreassign.executor.history import RunHistory, history
@@ -38,8 +40,10 @@ from kreassign.executor.instructions import (
     CancelMoves,
     Deed,
     ElectLeaders,
+    Inspect,
     Instruction,
     Look,
+    NoteVerdicts,
     Question,
     ReadConfigs,
     RestoreThrottle,
@@ -160,6 +164,10 @@ class Runner:
                 return self._wait()
             case Look():
                 return self._look(question)
+            case Inspect():
+                return HealthSeen(self._clock.now_ms(), inspecting.inspect(self._port, question.moves, question.owed))
+            case NoteVerdicts():
+                return VerdictsNoted(self._clock.now_ms(), question.verdicts)
             case ReadConfigs():
                 return self._read_configs(question)
             case Verify():

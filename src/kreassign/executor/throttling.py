@@ -79,6 +79,10 @@ class Debt:
         """Every value of ours that may be there."""
         return self.earlier if self.ours is None or self.ours in self.earlier else (*self.earlier, self.ours)
 
+    def explains(self, value: str | None) -> bool:
+        """Whether this value is ours or the one before; else somebody else set it."""
+        return value in {self.before, self.ours, *self.earlier}
+
     def settled(self) -> Debt:
         """The same once our value is known to be written."""
         return replace(self, earlier=()) if self.earlier else self

@@ -19,21 +19,22 @@ from kreassign.cli.runs import find_journal, is_active, poll_option, state_dir_o
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
 from kreassign.executor.events import CancelRequested
+from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory, read_history
 from kreassign.executor.inverse import WayBack, way_back
-from kreassign.executor.preparing import prepare
+from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.reading import partitions_of
 from kreassign.model.plan_json import format_plan
 from kreassign.report.text import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """Which run, at which rate, and whether only to say what would be done."""
+class Undoing:
+    """Which run to undo, at which rate (None: as it had), and whether only to say what would be done."""
 
     run_id: str
-    throttle_bytes_per_s: int | None
-    is_dry: bool
+    throttle_bytes_per_s: int | None = None
+    is_dry: bool = False
 
 
 @click.command()
@@ -60,12 +61,12 @@ def rollback(
     A run that goes on is cancelled first. What its moves really did is undone by a run of its own: checked, throttled,
     journalled and resumable like any other. Partitions that somebody else has changed since are left alone and named.
     """
-    wish, how = Wish(run_id, throttle_bytes_per_s, is_dry), Manner(**manner)
+    wish, how = Undoing(run_id, throttle_bytes_per_s, is_dry), Manner(**manner)
     with connect(bootstrap_server, command_config) as client:
         context.exit(undo(client, wish, how))
 
 
-def undo(client: AdminClient, wish: Wish, manner: Manner) -> int:
+def undo(client: AdminClient, wish: Undoing, manner: Manner) -> int:
     """End the run, say what undoing it costs, and do so; the exit code."""
     path = find_journal(manner.state_dir, wish.run_id)
     done = read_history(path) if wish.is_dry else _ended(client, path, manner)
@@ -80,9 +81,7 @@ def undo(client: AdminClient, wish: Wish, manner: Manner) -> int:
     started = prepare(
         client,
         back.plan,
-        run_id=new_run_id(now_ms),
-        at_ms=now_ms,
-        throttle_bytes_per_s=wish.throttle_bytes_per_s or done.throttle_bytes_per_s,
+        RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s or done.throttle_bytes_per_s, settings()),
         expected=back.expected,
     )
     code = tell_end(begin(client, started, manner), manner)

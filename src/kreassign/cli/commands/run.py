@@ -10,13 +10,16 @@ import click
 
 from kreassign.admin import AdminClient
 from kreassign.cli.carrying import Manner, begin, new_run_id, take_up, tell_end
+from kreassign.cli.commands.rollback import Undoing, undo
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.output import format_option, parse_quantity
-from kreassign.cli.plan_files import read_plan
-from kreassign.cli.runs import find_journal, poll_option, state_dir_option
+from kreassign.cli.plan_files import read_plan, read_plan_file
+from kreassign.cli.runs import find_journal, guards_option, poll_option, state_dir_option
 from kreassign.clock import SystemClock
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory
-from kreassign.executor.preparing import prepare
+from kreassign.executor.preparing import RunSettings, prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,13 @@ class Wish:
     expect_current: Path | None
     throttle_bytes_per_s: int | None
     resume: str | None
+    guards: tuple[tuple[GuardName, Reaction], ...] = ()
 
     def __post_init__(self) -> None:
         if (self.plan is None) == (self.resume is None):
             raise click.UsageError("give either a plan to carry out or --resume RUN_ID")
-        if self.resume is not None and (self.throttle_bytes_per_s is not None or self.expect_current):
-            raise click.UsageError("a resumed run keeps its plan and its throttle; leave out the other options")
+        if self.resume is not None and (self.throttle_bytes_per_s is not None or self.expect_current or self.guards):
+            raise click.UsageError("a resumed run keeps its plan, throttle and guards; leave out the other options")
 
 
 @click.command()
@@ -51,6 +55,7 @@ class Wish:
     metavar="FILE",
     help="Run only if the partitions still have these replicas (`kreassign plan --current-out`).",
 )
+@guards_option
 @click.option("--resume", metavar="RUN_ID", help="Go on with a run that was paused or killed.")
 @poll_option
 @state_dir_option
@@ -68,7 +73,10 @@ def run(
     wish, manner = Wish(**wishes), Manner(state_dir, output_format, poll_s)
     with connect(bootstrap_server, command_config) as client:
         found = carry_out(client, wish, manner)
-    context.exit(tell_end(found, manner))
+        code = tell_end(found, manner)
+        if found.wants_rollback and found.ended_ms is not None:
+            undo(client, Undoing(found.run_id), manner)
+    context.exit(code)
 
 
 def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
@@ -76,13 +84,13 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
     if wish.resume is not None:
         return take_up(client, find_journal(manner.state_dir, wish.resume), manner)
     assert wish.plan is not None
+    found = read_plan_file(wish.plan)
+    expected = read_plan(wish.expect_current).replicas if wish.expect_current else found.expected
     now_ms = SystemClock().now_ms()
     started = prepare(
         client,
-        read_plan(wish.plan),
-        run_id=new_run_id(now_ms),
-        at_ms=now_ms,
-        throttle_bytes_per_s=wish.throttle_bytes_per_s,
-        expected=read_plan(wish.expect_current).replicas if wish.expect_current else {},
+        found.plan,
+        RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s, settings(dict(wish.guards))),
+        expected=expected,
     )
     return begin(client, started, manner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
 from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
 from kreassign.executor.throttling import ConfigKey, Debt
@@ -71,6 +72,17 @@ class Execution:
     """Moves that are sent as soon as their replicas are listed."""
     to_elect: tuple[TopicPartition, ...] = ()
     """Partitions whose preferred leader is still to be elected."""
+    reactions: dict[GuardName, Reaction] = field(default_factory=dict)
+    """What each guard that is on leads to."""
+    verdicts: tuple[Verdict, ...] = ()
+    """What guards say since the last inspection."""
+    first_health: Health | None = None
+    inspected_ms: int | None = None
+    absent_since_ms: dict[int, int] = field(default_factory=dict)
+    """Destinations that are not there, and since when."""
+    wants_rollback: bool = False
+    recalling: tuple[TopicPartition, ...] = ()
+    """Moves that are to be cancelled now."""
     waiting_since_ms: int | None = None
     last_request: int = 0
     """Number of the last request from another terminal that was taken in."""

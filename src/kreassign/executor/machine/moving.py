@@ -14,18 +14,20 @@ from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
     ClusterSeen,
+    HealthSeen,
     MovesCancelled,
     MovesSubmitted,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleSet,
     TimePassed,
+    VerdictsNoted,
 )
-from kreassign.executor.instructions import CancelMoves, Look, SetThrottle, SubmitMoves, Wait
-from kreassign.executor.machine import electing, restoring
+from kreassign.executor.instructions import CancelMoves, Look, NoteVerdicts, SetThrottle, SubmitMoves, Wait
+from kreassign.executor.machine import electing, guarding, restoring
 from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
-from kreassign.executor.moves import MoveRecord, MoveStatus, Wish, conclude
+from kreassign.executor.moves import ACTIVE, MoveRecord, MoveStatus, Wish, conclude
 from kreassign.model.throttle import ThrottledMove
 
 OUT_OF_REACH_MS = 300_000
@@ -72,18 +74,40 @@ def _look(run: Execution) -> Look:
 def _judge(run: Execution, event: ClusterSeen) -> Orders:
     run.waiting_since_ms = None
     for sighting in event.sightings:
-        run.records[sighting.topic_partition].see(sighting)
+        run.records[sighting.topic_partition].see(sighting, event.at_ms)
     wishes = [(record, conclude(record, event.at_ms)) for record in run.active]
     if run.ending is not None:
         return _wind_up(run, wishes, event.at_ms)
-    ready = [record for record, wish in wishes if wish is Wish.SUBMIT]
-    run.starting = tuple(record.move.topic_partition for record in _allowed(run, ready))
+    run.starting = tuple(record.move.topic_partition for record, wish in wishes if wish is Wish.SUBMIT)
+    run.recalling = tuple(record.move.topic_partition for record, wish in wishes if wish is Wish.CANCEL)
+    return (guarding.inspection(run),) if guarding.is_due(run, event.at_ms) else _proceed(run)
+
+
+def _after_inspection(run: Execution, event: HealthSeen) -> Orders:
+    verdicts = guarding.judge(run, event)
+    return (NoteVerdicts(verdicts),) if guarding.are_news(run, verdicts) else _proceed(run)
+
+
+def _after_verdicts(run: Execution, event: VerdictsNoted) -> Orders:
+    guarding.take_in(run, event)
+    return (_look(run),) if run.ending is not None else _proceed(run)
+
+
+def _proceed(run: Execution) -> Orders:
+    """Cancel what has no destination any more, then start what may start.
+
+    A move that was sent already is sent again in any case: it may well be under way.
+    """
+    given_up = tuple(record.move.topic_partition for record in run.in_flight if record.is_given_up)
+    moving = (name for name in given_up if run.records[name].status is MoveStatus.MOVING)
+    if recalled := tuple(dict.fromkeys((*run.recalling, *moving))):
+        run.recalling = ()
+        return (CancelMoves(recalled),)
+    active = (name for name in run.starting if run.records[name].status in ACTIVE)
+    run.starting = tuple(
+        name for name in active if not guarding.holds(run) or run.records[name].status is MoveStatus.SENT
+    )
     return _list_then_send(run)
-
-
-def _allowed(run: Execution, ready: Iterable[MoveRecord]) -> Iterable[MoveRecord]:
-    """What may start now. A move that was sent already is sent again in any case: it may well be under way."""
-    return [record for record in ready if not run.is_held or record.status is MoveStatus.SENT]
 
 
 def _list_then_send(run: Execution) -> Orders:
@@ -193,6 +217,8 @@ _ONWARD = (Phase.MOVING, Phase.ELECTING, Phase.RESTORING)
 
 ROWS: Rows = {
     (Phase.MOVING, ClusterSeen): row(_judge, *_ONWARD),
+    (Phase.MOVING, HealthSeen): row(_after_inspection, *_ONWARD),
+    (Phase.MOVING, VerdictsNoted): row(_after_verdicts, *_ONWARD),
     (Phase.MOVING, ThrottleIntended): row(owe, Phase.MOVING),
     (Phase.MOVING, ThrottleSet): row(_after_listing, *_ONWARD),
     (Phase.MOVING, SubmissionIntended): row(_note_sending, Phase.MOVING),

@@ -15,6 +15,7 @@ from kreassign.executor.events import (
     ThrottleSet,
     TimePassed,
 )
+from kreassign.executor.guards.settings import reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
 from kreassign.executor.machine import moving, restoring, verifying
 from kreassign.executor.machine.execution import Execution, Orders, Phase
@@ -36,6 +37,7 @@ def enter(run: Execution) -> Orders:
 def _begin(run: Execution, event: RunStarted) -> Orders:
     run.run_id, run.cluster_id, run.started_ms = event.run_id, event.cluster_id, event.at_ms
     run.throttle_bytes_per_s, run.live_brokers = event.throttle_bytes_per_s, event.live_brokers
+    run.reactions = reactions(event.guards)
     run.records = {move.topic_partition: MoveRecord(move) for move in event.moves}
     return enter(run)
 
@@ -46,6 +48,7 @@ def _take_up(run: Execution, event: RunResumed) -> Orders:
     run.ended_ms = run.waiting_since_ms = None
     run.is_stopping = run.is_abandoned = run.has_just_restored = run.is_held = False
     run.before, run.is_unsure = {}, True
+    run.inspected_ms, run.absent_since_ms = None, {}
     return enter(run)
 
 

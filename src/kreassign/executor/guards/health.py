@@ -1,0 +1,85 @@
+"""How the cluster is, as far as guards want to know. Values, and how they come from answers of the cluster. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kreassign.executor.throttling import ConfigValue
+from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition
+
+NAMED = 20
+"""So many troubled partitions are named; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """Partitions in some trouble: how many, and the first of them."""
+
+    count: int = 0
+    first: tuple[TopicPartition, ...] = ()
+
+    @classmethod
+    def of(cls, partitions: Iterable[TopicPartition]) -> Troubled:
+        """These."""
+        found = sorted(partitions)
+        return cls(len(found), tuple(found[:NAMED]))
+
+    def __str__(self) -> str:
+        more = f" and {self.count - len(self.first)} more" if self.count > len(self.first) else ""
+        return ", ".join(map(str, self.first)) + more
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirRoom:
+    """Free space of a log directory, in bytes."""
+
+    broker: int
+    path: str
+    total_bytes: int
+    usable_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One inspection of the cluster.
+
+    What the run itself explains is not trouble: replicas that it adds are out of sync until they have caught up.
+    `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings that
+    the run owes and somebody else has changed. `cordoned` are brokers none of whose directories takes new copies.
+    """
+
+    live: tuple[int, ...]
+    offline: Troubled = Troubled()
+    under_min_isr: Troubled = Troubled()
+    under_replicated: Troubled = Troubled()
+    room: tuple[LogDirRoom, ...] = ()
+    cordoned: tuple[int, ...] = ()
+    foreign_moves: tuple[TopicPartition, ...] = ()
+    foreign_configs: tuple[ConfigValue, ...] = ()
+
+
+def offline(partitions: Iterable[Partition]) -> Troubled:
+    """Partitions without a leader."""
+    return Troubled.of(one.topic_partition for one in partitions if one.leader == NO_LEADER)
+
+
+def under_replicated(
+    partitions: Iterable[Partition], ongoing: Mapping[TopicPartition, OngoingReassignment]
+) -> tuple[Partition, ...]:
+    """Partitions with a replica out of sync that no reassignment is just adding."""
+    return tuple(one for one in partitions if set(one.replicas) - set(one.isr) - set(_adding(one, ongoing)))
+
+
+def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) -> Troubled:
+    """Those of these partitions that producers with acks=all cannot write to; `minima` is by topic, 1 by default."""
+    return Troubled.of(
+        one.topic_partition
+        for one in partitions
+        if one.leader != NO_LEADER and len(one.isr) < min(minima.get(one.topic_partition.topic, 1), len(one.replicas))
+    )
+
+
+def _adding(partition: Partition, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> tuple[int, ...]:
+    move = ongoing.get(partition.topic_partition)
+    return move.adding if move is not None else ()

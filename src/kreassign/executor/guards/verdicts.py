@@ -1,0 +1,185 @@
+"""What each guard says of an inspection: a sentence with what was seen and one with what to do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+from kreassign.executor.guards.health import Health, Troubled
+from kreassign.executor.guards.settings import GuardName, Reaction
+from kreassign.model import TopicPartition
+
+STALL_MS = 600_000
+"""A move without any progress for so long is told with its story."""
+
+RESERVE = 0.05
+"""Part of a log directory that shall stay free."""
+
+
+class Move(Protocol):
+    """What guards want to know of a move that is under way."""
+
+    @property
+    def name(self) -> TopicPartition:
+        """Of which partition."""
+        ...
+
+    @property
+    def lagging(self) -> tuple[int, ...]:
+        """Brokers whose copy has not caught up."""
+        ...
+
+    @property
+    def progressed_ms(self) -> int | None:
+        """When a copy grew last; None before the move was sent."""
+        ...
+
+    @property
+    def losing_ground(self) -> tuple[float, float] | None:
+        """Bytes per second that are copied and that are written, where the former are not more."""
+        ...
+
+    @property
+    def story(self) -> str:
+        """How far it is, in words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What guards judge: this inspection, the first one of the run, the moves in flight, the time."""
+
+    health: Health
+    first: Health
+    moves: tuple[Move, ...]
+    destinations: tuple[int, ...]
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A guard is breached: what was seen, what to do, and what the run does about it."""
+
+    guard: GuardName
+    reaction: Reaction
+    seen: str
+    advice: str
+
+    def __str__(self) -> str:
+        does = {Reaction.WARN: "", Reaction.HOLD: "; nothing new is started meanwhile"}
+        return f"{self.guard}: {self.seen}{does.get(self.reaction, f'; the run does {self.reaction}')}. {self.advice}"
+
+
+Sight = tuple[str, str]
+"""What was seen, and what to do."""
+
+
+def evaluate(circumstances: Circumstances, reactions: Mapping[GuardName, Reaction]) -> tuple[Verdict, ...]:
+    """What the guards that are on say, in their order; nothing when all is well."""
+    return tuple(
+        Verdict(guard, reactions[guard], *sight)
+        for guard, look in GUARDS.items()
+        if guard in reactions
+        for sight in look(circumstances)
+    )
+
+
+def _offline(now: Circumstances) -> Iterator[Sight]:
+    yield from _grown(
+        now.first.offline, now.health.offline, "have no leader", "Bring back the brokers of their replicas"
+    )
+
+
+def _min_isr(now: Circumstances) -> Iterator[Sight]:
+    what = "have fewer replicas in sync than min.insync.replicas asks for"
+    yield from _grown(
+        now.first.under_min_isr, now.health.under_min_isr, what, "Producers with acks=all fail: see to their brokers"
+    )
+
+
+def _under_replicated(now: Circumstances) -> Iterator[Sight]:
+    yield from _grown(
+        now.first.under_replicated,
+        now.health.under_replicated,
+        "have replicas out of sync that the run does not explain",
+        "See whether a broker is down or overloaded; lower the throttle with `kreassign throttle`",
+    )
+
+
+def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterator[Sight]:
+    """Only what came since the run began: trouble that was there may be the reason for the plan."""
+    if after.count > before.count:
+        yield f"{after.count} partitions {what}, {before.count} when the run began: {after}", advice
+
+
+def _broker(now: Circumstances) -> Iterator[Sight]:
+    gone = sorted(set(now.first.live) - set(now.health.live))
+    if gone:
+        yield f"brokers {gone} were there when the run began and are not now", "Start them, or remove them from plans"
+
+
+def _disk(now: Circumstances) -> Iterator[Sight]:
+    for room in now.health.room:
+        if room.broker in now.destinations and room.usable_bytes < RESERVE * room.total_bytes:
+            seen = f"{room.path} of broker {room.broker} has {room.usable_bytes} of {room.total_bytes} bytes left"
+            yield seen, "Free space there, or cancel what moves to it with `kreassign cancel --now`"
+
+
+def _cordoned(now: Circumstances) -> Iterator[Sight]:
+    for broker in sorted(set(now.health.cordoned) & set(now.destinations)):
+        yield (
+            f"broker {broker} shall get copies, but all its log directories are cordoned or offline",
+            "Kafka accepts such moves in silence; take a directory out of cordoned.log.dirs, or plan without it",
+        )
+
+
+def _foreign_move(now: Circumstances) -> Iterator[Sight]:
+    if now.health.foreign_moves:
+        names = ", ".join(map(str, now.health.foreign_moves))
+        yield f"somebody else is reassigning partitions of this plan: {names}", "Agree with them; those moves fail here"
+
+
+def _foreign_throttle(now: Circumstances) -> Iterator[Sight]:
+    if now.health.foreign_configs:
+        yield (
+            f"somebody else changed throttles of this run: {'; '.join(map(str, now.health.foreign_configs))}",
+            "They stay as they are now, also at the end of the run; change the run's own with `kreassign throttle`",
+        )
+
+
+def _stall(now: Circumstances) -> Iterator[Sight]:
+    for move in now.moves:
+        since = move.progressed_ms
+        if since is not None and now.at_ms - since >= STALL_MS:
+            minutes = (now.at_ms - since) // 60_000
+            yield (
+                f"{move.name} has made no progress for {minutes} minutes: {move.story}",
+                f"Look at the logs of brokers {list(move.lagging)} and of the leader, and at the throttle",
+            )
+
+
+def _rate(now: Circumstances) -> Iterator[Sight]:
+    for move in now.moves:
+        pace = move.losing_ground
+        if pace is not None:
+            copied, written = pace
+            yield (
+                f"{move.name} is copied at {copied:.0f} B/s while producers write {written:.0f} B/s: it never ends",
+                f"Give more than {written:.0f} B/s for each such partition with `kreassign throttle`",
+            )
+
+
+GUARDS: Mapping[GuardName, Callable[[Circumstances], Iterator[Sight]]] = MappingProxyType({
+    GuardName.OFFLINE: _offline,
+    GuardName.MIN_ISR: _min_isr,
+    GuardName.UNDER_REPLICATED: _under_replicated,
+    GuardName.BROKER: _broker,
+    GuardName.DISK: _disk,
+    GuardName.CORDONED: _cordoned,
+    GuardName.FOREIGN_MOVE: _foreign_move,
+    GuardName.FOREIGN_THROTTLE: _foreign_throttle,
+    GuardName.STALL: _stall,
+    GuardName.RATE: _rate,
+})  # fmt: skip

@@ -1,0 +1,104 @@
+"""What each guard says of what it sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from kreassign.executor.guards import (
+    DEFAULTS,
+    Circumstances,
+    GuardName,
+    Health,
+    LogDirRoom,
+    Reaction,
+    Troubled,
+    evaluate,
+)
+from kreassign.executor.guards.settings import reactions, settings
+from kreassign.executor.guards.verdicts import GUARDS, STALL_MS
+from kreassign.executor.throttling import ConfigKey, ConfigValue
+from kreassign.model import ConfigResource, TopicPartition
+
+T0 = TopicPartition("t", 0)
+WELL = Health(live=(0, 1, 2))
+FOREIGN = ConfigValue(ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate"), "7")
+
+
+@dataclass(frozen=True)
+class Copying:
+    """A move in flight, as guards see it."""
+
+    name: TopicPartition = T0
+    lagging: tuple[int, ...] = (2,)
+    progressed_ms: int | None = 0
+    losing_ground: tuple[float, float] | None = None
+    story: str = "broker 2 has 5 bytes"
+
+
+def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) -> list[tuple[GuardName, str]]:
+    now = Circumstances(health, first, moves, (2,), at_ms)
+    return [(verdict.guard, verdict.seen) for verdict in evaluate(now, DEFAULTS)]
+
+
+@pytest.mark.parametrize(
+    ("health", "guard", "word"),
+    [
+        (Health((0, 1, 2), offline=Troubled.of([T0])), GuardName.OFFLINE, "1 partitions have no leader"),
+        (Health((0, 1, 2), under_min_isr=Troubled.of([T0])), GuardName.MIN_ISR, "t-0"),
+        (Health((0, 1, 2), under_replicated=Troubled.of([T0])), GuardName.UNDER_REPLICATED, "t-0"),
+        (Health((0, 1)), GuardName.BROKER, "[2]"),
+        (Health((0, 1, 2), room=(LogDirRoom(2, "/d", 1_000, 49),)), GuardName.DISK, "/d of broker 2 has 49 of 1000"),
+        (Health((0, 1, 2), cordoned=(2,)), GuardName.CORDONED, "broker 2"),
+        (Health((0, 1, 2), foreign_moves=(T0,)), GuardName.FOREIGN_MOVE, "t-0"),
+        (Health((0, 1, 2), foreign_configs=(FOREIGN,)), GuardName.FOREIGN_THROTTLE, "broker 1"),
+    ],
+)
+def test_a_guard_tells_what_it_saw(health: Health, guard: GuardName, word: str) -> None:
+    ((found, seen),) = told(health)
+    assert found is guard
+    assert word in seen
+
+
+def test_a_move_without_progress_is_told_with_its_story() -> None:
+    assert told(WELL, Copying(), at_ms=STALL_MS - 1) == []
+    ((guard, seen),) = told(WELL, Copying(), at_ms=STALL_MS)
+    assert guard is GuardName.STALL
+    assert seen == "t-0 has made no progress for 10 minutes: broker 2 has 5 bytes"
+
+
+def test_a_copy_that_loses_ground_is_told_with_both_rates() -> None:
+    ((guard, seen),) = told(WELL, Copying(losing_ground=(100.0, 250.0)))
+    assert guard is GuardName.RATE
+    assert "100 B/s while producers write 250 B/s" in seen
+
+
+def test_trouble_that_was_there_when_the_run_began_is_not_told_but_more_of_it_is() -> None:
+    one, two = Troubled.of([T0]), Troubled.of([T0, TopicPartition("t", 1)])
+    assert told(Health((0, 1, 2), offline=one), first=Health((0, 1, 2), offline=one)) == []
+    assert told(Health((0, 1, 2), offline=two), first=Health((0, 1, 2), offline=one)) != []
+
+
+def test_disks_and_brokers_that_get_nothing_are_not_minded() -> None:
+    assert told(Health((0, 1, 2), room=(LogDirRoom(1, "/d", 1_000, 1),), cordoned=(1,))) == []
+    assert told(Health((0, 1, 2), room=(LogDirRoom(2, "/d", 1_000, 50),))) == []
+
+
+def test_a_guard_that_is_off_says_nothing_and_one_that_is_set_does_that() -> None:
+    chosen = reactions(settings({GuardName.CORDONED: Reaction.OFF, GuardName.BROKER: Reaction.CANCEL}))
+    now = Circumstances(Health((0, 1), cordoned=(2,)), WELL, (), (2,), 0)
+    (verdict,) = evaluate(now, chosen)
+    assert (verdict.guard, verdict.reaction) == (GuardName.BROKER, Reaction.CANCEL)
+    assert "the run does cancel" in str(verdict)
+
+
+def test_every_guard_has_a_default_and_none_throws_copied_bytes_away() -> None:
+    assert set(DEFAULTS) == set(GUARDS) == set(GuardName)
+    assert not set(DEFAULTS.values()) & {Reaction.CANCEL, Reaction.ROLLBACK, Reaction.OFF}
+
+
+def test_many_troubled_partitions_are_counted_and_the_first_are_named() -> None:
+    troubled = Troubled.of(TopicPartition("t", number) for number in range(50))
+    assert troubled.count == 50
+    assert str(troubled).endswith("t-19 and 30 more")

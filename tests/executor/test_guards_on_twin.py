@@ -1,0 +1,67 @@
+"""Guards during runs on a twin: what is held, given up, left to others, or brought to its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.events import HealthSeen, SubmissionIntended, VerdictsNoted
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.records import ConfigChanged
+from tests.executor.worlds import RATE, World
+
+THREE = [[0, 1], [1, 0], [0, 1]]
+AWAY = {0: (2, 1), 1: (3, 0)}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path, THREE)
+
+
+def guards_told(world: World) -> list[tuple[GuardName, ...]]:
+    noted = [event for event in world.seen if isinstance(event, VerdictsNoted)]
+    return [tuple(verdict.guard for verdict in event.verdicts) for event in noted]
+
+
+def test_a_quiet_run_is_inspected_before_it_sends_and_now_and_then_and_nothing_is_noted(world: World) -> None:
+    assert world.run(world.prepared(AWAY)).state == "done"
+    seen = [type(event) for event in world.seen]
+    assert seen.index(HealthSeen) < seen.index(SubmissionIntended)
+    assert guards_told(world) == []
+
+
+def test_a_run_without_guards_is_not_inspected(world: World) -> None:
+    off = dict.fromkeys(GuardName, Reaction.OFF)
+    assert world.run(world.prepared(AWAY, guards=off)).state == "done"
+    assert not any(isinstance(event, HealthSeen) for event in world.seen)
+
+
+def test_a_dead_destination_fails_its_own_moves_and_the_rest_goes_on(world: World) -> None:
+    world.after(4, lambda: world.twin.crash(2))
+    found = world.run(world.prepared(AWAY, throttle=RATE // 8))
+    first, second = found.moves
+    assert (first.status, second.status) == ("failed", "complete")
+    assert "destinations [2] are not there" in (first.problem or "")
+    assert set(world.replicas[0]) == {0, 1}
+    assert world.replicas[1] == AWAY[1]
+    assert any(GuardName.BROKER in told for told in guards_told(world))
+
+
+def test_a_throttle_that_somebody_else_changes_meanwhile_is_theirs(world: World) -> None:
+    theirs = ConfigChanged(ConfigResource.broker(0), LEADER_THROTTLED_RATE, "2000000")
+    world.after(3, lambda: world.twin.carry_out(Decision((theirs,), None)))
+    found = world.run(world.prepared(AWAY, throttle=RATE // 4))
+    assert found.throttle_residue == ()
+    assert any("foreign-throttle" in problem for problem in found.problems)
+    assert world.throttles == {"broker 0 leader.replication.throttled.rate": "2000000"}
+
+
+def test_a_breach_can_bring_the_run_to_its_end_and_ask_for_what_was_made_to_be_undone(world: World) -> None:
+    world.after(4, lambda: world.twin.crash(4))  # no part of the plan
+    found = world.run(world.prepared(AWAY, throttle=RATE // 8, guards={GuardName.BROKER: Reaction.ROLLBACK}))
+    assert (found.state, found.wants_rollback, world.throttles) == ("cancelled", True, {})
