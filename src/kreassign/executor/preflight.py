@@ -54,8 +54,14 @@ def _of_partition(wish: PartitionAssignment, situation: Situation) -> Iterator[s
         yield "there is no such partition" if name.topic in topics else f"there is no topic {name.topic}"
         return
     if ongoing is not None:
-        yield f"it is being reassigned already ({ongoing}); wait for that to end, or cancel it"
+        yield f"it is being reassigned already ({ongoing}); {_way_out(ongoing)}"
         return
     expected = situation.expected.get(name)
     if expected is not None and expected != partition.replicas:
         yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; plan anew"
+
+
+def _way_out(ongoing: OngoingReassignment) -> str:
+    if ongoing.can_never_complete:
+        return "that can never complete, because it was overridden by a target that adds nothing: cancel it, then start"
+    return "wait for that to end, or cancel it; a run overrides nothing, for some overrides can never complete"
