@@ -34,6 +34,7 @@ COMMANDS = {
     "collect": LazyCommand("kreassign.cli.commands.collect:collect", "Take samples of sizes and end offsets."),
     "load": LazyCommand("kreassign.cli.commands.load:load", "Turn snapshots and samples into load per partition."),
     "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan that evens out the brokers."),
+    "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Carry a plan out on the cluster's twin."),
     "run": LazyCommand("kreassign.cli.commands.run:run", "Carry a plan out, or resume a run."),
     "status": LazyCommand("kreassign.cli.commands.status:status", "Say how far a run is, from its journal."),
     "watch": LazyCommand("kreassign.cli.commands.watch:watch", "Follow a run live, from its journal."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -83,6 +83,14 @@ def test_trouble_that_was_there_when_the_run_began_is_not_told_but_more_of_it_is
 def test_disks_and_brokers_that_get_nothing_are_not_minded() -> None:
     assert told(Health((0, 1, 2), room=(LogDirRoom(1, "/d", 1_000, 1),), cordoned=(1,))) == []
     assert told(Health((0, 1, 2), room=(LogDirRoom(2, "/d", 1_000, 50),))) == []
+
+
+def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
+    room = (LogDirRoom(2, "/a", 1_000, 300), LogDirRoom(2, "/b", 1_000, 300))
+    now = Circumstances(Health((0, 1, 2), room=room), WELL, (), (2,), 0, {2: 600})
+    assert evaluate(now, DEFAULTS) == ()
+    (verdict,) = evaluate(replace(now, incoming_bytes={2: 601}), DEFAULTS)
+    assert verdict.seen == "broker 2 has 600 bytes left in its log directories, and 601 are to come in"
 
 
 def test_a_guard_that_is_off_says_nothing_and_one_that_is_set_does_that() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
@@ -49,13 +49,17 @@ class Move(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What guards judge: this inspection, the first one of the run, the moves in flight, the time."""
+    """What guards judge: this inspection, the first one of the run, the moves in flight, the time.
+
+    `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start.
+    """
 
     health: Health
     first: Health
     moves: tuple[Move, ...]
     destinations: tuple[int, ...]
     at_ms: int
+    incoming_bytes: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,11 @@ def _disk(now: Circumstances) -> Iterator[Sight]:
         if room.broker in now.destinations and room.usable_bytes < RESERVE * room.total_bytes:
             seen = f"{room.path} of broker {room.broker} has {room.usable_bytes} of {room.total_bytes} bytes left"
             yield seen, "Free space there, or cancel what moves to it with `kreassign cancel --now`"
+    for broker, incoming in now.incoming_bytes.items():
+        rooms = [room.usable_bytes for room in now.health.room if room.broker == broker]
+        if rooms and incoming > sum(rooms):
+            seen = f"broker {broker} has {sum(rooms)} bytes left in its log directories, and {incoming} are to come in"
+            yield seen, "Free space there, or plan less for it: a full log directory goes offline with all its copies"
 
 
 def _cordoned(now: Circumstances) -> Iterator[Sight]:

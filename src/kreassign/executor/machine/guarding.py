@@ -48,8 +48,20 @@ def judge(run: Execution, event: HealthSeen) -> tuple[Verdict, ...]:
         moves=tuple(record for record in run.in_flight if record.lagging),
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
+        incoming_bytes=_incoming(run),
     )
     return evaluate(now, run.reactions)
+
+
+def _incoming(run: Execution) -> dict[int, int]:
+    """Bytes still to come in, by destination, for what is in flight or about to start."""
+    incoming: dict[int, int] = {}
+    for record in (*run.in_flight, *(run.records[name] for name in run.starting)):
+        lefts = {copy.broker: copy.left_bytes for copy in record.copies}
+        for broker in record.lagging:
+            left = lefts.get(broker)
+            incoming[broker] = incoming.get(broker, 0) + (record.move.size_bytes if left is None else left)
+    return incoming
 
 
 def are_news(run: Execution, verdicts: tuple[Verdict, ...]) -> bool:

@@ -1,0 +1,120 @@
+"""A run on the twin of a cluster, in virtual time: the same machine, with nothing at stake.
+
+What is learnt: how long it takes, what the brokers bear meanwhile, and what guards would say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.cli.plan_files import PlanFile
+from kreassign.executor.events import ClusterSeen, Event, Request, RunStarted, VerdictsNoted
+from kreassign.executor.history import RunHistory
+from kreassign.executor.machine import Execution
+from kreassign.executor.moves import MoveRecord
+from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.runner import Runner
+from kreassign.twin.blueprint import Blueprint
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.transport import TwinTransport
+
+LOOKS = 300
+"""So many looks are made at a copy that goes at its full rate: enough to see peaks, few enough to be quick."""
+
+LONGEST_LOOK_S = 60.0
+LOOKS_AT_MOST = 10_000
+"""A rehearsal that has not come to its end after so many looks is left: it may never end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a rehearsal showed.
+
+    `seconds` is None when it was left before its end. Peaks are per destination broker: moves under way at
+    the same time, and bytes still to come in for them. `verdicts` is everything that guards said, in order.
+    """
+
+    history: RunHistory
+    seconds: float | None
+    peak_moves: dict[int, int]
+    peak_bytes: dict[int, int]
+    verdicts: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Observer:
+    """Follows a rehearsal; in place of a journal it forgets everything."""
+
+    peak_moves: dict[int, int] = field(default_factory=dict)
+    peak_bytes: dict[int, int] = field(default_factory=dict)
+    verdicts: dict[str, None] = field(default_factory=dict)
+    runner: Runner | None = None
+    looks: int = 0
+
+    def append(self, event: Event) -> None:
+        """Keep nothing."""
+
+    def requests_after(self, number: int) -> tuple[Request, ...]:
+        """Nobody asks for anything."""
+        del number
+        return ()
+
+    def follow(self, event: Event, execution: Execution) -> None:
+        """Note peaks and verdicts, and leave when it takes too long."""
+        if isinstance(event, VerdictsNoted):
+            self.verdicts |= dict.fromkeys(map(str, event.verdicts))
+        if isinstance(event, ClusterSeen):
+            self._note_peaks(execution.in_flight)
+            self.looks += 1
+            if self.looks > LOOKS_AT_MOST and self.runner is not None:
+                self.runner.request_stop()
+
+    def _note_peaks(self, in_flight: Iterable[MoveRecord]) -> None:
+        moves: dict[int, int] = {}
+        lefts: dict[int, int] = {}
+        for record in in_flight:
+            seen = {copy.broker: copy.left_bytes for copy in record.copies}
+            for broker in record.lagging:
+                left = seen.get(broker)
+                moves[broker] = moves.get(broker, 0) + 1
+                lefts[broker] = lefts.get(broker, 0) + (record.move.size_bytes if left is None else left)
+        for peaks, now in ((self.peak_moves, moves), (self.peak_bytes, lefts)):
+            for broker, amount in now.items():
+                peaks[broker] = max(peaks.get(broker, 0), amount)
+
+
+def rehearse(plan: PlanFile, blueprint: Blueprint, settings: RunSettings) -> Rehearsal:
+    """Carry a plan out on the twin that this describes, from the time that the settings say.
+
+    Raises IllegalPlan when that cluster is not what the plan needs.
+    """
+    twin = Twin(blueprint, TwinSettings(start_ms=settings.at_ms))
+    transport, observer = TwinTransport(twin), Observer()
+    live = [broker.registered_address for broker in blueprint.brokers if not broker.is_down]
+    bootstrap = ",".join(f"{address.host}:{address.port}" for address in live)
+    chosen = client_settings({}, bootstrap_servers=bootstrap)
+    with AdminClient.connect(chosen, clock=transport, transport=transport) as client:
+        started = prepare(client, plan.plan, settings, expected=plan.expected)
+        pause_s = _pause(started, blueprint)
+        observer.runner = Runner(client, transport, observer, listener=observer.follow, poll_s=pause_s)
+        found = observer.runner.start(started)
+    return Rehearsal(
+        history=found,
+        seconds=None if found.ended_ms is None else (found.ended_ms - settings.at_ms) / 1000,
+        peak_moves=dict(sorted(observer.peak_moves.items())),
+        peak_bytes=dict(sorted(observer.peak_bytes.items())),
+        verdicts=tuple(observer.verdicts),
+    )
+
+
+def _pause(started: RunStarted, blueprint: Blueprint) -> float:
+    """Seconds between two looks: by how long the fullest destination takes at its full rate."""
+    incoming: dict[int, int] = {}
+    for move in started.moves:
+        for broker in move.adding:
+            incoming[broker] = incoming.get(broker, 0) + move.size_bytes
+    fastest = max(hardware.net_in_bytes_per_s for hardware in blueprint.hardware.values())
+    rate = started.throttle_bytes_per_s or fastest
+    return min(LONGEST_LOOK_S, max(1.0, max(incoming.values(), default=0) / rate / LOOKS))

@@ -1,0 +1,71 @@
+"""A plan is rehearsed on the twin of a snapshot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.cli.plan_files import write_plan
+from kreassign.cli.snapshot_files import write_snapshot
+from kreassign.model import Broker, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.snapshot import (
+    ClusterSnapshot,
+    SnapshotBroker,
+    SnapshotLogDir,
+    SnapshotPartition,
+    SnapshotTopic,
+)
+
+GIGABYTE = 1_000_000_000
+ROOM = SnapshotLogDir("/d", 100 * GIGABYTE, 90 * GIGABYTE)
+
+
+def snapshot(*, writes: float = 0.0, room: SnapshotLogDir = ROOM) -> ClusterSnapshot:
+    """Three brokers; a partition of ten gigabytes on the first two."""
+    sizes = (10 * GIGABYTE, 10 * GIGABYTE)
+    partition = SnapshotPartition(
+        (0, 1), (0, 1), 0, 0, ("/d", "/d"), sizes, start_offset=0, end_offset=10_000_000, write_bytes_per_s=writes
+    )
+    brokers = tuple(
+        SnapshotBroker(Broker(number, f"host-{number}", 9092), (room if number == 2 else ROOM,)) for number in range(3)
+    )
+    return ClusterSnapshot(1_000_000, "cluster-1", brokers, (SnapshotTopic("t", (partition,)),))
+
+
+def rehearse(folder: Path, found: ClusterSnapshot, *options: str) -> Result:
+    write_snapshot(folder / "snapshot.json", found)
+    write_plan(folder / "plan.json", Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),)))
+    files = [str(folder / "plan.json"), "--snapshot", str(folder / "snapshot.json")]
+    return CliRunner().invoke(kreassign, ["rehearse", *files, *options])
+
+
+def test_a_rehearsal_says_how_long_the_run_takes_and_what_brokers_bear(tmp_path: Path) -> None:
+    shown = rehearse(tmp_path, snapshot(), "--throttle", "10MB/s", "--format", "json")
+    assert shown.exit_code == 0, shown.output
+    found = json.loads(shown.stdout)
+    # A thousand seconds at the full rate; throttled followers reach nine tenths of it.
+    assert 1_000 < found["seconds"] < 1_200
+    assert found["peak_moves"] == {"2": 1}
+    assert found["peak_bytes"]["2"] == pytest.approx(10 * GIGABYTE, rel=0.02)
+    assert found["history"]["throttle_residue"] == []
+    text = rehearse(tmp_path, snapshot(), "--throttle", "10MB/s").stdout
+    assert text.startswith("done; 1 of 1 moves")
+
+
+def test_a_rehearsal_shows_that_a_copy_never_catches_up(tmp_path: Path) -> None:
+    never = rehearse(tmp_path, snapshot(writes=2_000_000), "--throttle", "1MB/s", "--guard", "rate=cancel")
+    assert never.exit_code == 5
+    assert "it never ends" in never.stdout
+    assert never.stdout.startswith("cancelled; 0 of 1 moves")
+
+
+def test_a_rehearsal_shows_that_a_disk_is_too_full(tmp_path: Path) -> None:
+    full = SnapshotLogDir("/d", 100 * GIGABYTE, 1 * GIGABYTE)
+    shown = rehearse(tmp_path, snapshot(room=full), "--throttle", "100MB/s", "--guard", "disk=cancel")
+    assert shown.exit_code == 5
+    assert "broker 2 has 1000000000 bytes left in its log directories, and 10000000000 are to come in" in shown.stdout
