@@ -347,7 +347,10 @@ def _comparable_error(stderr: str) -> str:
     everything = stderr.split("\n")
     lines = [line for line in everything if not any(pattern.match(line) for pattern in noise)]
     text = _OUR_ROWS.sub("", "\n".join(lines))
-    return text if len(lines) == len(everything) else text.rstrip("\n") + "\n"
+    if len(lines) == len(everything):
+        return text
+    kept = text.rstrip("\n")
+    return f"{kept}\n" if kept else ""
 
 
 def _without_trace(stdout: str) -> str:

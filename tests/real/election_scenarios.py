@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from kreassign.model import TopicPartition
 from testbed import Listener
+from testbed.waiting import wait_until
 from tests.real.both_tools import Tool
 
 FILE, ALL = "--path-to-json-file", "--all-topic-partitions"
@@ -204,3 +205,15 @@ def without_the_right(tool: Tool) -> None:
     tool(*PREFERRED, ALL, *reached, tool.properties(values), via=None)
     one = ("--topic", tool.real_name("a"), "--partition", "0")
     tool(*PREFERRED, *one, *reached, tool.properties(values), via=None)
+
+
+def through_zookeeper(tool: Tool) -> None:
+    prepare(tool)
+    tool(FILE, partitions(tool, "a-0", "a-1", "a-9", "nowhere-0"), via="--zookeeper")
+    wait_until(lambda: _leader(tool, "a-1") == 2, timeout_s=20, what="the preferred leader")
+    tool.note_leaders()
+
+
+def _leader(tool: Tool, name: str) -> int:
+    key = TopicPartition.parse(tool.real_name(name))
+    return tool.admin.describe_topics([key.topic])[key.topic].partitions[key.partition].leader

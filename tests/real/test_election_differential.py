@@ -9,7 +9,7 @@ import pytest
 
 from testbed import KafkaCluster
 from tests.real.both_tools import Programs, outcomes
-from tests.real.election_scenarios import PREFERRED_SCENARIOS, SCENARIOS, without_the_right
+from tests.real.election_scenarios import PREFERRED_SCENARIOS, SCENARIOS, through_zookeeper, without_the_right
 
 LEADER = Programs("org.apache.kafka.tools.LeaderElectionCommand", "kreassign.cli.kafka.leader_election")
 PREFERRED = Programs(
@@ -35,3 +35,27 @@ def test_both_preferred_elections_do_and_say_the_same(kafka: KafkaCluster, tmp_p
 def test_both_are_refused_alike_without_the_right(kafka_secure: KafkaCluster, tmp_path: Path) -> None:
     theirs, ours = outcomes(kafka_secure, "without_the_right", without_the_right, tmp_path, LEADER)
     assert ours == theirs
+
+
+_ZOOKEEPER_IS_DEPRECATED = re.compile(r"Warning: --zookeeper is deprecated.*\nUse --bootstrap-server instead.*\n")
+_NAMES = re.compile(r"(?<=path with )\S+|(?<=for partitions Set\().*(?=\))")
+_SKIPPED = re.compile(r"(?:^Skipping .*\n)+", re.MULTILINE)
+
+
+def test_both_preferred_elections_leave_the_same_order_in_zookeeper(
+    kafka_zookeeper: KafkaCluster, tmp_path: Path
+) -> None:
+    theirs, ours = (
+        _NAMES.sub(_sorted_names, _SKIPPED.sub(_sorted_lines, text))
+        for text in outcomes(kafka_zookeeper, "through_zookeeper", through_zookeeper, tmp_path, PREFERRED)
+    )
+    assert len(_ZOOKEEPER_IS_DEPRECATED.findall(theirs)) == len(_ZOOKEEPER_IS_DEPRECATED.findall(ours)) == 1
+    assert _ZOOKEEPER_IS_DEPRECATED.sub("", ours) == _ZOOKEEPER_IS_DEPRECATED.sub("", theirs)
+
+
+def _sorted_names(match: re.Match[str]) -> str:
+    return ",".join(sorted(name.strip() for name in match[0].split(",")))
+
+
+def _sorted_lines(match: re.Match[str]) -> str:
+    return "".join(sorted(match[0].splitlines(keepends=True)))

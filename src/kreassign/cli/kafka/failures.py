@@ -46,7 +46,7 @@ class ToolError(KreassignError):
 
 
 class PlainError(KreassignError):
-    """What the election tools say of any failure: the message alone on stderr, or as an escaped Java exception.
+    """What most tools say of any failure: the message alone on stderr, or as an escaped Java exception.
 
     `java_class` is what escapes. `also_said` goes to stdout before. Where Kafka's tool goes on with a Java stack
     trace, we print one line with the `reason`, if the message does not name it already.

@@ -18,7 +18,7 @@ from kreassign.cli.kafka.election.arguments import (
     single_partition,
 )
 from kreassign.cli.kafka.election.conduct import Words, elect, file_text, settings
-from kreassign.cli.kafka.election.ending import exit_code
+from kreassign.cli.kafka.ending import exit_code
 from kreassign.cli.kafka.failures import PlainError
 from kreassign.cli.kafka.options import Options, parse
 from kreassign.errors import MalformedPlan

@@ -11,7 +11,6 @@ from functools import partial
 
 from kreassign.cli.kafka.election import through_zookeeper
 from kreassign.cli.kafka.election.conduct import Words, elect, file_text, settings
-from kreassign.cli.kafka.election.ending import exit_code
 from kreassign.cli.kafka.election.preferred_arguments import (
     KAFKA_VERSION,
     OPTIONS,
@@ -19,6 +18,7 @@ from kreassign.cli.kafka.election.preferred_arguments import (
     ZOOKEEPER_IS_DEPRECATED,
     check,
 )
+from kreassign.cli.kafka.ending import exit_code
 from kreassign.cli.kafka.failures import PlainError, UncaughtError
 from kreassign.cli.kafka.options import Options, parse
 from kreassign.errors import MalformedPlan

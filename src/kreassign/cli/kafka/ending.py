@@ -1,4 +1,4 @@
-"""How an election tool ends: exit code, and what goes to which stream."""
+"""How a tool ends: exit code, and what goes to which stream."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def exit_code(job: Callable[[], None], options: Iterable[Option], *, escapes: bo
     except PlainError as failure:
         if failure.also_said:
             print(failure.also_said, flush=True)
-        print(failure.escaped() if escapes else failure, file=sys.stderr)
+        if failure.message:
+            print(failure.escaped() if escapes else failure, file=sys.stderr)
     except UncaughtError as failure:
         print(failure if escapes else failure.message, file=sys.stderr)
     except ToolError as failure:
