@@ -11,8 +11,9 @@ from kreassign.cli.kafka.options import Option, Value
 _WIDTH = 39
 _GAP = "  "
 _INDENT = "  "
-# A word with the blanks behind it, or blanks at the start of a line; a hyphen before a letter may end a line too.
-_PIECE = re.compile(r"\s+|(?:(?!-[A-Za-z])\S)*-(?=[A-Za-z])|(?:(?!-[A-Za-z])\S)+\s*")
+# A word with the blanks behind it, or blanks at the start of a line; a hyphen or dot before a letter may end a line
+# too.
+_PIECE = re.compile(r"\s+|(?:(?![-.][A-Za-z])\S)*[-.](?=[A-Za-z])|(?:(?![-.][A-Za-z])\S)+\s*")
 
 
 def help_table(options: Iterable[Option]) -> str:

@@ -23,9 +23,15 @@ _UNRULY = {
 def java_failure(error: ClusterError, call: str) -> ToolError:
     """The failure that Kafka's tool would print for this error of its client's `call` (the Java name of the call)."""
     if isinstance(error, Unreachable):
-        waiting = f"{_PACKAGE}.TimeoutException: Timed out waiting for a node assignment. Call: {call}"
-        return ToolError(waiting, reason=str(error))
+        return ToolError(java_exception("TimeoutException", java_message(error, call)), reason=str(error))
     return ToolError(java_exception(_class_of(error), str(error)))
+
+
+def java_message(error: ClusterError, call: str) -> str:
+    """The message alone of the exception of `java_failure`."""
+    if isinstance(error, Unreachable):
+        return f"Timed out waiting for a node assignment. Call: {call}"
+    return str(error)
 
 
 def java_exception(name: str, message: str) -> str:
