@@ -280,3 +280,12 @@ def test_a_log_at_its_retention_fills_nothing() -> None:
     readings = box.replication.readings
     assert readings.log_start_offset(tp(0), 1) == 3_560_000
     assert readings.log_end_offset(tp(0), 1) == 3_620_000
+
+
+@pytest.mark.timeout(20)
+def test_time_goes_on_where_leaders_alone_are_too_much_for_a_slow_directory() -> None:
+    # Broker 0 writes 12 MB/s to a directory that takes 10, and follows an idle partition in the same directory.
+    box = Box(Given((0, 1), size=10, rate=12), Given((1, 0), size=10))
+    box.replication.slow_dir(0, "/d0", 0.1)
+    assert box.live(60) is not None
+    assert box.state(1).isr == (1, 0)

@@ -125,7 +125,9 @@ class Progress:
         leaders = replicas.logs.table["leader"][:, np.newaxis]
         crowded = np.append(crowded_dirs, np.False_)[dirs] | np.append(crowded_in, np.False_)[owners]
         crowded |= np.append(crowded_out, np.False_)[leaders]
-        concerned = crowded & (dirs != NOWHERE) & (owners != leaders) & replicas.logs.table["flows"][:, np.newaxis]
+        # One that gets nothing relieves nobody, and would be taken in again at once.
+        grows = replicas.logs.table["flows"] & (replicas.logs.table["write_rate"] > 0)
+        concerned = crowded & (dirs != NOWHERE) & (owners != leaders) & grows[:, np.newaxis]
         for row, place in np.argwhere(concerned).tolist():
             log_dir = int(dirs[row, place])
             key = CopyKey(row, fleet.owner_of(log_dir))
