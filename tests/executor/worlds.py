@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
@@ -17,7 +18,9 @@ from kreassign.executor.runner import Runner
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.twin.blueprint import PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.partition_logs import Traffic
 from kreassign.twin.transport import TwinTransport
 from tests.twin.asking import MEGABYTES, cluster
 
@@ -33,10 +36,17 @@ class World:
     """A twin with one topic `t`, a client of it, and the runs that a test makes on it."""
 
     def __init__(
-        self, state_dir: Path, replicas: list[list[int]], *, brokers: int = 5, size_bytes: int = 10 * MEGABYTES
+        self,
+        state_dir: Path,
+        replicas: list[list[int]],
+        *,
+        size_bytes: int = 10 * MEGABYTES,
+        write_bytes_per_s: float = 0.0,
     ) -> None:
         self.state_dir = state_dir
-        self.twin = Twin(cluster({"t": replicas}, brokers=brokers, size_bytes=size_bytes), TwinSettings())
+        traffic = Traffic(size_bytes=size_bytes, write_bytes_per_s=write_bytes_per_s)
+        topic = TopicPlan("t", tuple(PartitionPlan(tuple(lists), traffic) for lists in replicas))
+        self.twin = Twin(replace(cluster(brokers=5), topics=(topic,)), TwinSettings())
         self.transport = TwinTransport(self.twin)
         settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
         self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)

@@ -67,6 +67,10 @@ class ClusterPort(Protocol):
         """Where copies are and how large."""
         ...
 
+    def list_offsets(self, partitions: Iterable[TopicPartition], *, earliest: bool) -> Batch[TopicPartition, int]:
+        """First, or next, offset of each partition at its leader."""
+        ...
+
     def replica_status(
         self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:

@@ -42,6 +42,8 @@ class Terminal:
     def start_run(self) -> subprocess.Popen[str]:
         program = "from kreassign.cli.main import main; main()"
         options = [
+            "--rates-over",
+            "0.2",
             "--throttle",
             "200kB/s",
             "--poll-interval",

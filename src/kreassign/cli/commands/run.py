@@ -15,11 +15,14 @@ from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.output import format_option, parse_quantity
 from kreassign.cli.plan_files import read_plan, read_plan_file
 from kreassign.cli.runs import find_journal, guards_option, poll_option, state_dir_option
-from kreassign.clock import SystemClock
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import IllegalPlan
+from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory
 from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.starvation import measure_writes, starved
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Wish:
     throttle_bytes_per_s: int | None
     resume: str | None
     guards: tuple[tuple[GuardName, Reaction], ...] = ()
+    rates_over: float = 0.0
 
     def __post_init__(self) -> None:
         if (self.plan is None) == (self.resume is None):
@@ -56,6 +60,14 @@ class Wish:
     help="Run only if the partitions still have these replicas (`kreassign plan --current-out`).",
 )
 @guards_option
+@click.option(
+    "--rates-over",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --throttle: how long to measure first what is written to the partitions; 0 does not.",
+)
 @click.option("--resume", metavar="RUN_ID", help="Go on with a run that was paused or killed.")
 @poll_option
 @state_dir_option
@@ -93,4 +105,18 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
         RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s, settings(dict(wish.guards))),
         expected=expected,
     )
+    if started.throttle_bytes_per_s is not None and wish.rates_over > 0:
+        refuse_starvation(client, started, wish.rates_over, SystemClock())
     return begin(client, started, manner)
+
+
+def refuse_starvation(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> None:
+    """Measure what is written, and raise IllegalPlan if a copy would never end at this throttle; warn if it may not."""
+    assert started.throttle_bytes_per_s is not None
+    writes = measure_writes(client, clock, started.moves, seconds)
+    found = starved(started.moves, writes, started.throttle_bytes_per_s)
+    hopeless = tuple(str(starvation) for starvation in found if starvation.is_certain)
+    if hopeless:
+        raise IllegalPlan(hopeless)
+    for starvation in found:
+        click.echo(f"warning: {starvation}", err=True)
