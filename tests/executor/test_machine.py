@@ -7,6 +7,7 @@ from kreassign.executor.events import (
     CallFailed,
     ClusterSeen,
     ConfigsRead,
+    Event,
     LeadersElected,
     MovesSubmitted,
     PlannedMove,
@@ -34,6 +35,7 @@ from kreassign.executor.instructions import (
 from kreassign.executor.machine import AT_REST, TRANSITIONS, Phase
 from kreassign.executor.moves import ACTIVE, DOUBT_MS, RULES, MoveStatus
 from kreassign.executor.throttling import ConfigValue
+from kreassign.model import TopicPartition
 from tests.executor.stories import (
     A0,
     A1,
@@ -109,6 +111,21 @@ def test_of_a_move_with_two_copies_only_the_one_that_lags_stays_listed() -> None
     (setting,) = orders
     assert isinstance(setting, SetThrottle)
     assert [debt.ours for debt in setting.debts] == ["0:2", "0:0,0:1"]
+
+
+def test_no_more_moves_are_sent_at_once_than_a_controller_takes() -> None:
+    many = [PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 0) for number in range(2_500)]
+    events: list[Event] = [started(*many, throttle=None), look(0, Whereabouts.UNTOUCHED, *many)]
+    sizes = []
+    while True:
+        (order,) = told(*events)[1]
+        if not isinstance(order, SubmitMoves):
+            break
+        sizes.append(len(order.targets))
+        names = tuple(order.targets)
+        moving = [seen(move, Whereabouts.MOVING) for move in many if move.topic_partition in names]
+        events += [SubmissionIntended(0, names), MovesSubmitted(0, names), ClusterSeen(0, tuple(moving))]
+    assert sizes == [1_000, 1_000, 500]
 
 
 def test_when_the_lists_cannot_be_set_nothing_is_sent_and_it_looks_again() -> None:

@@ -53,7 +53,7 @@ def invoke(cluster: KafkaCluster, command: str, *arguments: object) -> Result:
 
 def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> dict[str, Any]:
     """What a run says of itself at its end."""
-    result = invoke(cluster, "run", *arguments, "--state-dir", folder / "state", "--format", "json")
+    result = invoke(cluster, "run", *arguments, "--rates-over", 0, "--state-dir", folder / "state", "--format", "json")
     assert result.exit_code in {0, 5}, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
@@ -63,7 +63,7 @@ def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> subpro
     """A run in a process of its own, which can be interrupted and killed."""
     program = "from kreassign.cli.main import main; main()"
     options = [*map(str, arguments), "--state-dir", str(folder / "state"), "--bootstrap-server"]
-    command = [sys.executable, "-c", program, "run", *options, cluster.bootstrap_servers]
+    command = [sys.executable, "-c", program, "run", "--rates-over", "0", *options, cluster.bootstrap_servers]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

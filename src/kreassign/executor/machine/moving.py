@@ -8,6 +8,7 @@ slowed.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from kreassign.executor import throttling
 from kreassign.executor.events import (
@@ -29,6 +30,9 @@ from kreassign.executor.machine.execution import Ending, Execution, Orders, Phas
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.moves import ACTIVE, MoveRecord, MoveStatus, Wish, conclude
 from kreassign.model.throttle import ThrottledMove
+
+MOVES_PER_REQUEST = 1_000
+"""Kafka takes at most 10,000 changes at once and fails the rest; the others follow after the next look."""
 
 OUT_OF_REACH_MS = 300_000
 """A run that cannot look at its cluster for so long pauses: its moves go on without it."""
@@ -104,9 +108,8 @@ def _proceed(run: Execution) -> Orders:
         run.recalling = ()
         return (CancelMoves(recalled),)
     active = (name for name in run.starting if run.records[name].status in ACTIVE)
-    run.starting = tuple(
-        name for name in active if not guarding.holds(run) or run.records[name].status is MoveStatus.SENT
-    )
+    allowed = (name for name in active if not guarding.holds(run) or run.records[name].status is MoveStatus.SENT)
+    run.starting = tuple(islice(allowed, MOVES_PER_REQUEST))
     return _list_then_send(run)
 
 
