@@ -190,3 +190,11 @@ def test_contradictory_options_are_usage_errors(tmp_path: Path, arguments: list[
     code, text = invoke("run", *filled, "--bootstrap-server", "localhost:1")
     assert code == 2
     assert sentence in text
+
+
+def test_watching_as_json_gives_a_document_per_change_and_the_history_at_the_end(tmp_path: Path) -> None:
+    written(tmp_path, *WHOLE)
+    code, text = invoke("watch", "run-1", "--state-dir", tmp_path, "--format", "json")
+    first, last = map(json.loads, text.splitlines())
+    assert (code, first["phase"], first["finished"], first["moves"]) == (0, "done", 2, 2)
+    assert (last["run_id"], last["state"]) == ("run-1", "done")

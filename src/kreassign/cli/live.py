@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -66,6 +68,35 @@ class LinesView:
         if self._told.get(name) != move.status and move.status in {MoveStatus.COMPLETE, MoveStatus.FAILED}:
             self._told[name] = move.status
             self._console.print(f"  {name} {move.problem or 'complete'}", soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+class JsonView:
+    """One JSON document per line, whenever something changed: for programs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._told: dict[str, object] = {}
+
+    def show(self, progress: Progress) -> None:
+        """Print how far the run is, if that is news."""
+        now = {
+            "phase": progress.phase.value,
+            "moves": progress.move_count,
+            "finished": progress.finished_count,
+            "failed": progress.failed_count,
+            **asdict(progress.overall),
+        }
+        if now != self._told:
+            self._told = now
+            self._console.print(json.dumps({"at_ms": progress.at_ms, **now}), soft_wrap=True)
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,8 @@ from kreassign.admin import AdminClient
 from kreassign.cli.carrying import Manner, begin, cancel_left_run, new_run_id, tell_end
 from kreassign.cli.commands.watch import follow
 from kreassign.cli.context import cluster_options, connect
-from kreassign.cli.output import format_option, parse_quantity, print_json
+from kreassign.cli.live import view_for
+from kreassign.cli.output import console, format_option, parse_quantity, print_json
 from kreassign.cli.requests import ask
 from kreassign.cli.runs import find_journal, is_active, poll_option, state_dir_option
 from kreassign.clock import SystemClock
@@ -99,7 +100,7 @@ def _ended(client: AdminClient, path: Path, manner: Manner) -> RunHistory:
     clock = SystemClock()
     if is_active(path):
         ask(path, lambda number: CancelRequested(clock.now_ms(), number, is_now=True), clock)
-        return follow(path, clock)
+        return follow(path, clock, view_for(console(stderr=manner.is_quiet)))
     found = read_history(path)
     if found.ended_ms is None or found.throttle_residue:
         return cancel_left_run(client, path, manner, is_now=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
-from kreassign.cli.live import view_for
-from kreassign.cli.output import console
-from kreassign.cli.run_text import print_summary
+from kreassign.cli.live import JsonView, View, view_for
+from kreassign.cli.output import console, format_option
+from kreassign.cli.run_text import document, print_summary
 from kreassign.cli.runs import find_journal, is_active, state_dir_option
 from kreassign.clock import Clock, SystemClock
 from kreassign.executor.history import RunHistory, history
@@ -22,21 +23,29 @@ LOOK_EVERY_S = 0.5
 @click.command()
 @click.argument("run_id")
 @state_dir_option
-def watch(run_id: str, state_dir: Path) -> None:
-    """Follow run RUN_ID until it ends, pauses, or its process is gone. Ctrl-C ends the watching, not the run."""
+@format_option
+def watch(run_id: str, state_dir: Path, output_format: str) -> None:
+    """Follow run RUN_ID until it ends, pauses, or its process is gone. Ctrl-C ends the watching, not the run.
+
+    As JSON it is one document per line whenever something changed; the last one is that of `kreassign status`.
+    """
     path = find_journal(state_dir, run_id)
+    view = JsonView(console()) if output_format == "json" else view_for(console())
     try:
-        found = follow(path, SystemClock())
+        found = follow(path, SystemClock(), view)
     except KeyboardInterrupt:
         return
-    print_summary(console(), found)
+    if output_format == "json":
+        click.echo(json.dumps(document(found)))
+    else:
+        print_summary(console(), found)
 
 
-def follow(path: Path, clock: Clock) -> RunHistory:
+def follow(path: Path, clock: Clock, shown: View) -> RunHistory:
     """Show a run until nobody carries it out any more; its history then."""
     reader, execution = JournalReader(path), Execution()
     meter = ProgressMeter(execution)
-    with view_for(console()) as view:
+    with shown as view:
         while True:
             # Asked before reading: whatever a process wrote before it went is then among the new events.
             goes_on = is_active(path)
