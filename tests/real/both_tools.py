@@ -31,9 +31,11 @@ _LOG_LINE = re.compile(r"(\S+ )?\[[^\]]+\] (DEBUG|INFO|WARN|ERROR) |SLF4J")
 _TRACE_LINE = re.compile(r"\tat |Caused by: |\t\.\.\. \d+ more|\s+Suppressed: ")
 _TRACE_HEAD = re.compile(r"[\w.$]+(Exception|Error)(: |$)")
 _CONNECTION = re.compile(r"Request Request\(.*?\) needs")
-_OUR_ROWS = re.compile(
-    r"^--(all|expect-current|follow|format|interval-ms|output|progress|zookeeper) .*\n(?:^ .*\n)*", re.MULTILINE
+_OURS_ONLY = (
+    "all|expect-current|follow|format|incremental|interval-ms|output|progress|reassignment-batch-size|"
+    "reassignment-poll-interval-ms|reassignment-wait-timeout-ms|reassignment-warn-others|zookeeper"
 )
+_OUR_ROWS = re.compile(rf"^--({_OURS_ONLY}) .*\n(?:^ .*\n)*", re.MULTILINE)
 _UNORDERED = re.compile(
     r"(Clearing \S+ throttles on \S+ |Unable to find partition: "
     r"|Successfully completed .*leader election .*for partitions |(?:Valid|Preferred) replica already elected for "

@@ -21,6 +21,8 @@ DEFAULT_INTERVAL_MS = 2_000
 LEAST_INTERVAL_MS = 2_000
 """Rates over less time say more about the measuring than about the copy."""
 FORMATS = ("text", "json")
+NO_TIMEOUT = -1
+DEFAULT_POLL_INTERVAL_MS = 1_000
 
 _THROTTLE_USE = (
     "This option can be included with --execute when a reassignment is started, and it can be altered by resubmitting "
@@ -31,6 +33,7 @@ _PLAN_FORMAT = (
     '\t  "log_dirs": ["dir1","dir2","dir3"] }],\n"version":1\n}\n'
 )
 _NOT_KAFKAS = "Kafka's own tool does not have this option."
+_KIP_1335 = "Proposed for Kafka's own tool by KIP-1335."
 _NOT_KAFKAS_ANY_MORE = "Kafka's own tool has not had this option since 3.0."
 
 OPTIONS = (
@@ -100,6 +103,11 @@ OPTIONS = (
     ),
     Option("help", "Print usage information."),
     Option(
+        "incremental",
+        "With --execute and --reassignment-batch-size N: keep at most N of the plan's reassignments in progress, and "
+        f"start the next one as soon as one is complete. {_KIP_1335}",
+    ),
+    Option(
         "interval-ms",
         f"With --progress: the time between two looks, from which rates are computed. {_NOT_KAFKAS}",
         Value.REQUIRED,
@@ -122,6 +130,15 @@ OPTIONS = (
         f"those in the --reassignment-json-file, or without one of all. {_NOT_KAFKAS}",
     ),
     Option(
+        "reassignment-batch-size",
+        "With --execute: how many partitions to start in one step, by topic and partition. The next step waits until "
+        f"the one before is complete; the last is not waited for. 0 starts the whole plan at once. {_KIP_1335}",
+        Value.REQUIRED,
+        "batch size",
+        "Integer",
+        0,
+    ),
+    Option(
         "reassignment-json-file",
         f"The JSON file with the partition reassignment configurationThe format to use is - \n{_PLAN_FORMAT}"
         'Note that "log_dirs" is optional. When it is specified, its length must equal the length of the replicas '
@@ -130,6 +147,27 @@ OPTIONS = (
         "broker.",
         Value.REQUIRED,
         "manual assignment json file path",
+    ),
+    Option(
+        "reassignment-poll-interval-ms",
+        f"With --reassignment-batch-size: the time between two looks at what is in progress. {_KIP_1335}",
+        Value.REQUIRED,
+        "poll interval",
+        "Long",
+        DEFAULT_POLL_INTERVAL_MS,
+    ),
+    Option(
+        "reassignment-wait-timeout-ms",
+        "With --reassignment-batch-size: give up, and start nothing more, if there is no room for the next step for so "
+        f"long. Without it the wait has no end. {_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "timeout",
+        "Long",
+    ),
+    Option(
+        "reassignment-warn-others",
+        "With --execute: warn on standard error while partitions are reassigned that are not in the plan, which no "
+        f"batch size counts. {_NOT_KAFKAS}",
     ),
     Option(
         "replica-alter-log-dirs-throttle",
@@ -181,16 +219,6 @@ OPTIONS = (
 )
 
 
-_NEEDS_BROKERS = (
-    "additional",
-    "command-config",
-    "replica-alter-log-dirs-throttle",
-    "timeout",
-    "disallow-replication-factor-change",
-    "expect-current",
-)
-
-
 class Action(Enum):
     """What the tool is asked to do; exactly one per command line."""
 
@@ -211,6 +239,24 @@ _REQUIRED = {
     Action.PROGRESS: (),
 }
 
+_PACING = (
+    "reassignment-batch-size",
+    "incremental",
+    "reassignment-poll-interval-ms",
+    "reassignment-wait-timeout-ms",
+    "reassignment-warn-others",
+)
+
+_NEEDS_BROKERS = (
+    "additional",
+    "command-config",
+    "replica-alter-log-dirs-throttle",
+    "timeout",
+    "disallow-replication-factor-change",
+    "expect-current",
+    *_PACING,
+)
+
 _PERMITTED = {
     Action.GENERATE: ("bootstrap-server", "command-config", "disable-rack-aware", "zookeeper"),
     Action.EXECUTE: (
@@ -222,6 +268,7 @@ _PERMITTED = {
         "timeout",
         "disallow-replication-factor-change",
         "expect-current",
+        *_PACING,
         "zookeeper",
     ),
     Action.VERIFY: ("bootstrap-server", "command-config", "preserve-throttles", "zookeeper"),
@@ -265,6 +312,7 @@ def choose_action(options: Options) -> Action:
     if options.has("output") and not options.has("all"):
         raise UsageError('Option "[output]" can only be used with option "[all]"')
     _check_zookeeper(options)
+    _check_pace(options)
     return action
 
 
@@ -293,6 +341,21 @@ def _check_zookeeper(options: Options) -> None:
             raise UncaughtError(
                 "java.lang.RuntimeException", f'You must specify --bootstrap-server when using "[{name}]"'
             )
+
+
+def _check_pace(options: Options) -> None:
+    """What KIP-1335 rejects when the arguments are validated."""
+    batch_size = options.number("reassignment-batch-size", 0)
+    if batch_size < 0:
+        raise UsageError(f'Option "[reassignment-batch-size]" must not be negative, but is {batch_size}')
+    if options.has("incremental") and batch_size == 0:
+        raise UsageError("Incremental partition reassignment requires reassignment-batch-size > 0")
+    for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
+        if options.has(name) and (value := options.number(name, 0)) <= 0:
+            raise UsageError(f'Option "[{name}]" must be greater than 0, but is {value}')
+    for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
+        if options.has(name) and batch_size == 0:
+            raise UsageError(f'Option "[{name}]" can only be used with option "[reassignment-batch-size]"')
 
 
 def goes_through_zookeeper(options: Options) -> bool:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from kreassign.cli.kafka.failures import TerseError, ToolError
 from kreassign.cli.kafka.java_errors import java_exception
-from kreassign.cli.kafka.reassign import directory_moves, texts, throttles
+from kreassign.cli.kafka.reassign import texts, throttles
 from kreassign.cli.kafka.reassign.conversation import Conversation
 from kreassign.cli.kafka.reassign.current import current_plan
 from kreassign.cli.kafka.reassign.generate import known_topics
 from kreassign.cli.kafka.reassign.output import say
 from kreassign.cli.kafka.reassign.requests import ExecuteRequest
+from kreassign.cli.kafka.reassign.submit import submit, warn_about_others
 from kreassign.clock import Clock
 from kreassign.model import OngoingReassignment, Topic, TopicPartition
 from kreassign.model.expectation import check_expected
@@ -26,6 +27,7 @@ def execute(conversation: Conversation, request: ExecuteRequest, clock: Clock) -
     ongoing = conversation.reassignments()
     if ongoing and not request.is_additional:
         raise TerseError(texts.ALREADY_ASSIGNING)
+    warn_about_others(request, ongoing)
     live = conversation.brokers()
     check_brokers(plan, {broker.id for broker in live})
     topics = known_topics(conversation.topics(plan.topics))
@@ -33,16 +35,7 @@ def execute(conversation: Conversation, request: ExecuteRequest, clock: Clock) -
     say(texts.rollback(format_plan(current_plan(conversation, current, live))))
     check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
     _set_throttles(conversation, request, ongoing, current)
-    failures = conversation.reassign(
-        plan.replicas,
-        allow_replication_factor_change=request.allows_replication_factor_change,
-        expected=request.expected,
-    )
-    if failures:
-        raise TerseError(texts.not_started(failures))
-    say(texts.started(plan.replicas))
-    if plan.log_dirs:
-        directory_moves.start(conversation, plan.log_dirs, request.timeout_ms, clock)
+    submit(conversation, request, clock)
 
 
 def _set_throttles(

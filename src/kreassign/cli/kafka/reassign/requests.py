@@ -17,8 +17,10 @@ from kreassign.cli.kafka.reassign.arguments import (
     FORMATS,
     LEAST_INTERVAL_MS,
     NO_THROTTLE,
+    NO_TIMEOUT,
     Action,
 )
+from kreassign.cli.kafka.reassign.pacing import Pace
 from kreassign.cli.kafka.reassign.texts import joined
 from kreassign.model import TopicPartition
 from kreassign.model.expectation import missing_expectations
@@ -28,6 +30,9 @@ from kreassign.model.plan_json import parse_plan, parse_topics
 Item = TypeVar("Item", int, str)
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+AT_ONCE = Pace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class ExecuteRequest:
     timeout_ms: int
     allows_replication_factor_change: bool
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    pace: Pace = AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,19 @@ def _execute(options: Options) -> ExecuteRequest:
         timeout_ms=timeout_ms,
         allows_replication_factor_change=not options.has("disallow-replication-factor-change"),
         expected=_expected(options, plan),
+        pace=_pace(options),
+    )
+
+
+def _pace(options: Options) -> Pace:
+    """KIP-1335; what is out of range was refused with the command line (`check_pace`)."""
+    timeout_ms = options.number("reassignment-wait-timeout-ms", NO_TIMEOUT)
+    return Pace(
+        options.number("reassignment-batch-size", AT_ONCE.batch_size),
+        options.has("incremental"),
+        options.number("reassignment-poll-interval-ms", AT_ONCE.poll_interval_ms),
+        None if timeout_ms == NO_TIMEOUT else timeout_ms,
+        options.has("reassignment-warn-others"),
     )
 
 

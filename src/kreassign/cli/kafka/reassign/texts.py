@@ -83,6 +83,34 @@ def not_started(failures: Mapping[TopicPartition, Exception]) -> str:
     return "\n".join(["Error reassigning partition(s):", *_reasons(failures)])
 
 
+def step_started(partitions: Collection[TopicPartition], started_count: int, total_count: int) -> str:
+    """KIP-1335: one step of `--execute` was started."""
+    names = joined(_in_order(partitions))
+    return f"Started partition reassignment{plural(partitions)} for {names} ({started_count} of {total_count})"
+
+
+def left_out(partitions: Collection[TopicPartition]) -> str:
+    """What is not submitted because an earlier step failed; nothing to say if there is nothing."""
+    if not partitions:
+        return ""
+    return f"\nNot submitted: {joined(_in_order(partitions))}"
+
+
+def waited_too_long(partitions: Collection[TopicPartition], timeout_ms: int) -> str:
+    """Ours: the wait for room for the next step is over."""
+    names = joined(_in_order(partitions))
+    return f"After {timeout_ms} ms the reassignment{plural(partitions)} of {names} had not made room for the next step."
+
+
+def others_move(partitions: Collection[TopicPartition]) -> str:
+    """Ours: partitions move that are not of this plan."""
+    return (
+        f"Warning: {len(partitions)} partition reassignment{plural(partitions)} of others "
+        f"{'is' if len(partitions) == 1 else 'are'} in progress, which --reassignment-batch-size does not count: "
+        f"{joined(_in_order(partitions))}"
+    )
+
+
 def cancelled(partitions: Collection[TopicPartition]) -> str:
     """What `--cancel` cancelled."""
     names = joined(_in_order(partitions))
