@@ -295,3 +295,13 @@ def test_a_topic_that_shall_grow_twice_is_refused_once(world: World) -> None:
     assert [(one.name, one.error_code, one.error_message) for one in answer.results] == [
         (world.topic, 42, "Duplicate topic name.")
     ]
+
+
+@pytest.mark.parametrize(("count", "model"), [(2, 0), (3, 2), (5, 2), (6, 5), (11, 0), (14, 13)])
+def test_new_partitions_get_as_many_replicas_as_a_certain_other_one_has(world: World, count: int, model: int) -> None:
+    partitions = world.create(*[(0,)] * count)
+    world.move(partitions[model], 0, 1)
+    world.ends(partitions[model])
+    assert grow(world, world.topic, count + 1, (2, 3), validate_only=True) == DONE
+    refused = grow(world, world.topic, count + 1, (2,), validate_only=True)
+    assert (refused.code, (refused.text or "").endswith("which have 2 replica(s).")) == (39, True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import pytest
+
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.controller.decision import Decision
+from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.records import UNASSIGNED, ConfigChanged, PartitionCreated
 from tests.twin.asking import cluster
@@ -55,3 +60,14 @@ def test_two_changes_of_one_partition_leave_as_many_directories_as_replicas() ->
     state = asked.metadata.partition(TopicPartition("t", 1))
     assert state is not None
     assert (state.replicas, len(state.directories)) == ((2, 1, 0), 3)
+
+
+@pytest.mark.parametrize(
+    ("count", "model"), [(1, 0), (2, 0), (3, 2), (5, 2), (6, 5), (10, 5), (11, 0), (14, 13), (22, 0)]
+)
+def test_new_partitions_follow_the_one_that_comes_first_in_the_controllers_hash_table(count: int, model: int) -> None:
+    asked = configured(0, [[0, 1] if number == model else [0] for number in range(count)])
+    command = CreatePartitions((MorePartitions("t", count + 1, ((2, 3),)),))
+    ((_, outcome),) = asked.carry_out(create_partitions(asked.situation, command, Random(0)))
+    assert outcome.code == 0
+    assert asked.metadata.topics["t"].partitions[count].replicas == (2, 3)

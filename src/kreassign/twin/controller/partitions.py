@@ -28,6 +28,9 @@ from kreassign.wire.error_code import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 
+_FIBONACCI = 2**64 - 7_046_029_254_386_353_131
+"""What hash codes are multiplied by in the controller's tables: 2^64 divided by the golden ratio."""
+
 
 @dataclass(frozen=True, slots=True)
 class MorePartitions:
@@ -105,9 +108,9 @@ def _unfit_count(wanted: MorePartitions, present: int) -> Outcome:
 def _lists(
     situation: Situation, topic: TopicState, wanted: MorePartitions, random: Random
 ) -> tuple[tuple[int, ...], ...] | Outcome:
-    """Replica lists as long as that of the first partition, replicas that are on their way in or out included."""
+    """Replica lists as long as that of one partition, replicas that are on their way in or out included."""
     present = len(topic.partitions)
-    factor = len(topic.partitions[0].replicas)
+    factor = len(topic.partitions[_model_for_new_ones(present)].replicas)
     if wanted.assignments is None:
         try:
             return place_automatically(situation, wanted.total_count - present, factor, random)
@@ -120,3 +123,17 @@ def _lists(
         if refusal.is_failure:
             return refusal
     return wanted.assignments
+
+
+def _model_for_new_ones(present: int) -> int:
+    """The partition whose replicas are counted: the first that Kafka meets in its hash table of a topic's partitions.
+
+    The table has a power of two of slots, which are doubled where more than four partitions come on three; the highest
+    bits of a product choose the slot (Knuth's multiplicative hashing). Of the partitions in one slot the last is met
+    first. Partition 0 is in slot 0, so that this is the last that shares it: 0 of one or two partitions, 2 of three.
+    """
+    slots = 2
+    while 3 * present > 4 * slots:
+        slots *= 2
+    shift = 65 - slots.bit_length()
+    return next(number for number in reversed(range(present)) if (number * _FIBONACCI % 2**64) >> shift == 0)
