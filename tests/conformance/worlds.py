@@ -74,11 +74,12 @@ class Cluster(Protocol):
         ...
 
 
-def small_twin(release: str, brokers: int) -> Twin:
+AS_THE_TESTBED = ReplicationSettings(lag_time_max_ms=6_000)
+
+
+def small_twin(release: str, brokers: int, replication: ReplicationSettings = AS_THE_TESTBED) -> Twin:
     """A twin that is set up as the testbed sets up real brokers."""
-    settings = TwinSettings(
-        kafka_version(release), replication=ReplicationSettings(lag_time_max_ms=6_000), session_timeout_ms=4_000
-    )
+    settings = TwinSettings(kafka_version(release), replication=replication, session_timeout_ms=4_000)
     return Twin(small_cluster(brokers, racks=RACKS), settings)
 
 

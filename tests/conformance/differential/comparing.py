@@ -8,32 +8,48 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kreassign.twin.cluster import Twin
+from kreassign.twin.replication_settings import ReplicationSettings
 from testbed import ClusterSpec, KafkaCluster
 from tests.conformance.differential.generator import Generator
 from tests.conformance.differential.side import Side
-from tests.conformance.differential.steps import Answer, State, Step
+from tests.conformance.differential.steps import Answer, Start, State, Step, Stop
 from tests.conformance.worlds import InProcess, RealKafka, World, small_twin
 
 BROKERS = 4
-REST_MS = 12_000
-"""So long the twin is left alone after a step: a killed broker is missed, a started one is back."""
+REST_MS = 3_000
+LONG_REST_MS = 12_000
+"""So long the twin is left alone after a step; longer where a killed broker is to be missed, or a started one back."""
 QUIET_S = 0.25
 """So long Kafka is left alone at least: brokers tell of the directories of new copies after a tenth of a second."""
 # Followers take one small batch at a time, so that a throttle of next to nothing holds for many steps; they ask often,
 # so that what is not throttled is soon done.
+FETCH_BYTES, BATCH_BYTES, WAIT_MS, BACKOFF_MS, LAG_MS = 4_000, 3_000, 50, 100, 20_000
 SPEC = ClusterSpec(
     version="4.3.1",
     brokers=BROKERS,
     broker_config={
-        "replica.fetch.max.bytes": "4000",
-        "replica.fetch.response.max.bytes": "4000",
-        "replica.fetch.wait.max.ms": "50",
-        "replica.fetch.backoff.ms": "100",
-        "replica.lag.time.max.ms": "20000",
+        "replica.fetch.max.bytes": str(FETCH_BYTES),
+        "replica.fetch.response.max.bytes": str(FETCH_BYTES),
+        "replica.fetch.wait.max.ms": str(WAIT_MS),
+        "replica.fetch.backoff.ms": str(BACKOFF_MS),
+        "replica.lag.time.max.ms": str(LAG_MS),
         "broker.heartbeat.interval.ms": "300",
         "unclean.leader.election.interval.ms": "3600000",
     },
 )
+
+
+def differential_twin(release: str = "4.3") -> Twin:
+    """A twin that is set up as the real brokers of the comparison."""
+    replication = ReplicationSettings(
+        fetch_bytes=FETCH_BYTES,
+        response_bytes=FETCH_BYTES,
+        batch_bytes=BATCH_BYTES,
+        fetch_wait_ms=WAIT_MS,
+        fetch_backoff_ms=BACKOFF_MS,
+        lag_time_max_ms=LAG_MS,
+    )
+    return small_twin(release, BROKERS, replication)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +79,10 @@ class Course:
 @contextmanager
 def both_sides(cluster: KafkaCluster) -> Iterator[tuple[Side, Side]]:
     """A new twin and real Kafka."""
-    twin = small_twin("4.3", BROKERS)
-    with World(InProcess("4.3", twin), "d") as one, World(RealKafka(cluster, batch_bytes=0), "d") as other:
+    with (
+        World(InProcess("4.3", differential_twin()), "d") as one,
+        World(RealKafka(cluster, batch_bytes=0), "d") as other,
+    ):
         yield Side(one), Side(other)
 
 
@@ -78,7 +96,7 @@ def compare(twin: Side, kafka: Side, seed: int, steps: int, tell: Callable[[str]
         step = generator.next(state)
         tell(f"{number} {step}")
         answers = twin.carry_out(step), kafka.carry_out(step)
-        _rest(twin)
+        _rest(twin, LONG_REST_MS if isinstance(step, Start | Stop) else REST_MS)
         state, differences = _settled(twin, kafka)
         course.steps[type(step).__name__] += 1
         course.refused += _has_refusal(answers[0])
@@ -92,14 +110,9 @@ def compare(twin: Side, kafka: Side, seed: int, steps: int, tell: Callable[[str]
     return course
 
 
-def _rest(twin: Side) -> None:
-    cluster = twin.world.cluster
-    assert isinstance(cluster, InProcess)
-    _advance(cluster.twin)
-
-
-def _advance(twin: Twin) -> None:
-    twin.advance(REST_MS)
+def _rest(twin: Side, milliseconds: int) -> None:
+    assert isinstance(twin.world.cluster, InProcess)
+    twin.world.cluster.twin.advance(milliseconds)
 
 
 def _settled(twin: Side, kafka: Side) -> tuple[State, tuple[str, ...]]:

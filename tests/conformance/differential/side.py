@@ -27,7 +27,7 @@ from tests.conformance.differential.steps import (
 from tests.conformance.worlds import CONTROLLER, World
 
 TIMEOUT_MS = 30_000
-BIG_BYTES = 300_000
+BIG_BYTES = 600_000
 TOPIC, BROKER, SET, DELETE = 2, 4, 0, 1
 
 

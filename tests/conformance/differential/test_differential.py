@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from testbed import ClusterSpec, KafkaCluster
-from tests.conformance.differential.comparing import BROKERS, SPEC, Course, both_sides, compare
+from tests.conformance.differential.comparing import SPEC, Course, both_sides, compare, differential_twin
 from tests.conformance.differential.side import Side
-from tests.conformance.worlds import InProcess, World, small_twin
+from tests.conformance.worlds import InProcess, World
 
 SEED, STEPS = 20, 500
 KINDS = {"Alter", "Configure", "Create", "Delete", "Elect", "Grow", "Start", "Stop", "Throttle"}
@@ -17,7 +17,7 @@ KINDS = {"Alter", "Configure", "Create", "Delete", "Elect", "Grow", "Start", "St
 
 def with_a_twin_of(release: str, steps: int) -> Course:
     """Compare a twin with a twin that stands for Kafka."""
-    twins = (small_twin(each, BROKERS) for each in ("4.3", release))
+    twins = (differential_twin(each) for each in ("4.3", release))
     worlds = [World(InProcess("4.3", twin), "d") for twin in twins]
     with worlds[0] as one, worlds[1] as other:
         return compare(Side(one), Side(other), SEED, steps)
