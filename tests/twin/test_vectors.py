@@ -49,6 +49,44 @@ def test_whoever_left_in_a_longer_move_that_ends_below_the_least_isr_stays_eligi
     assert (asked.metadata.reassigning, eligible(asked)) == (set(), (0,))
 
 
+def test_telling_a_directory_makes_the_controller_forget_who_is_eligible() -> None:
+    asked = configured(0, [[0, 1, 3]], min_insync_replicas="3")
+    asked.stop(1)
+    assert eligible(asked) == (1,)
+    move(asked, "t", 0, 0, 1, 2)
+    asked.advance(119)
+    assert (asked.metadata.reassigning, eligible(asked)) == (set(), (1, 3))
+    asked.advance(1)
+    assert eligible(asked) == ()
+
+
+def test_a_broker_that_stopped_before_it_told_a_directory_tells_it_when_it_is_back() -> None:
+    asked = configured(0, [[0]])
+    new = PartitionCreated(TopicPartition("t", 1), (2,), (2,), 2, 0, 0, (UNASSIGNED,))
+    asked.carry_out(Decision((new,), None))
+    asked.advance(50)
+    asked.stop(2)
+    asked.advance(1_000)
+    assert eligible(asked, 1) == (2,)
+    asked.start(2)
+    asked.advance(5_000)
+    state = asked.metadata.partition(TopicPartition("t", 1))
+    assert state is not None
+    assert (state.leader, state.directories != (UNASSIGNED,)) == (2, True)
+
+
+def test_a_replica_that_is_eligible_from_an_earlier_life_cannot_be_added_while_nobody_is_in_sync() -> None:
+    asked = configured(0, [[0, 1]], min_insync_replicas="2")
+    move(asked, "t", 0, 0)
+    assert eligible(asked) == (1,)
+    asked.stop(0)
+    assert eligible(asked) == (0, 1)
+    for target, code in (((0, 1), -1), ((1,), -1), ((0, 2), 0)):
+        wish = AlterReassignments((TopicTargets("t", (Target(0, target),)),))
+        ((_, outcome),) = asked.carry_out(alter_reassignments(asked.situation, wish)).topics[0].outcomes
+        assert (outcome.code, outcome.message) == (code, None)
+
+
 def test_two_changes_of_one_partition_leave_as_many_directories_as_replicas() -> None:
     asked = configured(0, [[0]])
     new = PartitionCreated(TopicPartition("t", 1), (0, 1, 2), (0, 1, 2), 0, 0, 0, (UNASSIGNED,) * 3)

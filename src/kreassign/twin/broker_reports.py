@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from kreassign.model import TopicPartition
 from kreassign.twin.controller.directories import assign_directories
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
+from kreassign.twin.records import UNASSIGNED
 from kreassign.twin.replica_events import (
     CopyDeleted,
     FutureCopyCaughtUp,
@@ -33,7 +34,7 @@ def report(twin: Twin, event: ReplicaEvent) -> None:
         case ReplicaFellBehind(topic_partition, broker_id):
             _propose_isr(twin, topic_partition, leaving=broker_id)
         case ReplicaPlaced(topic_partition, broker_id, path):
-            twin.at(twin.now_ms + ASSIGNMENT_DELAY_MS, partial(_assign, twin, topic_partition, broker_id, path))
+            _assign_later(twin, topic_partition, broker_id, path)
         case FutureCopyCaughtUp(topic_partition, broker_id, path):
             _assign(twin, topic_partition, broker_id, path)
         case LogDirFull(broker_id, path):
@@ -42,6 +43,25 @@ def report(twin: Twin, event: ReplicaEvent) -> None:
             pass
         case _:
             assert_never(event)
+
+
+def tell_directories(twin: Twin, broker_id: int) -> None:
+    """Let a broker that is back tell of all copies of which the controller does not know the directory."""
+    copies = twin.metadata.partitions_on(broker_id)
+    unknown = {one.topic_partition for one in copies if one.directory_of(broker_id) == UNASSIGNED}
+    for log_dir in twin.replication.readings.log_dirs(broker_id) if unknown else ():
+        for copy in log_dir.replicas:
+            if copy.topic_partition in unknown and not copy.is_future:
+                _assign_later(twin, copy.topic_partition, broker_id, log_dir.path)
+
+
+def _assign_later(twin: Twin, key: TopicPartition, broker_id: int, path: str) -> None:
+    twin.at(twin.now_ms + ASSIGNMENT_DELAY_MS, partial(_assign_if_there, twin, key, broker_id, path))
+
+
+def _assign_if_there(twin: Twin, key: TopicPartition, broker_id: int, path: str) -> None:
+    if twin.processes.is_at_work(broker_id) and twin.metadata.is_active(broker_id):
+        _assign(twin, key, broker_id, path)
 
 
 def _propose_isr(twin: Twin, key: TopicPartition, joining: int | None = None, leaving: int | None = None) -> None:

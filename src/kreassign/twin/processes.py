@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kreassign.errors import InputError
+from kreassign.twin.broker_reports import tell_directories
 from kreassign.twin.controller.brokers import (
     NO_EPOCH,
     Registration,
@@ -181,6 +182,7 @@ class Processes:
             and twin.metadata.brokers[broker_id].fenced
         ):
             twin.carry_out(unfence(twin.situation, broker_id))
+            tell_directories(twin, broker_id)
 
     def _wake(self, broker_id: int) -> None:
         if broker_id in self._frozen:

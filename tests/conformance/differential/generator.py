@@ -30,6 +30,8 @@ from tests.conformance.differential.steps import (
 
 MOST_TOPICS, LEAST_TOPICS = 9, 4
 MOST_DOWN = 2
+MOST_LASTING = 3
+UNCLEAN = "unclean.leader.election.enable"
 NOBODY = 9
 """An id that no broker has."""
 
@@ -44,6 +46,7 @@ class Generator:
         self._throttled: set[str] = set()
         self._big: set[str] = set()
         self._settings: dict[str, set[str]] = {}
+        self._lasting: set[str] = set()
         self._topics: list[str] = []
         self._made = 0
 
@@ -101,7 +104,10 @@ class Generator:
             return Delete("absent")
         if len(self._topics) <= LEAST_TOPICS:
             return None
-        topic = self._random.choice(self._topics)
+        free = [topic for topic in self._topics if topic not in self._lasting]
+        if not free:
+            return None
+        topic = self._random.choice(free)
         self._topics.remove(topic)
         self._big.discard(topic)
         self._throttled.discard(topic)
@@ -121,8 +127,17 @@ class Generator:
         replicas = self._replicas(max(1, min(factor, len(self._brokers))))
         return Grow(topic, len(numbers) + 1, (replicas,))
 
-    def _configure(self, _: State) -> Step:
+    def _configure(self, _: State) -> Step | None:
+        """Only topics that are never deleted get a least ISR.
+
+        It makes brokers eligible that are no replicas any more. Kafka 4.3.1 does not forget them with their topic, and
+        then lets them never register again after they were killed.
+        """
         topic = self._random.choice(self._topics)
+        if topic in self._lasting or len(self._lasting) < MOST_LASTING:
+            self._lasting.add(topic)
+        elif topic in self._big:
+            return None
         settings = self._settings.setdefault(topic, set())
         keys = (
             ("min.insync.replicas",)
@@ -134,7 +149,7 @@ class Generator:
             settings.discard(key)
             return Configure(topic, key, None)
         settings.add(key)
-        return Configure(topic, key, "true" if key.startswith("unclean") else str(self._random.randint(1, 3)))
+        return Configure(topic, key, "true" if key == UNCLEAN else str(self._random.randint(1, 3)))
 
     def _throttle(self, _: State) -> Step | None:
         if self._throttled and self._chance(0.35):

@@ -160,8 +160,23 @@ def _start(situation: Situation, partition: PartitionState, target: tuple[int, .
     but also keeps a replica in both lists if it was being added and is now to go.
     """
     move = Reassignment(partition.replicas, target)
+    if _stumbles(situation, partition, move.replicas):
+        return FAILED
     wish = Wish(replicas=move.replicas, adding=move.adding or None, removing=move.removing or None)
     return change_of(situation, partition, wish) or DONE
+
+
+def _stumbles(situation: Situation, partition: PartitionState, replicas: tuple[int, ...]) -> bool:
+    """Whether Kafka fails because nobody is in sync and one who once was, and is no replica now, is to be one again.
+
+    It looks for a leader among the eligible ones, in the order of the new list, and asks for the log directory of each
+    that is alive: a replica that is still to come has none.
+    """
+    if partition.isr:
+        return False
+    asked = (broker for broker in replicas if broker in partition.elr and situation.metadata.is_active(broker))
+    first = next(asked, None)
+    return first is not None and first not in partition.replicas
 
 
 def _cancel(situation: Situation, partition: PartitionState) -> PartitionChanged | Outcome:

@@ -10,6 +10,7 @@ Behaviour:
 
 Left out:
 - What IncrementalAlterConfigs leaves out.
+- A request that names a resource twice is refused; a real broker never answers it.
 """
 
 from __future__ import annotations
