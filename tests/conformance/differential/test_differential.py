@@ -12,26 +12,27 @@ from tests.conformance.differential.side import Side
 from tests.conformance.worlds import InProcess, World
 
 SEED, STEPS = 20, 500
+QUICK_SEED, QUICK_STEPS = 32, 60
 KINDS = {"Alter", "Configure", "Create", "Delete", "Elect", "Grow", "Start", "Stop", "Throttle"}
 
 
-def with_a_twin_of(release: str, steps: int) -> Course:
+def with_a_twin_of(release: str) -> Course:
     """Compare a twin with a twin that stands for Kafka."""
     twins = (differential_twin(each) for each in ("4.3", release))
     worlds = [World(InProcess("4.3", twin), "d") for twin in twins]
     with worlds[0] as one, worlds[1] as other:
-        return compare(Side(one), Side(other), SEED, steps)
+        return compare(Side(one), Side(other), QUICK_SEED, QUICK_STEPS)
 
 
 def test_a_twin_is_like_itself_through_steps_of_every_kind() -> None:
-    course = with_a_twin_of("4.3", 120)
+    course = with_a_twin_of("4.3")
     assert course.divergence is None, str(course.divergence)
     assert course.steps.keys() == KINDS
     assert course.refused > 10
 
 
 def test_another_rule_of_completion_is_found() -> None:
-    divergence = with_a_twin_of("4.2", 120).divergence
+    divergence = with_a_twin_of("4.2").divergence
     assert divergence is not None
     assert "Kafka Partition(" in str(divergence)
 
