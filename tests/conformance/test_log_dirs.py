@@ -92,6 +92,7 @@ def test_unknown_partitions_are_in_no_directory(world: World) -> None:
 
 def test_new_copies_go_to_the_directory_with_the_fewest(world: World) -> None:
     partitions = world.create((0,), (0,), (0,), (0,))
+    world.until(lambda: all(homes(world, partition, 0) for partition in partitions), "all copies")
     found = [homes(world, partition, 0) for partition in partitions]
     assert {len(one) for one in found} == {1}
     counts = [sum(one == {path} for one in found) for path in world.cluster.log_dirs(0)]

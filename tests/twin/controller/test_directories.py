@@ -28,7 +28,7 @@ def test_the_same_directory_again_writes_nothing():
     assert world.partition().partition_epoch == 1
 
 
-def test_whoever_is_eligible_is_forgotten_when_a_directory_is_told():
+def test_a_directory_does_not_touch_who_is_eligible():
     world = World().topic("foo", "0 1 / 0", elr=(1,)).configure("foo", "min.insync.replicas", "2")
     world.carry_out(assign_directories, 0, {TopicPartition("foo", 0): "dir 0.0"})
-    assert world.partition().elr == ()
+    assert world.partition().elr == (1,)

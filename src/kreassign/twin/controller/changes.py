@@ -6,7 +6,7 @@ nobody is in sync (KIP-966), and whether followers must be told by a new leader 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from kreassign.model import NO_LEADER
@@ -24,7 +24,7 @@ class Wish:
     """What a partition shall become; None is what it may keep.
 
     `lost` is a broker that died without shutting down, so that what it has on disk cannot be trusted. `directory` is
-    a broker and the id of the directory in which it put its replica; such a change makes Kafka forget who is eligible.
+    a broker and the id of the directory in which it put its replica.
     """
 
     replicas: tuple[int, ...] | None = None
@@ -43,8 +43,6 @@ def change_of(situation: Situation, partition: PartitionState, wish: Wish) -> Pa
     lists = completed(situation.rules.completion, wished) or wished
     elr = _eligible(situation, partition, lists.isr, wish.lost)
     candidates = _candidates(situation, partition, lists, elr)
-    if wish.directory is not None:
-        candidates = replace(candidates, last_leader=None)
     choice = choose_leader(candidates, wish.election)
     change = _change(situation, partition, _settled(partition, lists, elr, choice), wish)
     return None if change == PartitionChanged(partition.topic_partition) else change
@@ -117,8 +115,8 @@ def _change(situation: Situation, partition: PartitionState, settled: _Settled, 
         leader=leader,
         leader_recovery=_recovery(partition, settled, wish),
         directories=_if_new(_directories(situation, partition, lists.replicas, wish), partition.directories),
-        elr=_if_new(settled.elr if wish.directory is None else (), partition.elr),
-        last_known_elr=_last_leader(situation, partition, leader) if wish.directory is None else _nobody(partition),
+        elr=_if_new(settled.elr, partition.elr),
+        last_known_elr=_last_leader(situation, partition, leader),
     )
 
 
@@ -135,10 +133,6 @@ def _last_leader(situation: Situation, partition: PartitionState, leader: int | 
         return None
     if leader == NO_LEADER:
         return None if partition.last_known_elr else (partition.leader,)
-    return () if partition.last_known_elr else None
-
-
-def _nobody(partition: PartitionState) -> tuple[int, ...] | None:
     return () if partition.last_known_elr else None
 
 

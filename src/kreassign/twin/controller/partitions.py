@@ -128,12 +128,12 @@ def _lists(
 def _model_for_new_ones(present: int) -> int:
     """The partition whose replicas are counted: the first that Kafka meets in its hash table of a topic's partitions.
 
-    The table has a power of two of slots, which are doubled where more than four partitions come on three; the highest
-    bits of a product choose the slot (Knuth's multiplicative hashing). Of the partitions in one slot the last is met
-    first. Partition 0 is in slot 0, so that this is the last that shares it: 0 of one or two partitions, 2 of three.
+    The table has a power of two of slots, which are doubled where one more partition would make it more than four on
+    three slots; the highest bits of a product choose the slot (Knuth's multiplicative hashing). Of the partitions in
+    one slot the last is met first. Partition 0 is in slot 0, so that this is the last that shares it: 2 of three.
     """
     slots = 2
-    while 3 * present > 4 * slots:
+    while 3 * (present + 1) > 4 * slots:
         slots *= 2
     shift = 65 - slots.bit_length()
     return next(number for number in reversed(range(present)) if (number * _FIBONACCI % 2**64) >> shift == 0)

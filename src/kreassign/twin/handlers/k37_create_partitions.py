@@ -5,7 +5,7 @@ Permission: ALTER on the topic; without it TOPIC_AUTHORIZATION_FAILED, and no te
 
 Behaviour:
 - New partitions get as many replicas as one of the others has just now, those that come and go in a move included.
-  Which one that is Kafka leaves to a hash table: 0 of one or two partitions, 2 of three to five, 5 of six to ten.
+  Which one that is Kafka leaves to a hash table: 2 of three or four partitions, 5 of six to nine, 0 of fewer.
 - The same topic twice is INVALID_REQUEST, answered once; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
 - The option to validate only is followed.
 
