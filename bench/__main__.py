@@ -5,7 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from bench import machine, phases, planner, tools, twin_calibration, twin_million, twin_scale, twin_server, twin_start
+from bench import (
+    machine,
+    phases,
+    planner,
+    planner_random,
+    tools,
+    twin_calibration,
+    twin_million,
+    twin_scale,
+    twin_server,
+    twin_start,
+)
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "tools-1500": lambda: tools.compare(partitions=1_500, moving=1_500, runs=5),
@@ -13,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "twin-calibration": twin_calibration.measure,
     "twin-start": twin_start.measure,
     "twin-million": twin_million.measure,
+    "planner-random": planner_random.measure,
     "twin-scale": twin_scale.measure,
     "twin-server": twin_server.measure,
     "planner": planner.measure,

@@ -9,12 +9,13 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.cluster_snapshot import Flow, whole_snapshot
-from kreassign.cli.commands.plan import problem_of
 from kreassign.cli.commands.snapshot import observe
+from kreassign.cli.planning.inputs import inputs_of_snapshot
 from kreassign.cli.snapshot_files import read_snapshot, write_snapshot
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.planner.wishes import Wishes
 from kreassign.twin import Blueprint, Twin, TwinTransport
 from kreassign.twin.from_snapshot import Speeds, blueprint_of
 from kreassign.twin.scenario import parse_scenario
@@ -109,13 +110,19 @@ def test_a_file_that_is_none_is_refused_with_its_name(name: str, tmp_path: Path)
         read_snapshot(tmp_path / name)
 
 
-def test_a_plan_can_be_made_from_it(first: tuple[ClusterSnapshot, Twin]) -> None:
+def test_a_plan_can_be_made_from_it(first: tuple[ClusterSnapshot, Twin], tmp_path: Path) -> None:
     seen, _ = first
-    started = tuple(replace(one, broker=replace(one.broker, is_fenced=False)) for one in seen.brokers)
-    problem = problem_of(replace(seen, brokers=started), 0.1)
-    assert problem.racks == {0: "a", 1: "b", 2: "a", 3: "b"} or problem.broker_ids == (0, 1, 2, 3, 4)
+    write_snapshot(tmp_path / "cluster.json", seen)
+    found = inputs_of_snapshot(tmp_path / "cluster.json", Wishes())
+    problem, lists = found.problem, found.problem.partitions
+    assert (found.cluster_id, found.snapshot_id, found.taken_ms) == (seen.cluster_id, "cluster.json", seen.taken_ms)
+    assert set(problem.brokers.ids.tolist()) >= {one.broker.id for one in seen.brokers}
+    live = dict(zip(problem.brokers.ids.tolist(), problem.brokers.is_live.tolist(), strict=True))
+    assert not [one.broker.id for one in seen.brokers if live[one.broker.id] == one.broker.is_fenced]
     moving = {key for key, partition in seen.partitions if partition.is_moving}
-    assert {load.topic_partition for load in problem.partitions if not load.may_move} == moving
+    assert {lists.name(index) for index in range(len(lists)) if not lists.may_move[index]} == moving
+    replicas = {lists.name(index): tuple(problem.brokers.ids[lists.list_of(index)]) for index in range(len(lists))}
+    assert replicas == {key: partition.replicas for key, partition in seen.partitions}
 
 
 PARTITION = TopicPartition("t", 0)

@@ -5,7 +5,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import read_plan
+from kreassign.cli.plan_files import read_plan, read_plan_file
 from kreassign.model import TopicPartition
 from kreassign.pipeline.rows import write_rows
 from kreassign.pipeline.schemas import BROKERS, PLAN_INPUTS
@@ -54,24 +54,51 @@ def test_a_plan_is_kafkas_json_and_fills_the_empty_broker(tmp_path: Path) -> Non
 def test_the_summary_tells_bytes_bound_gap_and_brokers_before_and_after(tmp_path: Path) -> None:
     tables(tmp_path, *UNEVEN)
     lines = plan(tmp_path, "--out", tmp_path / "plan.json").stdout.splitlines()
-    assert lines[0] == "2 partitions change: 2 replicas are copied, 20 MB; 0 only change their order"
-    assert lines[1] == "no plan can copy less than 18 MB; this one is 11.1% above"
-    assert lines[5].split() == ["2", "0", "B", "20", "MB", "20", "MB", "0", "2", "0", "2"]
+    assert lines[0] == "rebalance: 2 partitions change: 2 replicas are copied, 20 MB; 2 leaders change"
+    assert lines[1] == "no plan can do it with less than 18 MB; this one is 11.1% above"
+    assert lines[3].split() == ["disk", "0.000", "1.000", "1.500", "1.000"]
+    assert lines[9].split()[:6] == ["2", "0", "B", "20", "MB", "0"]
 
 
 def test_without_a_file_the_plan_alone_is_on_stdout(tmp_path: Path) -> None:
     tables(tmp_path, *UNEVEN)
     result = plan(tmp_path)
     assert len(json.loads(result.stdout)["partitions"]) == 2
-    assert "no plan can copy less than" in result.stderr
+    assert "no plan can do it with less than" in result.stderr
 
 
-def test_the_summary_as_json(tmp_path: Path) -> None:
+def test_the_summary_as_json_has_the_facts_and_the_plan(tmp_path: Path) -> None:
     tables(tmp_path, *UNEVEN)
-    found = json.loads(plan(tmp_path, "--format", "json").stdout)
-    assert (found["copied_bytes"], found["least_bytes"], found["out_of_band"]) == (20 * MEGABYTE, 18 * MEGABYTE, [])
-    assert found["brokers"][2]["after"]["size_bytes"] == 20 * MEGABYTE
-    assert len(found["plan"]["partitions"]) == 2
+    found = json.loads(plan(tmp_path, "--format", "json", "--rate", "1MB/s", "--explain", "t-0").stdout)
+    assert found["totals"]["moved_bytes"] == 20 * MEGABYTE
+    assert found["brokers"][2]["after"]["disk"] == 20 * MEGABYTE
+    assert found["prediction"]["seconds"] == 20.0
+    assert found["remaining"] == []
+    assert found["goals"][0] == {
+        "name": "disk",
+        "before": {"least": 0.0, "most": 1.5},
+        "after": {"least": 1.0, "most": 1.0},
+    }
+    assert len(found["plan"]["partitions"]) == found["changed_partitions"] == 2
+    assert found["explained"][0].startswith("t-0 ")
+
+
+def test_the_facts_beside_the_plan_expect_the_present_state(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    plan(tmp_path, "--out", tmp_path / "plan.json")
+    found = read_plan_file(tmp_path / "plan.json")
+    assert found.facts is not None
+    assert (found.facts.task, found.facts.cluster_id, found.facts.snapshot_id) == ("rebalance", "c1", "s-c1")
+    assert found.expected.keys() == found.plan.replicas.keys()
+    assert all(fact.reasons for fact in found.facts.partitions)
+
+
+def test_the_same_tables_give_the_same_files_byte_for_byte(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    for name in ("one", "two"):
+        plan(tmp_path, "--out", tmp_path / f"{name}.json")
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    assert (tmp_path / "one.facts.json").read_bytes() == (tmp_path / "two.facts.json").read_bytes()
 
 
 def test_what_is_being_moved_or_has_no_known_size_is_left_alone(tmp_path: Path) -> None:
@@ -85,7 +112,7 @@ def test_an_even_cluster_needs_no_plan_and_says_so(tmp_path: Path) -> None:
     tables(tmp_path, ([0], 10), ([1], 10), ([2], 10))
     result = plan(tmp_path, "--out", tmp_path / "plan.json")
     assert result.exit_code == 0
-    assert "nothing to do" in result.stdout
+    assert result.stdout.startswith("rebalance: nothing to do\n")
     assert len(read_plan(tmp_path / "plan.json")) == 0
 
 

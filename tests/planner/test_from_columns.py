@@ -5,7 +5,8 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.planner import BrokerFacts, LogDirFacts
-from kreassign.planner.from_columns import ReplicaColumns, problem_from
+from kreassign.planner.fingerprint import fingerprint
+from kreassign.planner.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
 
 NAN = float("nan")
 # Replicas of a-0 (1, 2), a-1 (2), b-0 (3, 1), in the order of no table.
@@ -62,3 +63,12 @@ def test_directories_are_found_by_broker_and_path() -> None:
 def test_a_broker_twice_in_a_list_is_refused() -> None:
     with pytest.raises(InputError, match="partition a-0 has a broker more than once"):
         problem_from(HOSTS, replace(COLUMNS, brokers=np.array([1, 2, 2, 3, 2])))
+
+
+def test_rows_are_columns_one_by_one() -> None:
+    rows = [
+        ReplicaRow("b", 0, 1, 1, False, None, None, "/x"), ReplicaRow("a", 0, 2, 1, False, 50, 4.0, "/y"),
+        ReplicaRow("a", 1, 2, 0, True, 60, 2.0, "/y"), ReplicaRow("b", 0, 3, 0, False, None, None, None),
+        ReplicaRow("a", 0, 1, 0, False, 50, 4.0, "/x"),
+    ]  # fmt: skip
+    assert fingerprint(problem_from(HOSTS, columns_of(rows))) == fingerprint(problem_from(HOSTS, COLUMNS))

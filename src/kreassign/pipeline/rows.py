@@ -49,16 +49,28 @@ def read_rows(data_dir: Path, table: Table, *, only: Mapping[str, object] | None
     Raises DataError when the table is missing or empty or a file has other columns than the schema. That no row
     has the values asked for is no error.
     """
+    rows: list[Row] = read_table(data_dir, table, only=only).to_pylist()
+    return rows
+
+
+def read_table(
+    data_dir: Path, table: Table, *, only: Mapping[str, object] | None = None, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """What `read_rows` reads, as pyarrow has it, with some of its columns or all."""
     files = _files(data_dir, table)
     for file in files:
         _check_columns(table, file)
     wanted = reduce(and_, (ds.field(name) == value for name, value in (only or {}).items()), ds.scalar(value=True))
-    rows: list[Row] = (
-        ds.dataset(files, schema=arrow_schema(table), format="parquet").to_table(filter=wanted).to_pylist()
-    )
-    if not rows and not only:
+    dataset = ds.dataset(files, schema=arrow_schema(table), format="parquet")
+    found = dataset.to_table(filter=wanted, columns=None if columns is None else list(columns))
+    if not found.num_rows and not only:
         raise DataError(f"table {table.name} in {data_dir} has no rows; make it anew with `{table.made_by}`")
-    return rows
+    return found
+
+
+def has_table(data_dir: Path, table: Table) -> bool:
+    """Whether there is a table at all, for those that a reader can do without."""
+    return (data_dir / table.name).is_dir()
 
 
 def arrow_schema(table: Table) -> pa.Schema:

@@ -8,14 +8,12 @@ from kreassign.planner.fingerprint import fingerprint
 from kreassign.planner.from_columns import ReplicaColumns, problem_from
 from kreassign.planner.from_values import problem_of
 from kreassign.planner.goals_file import parse_wishes
-from kreassign.planner.greedy import rebalance
 from kreassign.planner.partitions import NOWHERE, Assignment, Partitions
 from kreassign.planner.plans import assignment_of, current_plan, plan_of
 from kreassign.planner.problem import Band, Budget, Limits, Problem, RackRule, Rules
 from kreassign.planner.reasons import reasons_of
 from kreassign.planner.schedule import predict
 from kreassign.planner.search import Solution, solve
-from kreassign.planner.thin import ByteBand, ByteProblem, PartitionLoad, PlanningBroker, least_bytes
 from kreassign.planner.values import BrokerFacts, LogDirFacts, PartitionFacts
 from kreassign.planner.wishes import Wishes, wished
 
@@ -26,8 +24,6 @@ __all__ = [
     "BrokerFacts",
     "Brokers",
     "Budget",
-    "ByteBand",
-    "ByteProblem",
     "BytesBound",
     "Changes",
     "Evaluation",
@@ -36,9 +32,7 @@ __all__ = [
     "LogDirs",
     "Miss",
     "PartitionFacts",
-    "PartitionLoad",
     "Partitions",
-    "PlanningBroker",
     "Problem",
     "RackRule",
     "ReplicaColumns",
@@ -51,7 +45,6 @@ __all__ = [
     "current_plan",
     "evaluate",
     "fingerprint",
-    "least_bytes",
     "least_seconds",
     "parse_wishes",
     "plan_of",
@@ -59,7 +52,6 @@ __all__ = [
     "problem_from",
     "problem_of",
     "reasons_of",
-    "rebalance",
     "solve",
     "wished",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,42 @@ class ReplicaColumns:
     write_bytes_per_s: FloatArray
     paths: Sequence[str] = ()
     log_dirs: Ints | None = None
+
+
+class ReplicaRow(NamedTuple):
+    """One replica, where columns are not at hand; None where something is unknown."""
+
+    topic: str
+    partition: int
+    broker: int
+    position: int
+    is_reassigning: bool
+    size_bytes: int | None
+    write_bytes_per_s: float | None
+    log_dir: str | None
+
+
+def columns_of(rows: Iterable[ReplicaRow]) -> ReplicaColumns:
+    """Rows as columns."""
+    found = list(rows)
+    topics = _numbers({row.topic for row in found})
+    paths = _numbers({row.log_dir for row in found if row.log_dir is not None})
+    return ReplicaColumns(
+        topic_names=tuple(topics),
+        topics=np.array([topics[row.topic] for row in found], np.int32),
+        partitions=np.array([row.partition for row in found], np.int32),
+        brokers=np.array([row.broker for row in found], np.int32),
+        positions=np.array([row.position for row in found], np.int32),
+        is_reassigning=np.array([row.is_reassigning for row in found], bool),
+        size_bytes=np.array([row.size_bytes for row in found], np.float64),
+        write_bytes_per_s=np.array([row.write_bytes_per_s for row in found], np.float64),
+        paths=tuple(paths),
+        log_dirs=np.array([-1 if row.log_dir is None else paths[row.log_dir] for row in found], np.int32),
+    )
+
+
+def _numbers(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(sorted(names))}
 
 
 def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads_per_write: float = 1.0) -> Problem:

@@ -1,243 +1,229 @@
-"""`kreassign plan`: from the load model to a plan in Kafka's JSON, with what it costs and what it brings."""
+"""`kreassign plan TASK`: from the load model to a plan in Kafka's JSON, with what it costs, what it brings, and why."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from kreassign.cli.data_dir import optional_data_option
-from kreassign.cli.output import console, format_option, print_json
-from kreassign.cli.plan_files import write_plan
-from kreassign.cli.snapshot_files import read_snapshot
-from kreassign.errors import DataError, InputError, InvariantBroken
+from kreassign.cli.plan_files import read_plan
+from kreassign.cli.planning.choices import brokers_needed, pareto
+from kreassign.cli.planning.circumstances import circumstance_options, circumstances_of, described
+from kreassign.cli.planning.finish import given, solved
+from kreassign.cli.planning.options import PlanOptions, parse_brokers, planning_options
+from kreassign.cli.runs import find_journal, state_dir_option
+from kreassign.errors import InputError
+from kreassign.executor.history import read_history
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.plan_json import format_plan
-from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.pipeline.rows import read_rows
-from kreassign.pipeline.schemas import BROKERS, PLAN_INPUTS, Row
-from kreassign.planner import (
-    ByteProblem,
-    PartitionLoad,
-    PlanningBroker,
-    least_bytes,
-    rebalance,
-)
-from kreassign.planner.thin_evaluate import BrokerFigures, Evaluation, evaluate
-from kreassign.report.text import format_bytes
+from kreassign.planner import tasks
+from kreassign.planner.goals import DISK
+from kreassign.planner.problem import Band, Problem
+from kreassign.planner.tasks import TopicChoice
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DEFAULT_TASK = "rebalance"
 
 
-@click.command()
-@optional_data_option
-@click.option(
-    "--snapshot",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Plan for this snapshot file (`kreassign snapshot --out`), instead of the tables in DIR.",
-)
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Where to write the plan, in Kafka's reassignment JSON.  [default: print it]",
-)
-@click.option(
-    "--current-out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Where to write the present replicas of the same partitions: for --expect-current, and to go back.",
-)
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(0, 100, max_open=True),
-    default=10.0,
-    show_default=True,
-    metavar="PERCENT",
-    help="How far a broker's bytes may be from the mean.",
-)
-@click.option("--cluster", metavar="ID", help="Which cluster, if the tables hold several.")
-@format_option
-def plan(out: Path | None, current_out: Path | None, tolerance: float, output_format: str, **source: Any) -> None:
-    """Compute a plan that evens out the bytes and preferred leaders of the brokers.
+class TaskGroup(click.Group):
+    """Tasks by name; options alone mean the default task."""
 
-    Reads the tables plan_inputs and brokers from DIR (made by `kreassign load` and `kreassign snapshot`), or a
-    snapshot file. Copies as few bytes as it can, keeps racks apart, and leaves alone what is being moved already.
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the name of the default task in front where no task is named."""
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = [DEFAULT_TASK, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=TaskGroup)
+def plan() -> None:
+    """Compute a plan for a task (rebalance, if none is named).
+
+    Reads the tables of `kreassign snapshot` and `kreassign load`, or a snapshot file; copies as few bytes as it can,
+    and says how few any plan would need. Partitions that are being moved already stay.
     """
-    problem = Source(**source).problem(tolerance / 100)
-    targets = rebalance(problem)
-    evaluation = evaluate(problem, targets)
-    if evaluation.violations:
-        raise InvariantBroken("the planner made an illegal plan:\n" + "\n".join(evaluation.violations))
-    wishes = as_plan(targets)
-    if out:
-        write_plan(out, wishes)
-    if current_out:
-        write_plan(current_out, as_plan({partition: problem.current[partition] for partition in targets}))
-    _show(problem, wishes, evaluation, out, output_format)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where the state of the cluster comes from: a snapshot file, or else the tables of a directory."""
-
-    data: Path | None
-    snapshot: Path | None
-    cluster: str | None
-
-    def problem(self, tolerance: float) -> ByteProblem:
-        """What the planner needs. Raises DataError or InputError."""
-        if self.snapshot is not None:
-            return problem_of(read_snapshot(self.snapshot), tolerance)
-        if self.data is None:
-            raise click.UsageError("say what to plan for: --data DIR or --snapshot FILE")
-        return read_problem(self.data, self.cluster, tolerance)
+plan.add_command(pareto)
+plan.add_command(brokers_needed)
 
 
-def problem_of(snapshot: ClusterSnapshot, tolerance: float) -> ByteProblem:
-    """What the planner needs, from a snapshot file. What has no known size or is on the move must stay."""
-    brokers = (seen.broker for seen in snapshot.brokers)
-    partitions = tuple(
-        PartitionLoad(
-            topic_partition=key,
-            replicas=seen.replicas,
-            size_bytes=seen.size_bytes or 0,
-            may_move=seen.size_bytes is not None and not seen.is_moving,
-        )
-        for key, seen in snapshot.partitions
+def topic_options(command: Command) -> Command:
+    """Add `--topic NAME` and `--topics REGEX`: parameters `topic` and `topics`."""
+    by_name = click.option("--topic", multiple=True, metavar="NAME", help="Only this topic; may be repeated.")
+    by_pattern = click.option(
+        "--topics", multiple=True, metavar="REGEX", help="Only topics that match; may be repeated."
     )
-    running = tuple(PlanningBroker(broker.id, broker.rack) for broker in brokers if not broker.is_fenced)
-    return ByteProblem(running, partitions, tolerance)
+    return by_name(by_pattern(command))
 
 
-def read_problem(data: Path, cluster: str | None, tolerance: float) -> ByteProblem:
-    """What the planner needs, from the tables. Raises DataError or InputError."""
-    rows = _of_one_cluster(read_rows(data, PLAN_INPUTS), cluster)
-    snapshot = {"snapshot_id": rows[0]["snapshot_id"]}
-    brokers = tuple(
-        PlanningBroker(row["broker"], row["rack"])
-        for row in read_rows(data, BROKERS, only=snapshot)
-        if not row["is_fenced"]
-    )
-    return ByteProblem(brokers, partition_loads(rows), tolerance)
+balance_option = click.option(
+    "--and-balance", is_flag=True, help="Even out the brokers in the same plan.  [default: change only what must be]"
+)
+BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
 
 
-def partition_loads(rows: Iterable[Row]) -> tuple[PartitionLoad, ...]:
-    """One load per partition from one row per replica. What has no known size or is on the move must stay."""
-    replicas: dict[TopicPartition, list[Row]] = {}
-    for row in rows:
-        replicas.setdefault(TopicPartition(row["topic"], row["partition"]), []).append(row)
-    return tuple(
-        PartitionLoad(
-            topic_partition=partition,
-            replicas=tuple(row["broker"] for row in sorted(copies, key=lambda row: int(row["position"]))),
-            size_bytes=copies[0]["size_bytes"] or 0,
-            may_move=copies[0]["size_bytes"] is not None and not copies[0]["is_reassigning"],
-        )
-        for partition, copies in replicas.items()
-    )
+@plan.command()
+@planning_options
+@topic_options
+def rebalance(options: PlanOptions, topic: tuple[str, ...], topics: tuple[str, ...]) -> None:
+    """Even out the brokers, with all topics or with some."""
+    inputs = options.inputs()
+    problem = tasks.rebalance(inputs.problem, TopicChoice(topic, topics) if topic or topics else None)
+    solved(inputs, problem, f"rebalance{_of(topic, topics)}", options)
 
 
-def as_plan(targets: Mapping[TopicPartition, tuple[int, ...]]) -> Plan:
-    """Replica lists as a plan."""
-    return Plan(tuple(PartitionAssignment(partition, replicas) for partition, replicas in targets.items()))
+@plan.command("add-brokers")
+@BROKERS
+@click.option("--mixed", is_flag=True, help="Even out the others too.  [default: replicas go only to the new ones]")
+@planning_options
+def add_brokers(options: PlanOptions, brokers: tuple[int, ...], mixed: bool) -> None:
+    """Fill brokers that joined the cluster."""
+    inputs = options.inputs()
+    problem = tasks.add_brokers(inputs.problem, brokers, only_onto=not mixed)
+    solved(inputs, problem, f"add brokers {_listed(brokers)}", options)
 
 
-def _of_one_cluster(rows: list[Row], wanted: str | None) -> list[Row]:
-    clusters = sorted({str(row["cluster_id"]) for row in rows})
-    if wanted is None and len(clusters) > 1:
-        raise InputError(f"the tables hold several clusters; choose with --cluster one of {', '.join(clusters)}")
-    chosen = [row for row in rows if wanted in (None, row["cluster_id"])]
-    if not chosen:
-        raise DataError(f"the tables hold nothing of cluster {wanted}, only of {', '.join(clusters)}")
-    return chosen
-
-
-# --- showing ---------------------------------------------------------------------------------------------------------
-
-
-def _show(problem: ByteProblem, wishes: Plan, evaluation: Evaluation, out: Path | None, output_format: str) -> None:
-    if output_format == "json":
-        print_json(document(problem, wishes, evaluation, out))
+@plan.command("drain-brokers")
+@BROKERS
+@click.option("--replace-with", callback=parse_brokers, metavar="IDS",
+              help="Give each broker's replicas to its successor, and change nothing else.")  # fmt: skip
+@balance_option
+@planning_options
+def drain_brokers(
+    options: PlanOptions, brokers: tuple[int, ...], replace_with: tuple[int, ...], and_balance: bool
+) -> None:
+    """Empty brokers, live or dead, so that they can be taken away."""
+    inputs = options.inputs()
+    if replace_with:
+        if len(replace_with) != len(brokers) or and_balance:
+            raise InputError("--replace-with needs one successor for each broker, and goes without --and-balance")
+        problem, assignment = tasks.replace_brokers(inputs.problem, dict(zip(brokers, replace_with, strict=True)))
+        given(inputs, problem, assignment, f"replace brokers {_listed(brokers)} by {_listed(replace_with)}", options)
         return
-    if out is None:
-        click.echo(format_plan(wishes))
-    # With the plan on stdout, the words about it go where they do not get into its way.
-    terminal = console(stderr=out is None)
-    _print_summary(terminal, problem, wishes, evaluation)
-    if out:
-        terminal.print(f"plan written to {out}")
+    problem = tasks.drain_brokers(inputs.problem, brokers)
+    solved(inputs, _limited(problem, and_balance), f"drain brokers {_listed(brokers)}", options)
 
 
-def document(problem: ByteProblem, wishes: Plan, evaluation: Evaluation, out: Path | None) -> dict[str, Any]:
-    """The summary of a plan for programs; with the plan in it unless it went to a file."""
-    bound = least_bytes(problem)
-    return {
-        "partitions": len(wishes),
-        "copied_replicas": evaluation.copied_replica_count,
-        "reordered_partitions": evaluation.reordered_partition_count,
-        "copied_bytes": evaluation.copied_bytes,
-        "least_bytes": bound,
-        "gap": _gap(evaluation.copied_bytes, bound),
-        "band": asdict(problem.band),
-        "out_of_band": evaluation.out_of_band,
-        "brokers": [
-            {
-                "broker": before.broker,
-                "bytes_in": evaluation.bytes_in[before.broker],
-                "before": _figures(before),
-                "after": _figures(after),
-            }
-            for before, after in zip(evaluation.before, evaluation.after, strict=True)
-        ],
-        **({"file": str(out)} if out else {"plan": json.loads(format_plan(wishes))}),
-    }
+@plan.command("drain-dirs")
+@click.argument("places", nargs=-1, required=True, metavar="BROKER:PATH...")
+@click.option("--between-brokers", is_flag=True, help="Replicas may leave their broker.  [default: they stay on it]")
+@balance_option
+@planning_options
+def drain_dirs(options: PlanOptions, places: tuple[str, ...], between_brokers: bool, and_balance: bool) -> None:
+    """Empty log directories, so that a disk can be taken out."""
+    inputs = options.inputs()
+    problem = tasks.drain_log_dirs(inputs.problem, map(_place, places), between_brokers=between_brokers)
+    if not (between_brokers or and_balance):
+        problem = replace(problem, bands=(Band(DISK, None),))  # with no band to meet, only what must goes
+    solved(inputs, _limited(problem, and_balance), f"drain log directories {', '.join(places)}", options)
 
 
-def _figures(figures: BrokerFigures) -> dict[str, int]:
-    return {name: value for name, value in asdict(figures).items() if name != "broker"}
+@plan.command()
+@click.argument("count", type=click.IntRange(min=1), metavar="FACTOR")
+@topic_options
+@balance_option
+@planning_options
+def factor(
+    options: PlanOptions, count: int, topic: tuple[str, ...], topics: tuple[str, ...], and_balance: bool
+) -> None:
+    """Give partitions this many replicas."""
+    inputs = options.inputs()
+    problem = tasks.change_factors(inputs.problem, count, TopicChoice(topic, topics))
+    solved(inputs, _limited(problem, and_balance), f"replication factor {count}{_of(topic, topics)}", options)
 
 
-def _gap(copied: int, bound: int) -> float | None:
-    return copied / bound - 1 if bound else None
+@plan.command()
+@click.option("--mend-racks/--leave-racks", default=True, help="Mend partitions with too many replicas in one rack.")
+@click.option("--mend-factors/--leave-factors", default=True, help="Fill up to the usual factor of the topic.")
+@balance_option
+@planning_options
+def repair(options: PlanOptions, mend_racks: bool, mend_factors: bool, and_balance: bool) -> None:
+    """Bring back what is missing: replicas on dead brokers, replicas too few, racks with too many."""
+    inputs = options.inputs()
+    problem = tasks.repair(inputs.problem, racks=mend_racks, factors=mend_factors)
+    solved(inputs, _limited(problem, and_balance), "repair", options, dead_are_mended=True)
 
 
-def _print_summary(terminal: Console, problem: ByteProblem, wishes: Plan, evaluation: Evaluation) -> None:
-    bound = least_bytes(problem)
-    gap = _gap(evaluation.copied_bytes, bound)
-    if not len(wishes):
-        terminal.print("nothing to do: every broker is within the band, or no move helps")
-    terminal.print(
-        f"{len(wishes)} partitions change: {evaluation.copied_replica_count} replicas are copied, "
-        f"{format_bytes(evaluation.copied_bytes)}; {evaluation.reordered_partition_count} only change their order"
-    )
-    terminal.print(
-        f"no plan can copy less than {format_bytes(bound)}" + ("" if gap is None else f"; this one is {gap:.1%} above")
-    )
-    terminal.print(_broker_table(evaluation))
-    if evaluation.out_of_band:
-        low, high = format_bytes(problem.band.low), format_bytes(problem.band.high)
-        names = ", ".join(map(str, evaluation.out_of_band))
-        terminal.print(f"still outside the band of {low} to {high}: broker {names}; no single move brings them in")
+@plan.command()
+@planning_options
+def leaders(options: PlanOptions) -> None:
+    """Even out leading by the order of replica lists; nothing is copied."""
+    inputs = options.inputs()
+    solved(inputs, tasks.leaders_only(inputs.problem), "leaders", options)
 
 
-def _broker_table(evaluation: Evaluation) -> Table:
-    table = Table("broker", box=None, pad_edge=False)
-    for title in ("bytes before", "after", "received", "replicas before", "after", "leaders before", "after"):
-        table.add_column(title, justify="right")
-    for before, after in zip(evaluation.before, evaluation.after, strict=True):
-        table.add_row(
-            str(before.broker),
-            format_bytes(before.size_bytes),
-            format_bytes(after.size_bytes),
-            format_bytes(evaluation.bytes_in[before.broker]),
-            *map(str, (before.replica_count, after.replica_count)),
-            *map(str, (before.preferred_leader_count, after.preferred_leader_count)),
-        )
-    return table
+@plan.command()
+@BROKERS
+@planning_options
+def demote(options: PlanOptions, brokers: tuple[int, ...]) -> None:
+    """Let brokers lead nothing that another can lead; nothing is copied."""
+    inputs = options.inputs()
+    solved(inputs, tasks.demote(inputs.problem, brokers), f"demote brokers {_listed(brokers)}", options)
+
+
+@plan.command()
+@click.option("--between-brokers", is_flag=True, help="Even out the brokers in the same plan.")
+@planning_options
+def disks(options: PlanOptions, between_brokers: bool) -> None:
+    """Even out the log directories of each broker."""
+    inputs = options.inputs()
+    solved(inputs, tasks.balance_disks(inputs.problem, between_brokers=between_brokers), "disks", options)
+
+
+@plan.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@click.option("--run", metavar="RUN", help="The state before this run, by its id or journal.")
+@state_dir_option
+@planning_options
+def restore(options: PlanOptions, file: Path | None, run: str | None, state_dir: Path) -> None:
+    """Bring back the assignment in FILE (Kafka's JSON or Cruise Control's proposals), or that before a run."""
+    if (file is None) == (run is None):
+        raise InputError("give either a file or --run RUN")
+    wanted = read_plan(file) if file else _before_run(find_journal(state_dir, str(run)))
+    inputs = options.inputs()
+    problem, assignment = tasks.restore(inputs.problem, wanted)
+    given(inputs, problem, assignment, f"restore {file or run}", options)
+
+
+@plan.command("what-if")
+@click.option(
+    "--add-brokers", "added", type=click.IntRange(min=0), default=0, metavar="N", help="So many more brokers."
+)
+@click.option("--remove-brokers", "removed", callback=parse_brokers, metavar="IDS", help="Without these brokers.")
+@click.option("--factor", type=click.IntRange(min=1), metavar="N", help="Another replication factor.")
+@circumstance_options
+@planning_options
+def what_if(options: PlanOptions, **wishes: Any) -> None:
+    """Plan under other circumstances. The plan answers a question; brokers in it may not exist."""
+    inputs = options.inputs()
+    circumstances = circumstances_of(inputs, **wishes)
+    solved(inputs, tasks.what_if(inputs.problem, circumstances), f"what if {described(circumstances)}", options)
+
+
+def _limited(problem: Problem, and_balance: bool) -> Problem:
+    return problem if and_balance else tasks.only_forced(problem)
+
+
+def _place(text: str) -> tuple[int, str]:
+    broker, colon, path = text.partition(":")
+    if not (colon and broker.isdigit() and path):
+        raise InputError(f"{text!r} is not a log directory; write BROKER:PATH, for example 3:/data/kafka-1")
+    return int(broker), path
+
+
+def _before_run(journal: Path) -> Plan:
+    moves = read_history(journal).moves
+    return Plan(tuple(PartitionAssignment(TopicPartition(one.topic, one.partition), one.original) for one in moves))
+
+
+def _of(names: tuple[str, ...], patterns: tuple[str, ...]) -> str:
+    return f" of {', '.join((*names, *patterns))}" if names or patterns else ""
+
+
+def _listed(brokers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, brokers))

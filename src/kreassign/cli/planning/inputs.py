@@ -1,0 +1,115 @@
+"""From the tables, or from a snapshot file, to the problem that the tasks begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kreassign.cli.snapshot_files import read_snapshot
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
+from kreassign.pipeline.plan_columns import PlanColumns, read_plan_columns
+from kreassign.pipeline.rows import has_table, read_rows
+from kreassign.pipeline.schemas import BROKERS, LOG_DIRS, Row
+from kreassign.planner import BrokerFacts, LogDirFacts, Problem
+from kreassign.planner.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
+from kreassign.planner.wishes import Wishes, wished
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """The present state of one cluster, with the wishes in it, and where it comes from."""
+
+    problem: Problem
+    cluster_id: str
+    snapshot_id: str
+    taken_ms: int
+
+
+def inputs_of_tables(data: Path, cluster: str | None, wishes: Wishes) -> Inputs:
+    """What the planner needs, from the tables. Raises DataError or InputError."""
+    columns = read_plan_columns(data, cluster)
+    snapshot = {"snapshot_id": columns.snapshot_id}
+    rows = read_rows(data, BROKERS, only=snapshot)
+    dirs = read_rows(data, LOG_DIRS, only=snapshot) if has_table(data, LOG_DIRS) else []
+    hosts = [
+        replace(
+            _host(
+                row["broker"], row["rack"], [_log_dir(one) for one in dirs if one["broker"] == row["broker"]], wishes
+            ),
+            is_live=not row["is_fenced"],
+        )
+        for row in rows
+    ]
+    problem = problem_from(_limited(hosts), _replicas(columns), reads_per_write=wishes.reads_per_write)
+    taken_ms = max((int(row["taken_ms"]) for row in rows), default=0)
+    return Inputs(wished(problem, wishes), columns.cluster_id, columns.snapshot_id, taken_ms)
+
+
+def inputs_of_snapshot(path: Path, wishes: Wishes) -> Inputs:
+    """What the planner needs, from a snapshot file. Raises InputError, which names the file."""
+    found = read_snapshot(path)
+    hosts = [
+        replace(_host(one.broker.id, one.broker.rack, one.log_dirs, wishes), is_live=not one.broker.is_fenced)
+        for one in found.brokers
+    ]
+    problem = problem_from(_limited(hosts), columns_of(_rows(found)), reads_per_write=wishes.reads_per_write)
+    return Inputs(wished(problem, wishes), found.cluster_id, path.name, found.taken_ms)
+
+
+def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
+    """What the file systems of a broker hold together; None unless all told.
+
+    Directories of the same size with the same room left are taken for one file system, and counted once.
+    """
+    disks = {(one.total_bytes, one.usable_bytes) for one in dirs}
+    sizes = [total for total, _ in disks if total is not None]
+    return sum(sizes) if sizes and len(sizes) == len(disks) else None
+
+
+def _host(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], wishes: Wishes) -> BrokerFacts:
+    usable = 1 - wishes.disk_reserve
+    room = disk_bytes(dirs)
+    log_dirs = tuple(
+        LogDirFacts(
+            one.path,
+            None if one.total_bytes is None else int(one.total_bytes * usable),
+            may_receive=not one.is_offline,
+        )
+        for one in dirs
+    )
+    return BrokerFacts(broker, rack, {} if room is None else {"disk": room * usable}, log_dirs=log_dirs)
+
+
+def _log_dir(row: Row) -> SnapshotLogDir:
+    """One that is cordoned takes nothing new, as one that is offline."""
+    barred = row["error"] is not None or bool(row["is_cordoned"])
+    return SnapshotLogDir(row["path"], row["total_bytes"], row["usable_bytes"], is_offline=barred)
+
+
+def _limited(hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:
+    """Disk limits also say how unequal brokers are; so either all have one, or they are not used."""
+    known = all("disk" in host.capacity for host in hosts if host.is_live)
+    return [host if known else replace(host, capacity={}) for host in hosts]
+
+
+def _rows(snapshot: ClusterSnapshot) -> Iterable[ReplicaRow]:
+    for (topic, partition), seen in snapshot.partitions:
+        for position, (broker, path) in enumerate(zip(seen.replicas, seen.log_dirs, strict=True)):
+            load = seen.is_moving, seen.size_bytes, seen.write_bytes_per_s
+            yield ReplicaRow(topic, partition, broker, position, *load, path)
+
+
+def _replicas(columns: PlanColumns) -> ReplicaColumns:
+    return ReplicaColumns(
+        topic_names=columns.topic_names,
+        topics=columns.topics,
+        partitions=columns.partitions,
+        brokers=columns.brokers,
+        positions=columns.positions,
+        is_reassigning=columns.is_reassigning,
+        size_bytes=columns.size_bytes,
+        write_bytes_per_s=columns.write_bytes_per_s,
+        paths=columns.paths,
+        log_dirs=columns.log_dirs,
+    )

@@ -1,0 +1,134 @@
+"""How a plan is shown: words and tables for people, a document for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from kreassign.cli.output import console, print_json
+from kreassign.cli.plan_files import facts_path
+from kreassign.model.plan_facts import PlanFacts, Prediction
+from kreassign.model.plan_facts_json import format_facts
+from kreassign.model.plan_json import format_plan
+from kreassign.planner.evaluate import Evaluation
+from kreassign.planner.outcome import Outcome
+from kreassign.report.text import format_bytes, format_duration, format_rate
+
+SHOWN_BROKERS = 40
+SHOWN_SENTENCES = 10
+
+
+def show(outcome: Outcome, out: Path | None, explained: Sequence[str], output_format: str) -> None:
+    """Print what a plan costs and brings, and the plan itself unless it went to a file."""
+    if output_format == "json":
+        print_json(document(outcome, out, explained))
+        return
+    if out is None:
+        click.echo(format_plan(outcome.plan))
+    # With the plan on stdout, the words about it go where they do not get into its way.
+    terminal = console(stderr=out is None)
+    summary(terminal, outcome)
+    for sentence in explained:
+        terminal.print(sentence)
+    if out:
+        terminal.print(f"plan {outcome.facts.plan_id} written to {out}, the facts about it to {facts_path(out)}")
+
+
+def document(outcome: Outcome, out: Path | None, explained: Sequence[str]) -> dict[str, Any]:
+    """The facts about a plan and its effect; with the plan unless it went to a file."""
+    facts = json.loads(format_facts(outcome.facts))
+    return {
+        **facts,
+        "changed_partitions": len(outcome.plan),
+        "goals": [
+            {"name": name, "before": _spread(outcome.evaluation, index, before=True),
+             "after": _spread(outcome.evaluation, index, before=False)}
+            for index, name in enumerate(outcome.evaluation.goals)
+        ],
+        "explained": list(explained),
+        **({"file": str(out)} if out else {"plan": json.loads(format_plan(outcome.plan))}),
+    }  # fmt: skip
+
+
+def summary(terminal: Console, outcome: Outcome) -> None:
+    """What it costs, how near that is to the least possible, how long it takes, and each broker before and after."""
+    facts = outcome.facts
+    terminal.print(_cost(outcome))
+    terminal.print(_bound(facts))
+    if facts.prediction is not None:
+        terminal.print(_time(facts.prediction))
+    if outcome.evaluation.goals:
+        terminal.print(_goals(outcome.evaluation))
+    if len(facts.brokers) <= SHOWN_BROKERS:
+        terminal.print(_brokers(facts))
+    for sentence in facts.remaining[:SHOWN_SENTENCES]:
+        terminal.print(f"remains: {sentence}")
+    if more := len(facts.remaining) - SHOWN_SENTENCES:
+        terminal.print(f"remains: {more} more" if more > 0 else "", end="\n" if more > 0 else "")
+
+
+def _cost(outcome: Outcome) -> str:
+    totals, count = outcome.facts.totals, len(outcome.plan)
+    if not count:
+        return f"{outcome.facts.task}: nothing to do"
+    copied = f"{totals.moves} replicas are copied, {format_bytes(totals.moved_bytes)}"
+    if totals.log_dir_moves:
+        copied += f"; {totals.log_dir_moves} change their disk, {format_bytes(totals.log_dir_bytes)}"
+    changes = f"{copied}; {totals.leader_changes} leaders change"
+    return f"{outcome.facts.task}: {count} partitions change: {changes}"
+
+
+def _bound(facts: PlanFacts) -> str:
+    least, gap = facts.totals.least_bytes, facts.totals.gap
+    if gap is None:
+        return "nothing has to be copied for it"
+    return f"no plan can do it with less than {format_bytes(least)}; this one is {gap:.1%} above"
+
+
+def _time(prediction: Prediction) -> str:
+    rate = format_rate(prediction.rate_bytes_per_s)
+    if math.isinf(prediction.seconds):
+        return f"at {rate} it never ends: some partition is written faster than it would be copied"
+    longest = format_duration(prediction.longest_move_s)
+    return f"at {rate} it takes about {format_duration(prediction.seconds)}, the longest single copy {longest}"
+
+
+def _goals(evaluation: Evaluation) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("goal")
+    for title in ("least/mean before", "after", "most/mean before", "after"):
+        table.add_column(title, justify="right")
+    for index, name in enumerate(evaluation.goals):
+        before, after = (_spread(evaluation, index, before=when) for when in (True, False))
+        table.add_row(name, *(f"{one[which]:.3f}" for which in ("least", "most") for one in (before, after)))
+    return table
+
+
+def _spread(evaluation: Evaluation, goal: int, *, before: bool) -> dict[str, float]:
+    """The least and the most loaded broker that takes part, relative to its share."""
+    least, most = evaluation.spread(goal, before=before)
+    return {"least": round(least, 6), "most": round(most, 6)}
+
+
+def _brokers(facts: PlanFacts) -> Table:
+    table = Table(box=None, pad_edge=False)
+    goals = list(facts.brokers[0].before) if facts.brokers else []
+    for title in ("broker", *(f"{goal} {when}" for goal in goals for when in ("before", "after")), "in", "out", "peak"):
+        table.add_column(title, justify="right")
+    for one in facts.brokers:
+        loads = [_amount(goal, when[goal]) for goal in goals for when in (one.before, one.after)]
+        table.add_row(str(one.broker), *loads, *map(format_bytes, (one.bytes_in, one.bytes_out, one.peak_bytes)))
+    return table
+
+
+def _amount(goal: str, amount: float) -> str:
+    if goal == "disk" or goal.endswith(("-in", "-out")):
+        return format_bytes(amount)
+    return f"{amount:.6g}"

@@ -1,0 +1,114 @@
+"""A finished plan with all that is to be said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kreassign.errors import IllegalPlan
+from kreassign.model.plan import Plan
+from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Reason, Totals, plan_id
+from kreassign.planner.bounds import bytes_bound
+from kreassign.planner.evaluate import Evaluation, evaluate
+from kreassign.planner.fingerprint import fingerprint
+from kreassign.planner.partitions import NOWHERE, Assignment
+from kreassign.planner.plans import changed_partitions, current_plan, plan_of
+from kreassign.planner.problem import Problem
+from kreassign.planner.reasons import reasons_of
+from kreassign.planner.schedule import predict
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a plan is for and where its inputs come from. Without a rate, no time is predicted."""
+
+    task: str
+    cluster_id: str | None = None
+    snapshot_id: str | None = None
+    rate_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """The plan, the present lists of the same partitions, what an independent check says of it, and its side file."""
+
+    problem: Problem
+    assignment: Assignment
+    plan: Plan
+    current: Plan
+    evaluation: Evaluation
+    facts: PlanFacts
+
+
+def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outcome:
+    """Check, explain and price an assignment. Raises IllegalPlan when it breaks a rule of the problem."""
+    evaluation = evaluate(problem, assignment)
+    if evaluation.violations:
+        raise IllegalPlan(evaluation.violations)
+    plan = plan_of(problem, assignment)
+    rate = origin.rate_bytes_per_s
+    facts = PlanFacts(
+        plan_id=plan_id(plan),
+        input_hash=fingerprint(problem),
+        task=origin.task,
+        totals=_totals(evaluation, least_bytes(problem, evaluation)),
+        cluster_id=origin.cluster_id,
+        snapshot_id=origin.snapshot_id,
+        partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
+        brokers=_brokers(evaluation),
+        prediction=None if rate is None else predict(problem, assignment, rate),
+        remaining=evaluation.unfinished + tuple(map(str, evaluation.misses())),
+    )
+    return Outcome(problem, assignment, plan, current_plan(problem, assignment), evaluation, facts)
+
+
+def least_bytes(problem: Problem, evaluation: Evaluation) -> int:
+    """What any plan must copy that brings about as much: the bands too if this one meets them, else what is forced."""
+    met = not evaluation.misses() and not evaluation.unfinished
+    total: int = bytes_bound(problem if met else replace(problem, bands=())).total
+    return 0 if evaluation.unfinished else total
+
+
+def _totals(evaluation: Evaluation, least_bytes: int) -> Totals:
+    return Totals(
+        moved_bytes=evaluation.moved_bytes,
+        moves=evaluation.moves,
+        leader_changes=evaluation.leader_changes,
+        log_dir_bytes=evaluation.log_dir_bytes,
+        log_dir_moves=evaluation.log_dir_moves,
+        least_bytes=least_bytes,
+    )
+
+
+def _partitions(
+    problem: Problem, assignment: Assignment, reasons: dict[int, tuple[Reason, ...]]
+) -> tuple[PlannedPartition, ...]:
+    return tuple(
+        PlannedPartition(
+            problem.partitions.name(partition),
+            tuple(problem.brokers.ids[problem.partitions.list_of(partition)].tolist()),
+            int(problem.partitions.size_bytes[partition]),
+            _paths(problem, partition),
+            reasons[partition],
+        )
+        for partition in changed_partitions(problem, assignment)
+    )
+
+
+def _paths(problem: Problem, partition: int) -> tuple[str, ...]:
+    dirs, now = problem.log_dirs, problem.partitions
+    chosen = now.log_dirs[now.offsets[partition] : now.offsets[partition + 1]].tolist()
+    return () if dirs is None or NOWHERE in chosen else tuple(dirs.paths[directory] for directory in chosen)
+
+
+def _brokers(evaluation: Evaluation) -> tuple[PlannedBroker, ...]:
+    return tuple(
+        PlannedBroker(
+            broker,
+            dict(zip(evaluation.goals, evaluation.before[index].tolist(), strict=True)),
+            dict(zip(evaluation.goals, evaluation.after[index].tolist(), strict=True)),
+            int(evaluation.bytes_in[index]),
+            int(evaluation.bytes_out[index]),
+            int(evaluation.peak_bytes[index]),
+        )
+        for index, broker in enumerate(evaluation.broker_ids)
+    )

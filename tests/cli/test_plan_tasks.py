@@ -1,0 +1,235 @@
+"""Every planning task from the command line, on a small cluster given as a snapshot file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.main import kreassign
+from kreassign.cli.plan_files import read_plan, read_plan_file, write_plan
+from kreassign.cli.snapshot_files import write_snapshot
+from kreassign.executor.events import PlannedMove, RunStarted
+from kreassign.executor.journal import Journal
+from kreassign.model import Broker, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
+
+MEGABYTE = 1_000_000
+DIRS = ("/d1", "/d2")
+Lists = dict[TopicPartition, tuple[int, ...]]
+
+
+def partition(*replicas: int, directory: str = "/d1") -> SnapshotPartition:
+    count = len(replicas)
+    return SnapshotPartition(
+        replicas, replicas, replicas[0], 1, (directory,) * count, (10 * MEGABYTE,) * count, write_bytes_per_s=100.0
+    )
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Brokers 1 to 4 in racks a, b; 4 is empty. Topics orders (8 partitions) and users (4), on 1 to 3."""
+    disks = tuple(SnapshotLogDir(path, 1000 * MEGABYTE, usable) for path, usable in zip(DIRS, (500, 800), strict=True))
+    hosts = [SnapshotBroker(Broker(number, "h", 9092, "ab"[number % 2]), disks) for number in (1, 2, 3, 4)]
+    orders = tuple(partition(*((1, 2) if number % 2 else (2, 3))) for number in range(8))
+    users = tuple(partition(3, 2) for _ in range(4))
+    topics = (SnapshotTopic("orders", orders), SnapshotTopic("users", users))
+    path = tmp_path / "cluster.json"
+    write_snapshot(path, ClusterSnapshot(1_767_225_600_000, "c1", tuple(hosts), topics))
+    return path
+
+
+def run(cluster: Path, task: str, *arguments: str | Path) -> Result:
+    return CliRunner().invoke(kreassign, ["plan", task, "--snapshot", str(cluster), *map(str, arguments)])
+
+
+def planned(cluster: Path, task: str, *arguments: str | Path) -> tuple[Lists, Lists]:
+    """The lists before and after, of the partitions that change."""
+    out = cluster.with_name("plan.json")
+    result = run(cluster, task, "--out", out, *arguments)
+    assert result.exit_code == 0, result.output
+    found = read_plan_file(out)
+    return found.expected, found.plan.replicas
+
+
+def said(cluster: Path, task: str, *arguments: str | Path) -> dict[str, Any]:
+    result = run(cluster, task, "--format", "json", *arguments)
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_rebalance_of_one_topic_moves_no_other(cluster: Path) -> None:
+    _, after = planned(cluster, "rebalance", "--topic", "orders")
+    assert {name.topic for name in after} == {"orders"}
+    _, without = planned(cluster, "rebalance", "--exclude-topics", "ord.*")
+    assert {name.topic for name in without} == {"users"}
+
+
+def test_a_band_and_goals_are_chosen_by_flags_or_file(cluster: Path) -> None:
+    goals = cluster.with_name("goals.toml")
+    goals.write_text('[[goals]]\nname = "leaders"\ntolerance = 50\n')
+    assert [one["name"] for one in said(cluster, "rebalance", "--goals-file", goals)["goals"]] == ["leaders"]
+    assert [one["name"] for one in said(cluster, "rebalance", "--goal", "disk=5", "--goal", "replicas")["goals"]] == [
+        "disk",
+        "replicas",
+    ]
+
+
+def test_replicas_go_only_onto_added_brokers(cluster: Path) -> None:
+    before, after = planned(cluster, "add-brokers", "4")
+    assert after
+    assert all(set(after[name]) - set(before[name]) <= {4} for name in after)
+
+
+def test_a_drained_broker_holds_nothing_and_only_its_partitions_change(cluster: Path) -> None:
+    before, after = planned(cluster, "drain-brokers", "1")
+    assert len(after) == 4
+    assert all(1 in before[name] and 1 not in after[name] for name in after)
+
+
+def test_a_replaced_broker_hands_over_its_places(cluster: Path) -> None:
+    before, after = planned(cluster, "drain-brokers", "2", "--replace-with", "4", "--racks", "none")
+    assert after == {name: tuple(4 if broker == 2 else broker for broker in old) for name, old in before.items()}
+    assert len(after) == 12
+
+
+def test_a_drained_directory_keeps_its_replicas_on_their_broker(cluster: Path) -> None:
+    out = cluster.with_name("plan.json")
+    assert run(cluster, "drain-dirs", "1:/d1", "--out", out).exit_code == 0
+    found = read_plan(out)
+    assert {(replica.broker, path) for replica, path in found.log_dirs.items()} == {(1, "/d2")}
+    assert len(found) == 4
+
+
+def test_directories_are_evened_out(cluster: Path) -> None:
+    found = said(cluster, "disks")
+    assert found["totals"]["log_dir_moves"] > 0
+    assert found["totals"]["moves"] == 0
+
+
+def test_a_factor_is_raised_for_a_topic(cluster: Path) -> None:
+    _, after = planned(cluster, "factor", "3", "--topic", "users")
+    assert {name.topic for name in after} == {"users"}
+    assert all(len(replicas) == 3 for replicas in after.values())
+
+
+def test_leaders_and_demote_copy_nothing(cluster: Path) -> None:
+    before, after = planned(cluster, "demote", "3")
+    assert all(before[name][0] == 3 != after[name][0] and sorted(before[name]) == sorted(after[name]) for name in after)
+    assert len(after) == 4
+    assert said(cluster, "leaders")["totals"]["moves"] == 0
+
+
+def test_repair_of_a_whole_cluster_has_nothing_to_do(cluster: Path) -> None:
+    assert run(cluster, "repair", "--leave-racks").stderr.startswith("repair: nothing to do")
+
+
+def test_the_lists_of_a_file_are_restored_if_they_can_be(cluster: Path) -> None:
+    wanted = Plan((PartitionAssignment(TopicPartition("users", 0), (4, 2)),))
+    file = cluster.with_name("before.json")
+    write_plan(file, wanted)
+    assert planned(cluster, "restore", file)[1] == wanted.replicas
+    unknown = cluster.with_name("unknown.json")
+    write_plan(unknown, Plan((PartitionAssignment(TopicPartition("gone", 0), (9,)),)))
+    refused = run(cluster, "restore", unknown)
+    assert refused.exit_code == 2
+    assert "gone-0 is not a partition of this cluster" in refused.stderr
+
+
+def test_the_state_before_a_run_is_restored_from_its_journal(cluster: Path) -> None:
+    moves = (PlannedMove(TopicPartition("users", 1), (2, 4), (3, 2), 0),)
+    with Journal.create(cluster.with_name("state"), RunStarted(0, "20260101T000000Z-0001", "c1", moves, None, (1,))):
+        arguments = ("--run", "20260101T000000Z-0001", "--state-dir", cluster.with_name("state"))
+        assert planned(cluster, "restore", *arguments)[1] == {TopicPartition("users", 1): (2, 4)}
+
+
+def test_other_circumstances_are_planned_for(cluster: Path) -> None:
+    found = said(cluster, "what-if", "--add-brokers", "1", "--traffic", "2", "--growth", "10", "--at", "2026-01-31")
+    assert found["task"] == "what if 1 brokers more, traffic x 2, 10.0% growth a month for 30 days"
+    assert [one["broker"] for one in found["brokers"]] == [1, 2, 3, 4, 5]
+    assert sum(one["before"]["disk"] for one in found["brokers"]) == pytest.approx(24 * 11 * MEGABYTE)
+
+
+def test_the_brokers_needed_are_told(cluster: Path) -> None:
+    assert said(cluster, "brokers-needed", "--at-most", "7.5")["brokers"] == 2
+    text = run(cluster, "brokers-needed").stdout
+    assert text.startswith("nothing changes: 2 brokers carry this load at 70% of their limits; there are 4")
+    assert "disk alone needs 1: 240 MB at 1.26 GB each" in text
+
+
+def test_choices_are_listed_and_written(cluster: Path) -> None:
+    found = said(cluster, "pareto", "--out-dir", cluster.with_name("plans"))["choices"]
+    written = {path.name for path in cluster.with_name("plans").iterdir()}
+    assert written == {f"{one['id']}{end}" for one in found for end in (".json", ".facts.json")}
+    assert "leaders only" in run(cluster, "pareto").stdout
+
+
+def test_a_budget_is_kept_and_what_remains_is_said(cluster: Path) -> None:
+    found = said(cluster, "rebalance", "--budget-moves", "1")
+    assert found["totals"]["moves"] == 1
+    assert found["remaining"]
+    assert said(cluster, "rebalance", "--fit-in", "11s", "--rate", "1MB/s")["prediction"]["seconds"] <= 11
+    assert (
+        said(cluster, "rebalance", "--max-leader-changes", "0", "--budget-bytes", "10MB")["totals"]["leader_changes"]
+        == 0
+    )
+
+
+def test_why_a_partition_moves_or_stays_is_explained(cluster: Path) -> None:
+    lines = run(cluster, "drain-brokers", "1", "--explain", "orders-1", "--explain", "users-0").stderr
+    assert "orders-1 goes from [1, 2] to" in lines
+    assert "broker 1 is to be emptied" in lines
+    assert "users-0 stays on [3, 2]" in lines
+
+
+WRONG = [
+    (("rebalance", "--topic", "order"), "there is no topic 'order' in this cluster; did you mean 'orders'?"),
+    (("rebalance", "--topics", "x.*"), "no topic matches 'x.*'"),
+    (("rebalance", "--goal", "dsk"), "there is no goal 'dsk'"),
+    (("rebalance", "--exclude-brokers", "9"), "there is no broker 9 in this cluster; it has 1, 2, 3, 4"),
+    (("rebalance", "--exclude-brokers", "a"), "'a' is not a list of broker ids"),
+    (("rebalance", "--fit-in", "4h"), "--fit-in needs --rate"),
+    (("rebalance", "--explain", "users-9"), "there is no partition users-9"),
+    (("rebalance", "--explain", "users"), "'users' is not a partition; write topic-partition"),
+    (("add-brokers", "7"), "there is no broker 7"),
+    (("drain-brokers", "1,2", "--replace-with", "4"), "--replace-with needs one successor for each broker"),
+    (("drain-dirs", "d1"), "'d1' is not a log directory; write BROKER:PATH"),
+    (("drain-dirs", "1:/x"), "broker 1 has no log directory /x; it has /d1, /d2"),
+    (("factor", "5"), "there are 4"),
+    (("what-if", "--growth", "5"), "--growth needs --at"),
+    (("what-if", "--at", "2020-01-01"), "2020-01-01 is before the snapshot was taken"),
+    (("restore",), "give either a file or --run RUN"),
+    (("restore", "--run", "nope"), "there is no run nope"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_what_is_wrong_is_said_in_one_line(cluster: Path, words: tuple[str, ...], complaint: str) -> None:
+    result = run(cluster, *words)
+    assert result.exit_code == 2
+    assert complaint in result.stderr.splitlines()[-1]
+
+
+def test_a_goals_file_that_cannot_be_read_is_named(cluster: Path) -> None:
+    goals = cluster.with_name("goals.toml")
+    goals.write_text("racks = 7")
+    result = run(cluster, "rebalance", "--goals-file", goals)
+    assert result.exit_code == 2
+    assert f"{goals}: racks: 7 is none of strict, even, none" in result.stderr
+
+
+def test_dead_brokers_must_be_repaired_or_drained_first(cluster: Path) -> None:
+    document = json.loads(cluster.read_text())
+    document["brokers"] = [one for one in document["brokers"] if one["id"] != 1]
+    cluster.write_text(json.dumps(document))
+    refused = run(cluster, "rebalance")
+    assert refused.exit_code == 2
+    assert "broker 1 holds replicas but is not live" in refused.stderr
+    before, after = planned(cluster, "repair", "--leave-racks")
+    assert all(1 in before[name] and 1 not in after[name] for name in after)
+    assert planned(cluster, "drain-brokers", "1")[1].keys() == after.keys()

@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import DataError, InputError
+from kreassign.pipeline.plan_columns import read_plan_columns
+from kreassign.pipeline.rows import write_rows
+from kreassign.pipeline.schemas import PLAN_INPUTS, REPLICAS
+
+INPUT = {"topic": "t", "partition": 0, "position": 0, "is_leader": True, "is_reassigning": False, "size_bytes": 5,
+         "write_bytes_per_s": None, "coverage": "no samples"}  # fmt: skip
+COPY = {"taken_ms": 0, "topic": "t", "partition": 0, "position": 0, "is_leader": True, "is_in_sync": True,
+        "is_adding": False, "is_removing": False, "size_bytes": 5, "future_log_dir": None,
+        "future_size_bytes": None}  # fmt: skip
+
+
+def inputs(data: Path, cluster: str, *brokers: int) -> None:
+    snapshot = {"snapshot_id": f"s-{cluster}", "cluster_id": cluster}
+    rows = [{**snapshot, **INPUT, "broker": broker, "position": place} for place, broker in enumerate(brokers)]
+    write_rows(data, PLAN_INPUTS, rows, file_stem=cluster)
+
+
+def copies(data: Path, snapshot: str, dirs: dict[int, str | None]) -> None:
+    rows = [
+        {"snapshot_id": snapshot, "cluster_id": "c", **COPY, "broker": broker, "log_dir": path}
+        for broker, path in dirs.items()
+    ]
+    write_rows(data, REPLICAS, rows, file_stem=snapshot)
+
+
+def test_one_entry_per_replica_with_the_directory_of_its_snapshot(tmp_path: Path) -> None:
+    inputs(tmp_path, "c", 3, 1, 2)
+    copies(tmp_path, "s-c", {1: "/b", 2: None, 3: "/a", 9: "/z"})
+    copies(tmp_path, "s-older", {1: "/old", 2: "/old", 3: "/old"})
+    found = read_plan_columns(tmp_path, None)
+    assert (found.cluster_id, found.snapshot_id, found.topic_names) == ("c", "s-c", ("t",))
+    assert found.brokers.tolist() == [3, 1, 2]
+    assert found.positions.tolist() == [0, 1, 2]
+    assert [found.paths[code] if code >= 0 else None for code in found.log_dirs] == ["/a", "/b", None]
+    assert found.size_bytes.tolist() == [5.0] * 3
+
+
+def test_without_a_table_of_replicas_no_directory_is_known(tmp_path: Path) -> None:
+    inputs(tmp_path, "c", 1, 2)
+    assert read_plan_columns(tmp_path, None).log_dirs.tolist() == [-1, -1]
+    copies(tmp_path, "s-older", {1: "/old"})
+    assert read_plan_columns(tmp_path, None).log_dirs.tolist() == [-1, -1]
+
+
+def test_one_of_several_clusters_must_be_chosen(tmp_path: Path) -> None:
+    inputs(tmp_path, "c", 1)
+    inputs(tmp_path, "d", 2, 1)
+    assert read_plan_columns(tmp_path, "d").brokers.tolist() == [2, 1]
+    with pytest.raises(InputError, match="choose with --cluster one of c, d"):
+        read_plan_columns(tmp_path, None)
+    with pytest.raises(DataError, match="nothing of cluster e, only of c, d"):
+        read_plan_columns(tmp_path, "e")
