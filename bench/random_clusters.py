@@ -39,7 +39,7 @@ _TAKEN_AWAY: dict[str, Callable[[BrokerFacts], BrokerFacts]] = {
 
 
 def random_cluster(seed: int) -> RandomCluster:
-    """3 to 24 brokers, 20 to 300 partitions, and a random choice of everything that a problem can ask for."""
+    """3 to 24 brokers, 20 to 1,800 partitions, and a random choice of everything that a problem can ask for."""
     random = Random(seed)
     hosts, traits = _brokers(random)
     loads = _partitions(random, hosts, traits)
@@ -87,12 +87,12 @@ def _partitions(random: Random, hosts: list[BrokerFacts], traits: list[str]) -> 
     raises = _sometimes(random, "factors", traits)
     excludes = _sometimes(random, "excluded topics", traits)
     loads = []
-    for topic in range(random.randint(2, 12)):
+    for topic in range(random.randint(4, 30)):
         factor = min(random.choice((1, 2, 3, 3)), len(hosts) - 4) if len(hosts) > 5 else random.randint(1, 2)
         wanted = max(1, factor + random.choice((-1, 1))) if raises and random.random() < 0.3 else None
         typical = random.lognormvariate(0, 1) * GIGABYTE
         fixed = excludes and random.random() < 0.2
-        for partition in range(random.randint(5, 25)):
+        for partition in range(random.randint(5, 60)):
             chosen = _distinct(random, hosts, weights, factor)
             size = int(typical * random.lognormvariate(0, 0.5))
             loads.append(_load(random, TopicPartition(f"topic-{topic:02}", partition), chosen, size))

@@ -58,13 +58,10 @@ def inputs_of_snapshot(path: Path, wishes: Wishes) -> Inputs:
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
-    """What the file systems of a broker hold together; None unless all told.
-
-    Directories of the same size with the same room left are taken for one file system, and counted once.
-    """
-    disks = {(one.total_bytes, one.usable_bytes) for one in dirs}
-    sizes = [total for total, _ in disks if total is not None]
-    return sum(sizes) if sizes and len(sizes) == len(disks) else None
+    """What the file systems of a broker hold together, one per log directory; None unless all told."""
+    sizes = [one.total_bytes for one in dirs]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known and len(known) == len(sizes) else None
 
 
 def _host(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], wishes: Wishes) -> BrokerFacts:
