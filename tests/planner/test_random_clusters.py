@@ -9,7 +9,7 @@ from bench.random_clusters import random_cluster
 from kreassign.planner import plan_of, solve
 from kreassign.planner.fingerprint import fingerprint
 
-SAMPLE = range(0, 300, 10)
+SAMPLE = range(0, 300, 15)
 
 
 @pytest.mark.parametrize("seed", SAMPLE)

@@ -87,9 +87,11 @@ def _cost(outcome: Outcome) -> str:
 
 def _bound(facts: PlanFacts) -> str:
     least, gap = facts.totals.least_bytes, facts.totals.gap
-    if gap is None:
-        return "nothing has to be copied for it"
-    return f"no plan can do it with less than {format_bytes(least)}; this one is {gap:.1%} above"
+    if gap is not None:
+        return f"no plan can do it with less than {format_bytes(least)}; this one is {gap:.1%} above"
+    if facts.totals.moved_bytes and facts.remaining:
+        return "not all bands are met, so there is no bound to compare with"
+    return "nothing has to be copied for it"
 
 
 def _time(prediction: Prediction) -> str:
