@@ -29,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "twin-server": twin_server.measure,
     "planner": planner.measure,
     "planner-tasks": planner.measure_tasks,
+    "planner-disks": planner.measure_disks,
     "phases-20000": lambda: phases.measure(partitions=20_000, runs=5),
 }
 

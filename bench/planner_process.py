@@ -11,11 +11,23 @@ from pathlib import Path
 import numpy as np
 
 from bench.planner_files import read_case, write_plan
-from kreassign.planner import BrokerFacts, Problem, evaluate, problem_of, solve
-from kreassign.planner.bounds import bytes_bound
+from kreassign.planner import (
+    Assignment,
+    BrokerFacts,
+    LogDirs,
+    Problem,
+    Rules,
+    bytes_bound,
+    evaluate,
+    problem_of,
+    solve,
+)
+from kreassign.planner.arrays import FloatArray
 
 SHARE = 10  # one broker in so many is drained or joins
 SEED = 3
+DISKS = 12
+TOLERANCE = 0.10
 
 
 def drain(problem: Problem) -> Problem:
@@ -46,11 +58,35 @@ def factor(problem: Problem) -> Problem:
     return replace(problem, partitions=lists)
 
 
+def disks(problem: Problem) -> Problem:
+    """Every broker with twelve directories, the last of which hold three times as much as the first; they alone."""
+    count = len(problem.brokers)
+    dirs = LogDirs(
+        brokers=np.repeat(np.arange(count, dtype=np.int32), DISKS),
+        paths=tuple(f"/d{disk:02}" for disk in range(DISKS)) * count,
+        capacity_bytes=np.full(count * DISKS, np.inf),
+        may_receive=np.ones(count * DISKS, bool),
+        must_empty=np.zeros(count * DISKS, bool),
+    )
+    weights = np.linspace(1, 3, DISKS) / np.linspace(1, 3, DISKS).sum()
+    drawn = np.random.default_rng(SEED).choice(DISKS, len(problem.partitions.replicas), p=weights)
+    placed = (problem.partitions.replicas * DISKS + drawn).astype(np.int32)
+    rules = Rules(between_brokers=False, leaders=False, between_log_dirs=True)
+    return replace(problem, log_dirs=dirs, rules=rules, partitions=replace(problem.partitions, log_dirs=placed))
+
+
+def brokers_and_disks(problem: Problem) -> Problem:
+    """The same with moves between brokers, in one plan."""
+    return replace(disks(problem), rules=Rules(between_log_dirs=True))
+
+
 TASKS: dict[str, Callable[[Problem], Problem]] = {
     "rebalance": lambda problem: problem,
     "drain": drain,
     "add": add,
     "factor": factor,
+    "disks": disks,
+    "brokers and disks": brokers_and_disks,
 }
 
 
@@ -61,20 +97,44 @@ def main() -> None:
     solution = solve(problem)
     write_plan(Path(out), problem, solution.assignment)
     if sys.argv[6:] == ["judge"]:
-        judged = evaluate(problem, solution.assignment)
-        print(
-            json.dumps(
-                {
-                    "moved": judged.moved_bytes,
-                    "bound": bytes_bound(problem).total,
-                    "held": int((problem.partitions.size_bytes * problem.partitions.factors).sum()),
-                    "misses": len(judged.misses()),
-                    "violations": len(judged.violations),
-                    "moves": judged.moves,
-                    "leader_changes": judged.leader_changes,
-                }
-            )
-        )
+        print(json.dumps(judged(problem, solution.assignment) | judged_disks(problem, solution.assignment)))
+
+
+def judged(problem: Problem, assignment: Assignment) -> dict[str, int]:
+    """What the independent check and the bound say."""
+    found = evaluate(problem, assignment)
+    return {
+        "moved": found.moved_bytes,
+        "bound": bytes_bound(problem).total,
+        "misses": len(found.misses()),
+        "violations": len(found.violations),
+        "moved_inside": found.log_dir_bytes,
+    }
+
+
+def judged_disks(problem: Problem, assignment: Assignment) -> dict[str, int]:
+    """Directories outside ±10 % of their broker's mean, before and after, and what each broker must at least move."""
+    if problem.log_dirs is None:
+        return {}
+    before, after = (_by_disk(problem, one) for one in (Assignment.current(problem.partitions), assignment))
+    middle = before.mean(axis=1, keepdims=True)
+    excess = np.maximum(before - (1 + TOLERANCE) * middle, 0).sum(axis=1)
+    lack = np.maximum((1 - TOLERANCE) * middle - before, 0).sum(axis=1)
+    return {
+        "disks_out_before": _outside(before),
+        "disks_out": _outside(after),
+        "bound_inside": int(np.maximum(excess, lack).sum()),
+    }
+
+
+def _by_disk(problem: Problem, assignment: Assignment) -> FloatArray:
+    sizes = np.repeat(problem.partitions.size_bytes, np.diff(assignment.offsets))
+    held = np.bincount(assignment.log_dirs, sizes, len(problem.brokers) * DISKS)
+    return held.astype(float).reshape(-1, DISKS)
+
+
+def _outside(held: FloatArray) -> int:
+    return int((np.abs(held / held.mean(axis=1, keepdims=True) - 1) > TOLERANCE + 1e-9).sum())
 
 
 if __name__ == "__main__":

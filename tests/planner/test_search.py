@@ -214,3 +214,12 @@ def test_what_cannot_be_is_refused_with_the_rule_the_place_and_the_amount(hosts,
     with pytest.raises(Infeasible, match=words) as refusal:
         solve(world(hosts, loads, rules=rules))
     assert goal in refusal.value.goals
+
+
+def test_where_a_band_cannot_be_met_the_miss_is_shared() -> None:
+    # Broker 3 is alone in its rack and must hold all; what is left for the others is 0.75 of the mean each.
+    loads = [partition(number, 1, 3) for number in range(60)]
+    problem = world(brokers(1, 2, 3, racks="aab"), loads, bands=DISK_ONLY)
+    judged = evaluate(problem, legal(problem).assignment)
+    assert judged.after[:, 0] / judged.after[:, 0].mean() == pytest.approx([0.75, 0.75, 1.5], rel=0.08)
+    assert judged.bytes_in[2] == 0

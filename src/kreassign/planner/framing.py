@@ -198,6 +198,14 @@ def refresh(problem: Problem, frame: Frame, state: State) -> None:
     state.room[:] = high * scales(problem) - loads
 
 
+def half_widths(problem: Problem) -> FloatArray:
+    """Half of each band, scaled as loads; 0 where there is none, as for the topics of `_topic_columns`."""
+    limits = problem.limits
+    tolerances = [band.tolerance or 0.0 for band in problem.bands]
+    none = np.zeros((len(problem.brokers), len(problem.rules.least_topic_leaders)))
+    return np.hstack([limits.mean * tolerances, none]) * scales(problem)
+
+
 def _bounds(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Bands, a hair narrower so that rounding does not matter, and capacities; with the topics of `_topic_columns`."""
     limits, least = problem.limits, problem.rules.least_topic_leaders

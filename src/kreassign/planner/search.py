@@ -13,7 +13,7 @@ from kreassign.planner import kernels, passes
 from kreassign.planner.arrays import FloatArray, IntArray
 from kreassign.planner.disks import in_log_dirs
 from kreassign.planner.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
-from kreassign.planner.framing import Framed, framed, misplaced, refresh, scales, settled_assignment
+from kreassign.planner.framing import Framed, framed, half_widths, misplaced, refresh, scales, settled_assignment
 from kreassign.planner.partitions import Assignment
 from kreassign.planner.problem import Budget, Problem
 from kreassign.planner.state import EMPTY, GONE, Frame, Residents, State, residents_of
@@ -26,6 +26,9 @@ EXCHANGE_WORTHS = (1.0, 0.2, 0.0)
 EXCHANGE_TRIES = 1_500
 CHAIN_TRIES = 60
 SMALLER_TRIES = 12
+# Bands several times as wide, for what cannot be met; in the end as they are.
+LEVEL_WIDTHS = (8.0, 4.0, 2.8, 2.0, 1.4, 1.0)
+LEVEL_WORTHS = (4.0, 2.0, 0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +61,7 @@ def _solved(problem: Problem) -> tuple[Assignment, FloatArray, IntArray]:
     _relieve_capacities(problem, search)
     if problem.bands or problem.rules.least_topic_leaders:
         _balance(search.frame, search.state)
+        _level(problem, search)
     refuse_overfull(problem, search.frame, search.state)
     missed = _missed(problem, search.state)
     return settled_assignment(problem, search.frame, search.state), missed, undone
@@ -114,6 +118,27 @@ def _balance(frame: Frame, state: State) -> None:
         if _outside(state):
             _pair(frame, state, worth)
     _trim(frame, state)
+
+
+def _level(problem: Problem, search: Framed) -> None:
+    """Where a band cannot be met, bring the farthest brokers nearer: the same for bands several times as wide.
+
+    The sum of what is missed does not tell whether one broker misses much or many miss a little. Nothing is trimmed
+    afterwards, because trimming cannot tell either.
+    """
+    frame, state = search.frame, search.state
+    if not _outside(state):
+        return
+    for width in LEVEL_WIDTHS:
+        extra = (width - 1) * half_widths(problem)
+        state.lack[:] -= extra
+        state.room[:] = np.minimum(state.room + extra, state.spare)
+        if _outside(state):
+            for worth in LEVEL_WORTHS:
+                _balance_leaders(frame, state)
+                passes.move_pass(frame, state, worth)
+            _pair(frame, state, LEVEL_WORTHS[-1])
+        refresh(problem, frame, state)
 
 
 def _balance_leaders(frame: Frame, state: State) -> None:
