@@ -59,7 +59,7 @@ test: check $(JARS_READY) ## check, then every test, those on real Kafka and Spa
 
 .PHONY: test-fast
 test-fast: $(VENV_READY) ## the tests that need neither Kafka nor Spark
-	$(PYTEST) -q -m "not kafka and not spark"
+	$(PYTEST) -q -n 2 -m "not kafka and not spark"
 
 .PHONY: test-kafka
 test-kafka: $(VENV_READY) $(JARS_READY) ## the tests on real Kafka
