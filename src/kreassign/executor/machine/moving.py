@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from kreassign.executor import throttling
+from kreassign.executor import pacing, throttling
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -29,6 +29,7 @@ from kreassign.executor.machine import electing, guarding, restoring
 from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.moves import ACTIVE, MoveRecord, MoveStatus, Wish, conclude
+from kreassign.model import NO_LEADER
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000
@@ -82,9 +83,23 @@ def _judge(run: Execution, event: ClusterSeen) -> Orders:
     wishes = [(record, conclude(record, event.at_ms)) for record in run.active]
     if run.ending is not None:
         return _wind_up(run, wishes, event.at_ms)
-    run.starting = tuple(record.move.topic_partition for record, wish in wishes if wish is Wish.SUBMIT)
+    waiting = [record for record, wish in wishes if wish is Wish.SUBMIT]
+    flying = (record for record, wish in wishes if wish is Wish.NOTHING and record.status is MoveStatus.MOVING)
+    run.starting = pacing.choose(_candidates(waiting), _candidates(flying)).starting
     run.recalling = tuple(record.move.topic_partition for record, wish in wishes if wish is Wish.CANCEL)
     return (guarding.inspection(run),) if guarding.is_due(run, event.at_ms) else _proceed(run)
+
+
+def _candidates(records: Iterable[MoveRecord]) -> tuple[pacing.Candidate, ...]:
+    """What pacing wants to know of them: new replicas copy from the leader."""
+    return tuple(
+        pacing.Candidate(record.name, record.move.size_bytes, _source(record), record.move.adding) for record in records
+    )
+
+
+def _source(record: MoveRecord) -> int:
+    leader = NO_LEADER if record.sighting is None else record.sighting.leader
+    return record.move.original[0] if leader == NO_LEADER else leader
 
 
 def _after_inspection(run: Execution, event: HealthSeen) -> Orders:

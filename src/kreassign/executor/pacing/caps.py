@@ -1,0 +1,62 @@
+"""How much is in flight at each end, and whether one more move keeps to the limits. Pure but for its own counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kreassign.executor.pacing.values import Candidate, Caps, Place
+
+_End = tuple[str, int | Place]
+
+
+@dataclass(slots=True)
+class InFlight:
+    """Counts of copies and bytes per end; grows with each move that starts."""
+
+    caps: Caps
+    _moves: Counter[_End] = field(default_factory=Counter)
+    _bytes: Counter[_End] = field(default_factory=Counter)
+    _cluster_moves: int = 0
+    _cluster_bytes: int = 0
+
+    @classmethod
+    def of(cls, caps: Caps, moves: Iterable[Candidate]) -> InFlight:
+        """What these moves take."""
+        counts = cls(caps)
+        for move in moves:
+            counts.add(move)
+        return counts
+
+    def add(self, move: Candidate) -> None:
+        """Count a move that starts."""
+        self._cluster_moves += 1
+        self._cluster_bytes += move.total_bytes
+        for kind, which, moves, size_bytes in move.ends:
+            self._moves[kind, which] += moves
+            self._bytes[kind, which] += size_bytes
+
+    def refuses(self, move: Candidate) -> str | None:
+        """Which limit the move would break now, as a sentence, or None.
+
+        Where nothing is in flight at an end, one move may start there even if it alone exceeds the limit: else it
+        would wait for ever.
+        """
+        if not move.destinations:
+            return None
+        broken = self.caps.cluster.refuses(self._cluster_moves + 1, self._cluster_bytes + move.total_bytes)
+        if broken is not None and self._cluster_moves:
+            return f"the cluster has its {broken} in flight"
+        for kind, which, moves, size_bytes in move.ends:
+            end = (kind, which)
+            broken = self.caps.of(kind).refuses(self._moves[end] + moves, self._bytes[end] + size_bytes)
+            if broken is not None and self._moves[end]:
+                return f"{_words(kind, which)} has its {broken} in flight"
+        return None
+
+
+def _words(kind: str, which: int | Place) -> str:
+    if isinstance(which, tuple):
+        return f"log directory {which[1]} of broker {which[0]}"
+    return f"broker {which} as a {kind}"

@@ -1,0 +1,37 @@
+"""Which of the waiting moves start now. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kreassign.executor.pacing.caps import InFlight
+from kreassign.executor.pacing.disks import Room
+from kreassign.executor.pacing.order import Order, in_order
+from kreassign.executor.pacing.values import Candidate, Caps, Choice, Waiting
+
+
+def choose(
+    waiting: Iterable[Candidate],
+    in_flight: Iterable[Candidate],
+    *,
+    caps: Caps | None = None,
+    order: Order = Order.MAKESPAN,
+    room: Room | None = None,
+) -> Choice:
+    """Go through the waiting moves in order and start each that the limits and the disks allow.
+
+    A move that has to wait holds up no other: a later one between other brokers starts in its place. `room` is used
+    up by what is chosen.
+    """
+    flying = tuple(in_flight)
+    counts, disks = InFlight.of(caps or Caps(), flying), room or Room({}, None)
+    starting, held = [], []
+    for move in in_order(waiting, flying, order):
+        reason = counts.refuses(move) or disks.refuses(move)
+        if reason is not None:
+            held.append(Waiting(move.topic_partition, reason))
+            continue
+        counts.add(move)
+        disks.promise(move)
+        starting.append(move.topic_partition)
+    return Choice(tuple(starting), tuple(held))

@@ -1,0 +1,92 @@
+"""What pacing knows of a move, and the limits that it keeps to. Values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kreassign.model import TopicPartition
+
+Place = tuple[int, str]
+"""A log directory: broker and absolute path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A move that waits or is in flight.
+
+    Each of the `destinations` copies `size_bytes` from the broker `source`, the leader; a move that only reorders has
+    none. `log_dirs` are the directories that the copies go to, where they are known. A partition is written at
+    `write_bytes_per_s`, which every copy has to take in as well. Urgent is what repairs: the partition has too few
+    replicas in sync, or a disk of it is failing.
+    """
+
+    topic_partition: TopicPartition
+    size_bytes: int
+    source: int
+    destinations: tuple[int, ...]
+    log_dirs: tuple[Place, ...] = ()
+    write_bytes_per_s: float = 0.0
+    is_urgent: bool = False
+
+    @property
+    def total_bytes(self) -> int:
+        """What all its copies take together."""
+        return self.size_bytes * len(self.destinations)
+
+    @property
+    def ends(self) -> tuple[tuple[str, int | Place, int, int], ...]:
+        """Every kind of end that the move loads: its kind, which one, how many copies, and their bytes."""
+        if not self.destinations:
+            return ()
+        into = tuple(("destination", broker, 1, self.size_bytes) for broker in self.destinations)
+        dirs = tuple(("log_dir", place, 1, self.size_bytes) for place in self.log_dirs)
+        return (("source", self.source, len(self.destinations), self.total_bytes), *into, *dirs)
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """At most so many moves and so many bytes in flight at one end; None is no limit."""
+
+    moves: int | None = None
+    size_bytes: int | None = None
+
+    def refuses(self, moves: int, size_bytes: int) -> str | None:
+        """Which limit these would break, in words, or None."""
+        if self.moves is not None and moves > self.moves:
+            return f"{self.moves} moves"
+        if self.size_bytes is not None and size_bytes > self.size_bytes:
+            return f"{self.size_bytes} bytes"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Limits of what is in flight: per source broker, destination broker, log directory, and in the whole cluster.
+
+    A move with several copies counts as one in the cluster and at each destination, and as one per copy at its source.
+    """
+
+    source: Cap = Cap()
+    destination: Cap = Cap()
+    log_dir: Cap = Cap()
+    cluster: Cap = Cap()
+
+    def of(self, kind: str) -> Cap:
+        """The limit of a kind of end, as `Candidate.ends` names it."""
+        return {"source": self.source, "destination": self.destination, "log_dir": self.log_dir}[kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A move that does not start now, and why: a sentence for the operator."""
+
+    topic_partition: TopicPartition
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What starts now, in this order, and what waits for what."""
+
+    starting: tuple[TopicPartition, ...]
+    waiting: tuple[Waiting, ...] = ()
