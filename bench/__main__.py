@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from bench import (
     machine,
+    pacing,
     phases,
     planner,
     planner_random,
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "planner-random": planner_random.measure,
     "twin-scale": twin_scale.measure,
     "twin-server": twin_server.measure,
+    "pacing": pacing.measure,
     "planner": planner.measure,
     "planner-tasks": planner.measure_tasks,
     "planner-disks": planner.measure_disks,
