@@ -51,7 +51,8 @@ MOVES = 10_000
 IN_FLIGHT = 300
 MEAN_BYTES = 10_000_000_000
 WRITTEN_BYTES_PER_S = 10_000
-DAY_S = 86_400
+THROTTLED_FOR_S = 115_000
+"""How long the moves would take if every broker were busy all the time: more than a day, for they are not."""
 SEED = 7
 
 
@@ -125,7 +126,7 @@ class Day:
         for _ in range(IN_FLIGHT):
             self._begin_next()
         while self.metadata.reassigning:
-            for event in self.replication.advance(self.replication.now_ms + DAY_S * 1000):
+            for event in self.replication.advance(self.replication.now_ms + THROTTLED_FOR_S * 1000):
                 self._answer(event)
         return moves
 
@@ -136,7 +137,7 @@ class Day:
     def _throttle(self, moves: int) -> None:
         """Throttle as Kafka's tool does. Few moves for many brokers leave most of each budget unused."""
         busy = min(0.75, IN_FLIGHT / self._brokers / 4)
-        rate = round(moves * MEAN_BYTES / DAY_S / self._brokers / busy)
+        rate = round(moves * MEAN_BYTES / THROTTLED_FOR_S / self._brokers / busy)
         plan = dict(self._waiting)
         current = {key: self._state(key).replicas for key in plan}
         changes = topic_changes(move_map({}, plan, current)) | rate_changes(range(self._brokers), rate)

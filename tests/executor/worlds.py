@@ -13,6 +13,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory
 from kreassign.executor.journal import Journal, journal_path, post_request
 from kreassign.executor.machine import Execution
+from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.model import ConfigResource, TopicPartition
@@ -59,9 +60,10 @@ class World:
         *,
         throttle: int | None = RATE,
         guards: Mapping[GuardName, Reaction] = DEFAULTS,
+        pace: Pace = NO_LIMITS,
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
-        chosen = RunSettings("run-1", self.transport.now_ms(), throttle, settings(guards))
+        chosen = RunSettings("run-1", self.transport.now_ms(), throttle, settings(guards), pace)
         return prepare(self.client, plan, chosen)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:

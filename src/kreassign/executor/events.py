@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kreassign.executor.guards import GuardSetting, Health, Verdict
+from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.throttling import ConfigValue, Debt
 from kreassign.model import Reassignment, TopicPartition
 
@@ -90,6 +91,7 @@ class RunStarted:
     throttle_bytes_per_s: int | None
     live_brokers: tuple[int, ...]
     guards: tuple[GuardSetting, ...] = ()
+    pace: Pace = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
+from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.port import ClusterPort
 from kreassign.executor.preflight import Situation, violations
 from kreassign.executor.reading import is_unknown_topic, partitions_of
@@ -25,6 +26,7 @@ class RunSettings:
     at_ms: int
     throttle_bytes_per_s: int | None = None
     guards: tuple[GuardSetting, ...] = ()
+    pace: Pace = NO_LIMITS
 
 
 def prepare(
@@ -56,6 +58,7 @@ def prepare(
         throttle_bytes_per_s=settings.throttle_bytes_per_s,
         live_brokers=situation.cluster.broker_ids,
         guards=settings.guards,
+        pace=settings.pace,
     )
 
 

@@ -13,7 +13,7 @@ from kreassign.cli.output import format_option, parse_quantity, print_json
 from kreassign.cli.plan_files import read_plan_file
 from kreassign.cli.rehearsing import Rehearsal
 from kreassign.cli.rehearsing import rehearse as carry_out
-from kreassign.cli.runs import guards_option
+from kreassign.cli.runs import guards_option, pace_options, read_pace
 from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.preparing import RunSettings
@@ -32,6 +32,7 @@ from kreassign.twin.from_snapshot import Speeds, blueprint_of
 )
 @click.option("--throttle", type=parse_quantity, metavar="RATE", help="As for `kreassign run`.  [default: no limit]")
 @guards_option
+@pace_options
 @click.option(
     "--speeds",
     type=(parse_quantity, parse_quantity),
@@ -50,7 +51,7 @@ def rehearse(
     It is the run that `kreassign run` would make, with the same options; only the cluster is not real.
     """
     seen = read_snapshot(snapshot)
-    chosen = RunSettings("rehearsal", seen.taken_ms, wish["throttle"], settings(dict(wish["guards"])))
+    chosen = RunSettings("rehearsal", seen.taken_ms, wish["throttle"], settings(dict(wish["guards"])), read_pace(wish))
     shown = carry_out(read_plan_file(plan), blueprint_of(seen, Speeds(*speeds)), chosen)
     if output_format == "json":
         print_json(asdict(shown))

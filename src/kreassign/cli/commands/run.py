@@ -14,13 +14,14 @@ from kreassign.cli.commands.rollback import Undoing, undo
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.output import format_option, parse_quantity
 from kreassign.cli.plan_files import read_plan, read_plan_file
-from kreassign.cli.runs import find_journal, guards_option, poll_option, state_dir_option
+from kreassign.cli.runs import find_journal, guards_option, pace_options, poll_option, read_pace, state_dir_option
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory
+from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.starvation import measure_writes, starved
 
@@ -35,12 +36,15 @@ class Wish:
     resume: str | None
     guards: tuple[tuple[GuardName, Reaction], ...] = ()
     rates_over: float = 0.0
+    pace: Pace = NO_LIMITS
 
     def __post_init__(self) -> None:
         if (self.plan is None) == (self.resume is None):
             raise click.UsageError("give either a plan to carry out or --resume RUN_ID")
-        if self.resume is not None and (self.throttle_bytes_per_s is not None or self.expect_current or self.guards):
-            raise click.UsageError("a resumed run keeps its plan, throttle and guards; leave out the other options")
+        if self.resume is not None and (
+            self.throttle_bytes_per_s is not None or self.expect_current or self.guards or self.pace != NO_LIMITS
+        ):
+            raise click.UsageError("a resumed run keeps plan, throttle, guards and pace; leave out the other options")
 
 
 @click.command()
@@ -60,6 +64,7 @@ class Wish:
     help="Run only if the partitions still have these replicas (`kreassign plan --current-out`).",
 )
 @guards_option
+@pace_options
 @click.option(
     "--rates-over",
     type=click.FloatRange(min=0),
@@ -82,7 +87,7 @@ def run(
     PLAN is Kafka's reassignment JSON. It is checked against the cluster first; nothing is sent if anything is wrong.
     Ctrl-C pauses; a second one leaves at once. Either way `kreassign resume` goes on.
     """
-    wish, manner = Wish(**wishes), Manner(state_dir, output_format, poll_s)
+    wish, manner = Wish(pace=read_pace(wishes), **wishes), Manner(state_dir, output_format, poll_s)
     with connect(bootstrap_server, command_config) as client:
         found = carry_out(client, wish, manner)
         code = tell_end(found, manner)
@@ -102,7 +107,7 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
     started = prepare(
         client,
         found.plan,
-        RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s, settings(dict(wish.guards))),
+        RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s, settings(dict(wish.guards)), wish.pace),
         expected=expected,
     )
     if started.throttle_bytes_per_s is not None and wish.rates_over > 0:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
 from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
+from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.throttling import ConfigKey, Debt
 from kreassign.model import TopicPartition
 
@@ -50,6 +51,7 @@ class Execution:
     cluster_id: str = ""
     throttle_bytes_per_s: int | None = None
     live_brokers: tuple[int, ...] = ()
+    pace: Pace = NO_LIMITS
     started_ms: int = 0
     ended_ms: int | None = None
     records: dict[TopicPartition, MoveRecord] = field(default_factory=dict)

@@ -85,7 +85,8 @@ def _judge(run: Execution, event: ClusterSeen) -> Orders:
         return _wind_up(run, wishes, event.at_ms)
     waiting = [record for record, wish in wishes if wish is Wish.SUBMIT]
     flying = (record for record, wish in wishes if wish is Wish.NOTHING and record.status is MoveStatus.MOVING)
-    run.starting = pacing.choose(_candidates(waiting), _candidates(flying)).starting
+    chosen = pacing.choose(_candidates(waiting), _candidates(flying), caps=run.pace.caps, order=run.pace.order)
+    run.starting = chosen.starting
     run.recalling = tuple(record.move.topic_partition for record, wish in wishes if wish is Wish.CANCEL)
     return (guarding.inspection(run),) if guarding.is_due(run, event.at_ms) else _proceed(run)
 

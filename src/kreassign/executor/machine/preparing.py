@@ -37,7 +37,7 @@ def enter(run: Execution) -> Orders:
 def _begin(run: Execution, event: RunStarted) -> Orders:
     run.run_id, run.cluster_id, run.started_ms = event.run_id, event.cluster_id, event.at_ms
     run.throttle_bytes_per_s, run.live_brokers = event.throttle_bytes_per_s, event.live_brokers
-    run.reactions = reactions(event.guards)
+    run.reactions, run.pace = reactions(event.guards), event.pace
     run.records = {move.topic_partition: MoveRecord(move) for move in event.moves}
     return enter(run)
 

@@ -3,6 +3,7 @@
 from kreassign.executor.pacing.choice import choose
 from kreassign.executor.pacing.disks import Room
 from kreassign.executor.pacing.order import Order
+from kreassign.executor.pacing.pace import NO_LIMITS, Pace, pace
 from kreassign.executor.pacing.values import Candidate, Cap, Caps, Choice, Waiting
 
-__all__ = ["Candidate", "Cap", "Caps", "Choice", "Order", "Room", "Waiting", "choose"]
+__all__ = ["NO_LIMITS", "Candidate", "Cap", "Caps", "Choice", "Order", "Pace", "Room", "Waiting", "choose", "pace"]
