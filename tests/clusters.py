@@ -21,6 +21,9 @@ SHARED = {
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
     "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE),
+    # The conformance tests leave open moves and broken leaders behind, which others must not find.
+    "conformance_431": ClusterSpec(version="4.3.1", brokers=4),
+    "conformance_391": ClusterSpec(version="3.9.1", brokers=3),
 }
 
 
@@ -111,6 +114,8 @@ kafka = _shared_cluster("kafka")
 kafka_391 = _shared_cluster("kafka_391")
 kafka_zookeeper = _shared_cluster("kafka_zookeeper")
 kafka_secure = _shared_cluster("kafka_secure")
+conformance_431 = _shared_cluster("conformance_431")
+conformance_391 = _shared_cluster("conformance_391")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from kreassign.twin.server import serving
 from tests.conformance.worlds import Cluster, InProcess, OverTcp, RealKafka, World, small_twin
 
 NEWEST = "4.3"
-KAFKAS = {"4.3": "kafka", "3.9": "kafka_391"}
+KAFKAS = {"4.3": "conformance_431", "3.9": "conformance_391"}
 BROKERS = {"4.3": 4, "3.9": 3}
 TCP_SPEED = 50.0
 
