@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -340,7 +341,11 @@ def test_a_dead_broker_does_not_keep_the_others_from_their_answers(listen: Liste
     join(alive, dead)
     alive.answers[LOG_DIRS] = log_dirs("/a")
     dead.close()
-    batch = connect(alive).describe_log_dirs(timeout_ms=1_000)
+    with socket.socket() as placeholder:
+        # Nobody else may listen on that port meanwhile: bound, but not listening, it refuses connections.
+        placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        placeholder.bind((dead.address.host, dead.address.port))
+        batch = connect(alive).describe_log_dirs(timeout_ms=2_000)
     assert list(batch.ok) == [0]
     assert "connection refused" in str(batch.failed[1])
 
