@@ -21,6 +21,8 @@ SHARED = {
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
     "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE),
+    # How replication behaves under a throttle depends on what was throttled before.
+    "undisturbed": ClusterSpec(version="4.3.1", brokers=4),
     # The conformance tests leave open moves and broken leaders behind, which others must not find.
     "conformance_431": ClusterSpec(version="4.3.1", brokers=4),
     "conformance_391": ClusterSpec(version="3.9.1", brokers=3),
@@ -114,6 +116,7 @@ kafka = _shared_cluster("kafka")
 kafka_391 = _shared_cluster("kafka_391")
 kafka_zookeeper = _shared_cluster("kafka_zookeeper")
 kafka_secure = _shared_cluster("kafka_secure")
+undisturbed = _shared_cluster("undisturbed")
 conformance_431 = _shared_cluster("conformance_431")
 conformance_391 = _shared_cluster("conformance_391")
 

@@ -80,11 +80,11 @@ def wait_for_end(client: AdminClient, topic: str, timeout_s: float) -> None:
     wait_until(lambda: not client.list_partition_reassignments(key), timeout_s=timeout_s, what=f"{topic} at rest")
 
 
-def test_a_new_log_goes_to_the_directory_with_the_fewest_logs(kafka: KafkaCluster, topic_name: str) -> None:
-    with client_of(kafka) as client:
+def test_a_new_log_goes_to_the_directory_with_the_fewest_logs(undisturbed: KafkaCluster, topic_name: str) -> None:
+    with client_of(undisturbed) as client:
         for number in range(4):
             counts = sorted(len(log_dir.replicas) for log_dir in dirs(client, 0))
-            kafka.create_topic(f"{topic_name}-{number}", [[0]] * (number + 1))
+            undisturbed.create_topic(f"{topic_name}-{number}", [[0]] * (number + 1))
             for _ in range(number + 1):
                 counts = sorted([counts[0] + 1, *counts[1:]])
             wait_until(partial(_are, client, counts), timeout_s=10, what=f"{counts} logs")
@@ -94,9 +94,9 @@ def _are(client: AdminClient, counts: list[int]) -> bool:
     return sorted(len(log_dir.replicas) for log_dir in dirs(client, 0)) == counts
 
 
-def test_each_thread_moves_one_log_at_a_time_between_directories(kafka: KafkaCluster, topic_name: str) -> None:
-    load(kafka, topic_name, [[0]] * 8, 4 * MB)
-    with client_of(kafka) as client:
+def test_each_thread_moves_one_log_at_a_time_between_directories(undisturbed: KafkaCluster, topic_name: str) -> None:
+    load(undisturbed, topic_name, [[0]] * 8, 4 * MB)
+    with client_of(undisturbed) as client:
         paths = [log_dir.path for log_dir in dirs(client, 0)]
         wishes = {
             TopicPartitionReplica(0, topic_name, replica.topic_partition.partition): paths[1 - paths.index(path)]
@@ -119,9 +119,11 @@ def test_each_thread_moves_one_log_at_a_time_between_directories(kafka: KafkaClu
     assert set(most.values()) == {1}
 
 
-def test_a_throttle_of_nothing_lets_an_answer_through_in_every_window(kafka: KafkaCluster, topic_name: str) -> None:
-    load(kafka, topic_name, [[0]], 20 * MB)
-    with client_of(kafka) as client:
+def test_a_throttle_of_nothing_lets_an_answer_through_in_every_window(
+    undisturbed: KafkaCluster, topic_name: str
+) -> None:
+    load(undisturbed, topic_name, [[0]], 20 * MB)
+    with client_of(undisturbed) as client:
         with throttled(client, (0, 1), 0, topic_name):
             client.alter_partition_reassignments({TopicPartition(topic_name, 0): (1,)}).raise_if_any()
             # What others were throttled for just before is in the window too.
@@ -135,13 +137,13 @@ def test_a_throttle_of_nothing_lets_an_answer_through_in_every_window(kafka: Kaf
         wait_for_end(client, topic_name, 30)
 
 
-def test_what_followers_in_sync_fetch_of_listed_partitions_counts(kafka: KafkaCluster, topic_name: str) -> None:
+def test_what_followers_in_sync_fetch_of_listed_partitions_counts(undisturbed: KafkaCluster, topic_name: str) -> None:
     limit, moved, written = 4 * MB, 20 * MB, f"{topic_name}-w"
-    load(kafka, topic_name, [[0]], moved)
-    kafka.create_topic(written, [[0, 1]])
+    load(undisturbed, topic_name, [[0]], moved)
+    undisturbed.create_topic(written, [[0, 1]])
     with (
-        client_of(kafka) as client,
-        Producing(kafka.bootstrap_servers, written, partitions=1, records_per_s=100, value_bytes=25_000),
+        client_of(undisturbed) as client,
+        Producing(undisturbed.bootstrap_servers, written, partitions=1, records_per_s=100, value_bytes=25_000),
         throttled(client, (0,), limit, topic_name, written),
     ):
         before, began = size(client, 1, written), time.monotonic()
