@@ -32,7 +32,7 @@ _TRACE_LINE = re.compile(r"\tat |Caused by: |\t\.\.\. \d+ more|\s+Suppressed: ")
 _TRACE_HEAD = re.compile(r"[\w.$]+(Exception|Error)(: |$)")
 _CONNECTION = re.compile(r"Request Request\(.*?\) needs")
 _OURS_ONLY = (
-    "all|expect-current|follow|format|incremental|interval-ms|output|progress|reassignment-batch-size|"
+    "all|dry-run|expect-current|follow|force|format|incremental|interval-ms|output|progress|reassignment-batch-size|"
     "reassignment-poll-interval-ms|reassignment-wait-timeout-ms|reassignment-warn-others|zookeeper"
 )
 _OUR_ROWS = re.compile(rf"^--({_OURS_ONLY}) .*\n(?:^ .*\n)*", re.MULTILINE)

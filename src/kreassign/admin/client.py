@@ -43,6 +43,7 @@ from kreassign.model import (
 from kreassign.model.batch import join
 from kreassign.model.expectation import check_expected
 from kreassign.model.replica_status import OffsetRange
+from kreassign.model.topic_changes import TopicsView
 
 REASSIGNMENTS_PER_REQUEST = 5_000
 """Kafka applies the first 10,000 changes of a request and answers -1 for the rest; stay well below."""
@@ -281,6 +282,15 @@ class AdminClient:
         """
         how = topic_changes.How(validate_only, timeout_ms)
         return topic_changes.reassign_partitions(self, self._session, targets, how)
+
+    def view_topics(self, topics: Iterable[str], *, timeout_ms: int | None = None) -> TopicsView:
+        """What changes of these topics are decided upon (`kreassign.model.topic_changes`); unknown ones are not in it.
+
+        A broker that does not tell what it holds counts as empty.
+        """
+        return topic_changes.whole_view(
+            self, tuple(topics), topic_changes.How(validate_only=True, timeout_ms=timeout_ms)
+        )
 
     def elect_preferred_leaders(
         self, partitions: Iterable[TopicPartition] | None, *, timeout_ms: int | None = None

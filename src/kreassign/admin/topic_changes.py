@@ -77,7 +77,7 @@ def alter_replication_factors(
         )
         return session.call(call, To.CONTROLLER, how.timeout_ms)
     except Unsupported:
-        view = _whole_view(client, factors, how)
+        view = whole_view(client, factors, how)
     decisions = decide_replication_factors(view, factors.items(), may_undercut_min_in_sync=may_undercut_min_in_sync)
     decided = _sorted_out(kip_179.ALTER_REPLICATION_FACTORS, decisions)
     targets = {key: replicas for targets in decided.ok.values() for key, replicas in targets.items()}
@@ -119,7 +119,7 @@ def _sorted_out(api: Api, decided: Mapping[Key, Wish | Refusal]) -> Batch[Key, W
     return Batch(ok, failed)
 
 
-def _whole_view(client: AdminClient, topics: Iterable[str], how: How) -> TopicsView:
+def whole_view(client: AdminClient, topics: Iterable[str], how: How) -> TopicsView:
     """With what brokers hold, and what topics must have in sync. A broker that does not tell counts as empty."""
     resources = {name: ConfigResource.topic(name) for name in topics}
     configs = client.describe_configs(resources.values(), names=(_MIN_IN_SYNC,), timeout_ms=how.timeout_ms).ok

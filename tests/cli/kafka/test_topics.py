@@ -68,6 +68,19 @@ def cluster():
             (*SERVER, "--create", "--topic", "a", "--replica-assignment", "0", "--partitions", "1"),
             'Option "[replica-assignment]" can\'t be used with option "[partitions]"',
         ),
+        (
+            (*SERVER, "--alter", "--topic", "a", "--replica-assignment", "0", "--replication-factor", "2"),
+            'Option "[replica-assignment]" can\'t be used with option "[replication-factor]"',
+        ),
+        (
+            (*SERVER, "--alter", "--topic", "a", "--partitions", "3", "--dry-run"),
+            'Option "[dry-run]" can\'t be used with option "[partitions]"',
+        ),
+        (
+            (*SERVER, "--alter", "--topic", "a", "--replication-factor", "3", "--if-not-exists"),
+            'Option "[if-not-exists]" can\'t be used with option "[alter]"',
+        ),
+        ((*SERVER, "--delete", "--topic", "a", "--force"), 'Option "[force]" can\'t be used with option "[delete]"'),
         ((*SERVER, "--describe", "--if-exists"), "--topic or --topic-id is required to describe a topic"),
     ],
 )

@@ -7,7 +7,7 @@ has them.
 """
 
 from kreassign.model.topic_changes.partition_counts import decide_partition_counts
-from kreassign.model.topic_changes.reassignments import decide_reassignments
+from kreassign.model.topic_changes.reassignments import decide_reassignments, min_in_sync_undercut
 from kreassign.model.topic_changes.refusal import Reason, Refusal
 from kreassign.model.topic_changes.replication_factors import decide_replication_factors
 from kreassign.model.topic_changes.texts import unfit_assignment, unfit_count
@@ -21,6 +21,7 @@ __all__ = [
     "decide_partition_counts",
     "decide_reassignments",
     "decide_replication_factors",
+    "min_in_sync_undercut",
     "topics_view",
     "unfit_assignment",
     "unfit_count",

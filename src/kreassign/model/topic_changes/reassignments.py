@@ -6,7 +6,7 @@ Unlike AlterPartitionReassignments of KIP-455, which came later, a partition tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kreassign.model.partition import TopicPartition
 from kreassign.model.topic_changes import texts
@@ -23,6 +23,18 @@ def decide_reassignments(
     asked = list(wanted)
     times = Counter(partition for partition, _replicas in asked)
     return {partition: _decide(view, partition, replicas, times[partition]) for partition, replicas in asked}
+
+
+def min_in_sync_undercut(view: TopicsView, wanted: Mapping[TopicPartition, Replicas]) -> dict[TopicPartition, Refusal]:
+    """The partitions that would shrink below `min.insync.replicas`, which stops producers. Kafka lets that pass."""
+    found: dict[TopicPartition, Refusal] = {}
+    for key, replicas in wanted.items():
+        least = view.min_in_sync.get(key.topic, 1)
+        present = len(view.topics[key.topic].partitions[key.partition].replicas)
+        if len(replicas) < min(least, present):
+            text = texts.below_min_in_sync(key.topic, len(replicas), least)
+            found[key] = Refusal(Reason.INVALID_REPLICATION_FACTOR, text)
+    return found
 
 
 def _decide(view: TopicsView, key: TopicPartition, replicas: Replicas, times: int) -> Replicas | Refusal:

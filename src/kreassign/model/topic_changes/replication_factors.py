@@ -58,8 +58,7 @@ def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: 
     least = view.min_in_sync.get(topic.name, 1)
     shrinks = any(len(partition.replicas) > factor for partition in topic.partitions)
     if shrinks and factor < least and not may_undercut:
-        text = f"Replication factor {factor} is below min.insync.replicas={least} of topic {topic.name}."
-        return Refusal(Reason.INVALID_REPLICATION_FACTOR, text)
+        return Refusal(Reason.INVALID_REPLICATION_FACTOR, texts.below_min_in_sync(topic.name, factor, least))
     usable = {broker.id for broker in view.brokers.values() if broker.may_receive}
     for partition in topic.partitions:
         possible = len(usable.union(partition.replicas))

@@ -38,6 +38,11 @@ def unknown_partition(topic: str, partition: int) -> str:
     return f"Unable to find partition {topic}:{partition}."
 
 
+def below_min_in_sync(topic: str, factor: int, least: int) -> str:
+    """Fewer replicas than producers with acks=all need."""
+    return f"Replication factor {factor} is below min.insync.replicas={least} of topic {topic}."
+
+
 DUPLICATE_TOPIC = "Duplicate topic name."
 DUPLICATE_PARTITION = "Duplicate partition."
 IN_PROGRESS = "A partition reassignment is in progress."

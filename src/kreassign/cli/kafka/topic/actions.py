@@ -5,7 +5,9 @@ from __future__ import annotations
 from kreassign.admin import AdminClient
 from kreassign.cli.kafka.failures import ToolError
 from kreassign.cli.kafka.options import Options
-from kreassign.cli.kafka.topic import wishes
+from kreassign.cli.kafka.reassign import texts as reassign_texts
+from kreassign.cli.kafka.topic import replica_changes, wishes
+from kreassign.cli.kafka.topic.arguments import changes_replicas
 from kreassign.cli.kafka.topic.texts import Description, min_isr, overrides, partition_line, short_id, topic_line
 from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.model import (
@@ -53,7 +55,42 @@ def create(client: AdminClient, options: Options) -> None:
 
 
 def alter(client: AdminClient, options: Options) -> None:
-    """Give topics more partitions."""
+    """Give topics more partitions, or other replicas."""
+    if changes_replicas(options):
+        _change_replicas(client, options)
+    else:
+        _add_partitions(client, options)
+
+
+def _change_replicas(client: AdminClient, options: Options) -> None:
+    factor = wishes.count(options, "replication-factor")
+    wishes.check_counts(None, factor)
+    assignment = wishes.replica_assignment(options.text("replica-assignment"))
+    names = _existing(client, options)
+    if not names:
+        return
+    view, is_forced = client.view_topics(names), options.has("force")
+    changes = (
+        replica_changes.by_assignment(view, names, assignment, is_forced=is_forced)
+        if factor is None
+        else replica_changes.by_factor(view, names, factor, is_forced=is_forced)
+    )
+    if not changes:
+        print(replica_changes.NOTHING_TO_CHANGE)
+        return
+    print(replica_changes.announced(changes), end="\n\n", flush=True)
+    if options.has("dry-run"):
+        print(replica_changes.ONLY_CHECKED)
+        return
+    started = client.reassign_partitions({change.topic_partition: change.target for change in changes})
+    if started.ok:
+        print(reassign_texts.started(started.ok.keys()))
+        print(replica_changes.going_on(options.text("bootstrap-server") or ""))
+    if started.failed:
+        raise ToolError(reassign_texts.not_started(started.failed))
+
+
+def _add_partitions(client: AdminClient, options: Options) -> None:
     total = wishes.count(options, "partitions") or 0
     assignment = wishes.replica_assignment(options.text("replica-assignment"))
     names = _existing(client, options)

@@ -33,6 +33,8 @@ CONFIG_NAMES = (
 )  # fmt: skip
 """The settings that a topic can have."""
 
+_NOT_KAFKAS = "Kafka's own tool does not have this option."
+
 _CONFIG_LIST = "".join(f"\t{name}\n" for name in CONFIG_NAMES)
 
 
@@ -84,8 +86,18 @@ OPTIONS = (
     ),
     Option("describe", "List details for the given topics."),
     Option(
+        "dry-run",
+        "With --alter --replication-factor or --replica-assignment without --partitions: check and show what would "
+        f"change and what would be copied; change nothing. {_NOT_KAFKAS}",
+    ),
+    Option(
         "exclude-internal",
         "Exclude internal topics when listing or describing topics. By default, the internal topics are included.",
+    ),
+    Option(
+        "force",
+        "With --alter --replication-factor or --replica-assignment without --partitions: allow fewer replicas than "
+        f"min.insync.replicas. {_NOT_KAFKAS}",
     ),
     Option("help", "Print usage information."),
     Option(
@@ -176,7 +188,13 @@ def _check_required(action: Action, options: Options) -> None:
         if options.has("config"):
             together = 'Option combination "[[bootstrap-server], [config]]" can\'t be used with option "[alter]"'
             raise UsageError(f"{together}{_CONFIGS_TOOL}")
-        _require(options, "partitions")
+        if not changes_replicas(options):
+            _require(options, "partitions")
+
+
+def changes_replicas(options: Options) -> bool:
+    """Whether `--alter` shall give a topic other replicas, which Kafka's tool does not do, not more partitions."""
+    return not options.has("partitions") and any(map(options.has, _REPLICA_WISHES))
 
 
 def _require(options: Options, name: str) -> None:
@@ -184,6 +202,8 @@ def _require(options: Options, name: str) -> None:
         raise UsageError(f'Missing required argument "[{name}]"')
 
 
+_REPLICA_WISHES = ("replication-factor", "replica-assignment")
+_REPLICA_MANNERS = ("dry-run", "force")
 _GOES_WITH = {
     "config": (Action.ALTER, Action.CREATE),
     "partitions": (Action.ALTER, Action.CREATE),
@@ -198,9 +218,13 @@ _GOES_WITH_TOO = {
 
 
 def _check_combinations(action: Action, options: Options) -> None:
+    is_replica_change = action is Action.ALTER and changes_replicas(options)
     for name, actions in _GOES_WITH.items():
-        _exclude(options, name, [action.value] if action not in actions else [])
-    if action is Action.CREATE:
+        fits = action in actions or (is_replica_change and name in _REPLICA_WISHES)
+        _exclude(options, name, [] if fits else [action.value])
+    for name in _REPLICA_MANNERS:
+        _exclude(options, name, [] if is_replica_change else ["partitions", action.value])
+    if action is Action.CREATE or is_replica_change:
         _exclude(options, "replica-assignment", ["partitions", "replication-factor"])
     outside = [] if action is Action.DESCRIBE else [action.value]
     for name in _REPORTS:
