@@ -1,5 +1,7 @@
 """What people ask of a run, as events."""
 
+from dataclasses import replace
+
 import pytest
 
 from kreassign.executor.events import (
@@ -8,7 +10,10 @@ from kreassign.executor.events import (
     ConfigsRead,
     Event,
     HoldRequested,
+    LeadersElected,
     MovesCancelled,
+    PaceRequested,
+    PlannedMove,
     RateRequested,
     Refusal,
     ReleaseRequested,
@@ -20,9 +25,11 @@ from kreassign.executor.events import (
     Verified,
     Whereabouts,
 )
-from kreassign.executor.instructions import CancelMoves, Look, ReadConfigs, SetThrottle, SubmitMoves, Wait
+from kreassign.executor.instructions import CancelMoves, ElectLeaders, Look, ReadConfigs, SetThrottle, SubmitMoves, Wait
 from kreassign.executor.machine import AT_REST, TRANSITIONS, Phase
 from kreassign.executor.moves import MoveStatus
+from kreassign.executor.pacing import Pace, PaceChange
+from kreassign.model import TopicPartition
 from tests.executor.stories import A0, A1, LISTED, LISTS, LIVE, MOVES, PREPARED, SUBMITTED, look, started, told
 
 UNTOUCHED = look(5_000, Whereabouts.UNTOUCHED)
@@ -122,7 +129,7 @@ def test_a_rate_that_comes_too_late_changes_nothing() -> None:
     assert told(*events)[1] == ()
 
 
-@pytest.mark.parametrize("kind", [HoldRequested, ReleaseRequested, CancelRequested, RateRequested])
+@pytest.mark.parametrize("kind", [HoldRequested, ReleaseRequested, CancelRequested, RateRequested, PaceRequested])
 def test_requests_are_heard_in_every_phase_of_a_run_that_goes_on(kind: type[Event]) -> None:
     assert {phase for phase, event in TRANSITIONS if event is kind} == set(Phase) - AT_REST - {Phase.NEW}
 
@@ -135,3 +142,14 @@ def test_leaving_does_not_change_what_was_asked_before() -> None:
     assert execution.phase is Phase.PAUSED
     assert resumed.ending is execution.ending
     assert not any(isinstance(order, SubmitMoves) for order in orders)
+
+
+def test_a_step_of_elections_that_is_changed_while_it_is_asked_for_skips_nobody() -> None:
+    moves = tuple(PlannedMove(TopicPartition("a", number), (0, 1), (1, 0), 0) for number in range(5))
+    begun = replace(started(*moves, throttle=None), pace=Pace(elections_per_step=2))
+    to_elect = (begun, look(1_000, Whereabouts.ARRIVED, *moves, leader=0))
+    first, second = moves[0].topic_partition, moves[1].topic_partition
+    assert told(*to_elect)[1] == (ElectLeaders((first, second)),)
+    changed = (PaceRequested(1_500, 1, PaceChange(elections_per_step=100)), LeadersElected(2_000, (first, second)))
+    _, orders = told(*to_elect, *changed, TimePassed(3_000))
+    assert orders == (ElectLeaders(tuple(move.topic_partition for move in moves[2:])),)

@@ -7,15 +7,21 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.event_json import from_json, to_json
-from kreassign.executor.events import RunStarted
-from kreassign.executor.pacing import NO_LIMITS, Order, Pace, pace
-from tests.executor.worlds import World
+from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
+from kreassign.executor.pacing import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
+from tests.executor.worlds import World, pace
 
 TARGETS = dict.fromkeys(range(6), (3, 1))
 
 
 def most_in_flight(world: World, chosen: Pace) -> tuple[int, list[int]]:
     """How many moves were in flight at most, and the partitions in the order in which they were started."""
+    counts, order = flight(world, chosen)
+    return max(counts), order
+
+
+def flight(world: World, chosen: Pace) -> tuple[list[int], list[int]]:
+    """How many moves were in flight at each step of the twin, and the order in which they were started."""
     counts: list[int] = []
     order: list[int] = []
 
@@ -28,7 +34,7 @@ def most_in_flight(world: World, chosen: Pace) -> tuple[int, list[int]]:
     world.twin.watch(note)
     history = world.run(world.prepared(TARGETS, pace=chosen))
     assert history.state == "done", history.problems
-    return max(counts), order
+    return counts, order
 
 
 @pytest.mark.parametrize(
@@ -61,3 +67,37 @@ def test_a_journal_from_before_there_were_limits_has_none() -> None:
     text = to_json(RunStarted(0, "r", "c", (), None, ()))
     start, _, _ = text.partition(',"pace"')
     assert from_json("RunStarted", start + "}") == RunStarted(0, "r", "c", (), None, ())
+
+
+def asked(world: World, seconds: float, change: PaceChange) -> None:
+    world.ask_after(seconds, lambda at_ms, number: PaceRequested(at_ms, number, change))
+
+
+def test_a_limit_that_is_lifted_during_the_run_lets_the_rest_start(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]] * 6)
+    asked(world, 5, PaceChange(limits=(Limit(End.CLUSTER, Measure.MOVES, None),)))
+    counts, _ = flight(world, pace(moves=1))
+    assert max(counts) >= 5
+    assert world.resumed_pace == NO_LIMITS
+
+
+def test_a_limit_that_is_set_during_the_run_lets_what_is_in_flight_go_on_and_holds_up_the_rest(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]] * 6)
+    asked(world, 5, PaceChange(Order.NAME, (Limit(End.SOURCE, Measure.MOVES, 1),)))
+    counts, _ = flight(world, pace(moves=3))
+    assert max(counts) == 3
+    falling = counts[len(counts) - counts[::-1].index(3) :]
+    assert max(falling[falling.index(1) :]) == 1
+    assert world.resumed_pace == Pace(Order.NAME, pace(moves=3).caps.limited((Limit(End.SOURCE, Measure.MOVES, 1),)))
+
+
+def test_leaders_change_so_many_at_a_time_as_was_asked(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]] * 6)
+    found = world.run(world.prepared(dict.fromkeys(range(6), (1, 0)), pace=Pace(elections_per_step=4)))
+    assert found.state == "done", found.problems
+    assert [len(event.elected) for event in world.seen if isinstance(event, LeadersElected)] == [4, 2]
+
+
+def test_a_request_for_another_pace_is_kept_in_the_journal() -> None:
+    event = PaceRequested(1, 2, PaceChange(Order.RELIEF, (Limit(End.LOG_DIR, Measure.BYTES, None),), 7))
+    assert from_json("PaceRequested", to_json(event)) == event

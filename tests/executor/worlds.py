@@ -10,10 +10,10 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.events import Event, Request, RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.history import RunHistory
-from kreassign.executor.journal import Journal, journal_path, post_request
+from kreassign.executor.history import RunHistory, fold
+from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.machine import Execution
-from kreassign.executor.pacing import NO_LIMITS, Pace
+from kreassign.executor.pacing import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.model import ConfigResource, TopicPartition
@@ -31,6 +31,19 @@ RATE = MEGABYTES
 
 def tp(number: int, topic: str = "t") -> TopicPartition:
     return TopicPartition(topic, number)
+
+
+def pace(
+    order: Order = Order.MAKESPAN,
+    *,
+    moves: int | None = None,
+    moves_per_broker: int | None = None,
+    size_bytes: int | None = None,
+    bytes_per_broker: int | None = None,
+) -> Pace:
+    """A pace with the same limits for what a broker sends and for what it receives."""
+    broker = Cap(moves_per_broker, bytes_per_broker)
+    return Pace(order, Caps(source=broker, destination=broker, cluster=Cap(moves, size_bytes)))
 
 
 class World:
@@ -77,6 +90,11 @@ class World:
         journal, events = Journal.resume(self.path(run_id), self.twin.cluster_id)
         with journal:
             return self._runner(journal).resume(events)
+
+    @property
+    def resumed_pace(self) -> Pace:
+        """The pace with which a process that takes the run up would go on."""
+        return fold(read_events(self.path())).pace
 
     def path(self, run_id: str = "run-1") -> Path:
         return journal_path(self.state_dir, self.twin.cluster_id, run_id)

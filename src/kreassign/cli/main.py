@@ -41,6 +41,7 @@ COMMANDS = {
     "pause": LazyCommand("kreassign.cli.commands.pause:pause", "Let a run start nothing more for now."),
     "resume": LazyCommand("kreassign.cli.commands.resume:resume", "Let a run go on that was paused, left or killed."),
     "throttle": LazyCommand("kreassign.cli.commands.throttle:throttle", "Change the throttle of a run."),
+    "pace": LazyCommand("kreassign.cli.commands.pace:pace", "Change the order and the limits of a run."),
     "cancel": LazyCommand("kreassign.cli.commands.cancel:cancel", "Bring a run to its end before its time."),
     "rollback": LazyCommand("kreassign.cli.commands.rollback:rollback", "Undo what a run did."),
     "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Check that the cluster is as the plan says."),

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from kreassign.executor.history import RunHistory
+from kreassign.executor.pacing import Cap, Pace
 from kreassign.executor.progress import Progress
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
@@ -37,6 +38,25 @@ def print_summary(console: Console, history: RunHistory) -> None:
     _print_list(console, "throttle left behind: ", list(history.throttle_residue))
     if history.ended_ms is None or history.throttle_residue:
         console.print(f"go on with: kreassign resume {history.run_id} --bootstrap-server …", soft_wrap=True)
+
+
+def pace_text(pace: Pace) -> str:
+    """The order and the limits of a run, in one line."""
+    caps = pace.caps
+    ends = (
+        ("in flight", caps.cluster),
+        ("per source", caps.source),
+        ("per destination", caps.destination),
+        ("per log directory", caps.log_dir),
+    )
+    limits = [f"{limit} {words}" for words, cap in ends for limit in _limits(cap)]
+    at_most = f"at most {', '.join(limits)}" if limits else "no limit of what is in flight"
+    return f"order {pace.order}, {at_most}, {pace.elections_per_step} elections a step"
+
+
+def _limits(cap: Cap) -> list[str]:
+    moves = [] if cap.moves is None else [f"{cap.moves} moves"]
+    return moves if cap.size_bytes is None else [*moves, format_bytes(cap.size_bytes)]
 
 
 def _time(history: RunHistory) -> str:

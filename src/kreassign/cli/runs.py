@@ -9,11 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from kreassign.cli.output import parse_quantity
 from kreassign.errors import InputError
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.journal import active_run, find_journals
-from kreassign.executor.pacing import Order, Pace, pace
 from kreassign.executor.runner import POLL_S
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -61,47 +59,6 @@ def guards_option(command: Command) -> Command:
         metavar="NAME=REACTION",
         help=f"What a guard does when it is breached. Guards: {names}. Reactions: {reactions}.",
     )(command)
-
-
-def pace_options(command: Command) -> Command:
-    """Add the order of moves and the limits of what is in flight; `read_pace` takes their parameters."""
-    options = (
-        click.option(
-            "--order",
-            type=click.Choice([order.value for order in Order]),
-            default=Order.MAKESPAN.value,
-            show_default=True,
-            help="Which moves start first.",
-        ),
-        click.option("--max-moves", type=click.IntRange(1), metavar="N", help="Moves in flight.  [default: no limit]"),
-        click.option(
-            "--max-moves-per-broker",
-            type=click.IntRange(1),
-            metavar="N",
-            help="Copies in flight that a broker sends, and that it receives.  [default: no limit]",
-        ),
-        click.option("--max-bytes", type=parse_quantity, metavar="SIZE", help="Bytes in flight.  [default: no limit]"),
-        click.option(
-            "--max-bytes-per-broker",
-            type=parse_quantity,
-            metavar="SIZE",
-            help="Bytes in flight that a broker sends, and that it receives.  [default: no limit]",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def read_pace(given: dict[str, Any]) -> Pace:
-    """Take the parameters of `pace_options` out of what was given."""
-    return pace(
-        Order(given.pop("order")),
-        moves=given.pop("max_moves"),
-        moves_per_broker=given.pop("max_moves_per_broker"),
-        size_bytes=given.pop("max_bytes"),
-        bytes_per_broker=given.pop("max_bytes_per_broker"),
-    )
 
 
 def _guard(text: str) -> tuple[GuardName, Reaction]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kreassign.executor.guards import GuardSetting, Health, Verdict
-from kreassign.executor.pacing import NO_LIMITS, Pace
+from kreassign.executor.pacing import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttling import ConfigValue, Debt
 from kreassign.model import Reassignment, TopicPartition
 
@@ -141,6 +141,15 @@ class RateRequested:
     at_ms: int
     request: int
     rate_bytes_per_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PaceRequested:
+    """Someone asked for another order of moves, or for other limits of what is in flight."""
+
+    at_ms: int
+    request: int
+    change: PaceChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +284,7 @@ Event = (
     | ReleaseRequested
     | CancelRequested
     | RateRequested
+    | PaceRequested
     | ConfigsRead
     | ThrottleIntended
     | ThrottleSet
@@ -292,5 +302,5 @@ Event = (
     | Verified
 )
 
-Request = HoldRequested | ReleaseRequested | CancelRequested | RateRequested
+Request = HoldRequested | ReleaseRequested | CancelRequested | RateRequested | PaceRequested
 """Events that another terminal may bring about."""

@@ -10,6 +10,7 @@ from kreassign.executor.events import Event
 from kreassign.executor.journal import read_events
 from kreassign.executor.machine import Execution, handle
 from kreassign.executor.moves import MoveRecord
+from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.progress import ProgressMeter
 
 
@@ -37,6 +38,7 @@ class RunHistory:
     `state` is the phase it is in: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
     is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `verdicts` is what
     guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
+    `pace` is its order and limits as they are now.
     `throttle_residue` has a sentence per setting that the run still owes.
     """
 
@@ -52,6 +54,7 @@ class RunHistory:
     is_held: bool = False
     wants_rollback: bool = False
     verdicts: tuple[str, ...] = ()
+    pace: Pace = NO_LIMITS
 
     @property
     def bytes_copied(self) -> int:
@@ -92,6 +95,7 @@ def history(execution: Execution) -> RunHistory:
         is_held=execution.is_held,
         wants_rollback=execution.wants_rollback,
         verdicts=tuple(map(str, execution.verdicts)),
+        pace=execution.pace,
     )
 
 

@@ -10,10 +10,11 @@ import click
 
 from kreassign.cli.carrying import exit_code
 from kreassign.cli.output import format_option, parse_quantity, print_json
+from kreassign.cli.pace_options import pace_options, read_pace
 from kreassign.cli.plan_files import read_plan_file
 from kreassign.cli.rehearsing import Rehearsal
 from kreassign.cli.rehearsing import rehearse as carry_out
-from kreassign.cli.runs import guards_option, pace_options, read_pace
+from kreassign.cli.runs import guards_option
 from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.preparing import RunSettings

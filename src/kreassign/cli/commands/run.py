@@ -13,8 +13,9 @@ from kreassign.cli.carrying import Manner, begin, new_run_id, take_up, tell_end
 from kreassign.cli.commands.rollback import Undoing, undo
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.output import format_option, parse_quantity
+from kreassign.cli.pace_options import pace_options, read_pace
 from kreassign.cli.plan_files import read_plan, read_plan_file
-from kreassign.cli.runs import find_journal, guards_option, pace_options, poll_option, read_pace, state_dir_option
+from kreassign.cli.runs import find_journal, guards_option, poll_option, state_dir_option
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import RunStarted

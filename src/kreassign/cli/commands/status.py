@@ -10,7 +10,7 @@ from rich.table import Table
 
 from kreassign.cli.live import overall_text
 from kreassign.cli.output import console, format_option, print_json
-from kreassign.cli.run_text import document, print_summary
+from kreassign.cli.run_text import document, pace_text, print_summary
 from kreassign.cli.runs import find_journal, is_active, state_dir_option
 from kreassign.executor.history import RunHistory, fold_with_progress, history, read_history
 from kreassign.executor.journal import find_journals, read_events
@@ -38,6 +38,7 @@ def _show_run(path: Path, output_format: str) -> None:
     terminal = console()
     print_summary(terminal, found)
     if found.ended_ms is None:
+        terminal.print(f"  {pace_text(found.pace)}")
         terminal.print(f"  {overall_text(progress)}")
         if not is_active(path) and found.state != "paused":
             terminal.print(f"  its process is gone; go on with: kreassign resume {found.run_id} --bootstrap-server …")

@@ -1,8 +1,15 @@
-"""What people ask of a run while it runs: to leave, to hold, to go on, to come to its end, to change its throttle."""
+"""What people ask of a run while it runs: to leave, hold, go on, come to its end, change its throttle or its pace."""
 
 from __future__ import annotations
 
-from kreassign.executor.events import CancelRequested, HoldRequested, RateRequested, ReleaseRequested, StopRequested
+from kreassign.executor.events import (
+    CancelRequested,
+    HoldRequested,
+    PaceRequested,
+    RateRequested,
+    ReleaseRequested,
+    StopRequested,
+)
 from kreassign.executor.machine import moving, preparing
 from kreassign.executor.machine.execution import AT_REST, Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Key, Row, Rows, row
@@ -30,6 +37,13 @@ def _cancel(run: Execution, event: CancelRequested) -> Orders:
     return ()
 
 
+def _change_pace(run: Execution, event: PaceRequested) -> Orders:
+    """In force from the next choice on: what is in flight beyond a new limit goes on to its end."""
+    run.last_request = event.request
+    run.pace = run.pace.changed(event.change)
+    return ()
+
+
 def _change_rate_and_set_it(run: Execution, event: RateRequested) -> Orders:
     _change_rate(run, event)
     return preparing.enter(run)
@@ -47,7 +61,12 @@ _AFTER_THE_MOVES = tuple(phase for phase in Phase if phase not in AT_REST | {Pha
 
 def _everywhere() -> dict[Key, Row]:
     """A wish that changes only what is decided next is heard in every phase of a run that goes on."""
-    wishes = ((HoldRequested, _hold), (ReleaseRequested, _release), (CancelRequested, _cancel))
+    wishes = (
+        (HoldRequested, _hold),
+        (ReleaseRequested, _release),
+        (CancelRequested, _cancel),
+        (PaceRequested, _change_pace),
+    )
     return {
         (phase, event): row(follow, phase)
         for phase in (*_BEFORE_THE_END, *_AFTER_THE_MOVES)

@@ -9,9 +9,6 @@ from kreassign.executor.machine.execution import Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.moves import MoveRecord, MoveStatus
 
-ELECTIONS_PER_STEP = 100
-"""Leaders that change between two waits: their clients look for the new leader at the same time."""
-
 
 def enter(run: Execution) -> Orders:
     """Begin with the partitions that are led by another than their first replica."""
@@ -23,7 +20,9 @@ def _step(run: Execution) -> Orders:
     if not run.to_elect:
         return restoring.enter(run)
     run.phase = Phase.ELECTING
-    return (ElectLeaders(run.to_elect[:ELECTIONS_PER_STEP]),)
+    at_once = run.pace.elections_per_step
+    now, run.to_elect = run.to_elect[:at_once], run.to_elect[at_once:]
+    return (ElectLeaders(now),)
 
 
 def _waits_for_leader(record: MoveRecord) -> bool:
@@ -34,7 +33,6 @@ def _waits_for_leader(record: MoveRecord) -> bool:
 def _after_election(run: Execution, event: LeadersElected) -> Orders:
     for refusal in event.refused:
         run.note(f"{refusal.topic_partition} has not its preferred leader: {refusal.message}")
-    run.to_elect = run.to_elect[ELECTIONS_PER_STEP:]
     return (Wait(),) if run.to_elect else restoring.enter(run)
 
 

@@ -73,7 +73,7 @@ class Execution:
     starting: tuple[TopicPartition, ...] = ()
     """Moves that are sent as soon as their replicas are listed."""
     to_elect: tuple[TopicPartition, ...] = ()
-    """Partitions whose preferred leader is still to be elected."""
+    """Partitions whose preferred leader is still to be asked for."""
     reactions: dict[GuardName, Reaction] = field(default_factory=dict)
     """What each guard that is on leads to."""
     verdicts: tuple[Verdict, ...] = ()

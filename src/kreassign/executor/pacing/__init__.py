@@ -3,7 +3,22 @@
 from kreassign.executor.pacing.choice import choose
 from kreassign.executor.pacing.disks import Room
 from kreassign.executor.pacing.order import Order
-from kreassign.executor.pacing.pace import NO_LIMITS, Pace, pace
-from kreassign.executor.pacing.values import Candidate, Cap, Caps, Choice, Waiting
+from kreassign.executor.pacing.pace import NO_LIMITS, Pace, PaceChange
+from kreassign.executor.pacing.values import Candidate, Cap, Caps, Choice, End, Limit, Measure, Waiting
 
-__all__ = ["NO_LIMITS", "Candidate", "Cap", "Caps", "Choice", "Order", "Pace", "Room", "Waiting", "choose", "pace"]
+__all__ = [
+    "NO_LIMITS",
+    "Candidate",
+    "Cap",
+    "Caps",
+    "Choice",
+    "End",
+    "Limit",
+    "Measure",
+    "Order",
+    "Pace",
+    "PaceChange",
+    "Room",
+    "Waiting",
+    "choose",
+]

@@ -1,32 +1,41 @@
-"""How a run is paced: the order of its moves, and the limits of what is in flight."""
+"""How a run is paced: the order of its moves, the limits of what is in flight, and how both are changed meanwhile."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kreassign.executor.pacing.order import Order
-from kreassign.executor.pacing.values import Cap, Caps
+from kreassign.executor.pacing.values import Caps, Limit
+
+ELECTIONS_PER_STEP = 100
+"""Leaders that change between two waits: their clients look for the new leader at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What a run keeps to from its start to its end; it is in the journal, so that a resumed run keeps it too."""
+    """What a run keeps to; it is in the journal, so that a resumed run keeps it too."""
 
     order: Order = Order.MAKESPAN
     caps: Caps = field(default_factory=Caps)
+    elections_per_step: int = ELECTIONS_PER_STEP
+
+    def changed(self, change: PaceChange) -> Pace:
+        """The same with what the change names."""
+        return replace(
+            self,
+            order=change.order or self.order,
+            caps=self.caps.limited(change.limits),
+            elections_per_step=change.elections_per_step or self.elections_per_step,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PaceChange:
+    """What shall be otherwise from now on; all else stays as it is."""
+
+    order: Order | None = None
+    limits: tuple[Limit, ...] = ()
+    elections_per_step: int | None = None
 
 
 NO_LIMITS = Pace()
-
-
-def pace(
-    order: Order = Order.MAKESPAN,
-    *,
-    moves: int | None = None,
-    moves_per_broker: int | None = None,
-    size_bytes: int | None = None,
-    bytes_per_broker: int | None = None,
-) -> Pace:
-    """A pace with the same limits for what a broker sends and for what it receives; None is no limit."""
-    broker = Cap(moves_per_broker, bytes_per_broker)
-    return Pace(order, Caps(source=broker, destination=broker, cluster=Cap(moves, size_bytes)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from kreassign.model import TopicPartition
 
@@ -43,6 +45,31 @@ class Candidate:
         return (("source", self.source, len(self.destinations), self.total_bytes), *into, *dirs)
 
 
+class End(StrEnum):
+    """Where what is in flight can be limited; the names are those of the fields of `Caps`."""
+
+    SOURCE = "source"
+    DESTINATION = "destination"
+    LOG_DIR = "log_dir"
+    CLUSTER = "cluster"
+
+
+class Measure(StrEnum):
+    """What is limited there; the names are those of the fields of `Cap`."""
+
+    MOVES = "moves"
+    BYTES = "size_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit of what is in flight; None is no limit."""
+
+    end: End
+    measure: Measure
+    at_most: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Cap:
     """At most so many moves and so many bytes in flight at one end; None is no limit."""
@@ -74,6 +101,14 @@ class Caps:
     def of(self, kind: str) -> Cap:
         """The limit of a kind of end, as `Candidate.ends` names it."""
         return {"source": self.source, "destination": self.destination, "log_dir": self.log_dir}[kind]
+
+    def limited(self, limits: Iterable[Limit]) -> Caps:
+        """The same with these limits in place of those that it had there."""
+        caps = self
+        for limit in limits:
+            cap: Cap = getattr(caps, limit.end)
+            caps = replace(caps, **{limit.end: replace(cap, **{limit.measure: limit.at_most})})
+        return caps
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,100 @@
+"""The order of moves and the limits of what is in flight, as options of the commands that carry plans out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from kreassign.cli.output import parse_quantity
+from kreassign.executor.pacing import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+NO_LIMIT = "none"
+
+
+class _Where(NamedTuple):
+    """The end of an option's name, what it limits, and the words for it."""
+
+    suffix: str
+    ends: tuple[End, ...]
+    words: str
+
+
+# The narrower ones come later and win.
+_WHERE = (
+    _Where("", (End.CLUSTER,), "in flight"),
+    _Where("-per-broker", (End.SOURCE, End.DESTINATION), "in flight that a broker sends, and that it receives"),
+    _Where("-per-source", (End.SOURCE,), "in flight that a broker sends"),
+    _Where("-per-destination", (End.DESTINATION,), "in flight that a broker receives"),
+    _Where("-per-log-dir", (End.LOG_DIR,), "in flight to a log directory that the plan names"),
+)
+
+
+def pace_options(command: Command) -> Command:
+    """Add the order of moves and the limits; `read_pace` or `read_pace_change` takes their parameters."""
+    options = [
+        click.option(
+            "--order",
+            type=click.Choice([order.value for order in Order]),
+            help=f"Which moves start first.  [default: {Order.MAKESPAN}]",
+        ),
+        *(_limit_option(measure, where) for measure in Measure for where in _WHERE),
+        click.option(
+            "--elections-per-step",
+            type=click.IntRange(1),
+            metavar="N",
+            help=f"Preferred leaders elected at a time.  [default: {NO_LIMITS.elections_per_step}]",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_pace_change(given: dict[str, Any]) -> PaceChange:
+    """Take the parameters of `pace_options` out of what was given: what of the pace shall be otherwise."""
+    order, elections = given.pop("order"), given.pop("elections_per_step")
+    return PaceChange(None if order is None else Order(order), tuple(_limits(given)), elections)
+
+
+def read_pace(given: dict[str, Any]) -> Pace:
+    """The same for a run that begins: what was not given is without limit."""
+    return NO_LIMITS.changed(read_pace_change(given))
+
+
+def _limits(given: dict[str, Any]) -> Iterator[Limit]:
+    for measure in Measure:
+        for where in _WHERE:
+            chosen = given.pop(_name(measure, where).replace("-", "_"))
+            if chosen is not None:
+                at_most = None if chosen == NO_LIMIT else chosen
+                yield from (Limit(end, measure, at_most) for end in where.ends)
+
+
+def _limit_option(measure: Measure, where: _Where) -> Callable[[Command], Command]:
+    kind, what = (_size, "Bytes") if measure is Measure.BYTES else (_count, "Moves" if not where.suffix else "Copies")
+    metavar = "SIZE" if measure is Measure.BYTES else "N"
+    text = f"{what} {where.words}; `{NO_LIMIT}` for no limit."
+    return click.option(f"--{_name(measure, where)}", type=kind, metavar=metavar, help=text)
+
+
+def _name(measure: Measure, where: _Where) -> str:
+    return f"max-{'bytes' if measure is Measure.BYTES else 'moves'}{where.suffix}"
+
+
+def _size(text: str) -> int | str:
+    found = NO_LIMIT if text == NO_LIMIT else parse_quantity(text)
+    if found == 0:
+        raise click.BadParameter(f"with {text} no move would ever start; give more, or `{NO_LIMIT}`")
+    return found
+
+
+def _count(text: str) -> int | str:
+    if text == NO_LIMIT:
+        return text
+    if not text.isdecimal() or int(text) == 0:
+        raise click.BadParameter(f"{text!r} is no number of moves; give 1 or more, or `{NO_LIMIT}`")
+    return int(text)
