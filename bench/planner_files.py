@@ -52,6 +52,7 @@ def _partitions(table: pa.Table) -> Partitions:
         wanted_factors=np.diff(offsets).astype(np.int32),
         may_move=np.ones(count, bool),
         broker_sets=np.full(count, NOWHERE, np.int32),
+        is_lost=np.zeros(offsets[-1], bool),
     )
 
 

@@ -223,6 +223,32 @@ def test_a_goals_file_that_cannot_be_read_is_named(cluster: Path) -> None:
     assert f"{goals}: racks: 7 is none of strict, even, none" in result.stderr
 
 
+def test_what_a_failed_directory_held_is_repaired_and_never_onto_the_same_broker(cluster: Path) -> None:
+    document = json.loads(cluster.read_text())
+    next(one for one in document["brokers"] if one["id"] == 1)["log_dirs"][0]["is_offline"] = True
+    for topic in document["topics"]:
+        for one in topic["partitions"]:
+            one["log_dirs"] = ["" if broker == 1 else DIRS[0] for broker in one["replicas"]]
+    cluster.write_text(json.dumps(document))
+    refused = run(cluster, "rebalance")
+    assert refused.exit_code == 2
+    assert "broker 1 has lost 4 replicas with a log directory" in refused.stderr
+    before, after = planned(cluster, "repair", "--leave-racks")
+    assert len(after) == 4
+    assert all(1 in before[name] and 1 not in after[name] for name in after)
+
+
+def test_what_no_broker_has_is_told_while_the_rest_is_repaired(cluster: Path) -> None:
+    document = json.loads(cluster.read_text())
+    document["brokers"] = [one for one in document["brokers"] if one["id"] not in (1, 2)]
+    cluster.write_text(json.dumps(document))
+    found = said(cluster, "repair", "--leave-racks")
+    remaining = [line for line in found["remaining"] if "no broker that lives has a copy" in line]
+    assert len(remaining) == 4
+    assert remaining[0].startswith("orders-1: ")
+    assert len(found["partitions"]) == 8
+
+
 def test_dead_brokers_must_be_repaired_or_drained_first(cluster: Path) -> None:
     document = json.loads(cluster.read_text())
     document["brokers"] = [one for one in document["brokers"] if one["id"] != 1]

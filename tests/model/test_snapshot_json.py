@@ -36,7 +36,11 @@ SNAPSHOT = ClusterSnapshot(
     (
         SnapshotBroker(
             Broker(0, "host", 9092, "a"),
-            (SnapshotLogDir("/d0", 100, 50), SnapshotLogDir("/d1", is_offline=True)),
+            (
+                SnapshotLogDir("/d0", 100, 50),
+                SnapshotLogDir("/d1", is_offline=True),
+                SnapshotLogDir("/d2", is_cordoned=True),
+            ),
             {"leader.replication.throttled.rate": "5"},
         ),
         SnapshotBroker(Broker(1, "host", 9093, is_fenced=True)),

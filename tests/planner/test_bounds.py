@@ -42,6 +42,14 @@ def test_a_higher_factor_forces_copies_and_a_lower_one_none() -> None:
     assert bytes_bound(world(brokers(1, 2, 3), loads, bands=())).total == 20 * GIGABYTE
 
 
+def test_a_lost_copy_forces_one_and_counts_for_nothing_that_is_held() -> None:
+    problem = world(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,))])
+    assert bytes_bound(replace(problem, bands=())).forced == 10 * GIGABYTE
+    assert bytes_bound(replace(problem, bands=())).excess == 10 * GIGABYTE
+    out_of_reach = world(brokers(1, 2), [partition(0, 1, lost_on=(1,), may_move=False), partition(1, 2)], bands=())
+    assert bytes_bound(out_of_reach).total == 0
+
+
 def test_crowded_racks_force_copies_only_when_they_are_to_be_repaired() -> None:
     hosts = brokers(1, 2, 3, racks="aab")
     assert gigabytes((10, (1, 2)), hosts=hosts, bands=()) == (0, 0, 0)

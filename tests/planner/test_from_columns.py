@@ -60,6 +60,21 @@ def test_directories_are_found_by_broker_and_path() -> None:
     assert problem_from(HOSTS, elsewhere).partitions.log_dirs.tolist() == [-1, 1, 1, -1, -1]
 
 
+def test_a_copy_in_no_directory_of_a_broker_with_a_failed_one_is_lost() -> None:
+    mended = BrokerFacts(1, log_dirs=(LogDirFacts("/x"),)), BrokerFacts(3, log_dirs=(LogDirFacts("/z"),))
+    failed = HOSTS[0], mended[0], BrokerFacts(3, log_dirs=(LogDirFacts("/z", is_offline=True), LogDirFacts("/y")))
+    assert not problem_from((HOSTS[0], *mended), COLUMNS).partitions.is_lost.any()
+    found = problem_from(failed, COLUMNS)
+    assert found.partitions.is_lost.tolist() == [False, False, False, True, False]
+    assert found.log_dirs is not None
+    assert found.log_dirs.may_receive.tolist() == [True, True, True, False]
+
+
+def test_what_nobody_that_lives_has_a_copy_of_may_not_move() -> None:
+    rows = [ReplicaRow("t", number, broker, 0, False, 9, 1.0, None) for number, broker in enumerate((1, 9))]
+    assert problem_from((BrokerFacts(1),), columns_of(rows)).partitions.may_move.tolist() == [True, False]
+
+
 def test_a_broker_twice_in_a_list_is_refused() -> None:
     with pytest.raises(InputError, match="partition a-0 has a broker more than once"):
         problem_from(HOSTS, replace(COLUMNS, brokers=np.array([1, 2, 2, 3, 2])))

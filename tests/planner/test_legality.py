@@ -146,10 +146,12 @@ def test_topics_keep_their_least_leaders() -> None:
     assert broken(problem, (1, (1, 2))) == ("broker 2 leads 0 partitions of topic t, not 1",)
 
 
+LOST = "t-0: broker 1 has lost its copy, but is to have one"
 KEPT = "t-0: broker 1 still has a copy, but is to have none"
 FORCED = [
     (world(changed(1, must_empty=True), [partition(0, 1, 2)]), (2, 3), KEPT),
     (world(changed(1, is_live=False), [partition(0, 2, 1)]), (2, 3), KEPT),
+    (world(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,))]), (2, 3), LOST),
     (world(brokers(1, 2, 3), [partition(0, 1, 2, wanted_factor=3)]), (1, 2, 3), "t-0 has 2 replicas, not 3"),
 ]  # fmt: skip
 
@@ -160,6 +162,18 @@ def test_what_the_task_demands_is_done_or_with_a_budget_told(problem, target, wo
     assert broken(problem, (0, target)) == ()
     found = evaluate(replace(problem, budget=Budget(moves=0)), Assignment.current(problem.partitions))
     assert (found.violations, found.unfinished) == ((), (words,))
+
+
+def test_what_is_out_of_reach_is_told_and_breaks_nothing() -> None:
+    hosts = [*brokers(1), *brokers(2, is_live=False)]
+    problem = world(hosts, [partition(0, 2, may_move=False), partition(1, 1, lost_on=(1,), may_move=False)])
+    found = evaluate(problem, Assignment.current(problem.partitions))
+    assert (found.violations, found.unfinished) == ((), ())
+    why = "no broker that lives has a copy to make others from; it stays on brokers"
+    assert found.out_of_reach == (
+        f"t-0: {why} [2] until one of them comes back",
+        f"t-1: {why} [1] until one of them comes back",
+    )
 
 
 def test_a_log_directory_is_drained() -> None:

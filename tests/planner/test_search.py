@@ -88,6 +88,21 @@ def test_a_dead_brokers_replicas_are_placed_elsewhere_and_the_factor_grows() -> 
     assert 4 not in found[0]
 
 
+def test_a_lost_copy_is_made_anew_on_a_broker_that_did_not_lose_it() -> None:
+    problem = world(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,)), partition(1, 1, 2)], bands=())
+    found = lists(problem, legal(problem))
+    assert sorted(found[0]) == [2, 3]
+    assert found[1] == [1, 2]
+    with pytest.raises(Infeasible, match="every other receiver has lost its copy of it"):
+        solve(world(brokers(1, 2), [partition(0, 1, 2, lost_on=(1,))], bands=()))
+
+
+def test_what_nobody_has_a_copy_of_stays() -> None:
+    hosts = [*brokers(1, 2), BrokerFacts(3, is_live=False)]
+    problem = world(hosts, [partition(0, 3, may_move=False), partition(1, 1, 3)], bands=())
+    assert lists(problem, solve(problem)) == [[3], [1, 2]]
+
+
 def test_a_smaller_factor_gives_up_followers_where_they_weigh_most_and_copies_nothing() -> None:
     loads = [partition(0, 1, 2, 3, wanted_factor=2), partition(1, 3), partition(2, 3)]
     problem = world(brokers(1, 2, 3), loads, bands=DISK_ONLY, rules=Rules(between_brokers=True, leaders=False))

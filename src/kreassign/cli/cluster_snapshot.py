@@ -103,7 +103,7 @@ def _broker_defaults(configs: _Configs) -> dict[str, str]:
 
 def _broker(broker: Broker, seen: Observation, configs: _Configs) -> SnapshotBroker:
     log_dirs = tuple(
-        SnapshotLogDir(each.path, each.total_bytes, each.usable_bytes, each.error is not None)
+        SnapshotLogDir(each.path, each.total_bytes, each.usable_bytes, each.error is not None, each.is_cordoned)
         for each in seen.log_dirs.ok.get(broker.id, ())
     )
     return SnapshotBroker(broker, log_dirs, _set_values(configs.get(ConfigResource.broker(broker.id), {})))

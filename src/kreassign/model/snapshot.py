@@ -12,12 +12,16 @@ from kreassign.model.partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLogDir:
-    """A log directory: bytes of its file system, and how many are free; None where the broker cannot tell."""
+    """A log directory: bytes of its file system, and how many are free; None where the broker cannot tell.
+
+    An offline one has failed. A cordoned one works, but takes nothing new unless told to (Kafka 4.3).
+    """
 
     path: str
     total_bytes: int | None = None
     usable_bytes: int | None = None
     is_offline: bool = False
+    is_cordoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,8 @@ def _broker(seen: SnapshotBroker) -> dict[str, Any]:
 
 def _log_dir(log_dir: SnapshotLogDir) -> dict[str, Any]:
     sizes = {"total_bytes": log_dir.total_bytes, "usable_bytes": log_dir.usable_bytes}
-    return {"path": log_dir.path, **_known(sizes), "is_offline": log_dir.is_offline}
+    flags = {"is_offline": log_dir.is_offline, "is_cordoned": log_dir.is_cordoned}
+    return {"path": log_dir.path, **_known(sizes), **flags}
 
 
 def _topic_text(topic: SnapshotTopic) -> str:
@@ -122,6 +123,7 @@ def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
             table.whole("total_bytes") if table.has("total_bytes") else None,
             table.whole("usable_bytes") if table.has("usable_bytes") else None,
             table.flag("is_offline", default=False),
+            table.flag("is_cordoned", default=False),
         )
 
 

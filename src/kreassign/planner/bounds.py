@@ -48,10 +48,11 @@ def bytes_bound(problem: Problem) -> BytesBound:
     leaders costs no bytes.
     """
     partitions, staying = problem.partitions, problem.brokers.staying
-    sizes = partitions.size_bytes[partitions.owners].astype(float)
+    sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
     held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
     kept = np.where(staying, held - _shed(problem, sizes), 0.0)
-    wanted = float((partitions.size_bytes * partitions.wanted_factors.astype(np.int64)).sum())
+    within_reach = partitions.within_reach(problem.brokers.is_live)
+    wanted = float((partitions.size_bytes * partitions.wanted_factors.astype(np.int64))[within_reach].sum())
     return BytesBound(
         forced=_forced(problem), excess=max(0, int(wanted - kept.sum())), lack=int(_lacks(problem, held).sum())
     )
@@ -65,7 +66,7 @@ def least_seconds(problem: Problem, rate_bytes_per_s: float) -> float:
     if not rate_bytes_per_s > 0:
         raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; give one above 0")
     partitions, receivers = problem.partitions, int(problem.brokers.receiving.sum())
-    sizes = partitions.size_bytes[partitions.owners].astype(float)
+    sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
     held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
     spread = bytes_bound(problem).total / max(1, receivers)
     return max(float(_lacks(problem, held).max(initial=0.0)), spread) / rate_bytes_per_s
@@ -83,7 +84,7 @@ def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
 def _forced(problem: Problem) -> int:
     """Bytes of the replicas that no present one can stand for."""
     partitions, rules = problem.partitions, problem.rules
-    usable = problem.brokers.staying[partitions.replicas]
+    usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
     if rules.repair_racks:
         racks, limits = rack_indices(problem), rack_limits(problem)
         width = int(racks.max()) + 1
@@ -93,7 +94,8 @@ def _forced(problem: Problem) -> int:
         kept = np.bincount(owners, np.minimum(counts, limits[owners]), len(partitions))
     else:
         kept = np.bincount(partitions.owners[usable], minlength=len(partitions)).astype(float)
-    missing = np.maximum(partitions.wanted_factors - kept, 0.0)
+    within_reach = partitions.within_reach(problem.brokers.is_live)
+    missing = np.where(within_reach, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
     return int((missing * partitions.size_bytes).sum())
 
 
@@ -103,6 +105,7 @@ def _shed(problem: Problem, sizes: FloatArray) -> FloatArray:
     most = np.zeros(len(problem.brokers))
     for column, band in enumerate(problem.bands):
         lighter = np.minimum(band.goal.leader(partitions), band.goal.follower(partitions))[partitions.owners]
+        lighter = np.where(partitions.is_lost, 0.0, lighter)
         load = np.bincount(partitions.replicas, lighter, len(problem.brokers))
         excess = np.maximum(load - limits.high[:, column], 0.0)
         over = excess > 0

@@ -111,4 +111,5 @@ def _as_partitions(
         wanted_factors=ones,
         may_move=outer.may_move[owners],
         broker_sets=np.full(count, NOWHERE, np.int32),
+        is_lost=np.zeros(len(placed), bool),
     )

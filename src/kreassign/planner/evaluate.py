@@ -15,7 +15,7 @@ from kreassign.model.amount import format_amount
 from kreassign.planner.arrays import BytesArray, FloatArray
 from kreassign.planner.changes import Changes, changes_of
 from kreassign.planner.goals import Goal
-from kreassign.planner.legality import Case, unfinished, violations
+from kreassign.planner.legality import Case, out_of_reach, unfinished, violations
 from kreassign.planner.partitions import Assignment, Partitions
 from kreassign.planner.problem import Problem
 
@@ -64,13 +64,15 @@ class Evaluation:
     """What a plan costs and brings.
 
     `violations` has a sentence per broken rule; an empty one means that the plan is legal and its hard goals hold.
-    `unfinished` says which forced changes (drains, factors, repairs) a budget left undone. `before`, `after`, `low` and
+    `unfinished` says which forced changes (drains, factors, repairs) a budget left undone,
+    `out_of_reach` which partitions no plan can mend. `before`, `after`, `low` and
     `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the present leaders) and `peak_bytes` (what a
     broker holds when every copy has arrived and none has gone) one value per broker.
     """
 
     violations: tuple[str, ...]
     unfinished: tuple[str, ...]
+    out_of_reach: tuple[str, ...]
     broker_ids: tuple[int, ...]
     goals: tuple[str, ...]
     units: tuple[str, ...]
@@ -147,6 +149,7 @@ def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
     return Evaluation(
         violations=violations(case),
         unfinished=unfinished(case),
+        out_of_reach=out_of_reach(case),
         broker_ids=tuple(problem.brokers.ids.tolist()),
         goals=tuple(goal.name for goal in goals),
         units=tuple(goal.unit for goal in goals),

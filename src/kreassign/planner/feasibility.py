@@ -30,8 +30,9 @@ def refuse_impossible(problem: Problem) -> None:
 
 def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
     partitions, brokers = problem.partitions, problem.brokers
-    must_leave = ~brokers.staying[partitions.replicas]
-    stuck = must_leave & ~partitions.may_move[partitions.owners]
+    must_leave = ~brokers.staying[partitions.replicas] | partitions.is_lost
+    within_reach = partitions.within_reach(brokers.is_live)[partitions.owners]
+    stuck = must_leave & ~partitions.may_move[partitions.owners] & within_reach
     if stuck.any():
         names = _names(problem, partitions.owners[stuck])
         ids = np.unique(brokers.ids[partitions.replicas[stuck]]).tolist()
@@ -105,7 +106,7 @@ def _why_unplaced(problem: Problem, frame: Frame, state: State, slot: int) -> tu
     """The first rule, in the order they narrow the choice, that leaves no broker."""
     partition = frame.owners[slot]
     others = state.places[frame.offsets[partition] : frame.offsets[partition + 1]]
-    others = others[others >= 0]
+    others, lost = others[others >= 0], frame.lost[frame.offsets[partition] : frame.offsets[partition + 1]]
     leads = state.leaders[partition] == slot
     load = frame.as_leader[partition] if leads else frame.as_follower[partition]
     left = frame.receiving.copy()
@@ -114,6 +115,7 @@ def _why_unplaced(problem: Problem, frame: Frame, state: State, slot: int) -> tu
         ("broker sets", _members(frame, int(partition)), "none of its broker set may receive"),
         ("leaders", frame.leading | (not leads), "none of the receivers may lead"),
         ("distinct brokers", ~np.isin(np.arange(len(left)), others), "every receiver holds a replica of it already"),
+        ("log directories", ~np.isin(np.arange(len(left)), lost), "every other receiver has lost its copy of it"),
         ("racks", _roomy_racks(frame, int(partition), others), "every receiver is in a rack that is full"),
     ):
         left &= allowed

@@ -102,6 +102,7 @@ def _frame(problem: Problem, unit_bytes: float) -> Frame:
         offsets=offsets,
         owners=owners,
         homes=homes,
+        lost=_lost(problem, homes, offsets),
         heads=homes[offsets[:-1]],
         as_leader=as_leader,
         as_follower=as_follower,
@@ -118,6 +119,13 @@ def _frame(problem: Problem, unit_bytes: float) -> Frame:
         staying=brokers.staying,
         leading=brokers.staying & brokers.may_lead,
     )
+
+
+def _lost(problem: Problem, homes: IntArray, offsets: IntArray) -> IntArray:
+    lost = np.full_like(homes, EMPTY)
+    slots = _present_slots(problem, offsets)[problem.partitions.is_lost]
+    lost[slots] = homes[slots]
+    return lost
 
 
 def _present_slots(problem: Problem, offsets: IntArray) -> BytesArray:
@@ -238,12 +246,12 @@ def _or_unlimited(limit: int | None, unit: float) -> float:
 
 
 def misplaced(frame: Frame, state: State, *, repair_racks: bool) -> BoolArray:
-    """Replicas that cannot stay where they are: on a broker that is to be emptied or dead, shape (S,).
+    """Replicas that cannot stay where they are: on a broker that is to be emptied or dead, or lost, shape (S,).
 
     With `repair_racks`, of replicas that crowd a rack all but the first in the list go too.
     """
     placed = state.places >= 0
-    wrong: BoolArray = placed & ~frame.staying[np.maximum(state.places, 0)]
+    wrong: BoolArray = placed & (~frame.staying[np.maximum(state.places, 0)] | (state.places == frame.lost))
     if repair_racks:
         wrong |= _crowding(frame, state, placed & ~wrong)
     return wrong

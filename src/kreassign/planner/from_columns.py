@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +93,19 @@ def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads
     everyone = [*hosts, *(BrokerFacts(broker, is_live=False) for broker in missing)]
     empty = problem_of(everyone, ())
     order = np.lexsort((columns.positions, columns.partitions, columns.topics))
-    return Problem(empty.brokers, _partitions(columns, order, empty, reads_per_write), empty.log_dirs)
+    found = _partitions(columns, order, empty, reads_per_write)
+    return Problem(empty.brokers, _settled(found, empty.brokers, everyone), empty.log_dirs)
+
+
+def _settled(found: Partitions, brokers: Brokers, hosts: Sequence[BrokerFacts]) -> Partitions:
+    """With what is lost: a copy in no directory that its broker knows, where one of the broker's has failed.
+
+    What nobody has a copy of any more cannot be copied from anywhere, so it stays until a copy comes back.
+    """
+    failed = {host.id for host in hosts if any(one.is_offline for one in host.log_dirs)}
+    is_lost = np.isin(brokers.ids, sorted(failed))[found.replicas] & (found.log_dirs == NOWHERE)
+    known = replace(found, is_lost=is_lost)
+    return replace(known, may_move=known.may_move & known.within_reach(brokers.is_live))
 
 
 def _partitions(columns: ReplicaColumns, order: npt.NDArray[np.int64], empty: Problem, reads: float) -> Partitions:
@@ -120,6 +132,7 @@ def _partitions(columns: ReplicaColumns, order: npt.NDArray[np.int64], empty: Pr
         wanted_factors=factors,
         may_move=~columns.is_reassigning[first] & ~np.isnan(size),
         broker_sets=np.full(count, NOWHERE, np.int32),
+        is_lost=np.zeros(len(order), bool),
     )
     _refuse_doubles(found, empty.brokers)
     return found

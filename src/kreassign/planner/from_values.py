@@ -62,7 +62,7 @@ def _log_dirs(hosts: Sequence[BrokerFacts]) -> LogDirs:
         brokers=_ints(index for index, _ in owned),
         paths=tuple(one.path for _, one in owned),
         capacity_bytes=np.array([np.inf if one.capacity_bytes is None else one.capacity_bytes for _, one in owned]),
-        may_receive=np.array([one.may_receive for _, one in owned], bool),
+        may_receive=np.array([one.may_receive and not one.is_offline for _, one in owned], bool),
         must_empty=np.array([one.must_empty for _, one in owned], bool),
     )
 
@@ -86,6 +86,7 @@ def _partitions(
         wanted_factors=_ints(load.wanted_factor or len(load.replicas) for load in loads),
         may_move=np.array([load.may_move for load in loads], bool),
         broker_sets=_ints(sets[load.broker_set] for load in loads),
+        is_lost=np.array([broker in load.lost_on for load in loads for broker in load.replicas], bool),
     )
 
 

@@ -79,6 +79,8 @@ def may_host(frame: Frame, state: State, slot: int, broker: int) -> bool:
     beside = 0
     for other in range(frame.offsets[partition], frame.offsets[partition + 1]):
         place = state.places[other]
+        if frame.lost[other] == broker:
+            return False
         if other == slot or place < 0:
             continue
         if place == broker:

@@ -55,8 +55,13 @@ def violations(case: Case) -> tuple[str, ...]:
 
 
 def unfinished(case: Case) -> tuple[str, ...]:
-    """Forced changes that are not done, a sentence each."""
+    """Forced changes that are not done for want of a budget, a sentence each."""
     return tuple(sentence for rule in FORCED for sentence in _shown(rule(case))) if case.has_budget else ()
+
+
+def out_of_reach(case: Case) -> tuple[str, ...]:
+    """Partitions that no plan can mend because nobody that lives has a copy, a sentence each."""
+    return tuple(_shown(_out_of_reach(case)))
 
 
 def _shown(sentences: Iterator[str]) -> Iterator[str]:
@@ -230,8 +235,28 @@ def _least_leaders(case: Case) -> Iterator[str]:
 
 def _drained(case: Case) -> Iterator[str]:
     brokers = case.problem.brokers
-    for place in np.flatnonzero((~brokers.is_live | brokers.must_empty)[case.assignment.replicas]):
+    within_reach = case.problem.partitions.within_reach(brokers.is_live)[case.changes.owners]
+    for place in np.flatnonzero((~brokers.is_live | brokers.must_empty)[case.assignment.replicas] & within_reach):
         yield f"{case.replica(int(place))} still has a copy, but is to have none"
+
+
+def _lost(case: Case) -> Iterator[str]:
+    """A broker that lost its copy with a log directory cannot be given another one."""
+    now = case.problem.partitions
+    lost = now.is_lost & now.within_reach(case.problem.brokers.is_live)[now.owners]
+    width = len(case.problem.brokers)
+    gone = now.owners[lost].astype(np.int64) * width + now.replicas[lost]
+    for place in np.flatnonzero(np.isin(case.changes.owners.astype(np.int64) * width + case.assignment.replicas, gone)):
+        yield f"{case.replica(int(place))} has lost its copy, but is to have one"
+
+
+def _out_of_reach(case: Case) -> Iterator[str]:
+    now = case.problem.partitions
+    for partition in np.flatnonzero(~now.within_reach(case.problem.brokers.is_live)):
+        yield (
+            f"{now.name(int(partition))}: no broker that lives has a copy to make others from; it stays on brokers "
+            f"{case.problem.brokers.ids[now.list_of(int(partition))].tolist()} until one of them comes back"
+        )
 
 
 def _factors(case: Case) -> Iterator[str]:
@@ -269,5 +294,5 @@ RULES: tuple[Rule, ...] = (
     _distinct, _receivers, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
     _least_leaders, _budget,
 )  # fmt: skip
-FORCED: tuple[Rule, ...] = (_leaders, _drained, _drained_log_dirs, _factors, _racks_repaired)
+FORCED: tuple[Rule, ...] = (_leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired)
 """What a task demands; with a budget it may stay undone, and is then told as such."""

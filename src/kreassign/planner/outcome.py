@@ -56,7 +56,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
         brokers=_brokers(evaluation),
         prediction=None if rate is None else predict(problem, assignment, rate),
-        remaining=evaluation.unfinished + tuple(map(str, evaluation.misses())),
+        remaining=evaluation.out_of_reach + evaluation.unfinished + tuple(map(str, evaluation.misses())),
     )
     return Outcome(problem, assignment, plan, current_plan(problem, assignment), evaluation, facts)
 

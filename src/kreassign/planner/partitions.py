@@ -21,8 +21,9 @@ class Partitions:
 
     The replicas of partition p are `replicas[offsets[p]:offsets[p + 1]]`, as indices into the brokers, in the order of
     the replica list: the first one is the preferred leader. `log_dirs` (S) are indices into the log directories or
-    NOWHERE. `topics` (P) are indices into `topic_names`, `broker_sets` (P) into the problem's sets or NOWHERE. Loads
-    are those of one copy; see `PartitionFacts` for their meaning.
+    NOWHERE. `topics` (P) are indices into `topic_names`, `broker_sets` (P) into the problem's sets or NOWHERE.
+    `is_lost` (S) tells copies that are gone from a broker that lives. Loads are those of one copy; see `PartitionFacts`
+    for their meaning.
     """
 
     topic_names: tuple[str, ...]
@@ -39,6 +40,7 @@ class Partitions:
     wanted_factors: IntArray
     may_move: BoolArray
     broker_sets: IntArray
+    is_lost: BoolArray
 
     def __post_init__(self) -> None:
         expected = dict.fromkeys(_PER_PARTITION, len(self.topics)) | dict.fromkeys(_PER_REPLICA, len(self.replicas))
@@ -61,6 +63,11 @@ class Partitions:
         """The partition of each replica, shape (S,)."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.factors)
 
+    def within_reach(self, is_live: BoolArray) -> BoolArray:
+        """Which partitions have a copy left that another can be made from, shape (P,)."""
+        usable = is_live[self.replicas] & ~self.is_lost
+        return np.bincount(self.owners[usable], minlength=len(self)) > 0
+
     def name(self, partition: int) -> TopicPartition:
         """Topic and number of the partition with this index."""
         return TopicPartition(self.topic_names[self.topics[partition]], int(self.numbers[partition]))
@@ -74,7 +81,7 @@ _PER_PARTITION = (
     "numbers", "size_bytes", "write_bytes_per_s", "read_bytes_per_s", "leader_cpu", "follower_cpu", "wanted_factors",
     "may_move", "broker_sets",
 )  # fmt: skip
-_PER_REPLICA = ("log_dirs",)
+_PER_REPLICA = ("log_dirs", "is_lost")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

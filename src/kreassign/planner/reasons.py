@@ -143,6 +143,8 @@ def _relief(shifts: Shifts, evaluation: Evaluation, load: FloatArray, *, undo: b
 
 def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[tuple[str, float, str] | None]:
     brokers, size = problem.brokers, problem.partitions.size_bytes
+    now = problem.partitions
+    lost = set(zip(now.owners[now.is_lost].tolist(), now.replicas[now.is_lost].tolist(), strict=True))
     present = Assignment.current(problem.partitions)
     mended = rack_excess(problem, present) - rack_excess(problem, assignment)
     found: list[tuple[str, float, str] | None] = []
@@ -153,7 +155,7 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[tu
         weight = float(size[partition])
         if NOWHERE in (source, destination):
             found.append(("factor", weight, "B"))
-        elif not brokers.is_live[source]:
+        elif not brokers.is_live[source] or (partition, source) in lost:
             found.append(("repair", weight, "B"))
         elif brokers.must_empty[source]:
             found.append(("drain", weight, "B"))

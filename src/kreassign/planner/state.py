@@ -25,6 +25,7 @@ class Frame(NamedTuple):
     offsets: IntArray  # (P + 1,)
     owners: IntArray  # (S,) partition of each slot
     homes: IntArray  # (S,) broker that holds the replica at present, or EMPTY
+    lost: IntArray  # (S,) broker that lost its copy and cannot be given another, or EMPTY
     heads: IntArray  # (P,) broker that leads at present
     as_leader: FloatArray  # (P, R) load on the leader's broker
     as_follower: FloatArray  # (P, R) load on each follower's broker

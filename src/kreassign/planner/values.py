@@ -11,12 +11,16 @@ from kreassign.model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class LogDirFacts:
-    """A log directory. `capacity_bytes` is what replicas may take of it, reserve taken off; None: nobody knows."""
+    """A log directory. `capacity_bytes` is what replicas may take of it, reserve taken off; None: nobody knows.
+
+    One that is offline has failed: it receives nothing, and what was in it is lost.
+    """
 
     path: str
     capacity_bytes: int | None = None
     may_receive: bool = True
     must_empty: bool = False
+    is_offline: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class PartitionFacts:
     directory of each replica, in their order, or is empty. `read_bytes_per_s` is what its leader sends (consumers and
     followers). `wanted_factor` is the number of replicas it shall have, None for what it has. `may_move` False keeps
     replicas, order and leader as they are; they count for the load of their brokers all the same.
+    `lost_on` names brokers of the list that live but have lost their copy with a log directory: a broker that did
+    cannot be given another one of the same partition before the directory is mended.
     """
 
     topic_partition: TopicPartition
@@ -63,6 +69,7 @@ class PartitionFacts:
     wanted_factor: int | None = None
     may_move: bool = True
     broker_set: str | None = None
+    lost_on: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         loads = (self.size_bytes, self.write_bytes_per_s, self.read_bytes_per_s, self.leader_cpu, self.follower_cpu)

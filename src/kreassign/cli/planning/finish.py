@@ -52,7 +52,7 @@ def delivered(outcome: Outcome, options: PlanOptions) -> None:
 
 
 def refuse_dead(problem: Problem) -> None:
-    """Raise InputError when brokers that are not live hold replicas and the task is not about them."""
+    """Raise InputError for a task that is not about them when dead brokers hold replicas, or failed directories did."""
     brokers = problem.brokers
     dead = brokers.ids[~brokers.is_live & ~brokers.must_empty].tolist()
     holding = sorted(set(dead) & set(brokers.ids[problem.partitions.replicas].tolist()))
@@ -60,4 +60,11 @@ def refuse_dead(problem: Problem) -> None:
         raise InputError(
             f"broker {', '.join(map(str, holding))} holds replicas but is not live; bring it back and take a new "
             "snapshot, or plan `repair` or `drain-brokers` first"
+        )
+    lost = brokers.ids[problem.partitions.replicas[problem.partitions.is_lost]]
+    if len(lost):
+        broker = int(lost[0])
+        raise InputError(
+            f"broker {broker} has lost {int((lost == broker).sum())} replicas with a log directory; plan `repair` "
+            "first, or mend the directory and take a new snapshot"
         )

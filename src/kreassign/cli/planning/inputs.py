@@ -58,8 +58,8 @@ def inputs_of_snapshot(path: Path, wishes: Wishes) -> Inputs:
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
-    """What the file systems of a broker hold together, one per log directory; None unless all told."""
-    sizes = [one.total_bytes for one in dirs]
+    """What the file systems of a broker hold together, one per log directory that works; None unless all told."""
+    sizes = [one.total_bytes for one in dirs if not one.is_offline]
     known = [size for size in sizes if size is not None]
     return sum(known) if known and len(known) == len(sizes) else None
 
@@ -71,7 +71,8 @@ def _host(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], wishes:
         LogDirFacts(
             one.path,
             None if one.total_bytes is None else int(one.total_bytes * usable),
-            may_receive=not one.is_offline,
+            may_receive=not one.is_cordoned,
+            is_offline=one.is_offline,
         )
         for one in dirs
     )
@@ -79,9 +80,10 @@ def _host(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], wishes:
 
 
 def _log_dir(row: Row) -> SnapshotLogDir:
-    """One that is cordoned takes nothing new, as one that is offline."""
-    barred = row["error"] is not None or bool(row["is_cordoned"])
-    return SnapshotLogDir(row["path"], row["total_bytes"], row["usable_bytes"], is_offline=barred)
+    sizes = row["total_bytes"], row["usable_bytes"]
+    return SnapshotLogDir(
+        row["path"], *sizes, is_offline=row["error"] is not None, is_cordoned=bool(row["is_cordoned"])
+    )
 
 
 def _limited(hosts: Sequence[BrokerFacts]) -> list[BrokerFacts]:

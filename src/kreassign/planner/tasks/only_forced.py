@@ -20,11 +20,11 @@ def only_forced(problem: Problem) -> Problem:
 
 
 def forced(problem: Problem) -> BoolArray:
-    """Partitions that must change: drained or dead hosts, barred leaders, drained directories, factors, racks; (P,)."""
+    """Partitions that must change, (P,): hosts drained or dead, copies lost, leaders, directories, factors, racks."""
     partitions, brokers = problem.partitions, problem.brokers
     must: BoolArray = partitions.wanted_factors != partitions.factors
     must |= ~brokers.may_lead[partitions.replicas[partitions.offsets[:-1]]]
-    leaving = ~brokers.staying[partitions.replicas]
+    leaving = ~brokers.staying[partitions.replicas] | partitions.is_lost
     if problem.log_dirs is not None:
         leaving |= (partitions.log_dirs != NOWHERE) & problem.log_dirs.must_empty[partitions.log_dirs]
     must |= np.logical_or.reduceat(leaving, partitions.offsets[:-1])

@@ -12,7 +12,7 @@ from kreassign.planner.problem import Problem
 
 
 def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Problem:
-    """Every replica on a dead broker is made anew elsewhere.
+    """Every replica on a dead broker, or lost with a log directory, is made anew elsewhere.
 
     `racks` also mends partitions that break the rack rule, `factors` gives partitions with fewer replicas than most
     of their topic as many as those.
