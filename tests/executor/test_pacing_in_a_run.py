@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from kreassign.executor.events import PlannedMove, Whereabouts
+from dataclasses import replace
+
+from kreassign.executor.events import ClusterSeen, MovesSubmitted, PlannedMove, SubmissionIntended, Whereabouts
+from kreassign.executor.instructions import Look, SubmitMoves
 from kreassign.executor.machine import handle
+from kreassign.executor.moves import MoveStatus
+from kreassign.executor.pacing import Cap, Caps, Pace
 from kreassign.model import TopicPartition
 from tests.executor.stories import look, started, told
 
@@ -19,3 +24,35 @@ def test_what_is_longest_on_the_busiest_broker_is_started_first() -> None:
     handle(run, look(3_000, Whereabouts.UNTOUCHED, *moves))
     (order,) = handle(run, look(3_000, Whereabouts.UNTOUCHED, *moves))
     assert list(order.targets) == [large.topic_partition, small.topic_partition, aside.topic_partition]
+
+
+def test_what_waits_is_looked_at_again_right_before_it_starts() -> None:
+    first, second = (PlannedMove(TopicPartition("a", number), (0, 1), (3, 1), 10) for number in (0, 1))
+    one_at_a_time = replace(started(first, second, throttle=None), pace=Pace(caps=Caps(cluster=Cap(moves=1))))
+    run, _ = told(one_at_a_time, look(1_000, Whereabouts.UNTOUCHED, first, second))
+    handle(run, SubmissionIntended(1_000, (first.topic_partition,)))
+    assert handle(run, MovesSubmitted(1_000, (first.topic_partition,))) == (Look((first,)),)
+    assert handle(run, look(2_000, Whereabouts.ARRIVED, first)) == (Look((second,)),)
+    assert handle(run, ClusterSeen(2_000, ())) == (SubmitMoves({second.topic_partition: (3, 1)}),)
+
+
+def test_what_changed_while_it_waited_is_not_sent() -> None:
+    first, second = (PlannedMove(TopicPartition("a", number), (0, 1), (3, 1), 10) for number in (0, 1))
+    one_at_a_time = replace(started(first, second, throttle=None), pace=Pace(caps=Caps(cluster=Cap(moves=1))))
+    run, _ = told(one_at_a_time, look(1_000, Whereabouts.UNTOUCHED, first, second))
+    handle(run, SubmissionIntended(1_000, (first.topic_partition,)))
+    handle(run, MovesSubmitted(1_000, (first.topic_partition,)))
+    handle(run, look(2_000, Whereabouts.ARRIVED, first))
+    handle(run, look(2_000, Whereabouts.ELSEWHERE, second))
+    assert run.records[second.topic_partition].status is MoveStatus.FAILED
+
+
+def test_requests_follow_each_other_only_while_what_was_seen_is_fresh() -> None:
+    moves = [PlannedMove(TopicPartition("a", number), (0, 1), (3, 1), 10) for number in range(1_001)]
+    orders = []
+    for answered_ms in (2_000, 11_000):
+        run, (order,) = told(started(*moves, throttle=None), look(1_000, Whereabouts.UNTOUCHED, *moves))
+        assert isinstance(order, SubmitMoves)
+        handle(run, SubmissionIntended(1_000, tuple(order.targets)))
+        orders += handle(run, MovesSubmitted(answered_ms, tuple(order.targets)))
+    assert list(map(type, orders)) == [SubmitMoves, Look]

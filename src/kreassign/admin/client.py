@@ -8,7 +8,7 @@ again. `timeout_ms` bounds a whole call, retries included; None takes `ClientSet
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from kreassign.admin import topic_changes, translate
@@ -415,14 +415,22 @@ class AdminClient:
         return join([*answers.values(), Batch({}, failed | silent)])
 
     def replica_status(
-        self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
+        self,
+        partitions: Iterable[TopicPartition],
+        *,
+        known: Mapping[TopicPartition, Partition] = MappingProxyType({}),
+        timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """How far every replica of these partitions is (KIP-179), each asked at its own broker.
+
+        A partition that is `known` is not described again; its replicas there are those that are asked about.
 
         During a reassignment the adding replicas are among them: their lag is what is left to copy. A replica that is
         offline or whose broker does not answer is left out; a partition whose leader does not answer fails.
         """
-        found, failed = self._partitions(partitions, timeout_ms)
+        asked = list(dict.fromkeys(partitions))
+        found, failed = self._partitions((key for key in asked if key not in known), timeout_ms)
+        found |= {key: known[key] for key in asked if key in known}
         try:
             told = self._told_by_leaders(found, timeout_ms)
         except Unsupported:

@@ -14,6 +14,7 @@ from kreassign.model import (
     ElectionType,
     LogDir,
     OngoingReassignment,
+    Partition,
     ReplicaStatus,
     Topic,
     TopicPartition,
@@ -72,7 +73,7 @@ class ClusterPort(Protocol):
         ...
 
     def replica_status(
-        self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None
+        self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, Partition], timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-        """How far each copy is."""
+        """How far each copy is; what is `known` of the partitions already is not asked for again."""
         ...

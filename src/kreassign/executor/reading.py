@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from kreassign.errors import ClusterError, Rejected
 from kreassign.executor.events import PlannedMove
@@ -16,6 +17,7 @@ from kreassign.model import (
     ConfigResource,
     ConfigSource,
     Partition,
+    ReplicaStatus,
     Topic,
     TopicPartition,
     TopicPartitionReplica,
@@ -38,20 +40,37 @@ def is_unknown_topic(error: ClusterError) -> bool:
     return isinstance(error, Rejected) and error.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
-def look(port: ClusterPort, moves: Iterable[PlannedMove]) -> Answers:
+def look(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
     """Where these moves are. Progress is asked only of those that are copying. Raises ClusterError."""
     names = [move.topic_partition for move in moves]
     # The controller first: what it no longer lists, the brokers show as done now or a moment later, never earlier.
     ongoing = port.list_partition_reassignments(names) if names else {}
     topics = port.describe_topics(sorted({name.topic for name in names}))
     found = partitions_of(topics)
-    copying = [name for name in names if name in ongoing and ongoing[name].adding]
+    copying = {name for name, move in ongoing.items() if move.adding}
     return Answers(
         partitions={name: found[name] for name in names if name in found},
         gone=frozenset(name for name in names if _is_gone(name, topics, found)),
         ongoing=ongoing,
-        statuses=port.replica_status(copying, timeout_ms=PROGRESS_TIMEOUT_MS).ok if copying else {},
+        statuses=_statuses(port, [move for move in moves if move.topic_partition in copying], found),
     )
+
+
+def _statuses(
+    port: ClusterPort, moves: Iterable[PlannedMove], found: Mapping[TopicPartition, Partition]
+) -> Mapping[TopicPartition, tuple[ReplicaStatus, ...]]:
+    """How far the new copies are, and the leader's, with which they are compared."""
+    asked = {
+        move.topic_partition: _without_others(found[move.topic_partition], move.adding)
+        for move in moves
+        if move.topic_partition in found
+    }
+    return port.replica_status(asked, known=asked, timeout_ms=PROGRESS_TIMEOUT_MS).ok if asked else {}
+
+
+def _without_others(partition: Partition, adding: tuple[int, ...]) -> Partition:
+    concerned = {partition.leader, *adding}
+    return replace(partition, replicas=tuple(broker for broker in partition.replicas if broker in concerned))
 
 
 def read_configs(

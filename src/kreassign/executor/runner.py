@@ -199,8 +199,9 @@ class Runner:
 
     def _look(self, instruction: Look) -> Event:
         answers = reading.look(self._port, instruction.moves)
-        known = {name: record.sighting for name, record in self.execution.records.items()}
         seen = looking.sightings(instruction.moves, answers)
+        records = self.execution.records
+        known = {sighting.topic_partition: records[sighting.topic_partition].sighting for sighting in seen}
         return ClusterSeen(self._clock.now_ms(), looking.news(known, seen))
 
     def _read_configs(self, question: ReadConfigs) -> Event:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
+from kreassign.executor.machine.standing import Standing
 from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.throttling import ConfigKey, Debt
@@ -70,6 +71,12 @@ class Execution:
     """What every setting of the throttle was before this run touched it."""
     is_unsure: bool = False
     """Whether settings that are owed may not have been written: the run was taken up."""
+    standing: Standing = field(default_factory=Standing)
+    looking_at: tuple[TopicPartition, ...] = ()
+    """Moves at which the last look was ordered."""
+    looked_ms: int = 0
+    checking: tuple[TopicPartition, ...] = ()
+    """Moves that start if the look under way shows them as they were."""
     starting: tuple[TopicPartition, ...] = ()
     """Moves that are sent as soon as their replicas are listed."""
     to_elect: tuple[TopicPartition, ...] = ()
@@ -97,7 +104,12 @@ class Execution:
     @property
     def in_flight(self) -> tuple[MoveRecord, ...]:
         """Moves that were sent and are not finished: they go on whether we watch or not."""
-        return tuple(record for record in self.records.values() if record.status in IN_FLIGHT)
+        return tuple(record for record in self.standing.flying.values() if record.status in IN_FLIGHT)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether any move is not at its end."""
+        return any(record.status in ACTIVE for record in self.records.values())
 
     @property
     def residue(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ slowed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from kreassign.executor import pacing, throttling
@@ -28,12 +28,16 @@ from kreassign.executor.instructions import CancelMoves, Look, NoteVerdicts, Set
 from kreassign.executor.machine import electing, guarding, restoring
 from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
+from kreassign.executor.machine.standing import candidate
 from kreassign.executor.moves import ACTIVE, MoveRecord, MoveStatus, Wish, conclude
-from kreassign.model import NO_LEADER
+from kreassign.model import TopicPartition
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000
-"""Kafka takes at most 10,000 changes at once and fails the rest; the others follow after the next look."""
+"""Kafka takes at most 10,000 changes at once and fails the rest; the others follow in further requests."""
+
+CHECKED_AT_ONCE = 5_000
+"""So many moves that waited are looked at together before they start: what can be sent while that look is fresh."""
 
 OUT_OF_REACH_MS = 300_000
 """A run that cannot look at its cluster for so long pauses: its moves go on without it."""
@@ -41,7 +45,7 @@ OUT_OF_REACH_MS = 300_000
 
 def enter(run: Execution) -> Orders:
     """Begin with a look, or go on to the end when no move is left."""
-    if not run.active:
+    if not run.is_active:
         return electing.enter(run)
     run.phase = Phase.MOVING
     run.waiting_since_ms = None
@@ -73,34 +77,56 @@ def confirm(run: Execution, event: ThrottleSet) -> None:
 
 
 def _look(run: Execution) -> Look:
-    return Look(tuple(record.move for record in run.active))
+    """At what may have gone on; what waits is looked at right before it starts, or when there is nothing else."""
+    run.checking = ()
+    names = tuple(run.standing.to_look_at) or tuple(islice(run.standing.queue, CHECKED_AT_ONCE))
+    return _look_at(run, names)
+
+
+def _look_at(run: Execution, names: tuple[TopicPartition, ...]) -> Look:
+    run.looking_at = names
+    return Look(tuple(run.records[name].move for name in names))
 
 
 def _judge(run: Execution, event: ClusterSeen) -> Orders:
-    run.waiting_since_ms = None
+    run.waiting_since_ms, run.looked_ms = None, event.at_ms
     for sighting in event.sightings:
         run.records[sighting.topic_partition].see(sighting, event.at_ms)
-    wishes = [(record, conclude(record, event.at_ms)) for record in run.active]
+    seen = dict.fromkeys((*run.looking_at, *(sighting.topic_partition for sighting in event.sightings)))
+    looked_at = [record for name in seen if (record := run.records[name]).status in ACTIVE]
+    wishes = [(record, conclude(record, event.at_ms)) for record in looked_at]
+    for record, wish in wishes:
+        run.standing.sort(record, wish)
     if run.ending is not None:
         return _wind_up(run, wishes, event.at_ms)
-    waiting = [record for record, wish in wishes if wish is Wish.SUBMIT]
-    flying = (record for record, wish in wishes if wish is Wish.NOTHING and record.status is MoveStatus.MOVING)
-    chosen = pacing.choose(_candidates(waiting), _candidates(flying), caps=run.pace.caps, order=run.pace.order)
-    run.starting = chosen.starting
-    run.recalling = tuple(record.move.topic_partition for record, wish in wishes if wish is Wish.CANCEL)
-    return (guarding.inspection(run),) if guarding.is_due(run, event.at_ms) else _proceed(run)
+    run.recalling = tuple(record.name for record, wish in wishes if wish is Wish.CANCEL)
+    return _choose(run, [record for record, wish in wishes if wish is Wish.SUBMIT], event.at_ms)
 
 
-def _candidates(records: Iterable[MoveRecord]) -> tuple[pacing.Candidate, ...]:
-    """What pacing wants to know of them: new replicas copy from the leader."""
-    return tuple(
-        pacing.Candidate(record.name, record.move.size_bytes, _source(record), record.move.adding) for record in records
-    )
+def _choose(run: Execution, ready: Sequence[MoveRecord], at_ms: int) -> Orders:
+    """What starts now: of what was chosen before this look, all that is `ready`; else by the rules of pacing."""
+    names = {record.name for record in ready}
+    chosen, run.checking = run.checking or _paced(run, ready), ()
+    run.starting = tuple(name for name in chosen if name in names)
+    if len(run.starting) < len(chosen) and not run.starting and not guarding.holds(run):
+        run.checking = chosen[:CHECKED_AT_ONCE]
+        return (_look_at(run, run.checking),)
+    return (guarding.inspection(run),) if guarding.is_due(run, at_ms) else _proceed(run)
 
 
-def _source(record: MoveRecord) -> int:
-    leader = NO_LEADER if record.sighting is None else record.sighting.leader
-    return record.move.original[0] if leader == NO_LEADER else leader
+def _paced(run: Execution, ready: Iterable[MoveRecord]) -> tuple[TopicPartition, ...]:
+    """Of what waits and what has to be sent again, the moves whose turn it is."""
+    again = [record for record in ready if record.status is MoveStatus.SENT]
+    names = {record.name for record in again}
+    flying = [candidate(record) for record in run.in_flight if record.name not in names]
+    waiting = run.standing.queue.eligible(pacing.InFlight.of(run.pace.caps, flying))
+    return pacing.choose(
+        [candidate(record) for record in (*again, *map(run.records.__getitem__, waiting))],
+        flying,
+        caps=run.pace.caps,
+        order=run.pace.order,
+        waiting_bytes=run.standing.queue.left,
+    ).starting
 
 
 def _after_inspection(run: Execution, event: HealthSeen) -> Orders:
@@ -125,7 +151,7 @@ def _proceed(run: Execution) -> Orders:
         return (CancelMoves(recalled),)
     active = (name for name in run.starting if run.records[name].status in ACTIVE)
     allowed = (name for name in active if not guarding.holds(run) or run.records[name].status is MoveStatus.SENT)
-    run.starting = tuple(islice(allowed, MOVES_PER_REQUEST))
+    run.starting = tuple(allowed)
     return _list_then_send(run)
 
 
@@ -136,7 +162,7 @@ def _list_then_send(run: Execution) -> Orders:
 
 def _listing(run: Execution) -> tuple[throttling.Debt, ...]:
     """The changes that list exactly the replicas that copy now or are about to; none while the end is near."""
-    if not run.active or not run.before:
+    if not run.before or not run.is_active:
         return ()
     flows = {} if run.throttle_bytes_per_s is None else _present_flows(run)
     return throttling.changes(throttling.wanted_lists(flows, run.before), run.before, run.owed)
@@ -166,25 +192,37 @@ def _after_listing(run: Execution, event: ThrottleSet) -> Orders:
 
 
 def _send(run: Execution) -> Orders:
-    starting = [run.records[partition].move for partition in run.starting]
-    run.starting = ()
-    if starting:
-        return (SubmitMoves({move.topic_partition: move.target for move in starting}),)
-    return (Wait(),) if run.active else electing.enter(run)
+    now, run.starting = run.starting[:MOVES_PER_REQUEST], run.starting[MOVES_PER_REQUEST:]
+    if now:
+        return (SubmitMoves({name: run.records[name].move.target for name in now}),)
+    return (Wait(),) if run.is_active else electing.enter(run)
 
 
 def _note_sending(run: Execution, event: SubmissionIntended) -> Orders:
     for partition in event.partitions:
-        run.records[partition].sent(event.at_ms)
+        record = run.records[partition]
+        record.sent(event.at_ms)
+        run.standing.sort(record)
     return ()
 
 
 def _after_sending(run: Execution, event: MovesSubmitted) -> Orders:
+    """Send on while what was seen is fresh; after a lost answer, look before anything else is sent."""
     for partition in event.accepted:
         run.records[partition].accepted()
     for refusal in event.refused:
-        run.records[refusal.topic_partition].fail(event.at_ms, f"the cluster refused it: {refusal.message}")
-    return (_look(run),) if run.active else electing.enter(run)
+        record = run.records[refusal.topic_partition]
+        record.fail(event.at_ms, f"the cluster refused it: {refusal.message}")
+        run.standing.sort(record)
+    if run.starting and _may_send_on(run, event):
+        return _send(run)
+    run.starting = ()
+    return (_look(run),) if run.is_active else electing.enter(run)
+
+
+def _may_send_on(run: Execution, event: MovesSubmitted) -> bool:
+    is_fresh = event.at_ms - run.looked_ms < guarding.FRESH_MS
+    return is_fresh and not event.unknown and run.ending is None and not guarding.holds(run)
 
 
 # --- a run that was cancelled --------------------------------------------------------------------------------------
@@ -192,9 +230,11 @@ def _after_sending(run: Execution, event: MovesSubmitted) -> Orders:
 
 def _wind_up(run: Execution, wishes: Iterable[tuple[MoveRecord, Wish]], at_ms: int) -> Orders:
     """Start nothing; with RECALL also take back what is in flight."""
-    for record, wish in wishes:
-        if record.status is MoveStatus.PLANNED or (record.status is MoveStatus.SENT and wish is Wish.SUBMIT):
-            record.cancelled(at_ms)
+    unsent = [record for record, wish in wishes if record.status is MoveStatus.SENT and wish is Wish.SUBMIT]
+    for record in (*unsent, *(record for record in run.active if record.status is MoveStatus.PLANNED)):
+        record.cancelled(at_ms)
+        run.standing.sort(record)
+    run.checking = run.starting = ()
     recall = [
         record.move.topic_partition
         for record, wish in wishes
@@ -224,7 +264,7 @@ def _look_again(run: Execution, _: TimePassed) -> Orders:
 
 
 def _blind(run: Execution, event: CallFailed) -> Orders:
-    run.starting = ()
+    run.starting = run.checking = ()
     if run.is_patient(event.at_ms, OUT_OF_REACH_MS):
         return (Wait(),)
     run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")

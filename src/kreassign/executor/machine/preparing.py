@@ -20,6 +20,7 @@ from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
 from kreassign.executor.machine import moving, restoring, verifying
 from kreassign.executor.machine.execution import Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
+from kreassign.executor.machine.standing import Standing
 from kreassign.executor.moves import MoveRecord
 
 CONFIG_PATIENCE_MS = 60_000
@@ -39,6 +40,7 @@ def _begin(run: Execution, event: RunStarted) -> Orders:
     run.throttle_bytes_per_s, run.live_brokers = event.throttle_bytes_per_s, event.live_brokers
     run.reactions, run.pace = reactions(event.guards), event.pace
     run.records = {move.topic_partition: MoveRecord(move) for move in event.moves}
+    run.standing = Standing.unseen(run.records.values())
     return enter(run)
 
 
@@ -49,6 +51,7 @@ def _take_up(run: Execution, event: RunResumed) -> Orders:
     run.is_stopping = run.is_abandoned = run.has_just_restored = run.is_held = False
     run.before, run.is_unsure = {}, True
     run.inspected_ms, run.absent_since_ms = None, {}
+    run.standing = Standing.unseen(run.records.values())
     return enter(run)
 
 

@@ -1,9 +1,11 @@
 """Pacing: which of the moves that wait start now, and what the others wait for."""
 
+from kreassign.executor.pacing.caps import InFlight
 from kreassign.executor.pacing.choice import choose
 from kreassign.executor.pacing.disks import Room
 from kreassign.executor.pacing.order import Order
 from kreassign.executor.pacing.pace import NO_LIMITS, Pace, PaceChange
+from kreassign.executor.pacing.queue import Queue
 from kreassign.executor.pacing.values import Candidate, Cap, Caps, Choice, End, Limit, Measure, Waiting
 
 __all__ = [
@@ -13,11 +15,13 @@ __all__ = [
     "Caps",
     "Choice",
     "End",
+    "InFlight",
     "Limit",
     "Measure",
     "Order",
     "Pace",
     "PaceChange",
+    "Queue",
     "Room",
     "Waiting",
     "choose",

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kreassign.executor.pacing.values import Candidate, Caps, Place
-
-_End = tuple[str, int | Place]
+from kreassign.executor.pacing.values import Candidate, Cap, Caps, Place, Spot
 
 
 @dataclass(slots=True)
@@ -16,8 +14,8 @@ class InFlight:
     """Counts of copies and bytes per end; grows with each move that starts."""
 
     caps: Caps
-    _moves: Counter[_End] = field(default_factory=Counter)
-    _bytes: Counter[_End] = field(default_factory=Counter)
+    _moves: Counter[Spot] = field(default_factory=Counter)
+    _bytes: Counter[Spot] = field(default_factory=Counter)
     _cluster_moves: int = 0
     _cluster_bytes: int = 0
 
@@ -37,6 +35,15 @@ class InFlight:
             self._moves[kind, which] += moves
             self._bytes[kind, which] += size_bytes
 
+    @property
+    def is_cluster_full(self) -> bool:
+        """Whether the cluster takes no copy more, however small."""
+        return _is_full(self.caps.cluster, self._cluster_moves, self._cluster_bytes)
+
+    def is_full(self, end: Spot) -> bool:
+        """Whether an end takes no copy more, however small."""
+        return _is_full(self.caps.of(end[0]), self._moves[end], self._bytes[end])
+
     def refuses(self, move: Candidate) -> str | None:
         """Which limit the move would break now, as a sentence, or None.
 
@@ -54,6 +61,10 @@ class InFlight:
             if broken is not None and self._moves[end]:
                 return f"{_words(kind, which)} has its {broken} in flight"
         return None
+
+
+def _is_full(cap: Cap, moves: int, size_bytes: int) -> bool:
+    return moves > 0 and cap.refuses(moves + 1, size_bytes) is not None
 
 
 def _words(kind: str, which: int | Place) -> str:

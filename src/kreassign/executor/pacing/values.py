@@ -11,6 +11,11 @@ from kreassign.model import TopicPartition
 Place = tuple[int, str]
 """A log directory: broker and absolute path."""
 
+Spot = tuple[str, int | Place]
+"""What a copy loads, as `Candidate.ends` names it: a source, a destination or a log directory, and which one."""
+
+Spots = tuple[Spot, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -1,0 +1,65 @@
+"""Where every unfinished move stands: waiting, in flight, or neither because it has still to be looked at.
+
+Kept beside the records, so that a look at the cluster costs what is in flight and not what the plan is long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, Wish
+from kreassign.executor.pacing import Candidate, Queue
+from kreassign.model import NO_LEADER, TopicPartition
+
+Records = dict[TopicPartition, MoveRecord]
+
+
+@dataclass(slots=True)
+class Standing:
+    """Three places; an unfinished move is in exactly one of them.
+
+    `queue` has what a look has shown untouched, `flying` what was sent or is under way, `unsettled` what is planned
+    and was not seen yet, or looked strange.
+    """
+
+    queue: Queue = field(default_factory=Queue)
+    flying: Records = field(default_factory=dict)
+    unsettled: Records = field(default_factory=dict)
+
+    @classmethod
+    def unseen(cls, records: Iterable[MoveRecord]) -> Standing:
+        """Before a look at all of them."""
+        standing = cls()
+        for record in records:
+            standing.sort(record)
+        return standing
+
+    def sort(self, record: MoveRecord, wish: Wish = Wish.NOTHING) -> None:
+        """Put a move where it belongs now; one at its end is nowhere."""
+        name = record.name
+        self.queue.remove(name)
+        self.flying.pop(name, None)
+        self.unsettled.pop(name, None)
+        if record.status in IN_FLIGHT:
+            self.flying[name] = record
+        elif record.status is MoveStatus.PLANNED and wish is Wish.SUBMIT:
+            self.queue.add(candidate(record))
+        elif record.status is MoveStatus.PLANNED:
+            self.unsettled[name] = record
+
+    @property
+    def to_look_at(self) -> Iterator[TopicPartition]:
+        """Moves that may have gone on, or of which nothing is known."""
+        places = (self.flying, self.unsettled)
+        return (name for place in places for name, record in place.items() if record.status in ACTIVE)
+
+
+def candidate(record: MoveRecord) -> Candidate:
+    """What pacing wants to know of a move: new replicas copy from the leader."""
+    return Candidate(record.name, record.move.size_bytes, _source(record), record.move.adding)
+
+
+def _source(record: MoveRecord) -> int:
+    leader = NO_LEADER if record.sighting is None else record.sighting.leader
+    return record.move.original[0] if leader == NO_LEADER else leader

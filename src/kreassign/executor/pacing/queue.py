@@ -1,0 +1,95 @@
+"""Moves that wait, by the ends that they load: what a full end holds up is not even looked at. Pure but for itself.
+
+A run of a hundred thousand moves decides anew at each look, and mostly a handful can start. So those that wait are
+kept by their ends, and only those all of whose ends have room are handed on; the rules themselves are in `choice.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kreassign.executor.pacing.caps import InFlight
+from kreassign.executor.pacing.values import Candidate, Spot, Spots
+from kreassign.model import TopicPartition
+
+
+class _Lane(NamedTuple):
+    """Every move between these ends."""
+
+    ends: Spots
+    names: dict[TopicPartition, None]
+
+
+@dataclass(slots=True)
+class Queue:
+    """What waits. `left` is how many bytes that is per end."""
+
+    left: Counter[Spot] = field(default_factory=Counter)
+    _moves: dict[TopicPartition, Candidate] = field(default_factory=dict)
+    _lanes: dict[Spots, _Lane] = field(default_factory=dict)
+    _by_end: dict[Spot, dict[Spots, _Lane]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._moves)
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._moves)
+
+    def __contains__(self, name: TopicPartition) -> bool:
+        return name in self._moves
+
+    def add(self, move: Candidate) -> None:
+        """Let a move wait; one that waits already does so between these ends from now on."""
+        self.remove(move.topic_partition)
+        self._moves[move.topic_partition] = move
+        ends = tuple((kind, which) for kind, which, _, _ in move.ends)
+        lane = self._lanes.get(ends)
+        if lane is None:
+            lane = self._lanes[ends] = _Lane(ends, {})
+            for end in ends:
+                self._by_end.setdefault(end, {})[ends] = lane
+        lane.names[move.topic_partition] = None
+        for kind, which, _, size_bytes in move.ends:
+            self.left[kind, which] += size_bytes
+
+    def remove(self, name: TopicPartition) -> None:
+        """Forget a move, if it waits."""
+        move = self._moves.pop(name, None)
+        if move is None:
+            return
+        ends = tuple((kind, which) for kind, which, _, _ in move.ends)
+        lane = self._lanes[ends]
+        del lane.names[name]
+        if not lane.names:
+            self._close(lane)
+        for kind, which, _, size_bytes in move.ends:
+            self.left[kind, which] -= size_bytes
+
+    def eligible(self, counts: InFlight) -> Iterator[TopicPartition]:
+        """The moves none of whose ends is full; the others would be refused anyway."""
+        if counts.is_cluster_full:
+            lanes: Mapping[Spots, _Lane] = {(): self._lanes[()]} if () in self._lanes else {}
+        else:
+            lanes = self._lanes
+        for lane in tuple(self._possible(lanes, counts)):
+            yield from lane.names
+
+    def _possible(self, lanes: Mapping[Spots, _Lane], counts: InFlight) -> Iterator[_Lane]:
+        """By way of the sources or of the destinations, whichever of them that are not full have fewer lanes."""
+        sides = [
+            [mine for end, mine in self._by_end.items() if end[0] == kind and not counts.is_full(end)]
+            for kind in ("source", "destination")
+        ]
+        fewest = min(sides, key=lambda side: sum(map(len, side)))
+        found = {ends: lane for mine in fewest for ends, lane in mine.items() if ends in lanes}
+        if () in lanes:
+            found[()] = lanes[()]
+        return (lane for lane in found.values() if not any(map(counts.is_full, lane.ends)))
+
+    def _close(self, lane: _Lane) -> None:
+        del self._lanes[lane.ends]
+        for end in lane.ends:
+            del self._by_end[end][lane.ends]
