@@ -78,6 +78,19 @@ def test_a_band_and_goals_are_chosen_by_flags_or_file(cluster: Path) -> None:
     ]
 
 
+def test_topics_are_spread_by_flag_or_file(cluster: Path) -> None:
+    by_flag = said(cluster, "rebalance", "--goal", "replicas", "--goal", "topic-spread=0")
+    goals = cluster.with_name("spread.toml")
+    goals.write_text("[[goals]]\nname = 'replicas'\n[[goals]]\nname = 'topic-spread'\ntolerance = 0\n")
+    assert said(cluster, "rebalance", "--goals-file", goals)["plan_id"] == by_flag["plan_id"]
+    assert said(cluster, "rebalance", "--goal", "replicas")["plan_id"] != by_flag["plan_id"]
+    assert not [line for line in by_flag["remaining"] if line.startswith("topic ")]
+    goals.write_text("[[goals]]\nname = 'topic-spread'\nweight = 2\n")
+    refused = run(cluster, "rebalance", "--goals-file", goals)
+    assert "goal topic-spread: unknown key 'weight'" in refused.stderr
+    assert "'topic-spread=x' is not a goal" in run(cluster, "rebalance", "--goal", "topic-spread=x").stderr
+
+
 def test_replicas_go_only_onto_added_brokers(cluster: Path) -> None:
     before, after = planned(cluster, "add-brokers", "4")
     assert after

@@ -10,6 +10,7 @@ from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
 from kreassign.planner.goals.own import goal_named
 from kreassign.planner.problem import DEFAULT_BANDS, Band, RackRule
+from kreassign.planner.reasons import TOPIC_SPREAD
 from kreassign.planner.wishes import BrokerSet, Wishes, with_tolerance
 
 PERCENT = 100
@@ -28,10 +29,38 @@ def parse_wishes(text: str) -> Wishes:
     tolerance = _percent("tolerance", document.get("tolerance", 10))
     values: dict[str, Any] = {_FIELDS.get(key, key): _KEYS[key](key, document[key]) for key in document if key in _KEYS}
     if "goals" in document:
-        values["bands"] = _distinct(_band(entry, tolerance) for entry in _tables("goals", document["goals"]))
+        entries = _tables("goals", document["goals"])
+        values["bands"] = _distinct(_band(entry, tolerance) for entry in entries if not _is_spread(entry))
+        values["topic_spread"] = next((_spread(entry, tolerance) for entry in entries if _is_spread(entry)), None)
     elif "tolerance" in document:
         values["bands"] = with_tolerance(DEFAULT_BANDS, tolerance)
     return Wishes(**values)
+
+
+def parse_goals(texts: Iterable[str], tolerance: float) -> tuple[tuple[Band, ...], float | None]:
+    """Goals as flags name them: the bands, and the tolerance of topic spread, None unless it is named."""
+    given = tuple(texts)
+    spreads = [text for text in given if text.partition("=")[0] == TOPIC_SPREAD]
+    bands = tuple(parse_band(text, tolerance) for text in given if text not in spreads)
+    return bands, _spread_flag(spreads[-1], tolerance) if spreads else None
+
+
+def _spread_flag(text: str, tolerance: float) -> float:
+    _, equals, width = text.partition("=")
+    try:
+        return float(width) / PERCENT if equals else tolerance
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a goal; write for example {TOPIC_SPREAD} or {TOPIC_SPREAD}=5") from error
+
+
+def _is_spread(entry: Mapping[str, Toml]) -> bool:
+    return entry.get("name") == TOPIC_SPREAD
+
+
+def _spread(entry: Mapping[str, Toml], tolerance: float) -> float:
+    if unknown := sorted(entry.keys() - {"name", "tolerance"}):
+        raise InputError(f"goal {TOPIC_SPREAD}: unknown key {unknown[0]!r}; it has a tolerance alone, and comes last")
+    return _percent(f"goal {TOPIC_SPREAD}: tolerance", entry["tolerance"]) if "tolerance" in entry else tolerance
 
 
 def parse_band(text: str, tolerance: float) -> Band:

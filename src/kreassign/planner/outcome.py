@@ -15,6 +15,7 @@ from kreassign.planner.plans import changed_partitions, current_plan, plan_of
 from kreassign.planner.problem import Problem
 from kreassign.planner.reasons import reasons_of
 from kreassign.planner.schedule import predict
+from kreassign.planner.topics_outside import topics_outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,12 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
         brokers=_brokers(evaluation),
         prediction=None if rate is None else predict(problem, assignment, rate),
-        remaining=evaluation.out_of_reach + evaluation.unfinished + tuple(map(str, evaluation.misses())),
+        remaining=(
+            *evaluation.out_of_reach,
+            *evaluation.unfinished,
+            *map(str, evaluation.misses()),
+            *topics_outside(problem, assignment),
+        ),
     )
     return Outcome(problem, assignment, plan, current_plan(problem, assignment), evaluation, facts)
 

@@ -67,7 +67,8 @@ class Rules:
 
     `between_brokers`, `leaders` and `between_log_dirs` are the kinds of change allowed. `repair_racks` makes a present
     violation of the rack rule something to be mended; without it, no partition gets worse. `least_topic_leaders`
-    names topics of which every broker shall lead at least so many partitions.
+    names topics of which every broker shall lead at least so many partitions. `topic_spread` is the tolerance within
+    which the replicas of every topic shall be shared out, after all bands; None if it does not matter.
     """
 
     racks: RackRule = RackRule.EVEN
@@ -76,6 +77,7 @@ class Rules:
     leaders: bool = True
     between_log_dirs: bool = False
     least_topic_leaders: Mapping[str, int] = field(default_factory=dict)
+    topic_spread: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

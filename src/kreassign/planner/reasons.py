@@ -2,7 +2,8 @@
 
 Forced changes are named by what forces them. For the others, the loads after the plan are taken, the one change is
 undone, and the growth of the distance from the bands is its worth. A change that is worth nothing alone (one half of an
-exchange) is told by what it takes off the distance today; `together` if that is nothing either.
+exchange) is told by what it takes off the distance today; `together` if that is nothing either, or `topic-spread` where
+that is wished for.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kreassign.planner.partitions import NOWHERE, Assignment
 from kreassign.planner.problem import Problem
 
 ROUNDING = 1e-9
+TOPIC_SPREAD = "topic-spread"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +178,8 @@ def _said(
     worth: list[tuple[str, float, str]],
 ) -> list[Reason]:
     source, destination = (_broker_id(problem, one[number]) for one in (shifts.sources, shifts.destinations))
-    told = [forced] if forced else worth or [("together", 0.0, "")]
+    other = "together" if problem.rules.topic_spread is None else TOPIC_SPREAD
+    told = [forced] if forced else worth or [(other, 0.0, "")]
     leading = bool(shifts.leading[number])
     return [Reason(goal, source, destination, amount, unit, leading) for goal, amount, unit in told]
 

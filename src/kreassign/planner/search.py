@@ -17,6 +17,7 @@ from kreassign.planner.framing import Framed, framed, half_widths, misplaced, re
 from kreassign.planner.partitions import Assignment
 from kreassign.planner.problem import Budget, Problem
 from kreassign.planner.state import EMPTY, GONE, Frame, Residents, State, residents_of
+from kreassign.planner.topic_spread import spread_topics
 
 # Relief per scaled byte: a replica of average proportions that lessens an excess and a want of one goal is worth 2.
 MOVE_WORTHS = (48.0, 16.0, 6.0, 4.0, 2.5, 1.5, 0.5)
@@ -62,6 +63,7 @@ def _solved(problem: Problem) -> tuple[Assignment, FloatArray, IntArray]:
     if problem.bands or problem.rules.least_topic_leaders:
         _balance(search.frame, search.state)
         _level(problem, search)
+    spread_topics(problem, search.frame, search.state)
     refuse_overfull(problem, search.frame, search.state)
     missed = _missed(problem, search.state)
     return settled_assignment(problem, search.frame, search.state), missed, undone

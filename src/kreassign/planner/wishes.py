@@ -29,7 +29,7 @@ class Wishes:
 
     `capacity` limits every broker by goal name, `broker_capacity` single ones; `shares` are relative. `disk_reserve` is
     the part of a disk to be kept free where disk limits come from the snapshot. `reads_per_write` is how many times
-    consumers read what producers write.
+    consumers read what producers write. `topic_spread`: see `Rules`.
     """
 
     bands: tuple[Band, ...] = DEFAULT_BANDS
@@ -39,6 +39,7 @@ class Wishes:
     shares: Mapping[int, float] = field(default_factory=dict)
     broker_sets: tuple[BrokerSet, ...] = ()
     least_topic_leaders: Mapping[str, int] = field(default_factory=dict)
+    topic_spread: float | None = None
     excluded_topics: tuple[str, ...] = ()
     excluded_brokers: tuple[int, ...] = ()
     disk_reserve: float = 0.1
@@ -55,7 +56,12 @@ def wished(problem: Problem, wishes: Wishes) -> Problem:
     problem = replace(
         problem,
         bands=_alive(problem, wishes.bands),
-        rules=replace(problem.rules, racks=wishes.racks, least_topic_leaders=dict(wishes.least_topic_leaders)),
+        rules=replace(
+            problem.rules,
+            racks=wishes.racks,
+            least_topic_leaders=dict(wishes.least_topic_leaders),
+            topic_spread=wishes.topic_spread,
+        ),
     )
     unknown = sorted(set(wishes.least_topic_leaders) - set(problem.partitions.topic_names))
     if unknown:

@@ -15,7 +15,7 @@ from kreassign.cli.output import format_option, parse_duration, parse_quantity
 from kreassign.cli.planning.inputs import Inputs, inputs_of_snapshot, inputs_of_tables
 from kreassign.errors import InputError
 from kreassign.planner import Budget, Problem, RackRule
-from kreassign.planner.goals_file import PERCENT, parse_band, parse_wishes
+from kreassign.planner.goals_file import PERCENT, parse_goals, parse_wishes
 from kreassign.planner.tasks import fit_in
 from kreassign.planner.wishes import Wishes, with_tolerance
 
@@ -60,7 +60,8 @@ class PlanOptions:
             found = replace(found, bands=with_tolerance(found.bands, self.tolerance / PERCENT))
         if self.goals:
             width = 0.1 if self.tolerance is None else self.tolerance / PERCENT
-            found = replace(found, bands=tuple(parse_band(goal, width) for goal in self.goals))
+            bands, spread = parse_goals(self.goals, width)
+            found = replace(found, bands=bands, topic_spread=spread)
         if self.racks is not None:
             found = replace(found, racks=RackRule[self.racks.upper()])
         return replace(
