@@ -51,6 +51,7 @@ class LinesView:
         self._phase = ""
         self._last_ms = 0
         self._told: dict[str, MoveStatus] = {}
+        self._outlook: tuple[str, ...] = ()
 
     def show(self, progress: Progress) -> None:
         """Print what is new."""
@@ -59,6 +60,10 @@ class LinesView:
         if progress.phase != self._phase:
             self._phase = progress.phase
             self._console.print(f"{progress.phase}")
+        if progress.outlook != self._outlook:
+            self._outlook = progress.outlook
+            for sentence in progress.outlook:
+                self._console.print(f"  {sentence}", soft_wrap=True)
         if progress.phase == "moving" and progress.at_ms - self._last_ms >= LINE_EVERY_MS:
             self._last_ms = progress.at_ms
             self._console.print(f"  {overall_text(progress)}", soft_wrap=True)
@@ -92,6 +97,7 @@ class JsonView:
             "moves": progress.move_count,
             "finished": progress.finished_count,
             "failed": progress.failed_count,
+            "outlook": list(progress.outlook),
             **asdict(progress.overall),
         }
         if now != self._told:
@@ -139,7 +145,8 @@ def picture(progress: Progress, room: int) -> Group:
     for move in ordered[:room]:
         table.add_row(f"  {move.topic_partition} → {_added(move)}", *_cells(move.estimate, move.status))
     hidden = len(ordered) - room
-    return Group(table, Text(f"  and {hidden} more")) if hidden > 0 else Group(table)
+    more = [f"and {hidden} more"] if hidden > 0 else []
+    return Group(table, *(Text(f"  {line}") for line in (*more, *progress.outlook)))
 
 
 def overall_text(progress: Progress) -> str:

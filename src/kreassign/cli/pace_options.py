@@ -1,4 +1,4 @@
-"""The order of moves and the limits of what is in flight, as options of the commands that carry plans out."""
+"""The order and the hours of moves, and the limits of what is in flight, as options of commands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from kreassign.cli.hours_options import hours_options, read_hours
 from kreassign.cli.output import parse_quantity
 from kreassign.executor.pacing import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
 
@@ -34,7 +35,7 @@ _WHERE = (
 
 
 def pace_options(command: Command) -> Command:
-    """Add the order of moves and the limits; `read_pace` or `read_pace_change` takes their parameters."""
+    """Add order, limits and hours; `read_pace` or `read_pace_change` takes their parameters."""
     options = [
         click.option(
             "--order",
@@ -49,20 +50,22 @@ def pace_options(command: Command) -> Command:
             help=f"Preferred leaders elected at a time.  [default: {NO_LIMITS.elections_per_step}]",
         ),
     ]
+    command = hours_options(command)
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def read_pace_change(given: dict[str, Any]) -> PaceChange:
-    """Take the parameters of `pace_options` out of what was given: what of the pace shall be otherwise."""
+def read_pace_change(given: dict[str, Any], now_ms: int, before: Pace = NO_LIMITS) -> PaceChange:
+    """Take the parameters of `pace_options` out of what was given: what of the pace `before` shall be otherwise."""
     order, elections = given.pop("order"), given.pop("elections_per_step")
-    return PaceChange(None if order is None else Order(order), tuple(_limits(given)), elections)
+    hours = read_hours(given, now_ms, before.hours)
+    return PaceChange(None if order is None else Order(order), tuple(_limits(given)), elections, hours)
 
 
-def read_pace(given: dict[str, Any]) -> Pace:
+def read_pace(given: dict[str, Any], now_ms: int) -> Pace:
     """The same for a run that begins: what was not given is without limit."""
-    return NO_LIMITS.changed(read_pace_change(given))
+    return NO_LIMITS.changed(read_pace_change(given, now_ms))
 
 
 def _limits(given: dict[str, Any]) -> Iterator[Limit]:

@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Console
 
 from kreassign.executor.history import RunHistory
-from kreassign.executor.pacing import Cap, Pace
+from kreassign.executor.pacing import Cap, Hours, Pace
+from kreassign.executor.pacing.hours import moment
 from kreassign.executor.progress import Progress
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
@@ -51,7 +52,12 @@ def pace_text(pace: Pace) -> str:
     )
     limits = [f"{limit} {words}" for words, cap in ends for limit in _limits(cap)]
     at_most = f"at most {', '.join(limits)}" if limits else "no limit of what is in flight"
-    return f"order {pace.order}, {at_most}, {pace.elections_per_step} elections a step"
+    return f"order {pace.order}, {at_most}, {pace.elections_per_step} elections a step{_hours_text(pace.hours)}"
+
+
+def _hours_text(hours: Hours) -> str:
+    windows = f", {' and '.join(map(str, hours.windows))} {hours.time_zone}" if hours.windows else ""
+    return windows if hours.deadline_ms is None else f"{windows}, by {moment(hours, hours.deadline_ms)}"
 
 
 def _limits(cap: Cap) -> list[str]:

@@ -38,7 +38,8 @@ class RunHistory:
     `state` is the phase it is in: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
     is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `verdicts` is what
     guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
-    `pace` is its order and limits as they are now.
+    `pace` is its order, limits and hours as they are now, `outlook` what
+    it waits for and what will not fit into its hours.
     `throttle_residue` has a sentence per setting that the run still owes.
     """
 
@@ -55,6 +56,7 @@ class RunHistory:
     wants_rollback: bool = False
     verdicts: tuple[str, ...] = ()
     pace: Pace = NO_LIMITS
+    outlook: tuple[str, ...] = ()
 
     @property
     def bytes_copied(self) -> int:
@@ -96,6 +98,7 @@ def history(execution: Execution) -> RunHistory:
         wants_rollback=execution.wants_rollback,
         verdicts=tuple(map(str, execution.verdicts)),
         pace=execution.pace,
+        outlook=execution.outlook,
     )
 
 

@@ -5,7 +5,8 @@
        └─────────┴─────────┴───────┴──▶ failed
 
 A move is `recalled` from the moment that its cancellation is written down; it may still complete before that takes
-effect. `cancelled` is also what was never begun because the run was cancelled.
+effect. `cancelled` is also what was never begun because the run was cancelled. A move that is recalled only because a
+window closed is `planned` again.
 
 A move is `sent` from the moment that its submission is written down until an answer or a sighting tells more: after
 a crash or a lost answer the cluster is looked at before anything is sent again. Sending the same target twice does
@@ -90,6 +91,8 @@ class MoveRecord:
     problem: str | None = None
     progressed_ms: int | None = None
     given_up: str | None = None
+    is_postponed: bool = False
+    was_recalled: bool = False
     anchor: Pace | None = None
     losing_ground: tuple[float, float] | None = None
 
@@ -152,11 +155,19 @@ class MoveRecord:
         self.recalls += 1
 
     def cancelled(self, at_ms: int) -> None:
-        """Note that the move will not take place, as was asked or because it was given up."""
+        """Note that the move will not take place, or not now, as was asked or because it was given up."""
         if self.given_up is not None:
             self.fail(at_ms, self.given_up)
+        elif self.is_postponed:
+            self._wait_again()
         else:
             self.status, self.completed_ms = MoveStatus.CANCELLED, at_ms
+
+    def _wait_again(self) -> None:
+        """Begin anew: what was copied is thrown away, and the order of the replicas may be another."""
+        self.status, self.submissions, self.recalls = MoveStatus.PLANNED, 0, 0
+        self.copies, self.anchor, self.progressed_ms = (), None, None
+        self.is_postponed, self.was_recalled = False, True
 
     def give_up(self, at_ms: int, problem: str) -> None:
         """Let it fail: at once if it was not begun, else once it is cancelled."""
@@ -196,7 +207,7 @@ def conclude(record: MoveRecord, at_ms: int) -> Wish:
     if record.status not in ACTIVE or record.sighting is None:
         return Wish.NOTHING
     rule = RULES[record.status, record.sighting.whereabouts]
-    if rule is not _doubt:
+    if rule not in {_doubt, _returned_unsent}:
         record.doubtful_since_ms = None
     return rule(record, record.sighting, at_ms)
 
@@ -245,6 +256,15 @@ def _drifted(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
     return Wish.NOTHING
 
 
+def _returned_to_plan(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
+    """Our own cancelling leaves another order; else somebody made it."""
+    return (_submit if record.was_recalled else _drifted)(record, sighting, at_ms)
+
+
+def _returned_unsent(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
+    return (_submit if record.was_recalled else _doubt)(record, sighting, at_ms)
+
+
 def _doubt(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
     if record.doubtful_since_ms is None:
         record.doubtful_since_ms = at_ms
@@ -264,14 +284,14 @@ RULES: Mapping[tuple[MoveStatus, Whereabouts], Rule] = MappingProxyType({
     (MoveStatus.PLANNED, Whereabouts.MOVING): _under_way,
     (MoveStatus.PLANNED, Whereabouts.ARRIVED): _complete,
     (MoveStatus.PLANNED, Whereabouts.SETTLING): _doubt,
-    (MoveStatus.PLANNED, Whereabouts.RETURNED): _drifted,
+    (MoveStatus.PLANNED, Whereabouts.RETURNED): _returned_to_plan,
     (MoveStatus.PLANNED, Whereabouts.ELSEWHERE): _drifted,
     (MoveStatus.PLANNED, Whereabouts.GONE): _gone,
     (MoveStatus.SENT, Whereabouts.UNTOUCHED): _submit,
     (MoveStatus.SENT, Whereabouts.MOVING): _under_way,
     (MoveStatus.SENT, Whereabouts.ARRIVED): _complete,
     (MoveStatus.SENT, Whereabouts.SETTLING): _doubt,
-    (MoveStatus.SENT, Whereabouts.RETURNED): _doubt,
+    (MoveStatus.SENT, Whereabouts.RETURNED): _returned_unsent,
     (MoveStatus.SENT, Whereabouts.ELSEWHERE): _doubt,
     (MoveStatus.SENT, Whereabouts.GONE): _gone,
     (MoveStatus.MOVING, Whereabouts.UNTOUCHED): _doubt,

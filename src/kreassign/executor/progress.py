@@ -30,7 +30,8 @@ class Progress:
 
     `overall` sums the moves; its `eta_s` is that of the broker that will be filled last: what is left for a broker
     comes in at that broker's rate, while single copies wait for each other. `finished_count` and `failed_count` are
-    of all `move_count` moves, also those that only change an order.
+    of all `move_count` moves, also those that only change an order. `outlook` is what the run waits for, and what will
+    not fit into its hours.
     """
 
     phase: Phase
@@ -41,6 +42,7 @@ class Progress:
     move_count: int
     finished_count: int
     failed_count: int
+    outlook: tuple[str, ...] = ()
 
 
 class ProgressMeter:
@@ -82,6 +84,7 @@ class ProgressMeter:
             move_count=len(records),
             finished_count=sum(record.status is MoveStatus.COMPLETE for record in records),
             failed_count=sum(record.status is MoveStatus.FAILED for record in records),
+            outlook=self._execution.outlook,
         )
 
     def _copying(self) -> dict[TopicPartition, MoveRecord]:

@@ -69,3 +69,11 @@ def test_a_rehearsal_shows_that_a_disk_is_too_full(tmp_path: Path) -> None:
     shown = rehearse(tmp_path, snapshot(room=full), "--throttle", "100MB/s", "--guard", "disk=cancel")
     assert shown.exit_code == 5
     assert "broker 2 has 1000000000 bytes left in its log directories, and 10000000000 are to come in" in shown.stdout
+
+
+def test_a_rehearsal_waits_for_its_window_in_virtual_time(tmp_path: Path) -> None:
+    options = ("--throttle", "10MB/s", "--window", "03:00-04:00", "--format", "json")
+    found = json.loads(rehearse(tmp_path, snapshot(), *options).stdout)
+    # The snapshot is of 00:16:40 UTC; a copy takes 17 minutes.
+    assert 3 * 3600 - 1000 < found["seconds"] < 3 * 3600 + 300
+    assert found["history"]["state"] == "done"

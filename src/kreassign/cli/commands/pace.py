@@ -24,14 +24,14 @@ from kreassign.executor.pacing import PaceChange
 @state_dir_option
 @format_option
 def pace(run_id: str, state_dir: Path, output_format: str, **wishes: Any) -> None:
-    """Change the order of the moves of run RUN_ID, and the limits of what it has in flight.
+    """Change the order of the moves of run RUN_ID, their hours, and the limits of what it has in flight.
 
     What is not named stays as it is. New limits hold from the next start of a move on; what is in flight beyond them
     goes on to its end.
     """
-    change = read_pace_change(wishes)
+    path, clock = find_journal(state_dir, run_id), SystemClock()
+    change = read_pace_change(wishes, clock.now_ms(), read_history(path).pace)
     if change == PaceChange():
         raise click.UsageError("say what shall be otherwise, for example --max-moves-per-broker 5")
-    path, clock = find_journal(state_dir, run_id), SystemClock()
     heard = ask(path, lambda number: PaceRequested(clock.now_ms(), number, change), clock)
     tell_heard(path, heard, f"goes on with {pace_text(read_history(path).pace)}", output_format)

@@ -52,7 +52,8 @@ def rehearse(
     It is the run that `kreassign run` would make, with the same options; only the cluster is not real.
     """
     seen = read_snapshot(snapshot)
-    chosen = RunSettings("rehearsal", seen.taken_ms, wish["throttle"], settings(dict(wish["guards"])), read_pace(wish))
+    pace = read_pace(wish, seen.taken_ms)
+    chosen = RunSettings("rehearsal", seen.taken_ms, wish["throttle"], settings(dict(wish["guards"])), pace)
     shown = carry_out(read_plan_file(plan), blueprint_of(seen, Speeds(*speeds)), chosen)
     if output_format == "json":
         print_json(asdict(shown))

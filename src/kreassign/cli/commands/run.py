@@ -12,6 +12,7 @@ from kreassign.admin import AdminClient
 from kreassign.cli.carrying import Manner, begin, new_run_id, take_up, tell_end
 from kreassign.cli.commands.rollback import Undoing, undo
 from kreassign.cli.context import cluster_options, connect
+from kreassign.cli.forecasting import tell_outlook
 from kreassign.cli.output import format_option, parse_quantity
 from kreassign.cli.pace_options import pace_options, read_pace
 from kreassign.cli.plan_files import read_plan, read_plan_file
@@ -88,7 +89,10 @@ def run(
     PLAN is Kafka's reassignment JSON. It is checked against the cluster first; nothing is sent if anything is wrong.
     Ctrl-C pauses; a second one leaves at once. Either way `kreassign resume` goes on.
     """
-    wish, manner = Wish(pace=read_pace(wishes), **wishes), Manner(state_dir, output_format, poll_s)
+    wish, manner = (
+        Wish(pace=read_pace(wishes, SystemClock().now_ms()), **wishes),
+        Manner(state_dir, output_format, poll_s),
+    )
     with connect(bootstrap_server, command_config) as client:
         found = carry_out(client, wish, manner)
         code = tell_end(found, manner)
@@ -111,6 +115,7 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
         RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s, settings(dict(wish.guards)), wish.pace),
         expected=expected,
     )
+    tell_outlook(started)
     if started.throttle_bytes_per_s is not None and wish.rates_over > 0:
         refuse_starvation(client, started, wish.rates_over, SystemClock())
     return begin(client, started, manner)

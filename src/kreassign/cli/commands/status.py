@@ -39,6 +39,8 @@ def _show_run(path: Path, output_format: str) -> None:
     print_summary(terminal, found)
     if found.ended_ms is None:
         terminal.print(f"  {pace_text(found.pace)}")
+        for sentence in found.outlook:
+            terminal.print(f"  {sentence}", soft_wrap=True)
         terminal.print(f"  {overall_text(progress)}")
         if not is_active(path) and found.state != "paused":
             terminal.print(f"  its process is gone; go on with: kreassign resume {found.run_id} --bootstrap-server …")

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
+from kreassign.executor.machine.speed import Speedometer
 from kreassign.executor.machine.standing import Standing
 from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
 from kreassign.executor.pacing import NO_LIMITS, Pace
@@ -53,6 +54,9 @@ class Execution:
     throttle_bytes_per_s: int | None = None
     live_brokers: tuple[int, ...] = ()
     pace: Pace = NO_LIMITS
+    speed: Speedometer = field(default_factory=Speedometer)
+    outlook: tuple[str, ...] = ()
+    """What the run waits for, and what its hours will not hold, as of the last look."""
     started_ms: int = 0
     ended_ms: int | None = None
     records: dict[TopicPartition, MoveRecord] = field(default_factory=dict)

@@ -95,3 +95,4 @@ def _note_absences(run: Execution, at_ms: int, absent: set[int]) -> None:
         lost = sorted(gone & set(record.lagging))
         if lost and record.status is not MoveStatus.SENT:
             record.give_up(at_ms, f"its destinations {lost} are not there for {GONE_MS // 1000} s; plan it anew")
+            run.standing.sort(record)

@@ -25,7 +25,7 @@ from kreassign.executor.events import (
     VerdictsNoted,
 )
 from kreassign.executor.instructions import CancelMoves, Look, NoteVerdicts, SetThrottle, SubmitMoves, Wait
-from kreassign.executor.machine import electing, guarding, restoring
+from kreassign.executor.machine import electing, guarding, restoring, timing
 from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.machine.standing import candidate
@@ -97,16 +97,18 @@ def _judge(run: Execution, event: ClusterSeen) -> Orders:
     wishes = [(record, conclude(record, event.at_ms)) for record in looked_at]
     for record, wish in wishes:
         run.standing.sort(record, wish)
+    timing.look(run, event.at_ms)
     if run.ending is not None:
         return _wind_up(run, wishes, event.at_ms)
     run.recalling = tuple(record.name for record, wish in wishes if wish is Wish.CANCEL)
+    timing.call_back(run, event.at_ms)
     return _choose(run, [record for record, wish in wishes if wish is Wish.SUBMIT], event.at_ms)
 
 
 def _choose(run: Execution, ready: Sequence[MoveRecord], at_ms: int) -> Orders:
     """What starts now: of what was chosen before this look, all that is `ready`; else by the rules of pacing."""
     names = {record.name for record in ready}
-    chosen, run.checking = run.checking or _paced(run, ready), ()
+    chosen, run.checking = run.checking or _paced(run, ready, at_ms), ()
     run.starting = tuple(name for name in chosen if name in names)
     if len(run.starting) < len(chosen) and not run.starting and not guarding.holds(run):
         run.checking = chosen[:CHECKED_AT_ONCE]
@@ -114,11 +116,13 @@ def _choose(run: Execution, ready: Sequence[MoveRecord], at_ms: int) -> Orders:
     return (guarding.inspection(run),) if guarding.is_due(run, at_ms) else _proceed(run)
 
 
-def _paced(run: Execution, ready: Iterable[MoveRecord]) -> tuple[TopicPartition, ...]:
+def _paced(run: Execution, ready: Iterable[MoveRecord], at_ms: int) -> tuple[TopicPartition, ...]:
     """Of what waits and what has to be sent again, the moves whose turn it is."""
     again = [record for record in ready if record.status is MoveStatus.SENT]
     names = {record.name for record in again}
-    flying = [candidate(record) for record in run.in_flight if record.name not in names]
+    moving = [record for record in run.in_flight if record.name not in names]
+    flying = [candidate(record) for record in moving]
+    time = timing.time_left(run, moving, at_ms)
     waiting = run.standing.queue.eligible(pacing.InFlight.of(run.pace.caps, flying))
     return pacing.choose(
         [candidate(record) for record in (*again, *map(run.records.__getitem__, waiting))],
@@ -126,6 +130,7 @@ def _paced(run: Execution, ready: Iterable[MoveRecord]) -> tuple[TopicPartition,
         caps=run.pace.caps,
         order=run.pace.order,
         waiting_bytes=run.standing.queue.left,
+        time=time,
     ).starting
 
 
@@ -259,8 +264,8 @@ def _after_cancelling(run: Execution, event: MovesCancelled) -> Orders:
 # --- time, and a cluster that does not answer ----------------------------------------------------------------------
 
 
-def _look_again(run: Execution, _: TimePassed) -> Orders:
-    return (_look(run),)
+def _look_again(run: Execution, event: TimePassed) -> Orders:
+    return (Wait(),) if timing.sleeps(run, event.at_ms) else (_look(run),)
 
 
 def _blind(run: Execution, event: CallFailed) -> Orders:

@@ -3,18 +3,24 @@
 from kreassign.executor.pacing.caps import InFlight
 from kreassign.executor.pacing.choice import choose
 from kreassign.executor.pacing.disks import Room
+from kreassign.executor.pacing.forecast import Forecast, forecast
+from kreassign.executor.pacing.hours import AtEnd, Hours, Window
 from kreassign.executor.pacing.order import Order
 from kreassign.executor.pacing.pace import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.pacing.queue import Queue
+from kreassign.executor.pacing.time_left import TimeLeft
 from kreassign.executor.pacing.values import Candidate, Cap, Caps, Choice, End, Limit, Measure, Waiting
 
 __all__ = [
     "NO_LIMITS",
+    "AtEnd",
     "Candidate",
     "Cap",
     "Caps",
     "Choice",
     "End",
+    "Forecast",
+    "Hours",
     "InFlight",
     "Limit",
     "Measure",
@@ -23,6 +29,9 @@ __all__ = [
     "PaceChange",
     "Queue",
     "Room",
+    "TimeLeft",
     "Waiting",
+    "Window",
     "choose",
+    "forecast",
 ]

@@ -1,9 +1,10 @@
-"""How a run is paced: the order of its moves, the limits of what is in flight, and how both are changed meanwhile."""
+"""How a run is paced: the order and the hours of its moves, the limits of what is in flight, and how they change."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from kreassign.executor.pacing.hours import Hours
 from kreassign.executor.pacing.order import Order
 from kreassign.executor.pacing.values import Caps, Limit
 
@@ -18,6 +19,7 @@ class Pace:
     order: Order = Order.MAKESPAN
     caps: Caps = field(default_factory=Caps)
     elections_per_step: int = ELECTIONS_PER_STEP
+    hours: Hours = field(default_factory=Hours)
 
     def changed(self, change: PaceChange) -> Pace:
         """The same with what the change names."""
@@ -26,6 +28,7 @@ class Pace:
             order=change.order or self.order,
             caps=self.caps.limited(change.limits),
             elections_per_step=change.elections_per_step or self.elections_per_step,
+            hours=change.hours or self.hours,
         )
 
 
@@ -36,6 +39,7 @@ class PaceChange:
     order: Order | None = None
     limits: tuple[Limit, ...] = ()
     elections_per_step: int | None = None
+    hours: Hours | None = None
 
 
 NO_LIMITS = Pace()

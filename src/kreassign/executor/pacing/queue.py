@@ -32,6 +32,11 @@ class Queue:
     _lanes: dict[Spots, _Lane] = field(default_factory=dict)
     _by_end: dict[Spot, dict[Spots, _Lane]] = field(default_factory=dict)
 
+    @property
+    def moves(self) -> tuple[Candidate, ...]:
+        """All that waits."""
+        return tuple(self._moves.values())
+
     def __len__(self) -> int:
         return len(self._moves)
 

@@ -1,0 +1,27 @@
+"""Before a run: what its hours will not hold, at the rate of its throttle."""
+
+from __future__ import annotations
+
+import click
+
+from kreassign.errors import IllegalPlan
+from kreassign.executor.events import RunStarted
+from kreassign.executor.pacing import Candidate, forecast
+from kreassign.executor.pacing.forecast import REACHED, told
+
+
+def tell_outlook(started: RunStarted) -> None:
+    """Warn of what will not end in time. Raises IllegalPlan where it never can, so that waiting for it is in vain.
+
+    Without a throttle nobody knows the rate yet; then the run itself tells.
+    """
+    hours, limit = started.pace.hours, started.throttle_bytes_per_s
+    if not hours.are_limited or limit is None:
+        return
+    moves = [Candidate(move.topic_partition, move.size_bytes, move.original[0], move.adding) for move in started.moves]
+    found = forecast(moves, hours, started.at_ms, limit * REACHED, started.pace.order)
+    sentences = told(found, hours, limit * REACHED)
+    if (found.endless and hours.deadline_ms is None) or found.fitting == 0:
+        raise IllegalPlan(sentences)
+    for sentence in sentences:
+        click.echo(f"warning: {sentence}", err=True)

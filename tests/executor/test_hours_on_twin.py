@@ -1,0 +1,131 @@
+"""Runs on the twin that keep to their hours."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.event_json import from_json, to_json
+from kreassign.executor.events import CancelIntended, ClusterSeen, MovesSubmitted, PaceRequested, RunStarted
+from kreassign.executor.history import RunHistory, fold_with_progress
+from kreassign.executor.journal import read_events
+from kreassign.executor.pacing import AtEnd, Hours, Pace, PaceChange, Window
+from tests.executor.worlds import RATE, World, pace
+
+SIX = [[0, 1]] * 6
+TARGETS = dict.fromkeys(range(6), (3, 1))
+MINUTE_MS = 60_000
+
+
+def window(world: World, after_min: int, *, long_min: int = 1) -> Window:
+    """A window that opens so many minutes after the minute of now."""
+    minute = world.transport.now_ms() // MINUTE_MS % (24 * 60) + after_min
+    return Window(minute % (24 * 60), (minute + long_min) % (24 * 60))
+
+
+def to_next_minute(world: World) -> None:
+    world.transport.sleep((MINUTE_MS - world.transport.now_ms() % MINUTE_MS) / 1000)
+
+
+def run(world: World, hours: Hours, throttle: int | None = RATE) -> RunHistory:
+    return world.run(world.prepared(TARGETS, pace=Pace(hours=hours), throttle=throttle))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    found = World(tmp_path, SIX)
+    to_next_minute(found)
+    return found
+
+
+def test_a_run_waits_for_its_window_asks_nothing_meanwhile_and_says_so(world: World) -> None:
+    begun_ms = world.transport.now_ms()
+    found = run(world, Hours((window(world, 10, long_min=3),)))
+    assert found.state == "done", found.problems
+    submitted = next(event for event in world.seen if isinstance(event, MovesSubmitted))
+    assert submitted.at_ms >= begun_ms + 10 * MINUTE_MS
+    before = [event for event in world.seen if isinstance(event, ClusterSeen) and event.at_ms < submitted.at_ms]
+    assert len(before) < 5
+    execution, meter = fold_with_progress(read_events(world.path())[: read_events(world.path()).index(before[0]) + 1])
+    assert execution.outlook[0].startswith("waits for its window, which opens ")
+    assert meter.progress().outlook == execution.outlook
+
+
+def test_what_would_not_end_in_one_window_waits_for_the_next(tmp_path: Path) -> None:
+    # Six copies of fifteen megabytes take more than 80 s in all.
+    world = World(tmp_path, SIX, size_bytes=15 * RATE)
+    to_next_minute(world)
+    found = run(world, Hours((window(world, 0), window(world, 3))))
+    assert found.state == "done", found.problems
+    starts = sorted(move.submitted_ms or 0 for move in found.moves)
+    assert [later - earlier > 2 * MINUTE_MS for earlier, later in pairwise(starts)].count(True) == 1
+    first = [move for move in found.moves if (move.submitted_ms or 0) < found.started_ms + MINUTE_MS]
+    assert 2 <= len(first) <= 5
+    assert all((move.completed_ms or 0) <= found.started_ms + MINUTE_MS for move in first)
+
+
+def test_a_run_ends_at_its_deadline_with_what_fitted(world: World) -> None:
+    deadline_ms = world.transport.now_ms() + 40_000
+    found = run(world, Hours(deadline_ms=deadline_ms))
+    done = [move for move in found.moves if move.status == "complete"]
+    assert (found.state, len(done)) == ("failed", 3)
+    assert all(move.completed_ms is not None and move.completed_ms <= deadline_ms for move in done)
+    assert world.throttles == {}
+
+
+def hang(world: World) -> None:
+    """The destination hangs until after the window of a minute: its copies take longer than the run reckoned with."""
+    world.after(20, lambda: world.twin.freeze(3))
+    world.after(70, lambda: world.twin.thaw(3))
+
+
+def test_what_is_in_flight_when_a_window_closes_goes_on(world: World) -> None:
+    hang(world)
+    found = run(world, Hours((window(world, 0), window(world, 5, long_min=50))))
+    assert found.state == "done", found.problems
+    assert not [event for event in world.seen if isinstance(event, CancelIntended)]
+
+
+def test_what_is_in_flight_when_a_window_closes_is_cancelled_and_starts_anew_in_the_next_if_that_was_asked(
+    world: World,
+) -> None:
+    hang(world)
+    hours = Hours((window(world, 0), window(world, 5, long_min=50)), at_end=AtEnd.CANCEL)
+    closes_ms = world.transport.now_ms() + MINUTE_MS
+    found = run(world, hours)
+    assert (found.state, world.replicas) == ("done", TARGETS)
+    cancelled = [event for event in world.seen if isinstance(event, CancelIntended)]
+    # Asking a broker that hangs takes its time.
+    assert [closes_ms <= event.at_ms <= closes_ms + 20_000 for event in cancelled] == [True]
+    again = [event for event in world.seen if isinstance(event, MovesSubmitted) and event.at_ms > closes_ms]
+    assert {name for event in again for name in event.accepted} >= set(cancelled[0].partitions)
+    assert again[0].at_ms >= closes_ms + 4 * MINUTE_MS
+    assert world.throttles == {}
+
+
+def test_without_a_throttle_one_move_goes_ahead_and_the_rest_when_the_rate_is_known(world: World) -> None:
+    found = run(world, Hours(deadline_ms=world.transport.now_ms() + 10 * MINUTE_MS), throttle=None)
+    assert (found.state, world.replicas) == ("done", TARGETS)
+    first = next(event for event in world.seen if isinstance(event, MovesSubmitted))
+    assert len(first.accepted) == 1
+
+
+def test_the_hours_of_a_run_are_changed_while_it_waits(world: World) -> None:
+    begun_ms = world.transport.now_ms()
+    change = PaceChange(hours=Hours())
+    world.ask_after(20, lambda at_ms, number: PaceRequested(at_ms, number, change))
+    found = run(world, Hours((window(world, 600),)))
+    assert found.state == "done", found.problems
+    assert found.ended_ms is not None
+    assert found.ended_ms - begun_ms < 5 * MINUTE_MS
+
+
+def test_hours_are_kept_in_the_journal() -> None:
+    hours = Hours((Window(1, 2), Window(3, 4)), "Europe/Berlin", 5, AtEnd.CANCEL)
+    event = RunStarted(0, "r", "c", (), None, (), pace=Pace(hours=hours))
+    assert from_json("RunStarted", to_json(event)) == event
+    text = to_json(RunStarted(0, "r", "c", (), None, (), pace=pace(moves=3)))
+    older = text[: text.index(',"elections_per_step"')] + "}}"
+    assert from_json("RunStarted", older) == RunStarted(0, "r", "c", (), None, (), pace=pace(moves=3))
