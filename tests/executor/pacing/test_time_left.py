@@ -15,34 +15,34 @@ def _move(number: int, size_bytes: int, source: int, *destinations: int, writes:
 
 
 def test_what_shares_a_broker_has_to_end_in_time_together() -> None:
-    chosen = choose([_move(0, 600, 1, 8), _move(1, 600, 1, 9)], [], order=Order.NAME, time=TimeLeft(100, 10.0))
+    chosen = choose([_move(0, 600, 1, 8), _move(1, 600, 1, 9)], [], order=Order.NAME, supplies=(TimeLeft(100, 10.0),))
     assert [partition.partition for partition in chosen.starting] == [0]
     assert chosen.waiting[0].reason == "it would not end in the 100 s that are left for what broker 1 copies"
 
 
 def test_brokers_do_not_wait_for_each_other() -> None:
-    assert len(choose([_move(0, 1000, 1, 8), _move(1, 1000, 2, 9)], [], time=TimeLeft(100, 10.0)).starting) == 2
+    assert len(choose([_move(0, 1000, 1, 8), _move(1, 1000, 2, 9)], [], supplies=(TimeLeft(100, 10.0),)).starting) == 2
 
 
 def test_what_is_in_flight_counts_with_what_is_left_of_it() -> None:
     left = [_move(5, 100, 1, 7)]
-    assert choose([_move(0, 900, 1, 8)], left, time=TimeLeft.after(100, 10.0, left)).starting
-    assert not choose([_move(0, 901, 1, 8)], left, time=TimeLeft.after(100, 10.0, left)).starting
+    assert choose([_move(0, 900, 1, 8)], left, supplies=(TimeLeft.after(100, 10.0, left),)).starting
+    assert not choose([_move(0, 901, 1, 8)], left, supplies=(TimeLeft.after(100, 10.0, left),)).starting
 
 
 def test_a_partition_that_is_written_takes_longer() -> None:
-    assert choose([_move(0, 500, 1, 8, writes=5.0)], [], time=TimeLeft(100, 10.0)).starting
-    assert not choose([_move(0, 501, 1, 8, writes=5.0)], [], time=TimeLeft(100, 10.0)).starting
+    assert choose([_move(0, 500, 1, 8, writes=5.0)], [], supplies=(TimeLeft(100, 10.0),)).starting
+    assert not choose([_move(0, 501, 1, 8, writes=5.0)], [], supplies=(TimeLeft(100, 10.0),)).starting
 
 
 def test_while_no_rate_is_known_one_move_goes_ahead() -> None:
     waiting = [_move(0, 10, 1, 8), _move(1, 10, 2, 9), _move(2, 0, 3)]
-    chosen = choose(waiting, [], order=Order.NAME, time=TimeLeft(100, None))
+    chosen = choose(waiting, [], order=Order.NAME, supplies=(TimeLeft(100, None),))
     assert [partition.partition for partition in chosen.starting] == [0, 2]
 
 
 def test_when_no_time_is_left_nothing_starts_not_even_a_change_of_order() -> None:
-    assert choose([_move(0, 0, 1)], [], time=TimeLeft(0, 10.0)).starting == ()
+    assert choose([_move(0, 0, 1)], [], supplies=(TimeLeft(0, 10.0),)).starting == ()
 
 
 MOVES = st.lists(
@@ -54,7 +54,7 @@ MOVES = st.lists(
 def test_the_sum_of_what_starts_ends_in_time_at_every_broker(
     moves: list[Candidate], order: Order, seconds: int
 ) -> None:
-    starting = choose(moves, [], order=order, time=TimeLeft(seconds, 10.0)).starting
+    starting = choose(moves, [], order=order, supplies=(TimeLeft(seconds, 10.0),)).starting
     started = [move for move in moves if move.topic_partition in starting]
     for broker in range(4):
         assert sum(move.total_bytes for move in started if move.source == broker) <= seconds * 10

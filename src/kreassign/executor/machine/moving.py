@@ -129,8 +129,8 @@ def _paced(run: Execution, ready: Iterable[MoveRecord], at_ms: int) -> tuple[Top
         flying,
         caps=run.pace.caps,
         order=run.pace.order,
+        supplies=() if time is None else (time,),
         waiting_bytes=run.standing.queue.left,
-        time=time,
     ).starting
 
 
