@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from bench import (
+    collecting,
     machine,
     pacing,
     phases,
@@ -20,6 +21,7 @@ from bench import (
 )
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
+    "collecting": collecting.measure,
     "tools-1500": lambda: tools.compare(partitions=1_500, moving=1_500, runs=5),
     "tools-20000": lambda: tools.compare(partitions=20_000, moving=9_900, runs=3),
     "twin-calibration": twin_calibration.measure,

@@ -122,7 +122,7 @@ EFFECTS = (
         ),
         (
             "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal.py",
-            "pipeline/rows.py", "pipeline/tables.py", "pipeline/job.py", "report/web/", "cli/",
+            "pipeline/rows.py", "pipeline/tables.py", "pipeline/session.py", "report/web/", "cli/",
         ),
         "elsewhere take and return text or values",
         "def f(path): return path.read_text()",
@@ -190,7 +190,7 @@ EFFECTS = (
     Home(
         "the process",
         ("os.environ", "os.getenv", "os.getcwd", "os.chdir", "sys.argv", "sys.exit", "os._exit", "signal", "atexit"),
-        ("cli/", "pipeline/job.py"),
+        ("cli/", "pipeline/session.py"),
         "settings arrive as arguments; only the edge reads them from the process",
         "import os\nhome = os.environ['HOME']",
     ),

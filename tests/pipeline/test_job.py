@@ -7,9 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError, InvariantBroken
-from kreassign.pipeline.job import StepCount, coverage_counts, failures_told, run_load
+from kreassign.pipeline.job import StepCount, coverage_counts, run_load
 from kreassign.pipeline.rows import read_rows
 from kreassign.pipeline.schemas import LOAD_MODEL, PLAN_INPUTS, QUARANTINE, REPLICAS
+from kreassign.pipeline.session import failures_told
 from kreassign.pipeline.tables import struct_type, write_table
 from tests.pipeline.clusters import fill, observation
 

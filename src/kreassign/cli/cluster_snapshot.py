@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from kreassign.admin import AdminClient
 from kreassign.cli.data_dir import warn_of_failures
 from kreassign.clock import Clock
+from kreassign.errors import Unsupported
 from kreassign.model import (
     Broker,
+    Cluster,
     ConfigEntry,
     ConfigResource,
     ConfigSource,
@@ -54,6 +56,14 @@ class Flow:
         if end <= start or size_bytes is None:
             return None
         return max(0, later - end) / self.seconds * size_bytes / (end - start)
+
+
+def described_cluster(client: AdminClient) -> Cluster:
+    """Brokers and controller; the fenced brokers too, where the cluster can tell (Kafka 4.0 and later)."""
+    try:
+        return client.describe_cluster(include_fenced=True)
+    except Unsupported:
+        return client.describe_cluster()
 
 
 def whole_snapshot(client: AdminClient, seen: Observation, clock: Clock, seconds: float) -> ClusterSnapshot:

@@ -24,9 +24,16 @@ def optional_data_option(command: Command) -> Command:
     return _data_option(is_required=False)(command)
 
 
-def _data_option(*, is_required: bool) -> Callable[[Command], Command]:
+def data_or_out_option(command: Command) -> Command:
+    """Add `--data DIR` to a command that only writes: `--out DIR` says the same."""
+    return _data_option("--out", is_required=True)(command)
+
+
+def _data_option(*names: str, is_required: bool) -> Callable[[Command], Command]:
     return click.option(
         "--data",
+        *names,
+        "data",
         required=is_required,
         envvar=DATA_ENVIRONMENT,
         metavar="DIR",

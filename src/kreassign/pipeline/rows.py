@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -29,10 +30,15 @@ _ARROW_TYPES = {
 }
 
 
-def write_rows(data_dir: Path, table: Table, rows: Sequence[Row], *, file_stem: str) -> Path:
-    """Write rows as one file of a table; a file of the same stem is replaced. Returns its path."""
+def write_rows(
+    data_dir: Path, table: Table, rows: Sequence[Row], *, file_stem: str, taken_ms: int | None = None
+) -> Path:
+    """Write rows as one file of a table; a file of the same stem is replaced. Returns its path.
+
+    With `taken_ms` the file goes into a folder of that date and hour, so that old ones are found by their name.
+    """
     _check_rows(table, rows)
-    folder = data_dir / table.name
+    folder = data_dir / table.name / ("" if taken_ms is None else hour_folder(taken_ms))
     folder.mkdir(parents=True, exist_ok=True)
     finished = folder / f"{file_stem}.parquet"
     unfinished = folder / f".{file_stem}.{os.getpid()}.unfinished"
@@ -68,6 +74,11 @@ def read_table(
     return found
 
 
+def hour_folder(time_ms: int) -> str:
+    """Date and hour (UTC) as folders, in the way of naming that Hive began."""
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):date=%Y-%m-%d/hour=%H}"
+
+
 def has_table(data_dir: Path, table: Table) -> bool:
     """Whether there is a table at all, for those that a reader can do without."""
     return (data_dir / table.name).is_dir()
@@ -80,7 +91,9 @@ def arrow_schema(table: Table) -> pa.Schema:
 
 def _files(data_dir: Path, table: Table) -> list[Path]:
     folder = data_dir / table.name
-    files = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))
+    files = sorted(
+        (path for path in folder.rglob("*.parquet") if not path.name.startswith((".", "_"))), key=lambda path: path.name
+    )
     if not files:
         raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
     return files

@@ -208,6 +208,21 @@ SAMPLES = Table(
     ),
 )
 
+THROTTLES = Table(
+    "throttles",
+    "Throttles of replication that were set when a round of samples was taken.",
+    _COLLECT,
+    ("cluster_id", "taken_ms", "resource_type", "resource", "name"),
+    (
+        Column("cluster_id", STRING, "id that the cluster gives itself"),
+        Column("taken_ms", BIGINT, "when the end offsets of the round were asked, ms since the epoch"),
+        Column("resource_type", STRING, "`broker` for rates, `topic` for lists of replicas"),
+        Column("resource", STRING, "id of the broker, or name of the topic"),
+        Column("name", STRING, "key of the configuration"),
+        Column("value", STRING, "value as Kafka has it: bytes per second, or `partition:broker` pairs, or `*`"),
+    ),
+)
+
 LOAD_MODEL = Table(
     "load_model",
     "Size and write rate of each partition of the latest snapshot of each cluster.",
@@ -271,4 +286,4 @@ QUARANTINE = Table(
     ),
 )
 
-TABLES = (CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES, LOAD_MODEL, PLAN_INPUTS, QUARANTINE)
+TABLES = (CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES, LOAD_MODEL, PLAN_INPUTS, QUARANTINE)

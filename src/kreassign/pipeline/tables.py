@@ -38,7 +38,8 @@ def struct_type(table: Table) -> spark_types.StructType:
 def read_table(spark: SparkSession, data_dir: Path, table: Table) -> DataFrame:
     """All rows of a table with exactly its columns; DataError when it is missing or has other columns."""
     try:
-        rows = spark.read.parquet(str(data_dir / table.name))
+        # Folders of dates are only names of places here: files outside of them belong to the table as well.
+        rows = spark.read.option("recursiveFileLookup", "true").parquet(str(data_dir / table.name))
     except AnalysisException as error:
         if error.getCondition() not in _MISSING:
             raise

@@ -1,7 +1,28 @@
+"""`kreassign collect` on the twin: what a round holds, and what is left when it is killed."""
+
 from __future__ import annotations
 
-from kreassign.cli.commands.collect import paced
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.cli.commands.collect import paced, store_round, survived, take_round
 from kreassign.clock import VirtualClock
+from kreassign.errors import Unreachable
+from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.pipeline.rows import read_rows
+from kreassign.pipeline.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.transport import TwinTransport
+from testbed.waiting import wait_until
+from tests.cli.commands.test_twin import PATIENCE_S, serving
+from tests.executor.worlds import tp
+from tests.twin.asking import cluster
 
 
 def test_rounds_begin_at_even_times_and_a_slow_one_is_not_made_up_for() -> None:
@@ -11,3 +32,80 @@ def test_rounds_begin_at_even_times_and_a_slow_one_is_not_made_up_for() -> None:
         begun.append((number, clock.monotonic_s()))
         clock.sleep(25.0 if number == 2 else 3.0)
     assert begun == [(1, 0.0), (2, 10.0), (3, 35.0), (4, 38.0)]
+
+
+def test_without_a_number_of_rounds_it_goes_on() -> None:
+    numbers = paced(None, 1.0, VirtualClock())
+    assert [next(numbers) for _ in range(50)] == list(range(1, 51))
+
+
+def test_a_round_without_an_answer_is_told_and_left_out_but_not_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> str:
+        raise Unreachable("nobody is there")
+
+    assert survived(2, fail) == "nothing: the cluster did not answer;"
+    assert capsys.readouterr().err == "warning: nobody is there\n"
+    with pytest.raises(Unreachable):
+        survived(1, fail)
+
+
+def test_a_round_holds_offsets_sizes_moves_and_throttles_in_folders_of_its_hour(tmp_path: Path) -> None:
+    world = TwinTransport(Twin(cluster({"t": [[0, 1]]}), TwinSettings()))
+    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    with AdminClient.connect(settings, clock=world, transport=world) as client:
+        rate = {ConfigResource.broker(2): [ConfigChange.set(FOLLOWER_THROTTLED_RATE, "7")]}
+        client.incremental_alter_configs(rate).raise_if_any()
+        client.alter_partition_reassignments({tp(0): (1, 2)}).raise_if_any()
+        assert store_round(tmp_path, take_round(client, world)) == "1 partitions"
+    (partition,) = read_rows(tmp_path, PARTITIONS)
+    assert (partition["adding"], partition["removing"]) == ([2], [0])
+    (throttle,) = read_rows(tmp_path, THROTTLES)
+    assert (throttle["resource"], throttle["name"], throttle["value"]) == ("2", FOLLOWER_THROTTLED_RATE, "7")
+    (sample,) = read_rows(tmp_path, SAMPLES)
+    assert sample["taken_ms"] == partition["taken_ms"]
+    (file,) = (tmp_path / "samples").rglob("*.parquet")
+    day, hour = file.parent.parent.name, file.parent.name
+    assert file.name.startswith(day.removeprefix("date=").replace("-", "") + "T" + hour.removeprefix("hour="))
+
+
+class Collecting:
+    """A running `kreassign collect` without a pause between rounds."""
+
+    def __init__(self, bootstrap: str, data: Path, *options: str) -> None:
+        main = "from kreassign.cli.main import main; main()"
+        command = [sys.executable, "-c", main, "collect", "--bootstrap-server", bootstrap, "--out", str(data)]
+        self.process = subprocess.Popen([*command, "--interval", "1ms", *options], stdout=subprocess.PIPE)
+
+    def kill(self) -> None:
+        """Kill it at whatever it is doing."""
+        self.process.send_signal(signal.SIGKILL)
+        self.ended()
+
+    def ended(self) -> int:
+        """Wait for its end; its exit code."""
+        self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode
+
+
+def test_a_collector_that_is_killed_leaves_whole_files_only_and_a_restart_goes_on(tmp_path: Path) -> None:
+    def sealed() -> int:
+        return len(list((tmp_path / "clusters").rglob("2*.parquet")))
+
+    with serving() as served, served.admin() as admin:
+        admin.create_topics([NewTopic("t", assignments=((0, 1), (1, 2)))]).raise_if_any()
+        for _ in range(2):
+            before = sealed()
+            running = Collecting(served.bootstrap(), tmp_path)
+            wait_until(lambda before=before: sealed() >= before + 3, timeout_s=PATIENCE_S, what="three rounds")
+            running.kill()
+        left = sealed()
+        assert Collecting(served.bootstrap(), tmp_path, "--rounds", "2").ended() == 0
+    clusters = read_rows(tmp_path, CLUSTERS)
+    assert len(clusters) == left + 2
+    sizes = {table: len(read_rows(tmp_path, table)) for table in (BROKERS, PARTITIONS, REPLICAS, SAMPLES)}
+    # A broken-off round may have some of its tables, but what its seal says is there.
+    assert sizes[PARTITIONS] >= sum(row["partition_count"] for row in clusters)
+    for seal in clusters:
+        own = {"snapshot_id": seal["snapshot_id"]}
+        assert len(read_rows(tmp_path, BROKERS, only=own)) == seal["broker_count"]
+        assert len(read_rows(tmp_path, PARTITIONS, only=own)) == seal["partition_count"]

@@ -20,18 +20,18 @@ def load(data: Path, master: str | None) -> None:
     Makes tables `load_model` and `plan_inputs` in DIR from the latest snapshot and all samples; bad rows go to table
     `quarantine`. Doing it again makes the same tables again. Spark's log goes to DIR/spark.log.
     """
-    job = _job()
+    job, session = _engine()
     log_file = data / "spark.log"
     click.echo(f"starting Spark; its log is {log_file}")
-    with job.spark_session(log_file, master) as spark:
+    with session.spark_session(log_file, master) as spark:
         job.run_load(spark, data, click.echo)
         counts = job.coverage_counts(spark, data)
     click.echo("rates: " + ", ".join(f"{count} {coverage}" for coverage, count in counts.items()))
 
 
-def _job() -> ModuleType:
+def _engine() -> tuple[ModuleType, ModuleType]:
     try:
-        from kreassign.pipeline import job  # noqa: PLC0415 - PySpark is an extra, and --help must not need it
+        from kreassign.pipeline import job, session  # noqa: PLC0415 - PySpark is an extra, and --help must not need it
     except ImportError as error:
         raise KreassignError(f"the load job needs PySpark ({error}): pip install 'kreassign[spark]'") from error
-    return job
+    return job, session

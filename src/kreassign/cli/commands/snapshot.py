@@ -7,14 +7,12 @@ from pathlib import Path
 import click
 
 from kreassign.admin import AdminClient
-from kreassign.cli.cluster_snapshot import whole_snapshot
+from kreassign.cli.cluster_snapshot import described_cluster, whole_snapshot
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.data_dir import optional_data_option, warn_of_failures
 from kreassign.cli.output import parse_duration
 from kreassign.cli.snapshot_files import write_snapshot
 from kreassign.clock import SystemClock
-from kreassign.errors import Unsupported
-from kreassign.model import Cluster
 from kreassign.pipeline.rows import write_rows
 from kreassign.pipeline.snapshots import Observation, snapshot_tables
 from kreassign.report.text import format_bytes
@@ -62,20 +60,13 @@ def snapshot(
 
 def observe(client: AdminClient, taken_ms: int) -> Observation:
     """Ask the cluster for everything that a snapshot holds; what single brokers or topics did not tell is warned of."""
-    cluster = _cluster(client)
+    cluster = described_cluster(client)
     topics = client.describe_topics()
     reassignments = client.list_partition_reassignments()
     log_dirs = client.describe_log_dirs()
     warn_of_failures("topic metadata", topics.failed)
     warn_of_failures("log directories", {f"broker {broker}": error for broker, error in log_dirs.failed.items()})
     return Observation(taken_ms, cluster, tuple(topics.ok.values()), log_dirs, reassignments)
-
-
-def _cluster(client: AdminClient) -> Cluster:
-    try:
-        return client.describe_cluster(include_fenced=True)
-    except Unsupported:  # before Kafka 4.0 only the live brokers can be listed
-        return client.describe_cluster()
 
 
 def summary(seen: Observation, where: str) -> str:

@@ -1,0 +1,101 @@
+"""What a round of `kreassign collect` costs: requests, bytes over the network and bytes on disk, on a twin."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.admin.settings import Address
+from kreassign.cli.commands.collect import store_round, take_round
+from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
+from kreassign.twin.cluster import Twin
+from kreassign.twin.partition_logs import Traffic
+from kreassign.twin.transport import TwinConnection, TwinTransport
+
+SIZES = ((1_000, 6), (10_000, 6), (10_000, 30))
+PARTITIONS_PER_TOPIC = 50
+REPLICATION_FACTOR = 3
+ROUNDS = 3
+ROUNDS_PER_DAY = 1440
+
+
+class CountingTransport:
+    """Passes on what goes to a twin, and counts it."""
+
+    def __init__(self, inner: TwinTransport) -> None:
+        self._inner = inner
+        self.requests = self.sent_bytes = self.received_bytes = 0
+
+    def connect(self, address: Address, timeout_s: float) -> CountingConnection:
+        """Open a connection that counts, too."""
+        return CountingConnection(self._inner.connect(address, timeout_s), self)
+
+
+class CountingConnection:
+    """One connection of a `CountingTransport`."""
+
+    def __init__(self, inner: TwinConnection, total: CountingTransport) -> None:
+        self._inner, self._total = inner, total
+
+    def exchange(self, frame: bytes, timeout_s: float) -> bytes:
+        """Pass on a request and count it and its answer."""
+        answer = self._inner.exchange(frame, timeout_s)
+        self._total.requests += 1
+        self._total.sent_bytes += len(frame)
+        self._total.received_bytes += len(answer) + 4
+        return answer
+
+    def is_usable(self) -> bool:
+        """Whether the connection can be used again."""
+        return self._inner.is_usable()
+
+    def close(self) -> None:
+        """Close it."""
+        self._inner.close()
+
+
+def measure() -> None:
+    """Print the table."""
+    print(f"{REPLICATION_FACTOR} copies of each partition, {PARTITIONS_PER_TOPIC} partitions a topic\n")
+    print("| partitions | brokers | requests a round | kB received a round | kB of files a round | MB of files a day |")
+    print("|---|---|---|---|---|---|")
+    for partitions, brokers in SIZES:
+        print(_row(partitions, brokers), flush=True)
+
+
+def _row(partitions: int, brokers: int) -> str:
+    world = TwinTransport(Twin(_blueprint(partitions, brokers)))
+    counted = CountingTransport(world)
+    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    with tempfile.TemporaryDirectory() as data, AdminClient.connect(settings, clock=world, transport=counted) as client:
+        take_round(client, world)  # the first also connects and asks for versions
+        counted.requests = counted.received_bytes = 0
+        for _ in range(ROUNDS):
+            world.sleep(60)
+            store_round(Path(data), take_round(client, world))
+        files = sum(file.stat().st_size for file in Path(data).rglob("*.parquet")) / ROUNDS
+    received = counted.received_bytes / ROUNDS
+    return (
+        f"| {partitions:,} | {brokers} | {counted.requests / ROUNDS:.0f} | {received / 1e3:,.0f} | {files / 1e3:,.0f} "
+        f"| {files * ROUNDS_PER_DAY / 1e6:,.0f} |"
+    )
+
+
+def _blueprint(partitions: int, brokers: int) -> Blueprint:
+    chance = random.Random(7)
+    topics = tuple(
+        TopicPlan(f"topic-{number:04}", tuple(_partitions(chance, brokers)))
+        for number in range(partitions // PARTITIONS_PER_TOPIC)
+    )
+    return replace(small_cluster(brokers, racks=("a", "b", "c")), topics=topics)
+
+
+def _partitions(chance: random.Random, brokers: int) -> Iterator[PartitionPlan]:
+    for _ in range(PARTITIONS_PER_TOPIC):
+        replicas = tuple(chance.sample(range(brokers), REPLICATION_FACTOR))
+        traffic = Traffic(size_bytes=chance.randrange(10**7), write_bytes_per_s=chance.randrange(10**3))
+        yield PartitionPlan(replicas, traffic)

@@ -1,0 +1,93 @@
+"""The Spark session of every data command: quiet on the terminal, its failures told in one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from kreassign.errors import DataError
+
+_STDERR = 2
+_Settings = dict[str, bool | float | int | str | None]
+
+_SETTINGS: _Settings = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+# On one machine: nothing listens to the outside, and small data is not cut into two hundred pieces.
+_LOCAL_SETTINGS: _Settings = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+}
+
+
+@contextmanager
+def spark_session(
+    log_file: Path, master: str | None = None, *, name: str = "kreassign load", jars: Sequence[Path] = ()
+) -> Iterator[SparkSession]:
+    """A Spark session whose log goes to a file.
+
+    `master` is local[*] by default; under spark-submit, which decides that itself, it is left alone. `jars`
+    are added to the class path of the session. DataError when Spark cannot start, or fails at anything later.
+    """
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.appName(name).config(map=_SETTINGS)
+    if jars:
+        builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        builder = builder.master(master or "local[*]").config(map=_LOCAL_SETTINGS if _is_local(master) else {})
+    try:
+        with _stderr_to(log_file):
+            session = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise DataError(f"Spark did not start; it needs Java 17. Its own words are in {log_file}") from error
+    try:
+        with failures_told(log_file):
+            yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def failures_told(log_file: Path) -> Iterator[None]:
+    """Turn what Spark raises, and the pages of Java's trace in it, into a DataError of one line."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise DataError(f"Spark failed: {_first_words(error)} The whole of it is in {log_file}") from error
+
+
+def _first_words(error: Exception) -> str:
+    """The line of Spark's message that says what happened; Java's are buried below a line of py4j's."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return lines[1].removeprefix(": ") if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]
+
+
+def _is_local(master: str | None) -> bool:
+    return (master or "local[*]").startswith("local")
+
+
+@contextmanager
+def _stderr_to(file: Path) -> Iterator[None]:
+    """Send what this process, and any it starts meanwhile, writes to its error stream to a file.
+
+    The Java process inherits the stream when it is started and keeps it. Only so do its first lines, which no
+    setting of Spark's reaches, stay off the terminal.
+    """
+    kept = os.dup(_STDERR)
+    with file.open("ab") as stream:
+        os.dup2(stream.fileno(), _STDERR)
+    try:
+        yield
+    finally:
+        os.dup2(kept, _STDERR)
+        os.close(kept)
