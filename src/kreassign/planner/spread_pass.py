@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kreassign.planner.arrays import IntArray
+from kreassign.planner.arrays import FloatArray, IntArray
 from kreassign.planner.compiled import compiled, compiled_part
-from kreassign.planner.kernels import NO_BROKER, TINY, affordable, fits, load_of, may_host, may_leave, place, relief
-from kreassign.planner.passes import exchange, exchange_relief, may_exchange, roll
+from kreassign.planner.kernels import NO_BROKER, TINY, affordable, fits, load_of, may_host, may_leave, place
+from kreassign.planner.passes import exchange, may_exchange, roll
 from kreassign.planner.state import Frame, Residents, State
 
 PARTS_DIGEST = "ca83fa671e7b"
@@ -62,17 +62,30 @@ def worth(spread: Spread, topic: int, origin: int, broker: int) -> int:
 
 
 @compiled_part
+def harmless(state: State, broker: int, load: FloatArray, sign: float) -> bool:
+    """Whether adding `sign` times a load takes a broker farther from none of its bands."""
+    for goal in range(load.shape[0]):
+        change = sign * load[goal]
+        lack, room = state.lack[broker, goal], state.room[broker, goal]
+        missed = max(lack, 0.0) + max(-room, 0.0)
+        if max(lack - change, 0.0) + max(change - room, 0.0) > missed + TINY:
+            return False
+    return True
+
+
+@compiled_part
 def best_move(frame: Frame, state: State, spread: Spread, slot: int) -> int:
     """The broker where a replica serves the spread most, of equals that with the fewest of the topic; or none."""
     origin, topic, load = state.places[slot], spread.topics[frame.owners[slot]], load_of(frame, state, slot)
-    given = relief(state, origin, load, -1.0)
     best, most, fewest = NO_BROKER, 0, 0
+    if not harmless(state, origin, load, -1.0):
+        return best
     for broker in range(frame.racks.shape[0]):
         gained = worth(spread, topic, origin, broker)
         held = spread.counts[topic, broker]
         if broker == origin or gained < 1 or gained < most or (gained == most and held >= fewest):
             continue
-        if not frame.receiving[broker] or given + relief(state, broker, load, 1.0) < -TINY:
+        if not frame.receiving[broker] or not harmless(state, broker, load, 1.0):
             continue
         if (
             fits(state, broker, load)
@@ -94,9 +107,10 @@ def try_exchange(frame: Frame, state: State, spread: Spread, residents: Resident
             continue
         if worth(spread, topic, origin, broker) + worth(spread, second, broker, origin) < 1:
             continue
-        if exchange_relief(frame, state, slot, other) < -TINY or not may_exchange(frame, state, slot, other):
+        difference = load_of(frame, state, other) - load_of(frame, state, slot)
+        if not (harmless(state, origin, difference, 1.0) and harmless(state, broker, difference, -1.0)):
             continue
-        if exchange(frame, state, slot, other):
+        if may_exchange(frame, state, slot, other) and exchange(frame, state, slot, other):
             count(spread, topic, origin, broker)
             count(spread, second, broker, origin)
             return 1
