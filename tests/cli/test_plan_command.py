@@ -55,7 +55,7 @@ def test_the_summary_tells_bytes_bound_gap_and_brokers_before_and_after(tmp_path
     tables(tmp_path, *UNEVEN)
     lines = plan(tmp_path, "--out", tmp_path / "plan.json").stdout.splitlines()
     assert lines[0] == "rebalance: 2 partitions change: 2 replicas are copied, 20 MB; 2 leaders change"
-    assert lines[1] == "no plan can do it with less than 18 MB; this one is 11.1% above"
+    assert lines[1] == "no plan can do it with less than 20 MB (what brokers have too much of); this one is 0.0% above"
     assert lines[3].split() == ["disk", "0.000", "1.000", "1.500", "1.000"]
     assert lines[9].split()[:6] == ["2", "0", "B", "20", "MB", "0"]
 

@@ -73,6 +73,15 @@ def test_no_plan_that_reaches_its_bands_copies_less_than_the_bound(seed: int) ->
         assert judged.moved_bytes >= bound.total * (1 - 1e-9)
 
 
+def test_the_bound_says_what_it_counts() -> None:
+    loads = [partition(number, 1 + number % 2) for number in range(20)]
+    joined = bytes_bound(world(brokers(1, 2, 3), loads, bands=(Band(DISK),)))
+    # Two brokers give 26.67 GB each to come down to 73.33; the third needs 60 at least.
+    assert (joined.binding, joined.lack, joined.excess) == ("lack", 60 * GIGABYTE, 53_333_333_333)
+    assert bytes_bound(world(brokers(1, 2), [partition(0, 1, wanted_factor=2)])).binding == "forced"
+    assert bytes_bound(world(brokers(1), [partition(0, 1)])).binding == ""
+
+
 def test_the_gap_is_told_against_the_bound() -> None:
     bound = bytes_bound(world(brokers(1, 2), [partition(0, 1, gigabytes=10, wanted_factor=2)]))
     assert bound.gap(11 * GIGABYTE) == pytest.approx(0.1)

@@ -28,8 +28,8 @@ def test_a_band_lies_around_the_share_of_each_broker() -> None:
     hosts = tuple(BrokerFacts(broker, capacity={"disk": room}) for broker, room in ((0, 100.0), (1, 300.0)))
     limits = replace(problem_of(hosts, [partition(0, 0, 1)]), bands=(Band(DISK), Band(REPLICAS, 0.5))).limits
     assert np.allclose(limits.mean, [[50, 1], [150, 1]])
-    assert np.allclose(limits.low, [[45, 0.5], [135, 0.5]])
-    assert np.allclose(limits.high, [[55, 1.5], [165, 1.5]])
+    assert np.allclose(limits.low, [[45, 1], [135, 1]])
+    assert np.allclose(limits.high, [[55, 1], [165, 1]])
 
 
 def test_a_capacity_cuts_the_band() -> None:

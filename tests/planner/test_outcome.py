@@ -27,7 +27,7 @@ def test_the_facts_tell_what_the_plan_was_made_from_costs_and_brings() -> None:
     assert facts.expected == {TopicPartition("t", 0): (1,)}
     assert (facts.totals.moved_bytes, facts.totals.moves, facts.totals.leader_changes) == (10 * GIGABYTE, 1, 1)
     assert facts.prediction is not None
-    assert facts.prediction.seconds == 10.0
+    assert (facts.prediction.seconds, facts.prediction.least_s) == (10.0, 0.0)
     assert [one.peak_bytes // GIGABYTE for one in facts.brokers] == [40, 10]
     assert facts.remaining == (
         "broker 1: disk is 8 GB above its band",
@@ -40,7 +40,15 @@ def test_a_plan_that_leaves_the_bands_missed_is_not_measured_by_what_meeting_the
     problem = world(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
     assert outcome_of(problem, moved(problem, (0, (2,))), ORIGIN).facts.totals.least_bytes == 0
     whole = outcome_of(problem, moved(problem, (0, (2,)), (1, (2,))), ORIGIN).facts.totals
-    assert whole.least_bytes == 18 * GIGABYTE
+    assert (whole.least_bytes, whole.binding) == (18 * GIGABYTE, "excess")
+
+
+def test_the_time_of_a_plan_is_told_with_the_least_that_any_takes() -> None:
+    problem = world(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
+    prediction = outcome_of(problem, moved(problem, (0, (2,)), (1, (2,))), ORIGIN).facts.prediction
+    assert prediction is not None
+    assert (prediction.seconds, prediction.least_s) == (20.0, 18.0)
+    assert prediction.gap == pytest.approx(1 / 9)
 
 
 def test_present_directories_are_kept_where_all_are_known() -> None:

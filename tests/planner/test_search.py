@@ -5,7 +5,18 @@ import pytest
 
 from bench.random_clusters import random_cluster
 from kreassign.errors import Infeasible
-from kreassign.planner import Band, BrokerFacts, Budget, Problem, RackRule, Rules, Solution, evaluate, solve
+from kreassign.planner import (
+    Band,
+    BrokerFacts,
+    Budget,
+    Problem,
+    RackRule,
+    Rules,
+    Solution,
+    bytes_bound,
+    evaluate,
+    solve,
+)
 from kreassign.planner.goals import DISK, LEADERS, REPLICAS
 from tests.planner.worlds import GIGABYTE, brokers, partition, world
 
@@ -238,3 +249,13 @@ def test_where_a_band_cannot_be_met_the_miss_is_shared() -> None:
     judged = evaluate(problem, legal(problem).assignment)
     assert judged.after[:, 0] / judged.after[:, 0].mean() == pytest.approx([0.75, 0.75, 1.5], rel=0.08)
     assert judged.bytes_in[2] == 0
+
+
+def test_counts_are_as_even_as_whole_numbers_can_be() -> None:
+    # 10 replicas on four brokers: 2.25 to 2.75 each has no whole number in it, 2 and 3 are what there is.
+    loads = [partition(number, 1 if number < 6 else 2, gigabytes=1) for number in range(10)]
+    problem = world(brokers(1, 2, 3, 4), loads, bands=(Band(REPLICAS), Band(LEADERS)))
+    found = evaluate(problem, solve(problem).assignment)
+    assert found.misses() == ()
+    assert sorted(found.after[:, 0].tolist()) == [2, 2, 3, 3]
+    assert found.moved_bytes == 4 * GIGABYTE == bytes_bound(problem).total

@@ -7,6 +7,7 @@ will cost; whoever carries the plan out can check that the cluster is still the 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -60,19 +61,30 @@ class PlannedBroker:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """How long the plan takes at a rate that each broker may send and receive, and what no schedule can beat.
+    """How long the plan takes at a rate that each broker may send and receive: no order of its copies is faster.
 
-    `longest_move_s` is the longest single copy; infinite if its partition grows faster than it is copied.
+    `longest_move_s` is the longest single copy; infinite if its partition grows faster than it is copied. `least_s` is
+    what any plan takes that brings about as much, 0 where that is not known.
     """
 
     rate_bytes_per_s: float
     seconds: float
     longest_move_s: float
+    least_s: float = 0.0
+
+    @property
+    def gap(self) -> float | None:
+        """By what fraction the time exceeds the bound; None where the bound is 0, or it never ends."""
+        return self.seconds / self.least_s - 1 if self.least_s and math.isfinite(self.seconds) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the plan costs. `moves` are replicas copied to another broker; `least_bytes` is the lower bound."""
+    """What the plan costs. `moves` are replicas copied to another broker; `least_bytes` is the lower bound.
+
+    `binding` says what the bound counts: copies that are `forced`, the `excess` that brokers cannot keep, or the `lack`
+    of others that has to arrive there; empty where it is 0.
+    """
 
     moved_bytes: int
     moves: int
@@ -80,6 +92,7 @@ class Totals:
     log_dir_bytes: int = 0
     log_dir_moves: int = 0
     least_bytes: int = 0
+    binding: str = ""
 
     @property
     def gap(self) -> float | None:

@@ -31,6 +31,12 @@ class BytesBound:
         """The bound."""
         return max(self.forced, self.excess, self.lack)
 
+    @property
+    def binding(self) -> str:
+        """Which of the three it is; empty where nothing must be copied."""
+        parts = {"forced": self.forced, "excess": self.excess, "lack": self.lack}
+        return next((name for name, part in parts.items() if part and part == self.total), "")
+
     def gap(self, moved_bytes: int) -> float | None:
         """By which part a plan copies more than the bound; None where nothing must be copied.
 

@@ -20,6 +20,7 @@ from kreassign.planner.partitions import Assignment, Partitions
 from kreassign.planner.problem import Problem
 
 ROUNDING = 1e-9
+NEAR = 1e-6  # how near to a whole number a share of counts is one
 
 Column = Callable[[Partitions], FloatArray]
 
@@ -43,6 +44,7 @@ _LOADS: dict[str, tuple[Column, Column]] = {
     "potential-net-out": (lambda p: p.read_bytes_per_s, lambda p: p.read_bytes_per_s),
 }
 _ONLY_LEADING = frozenset({"net-out", "leaders"})
+_COUNTED = frozenset({"replicas", "leaders"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +212,18 @@ def _bands(problem: Problem, goals: tuple[Goal, ...]) -> tuple[FloatArray, Float
             middle = _total(problem, band.goal) * _shares(problem, band.goal)
             low[:, column] = middle * max(0.0, 1 - band.tolerance)
             high[:, column] = middle * (1 + band.tolerance)
+            if band.goal.name in _COUNTED or band.goal.counts:
+                low[:, column], high[:, column] = _whole(low[:, column], high[:, column], middle)
     for column, goal in enumerate(goals):
         limit = problem.brokers.capacity.get(goal.name, np.full(shape[0], np.inf))
         high[:, column] = np.minimum(high[:, column], limit)
     return np.minimum(low, high), high
+
+
+def _whole(low: FloatArray, high: FloatArray, middle: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What can be counted lies at whole numbers: those within, and always the two next to the middle."""
+    least = np.minimum(np.ceil(low - NEAR), np.floor(middle + NEAR))
+    return least, np.maximum(np.floor(high + NEAR), np.ceil(middle - NEAR))
 
 
 def _total(problem: Problem, goal: Goal) -> float:

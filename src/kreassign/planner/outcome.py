@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from kreassign.errors import IllegalPlan
 from kreassign.model.plan import Plan
-from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Reason, Totals, plan_id
-from kreassign.planner.bounds import bytes_bound
+from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals, plan_id
+from kreassign.planner.bounds import BytesBound, bytes_bound, least_seconds
 from kreassign.planner.evaluate import Evaluation, evaluate
 from kreassign.planner.fingerprint import fingerprint
 from kreassign.planner.partitions import NOWHERE, Assignment
@@ -51,12 +51,12 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         plan_id=plan_id(plan),
         input_hash=fingerprint(problem),
         task=origin.task,
-        totals=_totals(evaluation, least_bytes(problem, evaluation)),
+        totals=_totals(evaluation, _bound(problem, evaluation)),
         cluster_id=origin.cluster_id,
         snapshot_id=origin.snapshot_id,
         partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
         brokers=_brokers(evaluation),
-        prediction=None if rate is None else predict(problem, assignment, rate),
+        prediction=None if rate is None else _prediction(problem, assignment, evaluation, rate),
         remaining=(
             *evaluation.out_of_reach,
             *evaluation.unfinished,
@@ -69,19 +69,32 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
 
 def least_bytes(problem: Problem, evaluation: Evaluation) -> int:
     """What any plan must copy that brings about as much: the bands too if this one meets them, else what is forced."""
-    met = not evaluation.misses() and not evaluation.unfinished
-    total: int = bytes_bound(problem if met else replace(problem, bands=())).total
-    return 0 if evaluation.unfinished else total
+    return _bound(problem, evaluation).total
 
 
-def _totals(evaluation: Evaluation, least_bytes: int) -> Totals:
+def _bound(problem: Problem, evaluation: Evaluation) -> BytesBound:
+    return BytesBound(0, 0, 0) if evaluation.unfinished else bytes_bound(_compared(problem, evaluation))
+
+
+def _compared(problem: Problem, evaluation: Evaluation) -> Problem:
+    """The problem that a plan is measured by: without the bands if it misses any."""
+    return replace(problem, bands=()) if evaluation.misses() else problem
+
+
+def _prediction(problem: Problem, assignment: Assignment, evaluation: Evaluation, rate: float) -> Prediction:
+    least = 0.0 if evaluation.unfinished else least_seconds(_compared(problem, evaluation), rate)
+    return replace(predict(problem, assignment, rate), least_s=least)
+
+
+def _totals(evaluation: Evaluation, bound: BytesBound) -> Totals:
     return Totals(
         moved_bytes=evaluation.moved_bytes,
         moves=evaluation.moves,
         leader_changes=evaluation.leader_changes,
         log_dir_bytes=evaluation.log_dir_bytes,
         log_dir_moves=evaluation.log_dir_moves,
-        least_bytes=least_bytes,
+        least_bytes=bound.total,
+        binding=bound.binding,
     )
 
 

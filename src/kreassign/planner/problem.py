@@ -16,6 +16,7 @@ from kreassign.planner.goals.goal import nothing
 from kreassign.planner.partitions import Partitions
 
 DEFAULT_TOLERANCE = 0.10
+ROUNDING = 1e-6  # of counts: what floating point may take a whole number for
 
 
 class RackRule(Enum):
@@ -123,7 +124,10 @@ class Problem:
 
     @property
     def limits(self) -> Limits:
-        """The bands as numbers."""
+        """The bands as numbers.
+
+        Those of counts are whole ones: the ones inside the band, and if the mean lies between two, these two.
+        """
         count, bands = len(self.brokers), self.bands
         mean = np.zeros((count, len(bands)))
         capacity = np.full((count, len(bands)), np.inf)
@@ -137,6 +141,9 @@ class Problem:
                 np.isinf(tolerance)[None, :] & self.brokers.staying[:, None], np.inf, mean * (1 + tolerance)
             )
         high = np.nan_to_num(high, nan=0.0, posinf=np.inf)
+        whole = np.array([band.goal.counts for band in bands], bool)
+        low = np.where(whole, np.minimum(np.ceil(low - ROUNDING), np.floor(mean + ROUNDING)), low)
+        high = np.where(whole, np.maximum(np.floor(high + ROUNDING), np.ceil(mean - ROUNDING)), high)
         high = np.minimum(high, capacity)
         return Limits(np.minimum(low, high), high, capacity, mean)
 

@@ -23,6 +23,11 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 
 SHOWN_BROKERS = 40
 SHOWN_SENTENCES = 10
+_BINDING = {
+    "forced": " (copies that must be made whatever the bands)",
+    "excess": " (what brokers have too much of)",
+    "lack": " (what others must receive)",
+}
 
 
 def show(outcome: Outcome, out: Path | None, explained: Sequence[str], output_format: str) -> None:
@@ -88,7 +93,8 @@ def _cost(outcome: Outcome) -> str:
 def _bound(facts: PlanFacts) -> str:
     least, gap = facts.totals.least_bytes, facts.totals.gap
     if gap is not None:
-        return f"no plan can do it with less than {format_bytes(least)}; this one is {gap:.1%} above"
+        why = _BINDING.get(facts.totals.binding, "")
+        return f"no plan can do it with less than {format_bytes(least)}{why}; this one is {gap:.1%} above"
     if facts.totals.moved_bytes and facts.remaining:
         return "not all bands are met, so there is no bound to compare with"
     return "nothing has to be copied for it"
@@ -99,7 +105,12 @@ def _time(prediction: Prediction) -> str:
     if math.isinf(prediction.seconds):
         return f"at {rate} it never ends: some partition is written faster than it would be copied"
     longest = format_duration(prediction.longest_move_s)
-    return f"at {rate} it takes about {format_duration(prediction.seconds)}, the longest single copy {longest}"
+    time = f"at {rate} it takes about {format_duration(prediction.seconds)}, the longest single copy {longest}"
+    if prediction.gap is None:
+        return time
+    return (
+        f"{time}; no plan is done before {format_duration(prediction.least_s)}, this one is {prediction.gap:.1%} above"
+    )
 
 
 def _goals(evaluation: Evaluation) -> Table:

@@ -18,13 +18,15 @@ class Goal:
 
     A replica adds `leader(partitions)[p]` to its broker while it leads partition p, and `follower(partitions)[p]`
     while it follows. That is all the search knows of a goal, so a goal of the user's own is such a value too.
-    `name` is also the key of the broker's capacity for it, `unit` what one of it is called when shown.
+    `name` is also the key of the broker's capacity for it, `unit` what one of it is called when shown. `counts` says
+    that loads are whole numbers, so that its bands are too.
     """
 
     name: str
     unit: str
     leader: Column
     follower: Column
+    counts: bool = False
 
 
 def nothing(partitions: Partitions) -> FloatArray:
