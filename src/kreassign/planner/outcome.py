@@ -20,12 +20,16 @@ from kreassign.planner.topics_outside import topics_outside
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a plan is for and where its inputs come from. Without a rate, no time is predicted."""
+    """What a plan is for and where its inputs come from. Without a rate, no time is predicted.
+
+    `left` are sentences on what the plan was not to touch.
+    """
 
     task: str
     cluster_id: str | None = None
     snapshot_id: str | None = None
     rate_bytes_per_s: float | None = None
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +62,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         brokers=_brokers(evaluation),
         prediction=None if rate is None else _prediction(problem, assignment, evaluation, rate),
         remaining=(
+            *origin.left,
             *evaluation.out_of_reach,
             *evaluation.unfinished,
             *map(str, evaluation.misses()),

@@ -8,22 +8,25 @@ from kreassign.cli.plan_files import write_plan
 from kreassign.cli.planning.inputs import Inputs
 from kreassign.cli.planning.options import PlanOptions
 from kreassign.cli.planning.show import show
-from kreassign.errors import IllegalPlan, InputError, InvariantBroken
+from kreassign.errors import IllegalPlan, InvariantBroken
 from kreassign.model import TopicPartition
 from kreassign.planner.explain import explain
 from kreassign.planner.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.partitions import Assignment
 from kreassign.planner.problem import Problem
 from kreassign.planner.search import solve
+from kreassign.planner.tasks import leave_dead
 
 
 def solved(inputs: Inputs, problem: Problem, task: str, options: PlanOptions, *, dead_are_mended: bool = False) -> None:
-    """Search a plan for a problem within the budget, then write and show it. Raises Infeasible."""
-    if not dead_are_mended:
-        refuse_dead(problem)
+    """Search a plan for a problem within the budget, then write and show it. Raises Infeasible.
+
+    Unless `dead_are_mended`, what is on dead brokers or was lost with a directory stays as it is, and that is said.
+    """
+    problem, left = (problem, ()) if dead_are_mended else leave_dead(problem)
     problem = options.budgeted(problem)
     try:
-        outcome = outcome_of(problem, solve(problem).assignment, origin(inputs, task, options))
+        outcome = outcome_of(problem, solve(problem).assignment, origin(inputs, task, options, left))
     except IllegalPlan as error:
         raise InvariantBroken(f"the search made an illegal plan: {error}") from error
     delivered(outcome, options)
@@ -36,9 +39,9 @@ def given(inputs: Inputs, problem: Problem, assignment: Assignment, task: str, o
     delivered(outcome_of(judged, assignment, origin(inputs, task, options)), options)
 
 
-def origin(inputs: Inputs, task: str, options: PlanOptions) -> Origin:
-    """What the side file says of where a plan comes from."""
-    return Origin(task, inputs.cluster_id, inputs.snapshot_id, options.rate)
+def origin(inputs: Inputs, task: str, options: PlanOptions, left: tuple[str, ...] = ()) -> Origin:
+    """What the side file says of where a plan comes from, and what it was not to touch."""
+    return Origin(task, inputs.cluster_id, inputs.snapshot_id, options.rate, left)
 
 
 def delivered(outcome: Outcome, options: PlanOptions) -> None:
@@ -49,22 +52,3 @@ def delivered(outcome: Outcome, options: PlanOptions) -> None:
     if options.current_out:
         write_plan(options.current_out, outcome.current)
     show(outcome, options.out, explained, options.output_format)
-
-
-def refuse_dead(problem: Problem) -> None:
-    """Raise InputError for a task that is not about them when dead brokers hold replicas, or failed directories did."""
-    brokers = problem.brokers
-    dead = brokers.ids[~brokers.is_live & ~brokers.must_empty].tolist()
-    holding = sorted(set(dead) & set(brokers.ids[problem.partitions.replicas].tolist()))
-    if holding:
-        raise InputError(
-            f"broker {', '.join(map(str, holding))} holds replicas but is not live; bring it back and take a new "
-            "snapshot, or plan `repair` or `drain-brokers` first"
-        )
-    lost = brokers.ids[problem.partitions.replicas[problem.partitions.is_lost]]
-    if len(lost):
-        broker = int(lost[0])
-        raise InputError(
-            f"broker {broker} has lost {int((lost == broker).sum())} replicas with a log directory; plan `repair` "
-            "first, or mend the directory and take a new snapshot"
-        )

@@ -7,6 +7,7 @@ from kreassign.planner.tasks.drain_log_dirs import drain_log_dirs
 from kreassign.planner.tasks.factors import change_factors
 from kreassign.planner.tasks.fit_in import fit_in
 from kreassign.planner.tasks.leaders import demote, leaders_only
+from kreassign.planner.tasks.leave_dead import leave_dead
 from kreassign.planner.tasks.only_forced import only_forced
 from kreassign.planner.tasks.rebalance import rebalance
 from kreassign.planner.tasks.repair import repair
@@ -25,6 +26,7 @@ __all__ = [
     "drain_log_dirs",
     "fit_in",
     "leaders_only",
+    "leave_dead",
     "only_forced",
     "rebalance",
     "repair",
