@@ -17,7 +17,7 @@ def fingerprint(problem: Problem) -> str:
     for part in (problem.brokers, problem.partitions, problem.log_dirs):
         _add(digest, part)
     for band in problem.bands:
-        _add(digest, (band.goal.name, band.tolerance, band.weight))
+        _add(digest, (band.goal.name, band.goal.counts, band.tolerance, band.weight))
         _add(digest, band.goal.leader(problem.partitions))
         _add(digest, band.goal.follower(problem.partitions))
     _add(digest, problem.rules)

@@ -15,6 +15,7 @@ SEED = 20_260_101
 UNLIMITED = np.inf
 HAIR = 1e-10  # so narrow that all bands of two brokers together stay below what the search takes for nothing
 TOPIC_WEIGHT = 10.0
+NEVER = 1e18  # times as long as without what is written meanwhile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +109,7 @@ def _frame(problem: Problem, unit_bytes: float) -> Frame:
         as_follower=as_follower,
         role_goals=(as_leader != as_follower).any(axis=0),
         size=partitions.size_bytes / unit_bytes,
+        toll=_tolls(problem) / unit_bytes,
         rack_limit=rack_limits(problem),
         partition_sets=partitions.broker_sets,
         fixed=~partitions.may_move,
@@ -119,6 +121,17 @@ def _frame(problem: Problem, unit_bytes: float) -> Frame:
         staying=brokers.staying,
         leading=brokers.staying & brokers.may_lead,
     )
+
+
+def _tolls(problem: Problem) -> FloatArray:
+    """Bytes that a copy stands for while it catches up with what is written; shape (P,)."""
+    partitions, rate = problem.partitions, problem.budget.rate_bytes_per_s
+    size: FloatArray = partitions.size_bytes.astype(float)
+    if rate is None:
+        return size
+    left = rate - partitions.write_bytes_per_s
+    slowed = np.divide(rate, left, out=np.full(len(size), NEVER), where=left > 0)
+    return np.where(size > 0, size * slowed, 0.0)
 
 
 def _lost(problem: Problem, homes: IntArray, offsets: IntArray) -> IntArray:

@@ -116,12 +116,12 @@ def affordable(frame: Frame, state: State, slot: int, broker: int) -> bool:
         return False
     if not away_after:
         return True
-    size = frame.size[partition]
-    if size > state.intake[broker] + TINY:
+    size, toll = frame.size[partition], frame.toll[partition]
+    if toll > state.intake[broker] + TINY:
         return False
     if away_before:
         return True
-    return bool(size <= state.purse[BYTES] + TINY and state.purse[MOVES] >= 1.0 and size <= state.outlet[head] + TINY)
+    return bool(size <= state.purse[BYTES] + TINY and state.purse[MOVES] >= 1.0 and toll <= state.outlet[head] + TINY)
 
 
 @compiled_part
@@ -130,11 +130,11 @@ def book(frame: Frame, state: State, slot: int, sign: float) -> None:
     partition, place = frame.owners[slot], state.places[slot]
     if place < 0 or is_home(frame, partition, place):
         return
-    size = sign * frame.size[partition]
-    state.purse[BYTES] -= size
+    toll = sign * frame.toll[partition]
+    state.purse[BYTES] -= sign * frame.size[partition]
     state.purse[MOVES] -= sign
-    state.intake[place] -= size
-    state.outlet[frame.heads[partition]] -= size
+    state.intake[place] -= toll
+    state.outlet[frame.heads[partition]] -= toll
 
 
 @compiled_part

@@ -272,18 +272,30 @@ def _budget(case: Case) -> Iterator[str]:
     size, now = case.problem.partitions.size_bytes, case.problem.partitions
     count = len(case.problem.brokers)
     owners = changes.owners[added]
-    received = np.bincount(case.assignment.replicas[added], size[owners], count)
-    sent = np.bincount(now.replicas[now.offsets[:-1]][owners], size[owners], count)
+    counted = _catching_up(case, owners)
+    received = np.bincount(case.assignment.replicas[added], counted, count)
+    sent = np.bincount(now.replicas[now.offsets[:-1]][owners], counted, count)
     spent = (
         ("bytes copied", budget.moved_bytes, int(size[owners].sum())),
         ("moves", budget.moves, int(added.sum())),
         ("leader changes", budget.leader_changes, int(changes.leader_changes.sum())),
-        ("bytes into one broker", budget.bytes_in_per_broker, int(received.max(initial=0))),
-        ("bytes out of one broker", budget.bytes_out_per_broker, int(sent.max(initial=0))),
+        ("bytes into one broker", budget.bytes_in_per_broker, float(received.max(initial=0))),
+        ("bytes out of one broker", budget.bytes_out_per_broker, float(sent.max(initial=0))),
     )
     for what, limit, amount in spent:
-        if limit is not None and amount > limit:
-            yield f"the budget allows {limit} {what}, the plan has {amount}"
+        if limit is not None and amount > limit * (1 + ROUNDING):
+            yield f"the budget allows {limit} {what}, the plan has {amount:.0f}"
+
+
+def _catching_up(case: Case, owners: IntArray) -> FloatArray:
+    """Bytes that pass until a copy of each partition has caught up: what is written meanwhile is copied too."""
+    partitions, rate = case.problem.partitions, case.problem.budget.rate_bytes_per_s
+    size = partitions.size_bytes[owners].astype(float)
+    if rate is None:
+        return size
+    ahead = 1 - partitions.write_bytes_per_s[owners] / rate
+    passed = np.where(ahead > 0, size / np.where(ahead > 0, ahead, 1.0), np.inf)
+    return np.where(size > 0, passed, 0.0)
 
 
 def _present(case: Case) -> Assignment:

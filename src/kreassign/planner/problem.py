@@ -52,7 +52,8 @@ class Budget:
     """The most that a plan may cost; None means no limit. Forced moves (drains, factors, repairs) come first.
 
     `bytes_in_per_broker` and `bytes_out_per_broker` limit what one broker receives, and sends as leader: a predicted
-    time, times a rate.
+    time, times a rate. With that rate r as `rate_bytes_per_s`, a copy of a partition that is written at w counts
+    r/(r-w) times there, because it has to catch up.
     """
 
     moved_bytes: int | None = None
@@ -60,6 +61,7 @@ class Budget:
     leader_changes: int | None = None
     bytes_in_per_broker: int | None = None
     bytes_out_per_broker: int | None = None
+    rate_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

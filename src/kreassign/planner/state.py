@@ -31,6 +31,7 @@ class Frame(NamedTuple):
     as_follower: FloatArray  # (P, R) load on each follower's broker
     role_goals: BoolArray  # (R,) whether leading brings another load than following
     size: FloatArray  # (P,)
+    toll: FloatArray  # (P,) what a copy takes of what brokers may receive and send, scaled as sizes
     rack_limit: IntArray  # (P,) replicas allowed in one rack
     partition_sets: IntArray  # (P,)
     fixed: BoolArray  # (P,) nothing about the partition may change

@@ -1,6 +1,9 @@
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.planner import Band, evaluate, solve
+from kreassign.planner.goals import DISK
+from kreassign.planner.schedule import predict
 from kreassign.planner.tasks import drain_brokers
 from kreassign.planner.tasks.fit_in import fit_in
 from tests.planner.worlds import GIGABYTE, brokers, partition, world
@@ -27,3 +30,16 @@ def test_what_is_too_large_or_grows_too_fast_stays_unless_forced() -> None:
 def test_no_time_and_no_rate_are_refused(seconds: float, rate: float) -> None:
     with pytest.raises(InputError, match="nothing fits into"):
         fit_in(PROBLEM, seconds, rate)
+
+
+@pytest.mark.parametrize("seconds", [20, 60, 200])
+def test_the_plan_is_done_in_time_although_copies_have_to_catch_up(seconds: float) -> None:
+    rates = [0, 2e8, 5e8]
+    loads = [partition(n, 1 + n % 2, gigabytes=3 + n % 4, write_bytes_per_s=rates[n % 3]) for n in range(60)]
+    whole = world(brokers(1, 2, 3, 4), loads, bands=(Band(DISK),))
+    problem = fit_in(whole, seconds, GIGABYTE)
+    found = solve(problem).assignment
+    assert evaluate(problem, found).violations == ()
+    needed = predict(problem, found, GIGABYTE).seconds
+    assert needed <= seconds * (1 + 1e-9)
+    assert needed > 0.7 * seconds or not evaluate(problem, found).misses()

@@ -24,4 +24,7 @@ def fit_in(problem: Problem, seconds: float, rate_bytes_per_s: float) -> Problem
     rest = np.maximum(rate_bytes_per_s - partitions.write_bytes_per_s, 0.0)
     problem = movable_only(problem, (partitions.size_bytes <= rest * seconds) | forced(problem))
     most = int(rate_bytes_per_s * seconds)
-    return replace(problem, budget=replace(problem.budget, bytes_in_per_broker=most, bytes_out_per_broker=most))
+    budget = replace(
+        problem.budget, bytes_in_per_broker=most, bytes_out_per_broker=most, rate_bytes_per_s=rate_bytes_per_s
+    )
+    return replace(problem, budget=budget)
