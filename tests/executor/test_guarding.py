@@ -12,7 +12,7 @@ from kreassign.executor.events import (
     VerdictsNoted,
     Whereabouts,
 )
-from kreassign.executor.guards import GuardName, GuardSetting, Health, LogDirRoom, Reaction, Verdict
+from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction, Verdict
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.instructions import Inspect, Look, NoteVerdicts, SubmitMoves, Wait
 from kreassign.executor.machine.guarding import FRESH_MS, INSPECT_EVERY_MS
@@ -20,7 +20,7 @@ from tests.executor.stories import A0, LIVE, look, told
 
 MOVE = PlannedMove(A0, (0, 1), (2, 1), 1_000)
 WELL = Health(LIVE)
-FULL = Health(LIVE, room=(LogDirRoom(2, "/d", 5_000, 999),))
+BARRED = Health(LIVE, cordoned=(2,))
 UNTOUCHED = look(1_000, Whereabouts.UNTOUCHED, MOVE)
 
 
@@ -41,7 +41,7 @@ def test_the_cluster_is_inspected_before_a_move_is_sent() -> None:
 
 
 def test_an_inspection_is_made_anew_when_it_is_old_and_earlier_when_something_shall_start() -> None:
-    inspected = (begun(), UNTOUCHED, HealthSeen(1_000, FULL))
+    inspected = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED))
     held = (*inspected, noted(1_000, *inspected), TimePassed(0))
     assert told(*held, ClusterSeen(999 + FRESH_MS, ()))[1] == (Wait(),)
     assert told(*held, ClusterSeen(1_000 + FRESH_MS, ()))[1] == (Inspect((MOVE,), ()),)
@@ -51,25 +51,31 @@ def test_an_inspection_is_made_anew_when_it_is_old_and_earlier_when_something_sh
 
 
 def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
-    breached = (begun(), UNTOUCHED, HealthSeen(1_000, FULL))
+    breached = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED))
     held = (*breached, noted(1_000, *breached))
     execution, orders = told(*held)
     assert orders == (Wait(),)
-    assert "999 bytes left in its log directories, and 1000 are to come in" in execution.problems[0]
+    assert "broker 2 shall get copies, but all its log directories are cordoned" in execution.problems[0]
     over = (*held, TimePassed(20_000), ClusterSeen(20_000, ()), HealthSeen(20_000, WELL))
     assert noted(20_000, *over).verdicts == ()
     assert told(*over, noted(20_000, *over))[1] == (SubmitMoves({A0: (2, 1)}),)
 
 
 def test_what_the_guards_said_before_is_not_written_down_again() -> None:
-    breached = (begun(), UNTOUCHED, HealthSeen(1_000, FULL))
-    again = (*breached, noted(1_000, *breached), TimePassed(20_000), ClusterSeen(20_000, ()), HealthSeen(20_000, FULL))
+    breached = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED))
+    again = (
+        *breached,
+        noted(1_000, *breached),
+        TimePassed(20_000),
+        ClusterSeen(20_000, ()),
+        HealthSeen(20_000, BARRED),
+    )
     assert told(*again)[1] == (Wait(),)
 
 
 def test_a_verdict_that_cancels_brings_the_run_to_its_end() -> None:
     verdict = Verdict(GuardName.DISK, Reaction.CANCEL, "full", "make room")
-    events = (begun(), UNTOUCHED, HealthSeen(1_000, FULL), VerdictsNoted(1_000, (verdict,)))
+    events = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED), VerdictsNoted(1_000, (verdict,)))
     execution, orders = told(*events)
     assert orders == (Look((MOVE,)),)
     assert (execution.ending, execution.wants_rollback) == ("recall", False)

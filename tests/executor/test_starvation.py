@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.cli.commands.run import refuse_starvation
+from kreassign.cli.commands.run import measured
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.starvation import Starvation, measure_writes, starved
@@ -50,8 +50,8 @@ def test_a_run_that_would_never_end_is_refused_before_anything_is_sent(tmp_path:
     world = World(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
     slow, fast = world.prepared({0: (2, 1)}, throttle=40_000), world.prepared({0: (2, 1)}, throttle=80_000)
     with pytest.raises(IllegalPlan, match=r"t-0: at 40000 B/s it never ends, for producers write \d+ B/s"):
-        refuse_starvation(world.client, slow, 20, world.transport)
-    refuse_starvation(world.client, fast, 20, world.transport)
+        measured(world.client, slow, 20, world.transport)
+    measured(world.client, fast, 20, world.transport)
     assert world.throttles == {}
 
 

@@ -19,7 +19,7 @@ from kreassign.executor.runner import Runner
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.twin.blueprint import PartitionPlan, TopicPlan
+from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.partition_logs import Traffic
 from kreassign.twin.transport import TwinTransport
@@ -46,6 +46,13 @@ def pace(
     return Pace(order, Caps(source=broker, destination=broker, cluster=Cap(moves, size_bytes)))
 
 
+def _small(blueprint: Blueprint, log_dir_bytes: int) -> Blueprint:
+    """The last broker with log directories of this size."""
+    *others, last = blueprint.brokers
+    dirs = tuple(replace(one, capacity_bytes=log_dir_bytes) for one in last.hardware.log_dirs)
+    return replace(blueprint, brokers=(*others, replace(last, hardware=replace(last.hardware, log_dirs=dirs))))
+
+
 class World:
     """A twin with one topic `t`, a client of it, and the runs that a test makes on it."""
 
@@ -56,11 +63,13 @@ class World:
         *,
         size_bytes: int = 10 * MEGABYTES,
         write_bytes_per_s: float = 0.0,
+        log_dir_bytes: int | None = None,
     ) -> None:
         self.state_dir = state_dir
         traffic = Traffic(size_bytes=size_bytes, write_bytes_per_s=write_bytes_per_s)
         topic = TopicPlan("t", tuple(PartitionPlan(tuple(lists), traffic) for lists in replicas))
-        self.twin = Twin(replace(cluster(brokers=5), topics=(topic,)), TwinSettings())
+        blueprint = replace(cluster(brokers=5), topics=(topic,))
+        self.twin = Twin(blueprint if log_dir_bytes is None else _small(blueprint, log_dir_bytes), TwinSettings())
         self.transport = TwinTransport(self.twin)
         settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
         self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)

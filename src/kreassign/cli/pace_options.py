@@ -14,6 +14,7 @@ from kreassign.executor.pacing import NO_LIMITS, End, Limit, Measure, Order, Pac
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 NO_LIMIT = "none"
+PERCENT = 100
 
 
 class _Where(NamedTuple):
@@ -50,6 +51,14 @@ def pace_options(command: Command) -> Command:
             help=f"Preferred leaders elected at a time.  [default: {NO_LIMITS.elections_per_step}]",
         ),
     ]
+    options.append(
+        click.option(
+            "--disk-reserve",
+            type=click.FloatRange(0, PERCENT, max_open=True),
+            metavar="PERCENT",
+            help=f"Part of every destination's disk that stays free.  [default: {NO_LIMITS.disk_reserve * PERCENT:g}]",
+        )
+    )
     command = hours_options(command)
     for option in reversed(options):
         command = option(command)
@@ -58,9 +67,10 @@ def pace_options(command: Command) -> Command:
 
 def read_pace_change(given: dict[str, Any], now_ms: int, before: Pace = NO_LIMITS) -> PaceChange:
     """Take the parameters of `pace_options` out of what was given: what of the pace `before` shall be otherwise."""
-    order, elections = given.pop("order"), given.pop("elections_per_step")
+    order, elections, reserve = (given.pop(name) for name in ("order", "elections_per_step", "disk_reserve"))
+    part = None if reserve is None else reserve / PERCENT
     hours = read_hours(given, now_ms, before.hours)
-    return PaceChange(None if order is None else Order(order), tuple(_limits(given)), elections, hours)
+    return PaceChange(None if order is None else Order(order), tuple(_limits(given)), elections, hours, part)
 
 
 def read_pace(given: dict[str, Any], now_ms: int) -> Pace:

@@ -20,13 +20,16 @@ from kreassign.model import Reassignment, TopicPartition
 class PlannedMove:
     """What is intended for one partition: from the list it had to the list it shall have.
 
-    `size_bytes` is what one copy took when the run was prepared, 0 where nobody could tell.
+    `size_bytes` is what one copy took when the run was prepared, 0 where nobody could tell; `write_bytes_per_s` what
+    producers wrote to it then, 0.0 where nobody measured. A move that `is_urgent` repairs something.
     """
 
     topic_partition: TopicPartition
     original: tuple[int, ...]
     target: tuple[int, ...]
     size_bytes: int
+    write_bytes_per_s: float = 0.0
+    is_urgent: bool = False
 
     @property
     def reassignment(self) -> Reassignment:

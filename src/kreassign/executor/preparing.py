@@ -53,7 +53,10 @@ def prepare(
         run_id=settings.run_id,
         cluster_id=situation.cluster.cluster_id,
         moves=tuple(
-            PlannedMove(name, currents[name], target, sizes.get(name, 0)) for name, target in plan.replicas.items()
+            PlannedMove(
+                name, currents[name], target, sizes.get(name, 0), is_urgent=_is_urgent(situation.partitions[name])
+            )
+            for name, target in plan.replicas.items()
         ),
         throttle_bytes_per_s=settings.throttle_bytes_per_s,
         live_brokers=situation.cluster.broker_ids,
@@ -75,6 +78,11 @@ def look_around(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition,
         ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
         expected=expected,
     )
+
+
+def _is_urgent(partition: Partition) -> bool:
+    """Whether a replica of it is out of sync, or gone with its disk or broker: the next failure may cost data."""
+    return bool(partition.offline or set(partition.replicas) - set(partition.isr))
 
 
 def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:

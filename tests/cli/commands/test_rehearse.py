@@ -65,10 +65,13 @@ def test_a_rehearsal_shows_that_a_copy_never_catches_up(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_shows_that_a_disk_is_too_full(tmp_path: Path) -> None:
-    full = SnapshotLogDir("/d", 100 * GIGABYTE, 1 * GIGABYTE)
+    full = SnapshotLogDir("/d", 100 * GIGABYTE, 6 * GIGABYTE)
     shown = rehearse(tmp_path, snapshot(room=full), "--throttle", "100MB/s", "--guard", "disk=cancel")
     assert shown.exit_code == 5
-    assert "broker 2 has 1000000000 bytes left in its log directories, and 10000000000 are to come in" in shown.stdout
+    assert (
+        "broker 2 has 5700000000 bytes left above the reserve in its log directories, and 10000000000 are to come in"
+        in shown.stdout
+    )
 
 
 def test_a_rehearsal_waits_for_its_window_in_virtual_time(tmp_path: Path) -> None:

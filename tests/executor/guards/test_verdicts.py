@@ -86,11 +86,13 @@ def test_disks_and_brokers_that_get_nothing_are_not_minded() -> None:
 
 
 def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
-    room = (LogDirRoom(2, "/a", 1_000, 300), LogDirRoom(2, "/b", 1_000, 300))
+    room = (LogDirRoom(2, "/a", 1_000, 350), LogDirRoom(2, "/b", 1_000, 350))
     now = Circumstances(Health((0, 1, 2), room=room), WELL, (), (2,), 0, {2: 600})
     assert evaluate(now, DEFAULTS) == ()
     (verdict,) = evaluate(replace(now, incoming_bytes={2: 601}), DEFAULTS)
-    assert verdict.seen == "broker 2 has 600 bytes left in its log directories, and 601 are to come in"
+    assert (
+        verdict.seen == "broker 2 has 600 bytes left above the reserve in its log directories, and 601 are to come in"
+    )
 
 
 def test_a_guard_that_is_off_says_nothing_and_one_that_is_set_does_that() -> None:

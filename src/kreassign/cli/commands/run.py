@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +117,15 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
     )
     tell_outlook(started)
     if started.throttle_bytes_per_s is not None and wish.rates_over > 0:
-        refuse_starvation(client, started, wish.rates_over, SystemClock())
+        started = measured(client, started, wish.rates_over, SystemClock())
     return begin(client, started, manner)
 
 
-def refuse_starvation(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> None:
-    """Measure what is written, and raise IllegalPlan if a copy would never end at this throttle; warn if it may not."""
+def measured(client: AdminClient, started: RunStarted, seconds: float, clock: Clock) -> RunStarted:
+    """The run with what is written to its partitions.
+
+    Raises IllegalPlan if a copy would never end at this throttle; warns if it may not.
+    """
     assert started.throttle_bytes_per_s is not None
     writes = measure_writes(client, clock, started.moves, seconds)
     found = starved(started.moves, writes, started.throttle_bytes_per_s)
@@ -131,3 +134,5 @@ def refuse_starvation(client: AdminClient, started: RunStarted, seconds: float, 
         raise IllegalPlan(hopeless)
     for starvation in found:
         click.echo(f"warning: {starvation}", err=True)
+    moves = tuple(replace(move, write_bytes_per_s=writes.get(move.topic_partition, 0.0)) for move in started.moves)
+    return replace(started, moves=moves)

@@ -9,13 +9,11 @@ from typing import Protocol
 
 from kreassign.executor.guards.health import Health, Troubled
 from kreassign.executor.guards.settings import GuardName, Reaction
+from kreassign.executor.pacing import RESERVE
 from kreassign.model import TopicPartition
 
 STALL_MS = 600_000
 """A move without any progress for so long is told with its story."""
-
-RESERVE = 0.05
-"""Part of a log directory that shall stay free."""
 
 
 class Move(Protocol):
@@ -51,7 +49,8 @@ class Move(Protocol):
 class Circumstances:
     """What guards judge: this inspection, the first one of the run, the moves in flight, the time.
 
-    `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start.
+    `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
+    `disk_reserve` is the part of every log directory that shall stay free.
     """
 
     health: Health
@@ -60,6 +59,7 @@ class Circumstances:
     destinations: tuple[int, ...]
     at_ms: int
     incoming_bytes: Mapping[int, int] = field(default_factory=dict)
+    disk_reserve: float = RESERVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +126,18 @@ def _broker(now: Circumstances) -> Iterator[Sight]:
 
 def _disk(now: Circumstances) -> Iterator[Sight]:
     for room in now.health.room:
-        if room.broker in now.destinations and room.usable_bytes < RESERVE * room.total_bytes:
+        if room.broker in now.destinations and room.usable_bytes < now.disk_reserve * room.total_bytes:
             seen = f"{room.path} of broker {room.broker} has {room.usable_bytes} of {room.total_bytes} bytes left"
             yield seen, "Free space there, or cancel what moves to it with `kreassign cancel --now`"
     for broker, incoming in now.incoming_bytes.items():
-        rooms = [room.usable_bytes for room in now.health.room if room.broker == broker]
-        if rooms and incoming > sum(rooms):
-            seen = f"broker {broker} has {sum(rooms)} bytes left in its log directories, and {incoming} are to come in"
-            yield seen, "Free space there, or plan less for it: a full log directory goes offline with all its copies"
+        rooms = [room for room in now.health.room if room.broker == broker]
+        left = sum(max(0, int(room.usable_bytes - now.disk_reserve * room.total_bytes)) for room in rooms)
+        if rooms and incoming > left:
+            seen = f"broker {broker} has {left} bytes left above the reserve in its log directories, "
+            yield (
+                f"{seen}and {incoming} are to come in",
+                "Free space there, or plan less for it: a full log directory goes offline with all its copies",
+            )
 
 
 def _cordoned(now: Circumstances) -> Iterator[Sight]:

@@ -10,7 +10,7 @@ from kreassign.executor.instructions import Instruction
 from kreassign.executor.machine.speed import Speedometer
 from kreassign.executor.machine.standing import Standing
 from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
-from kreassign.executor.pacing import NO_LIMITS, Pace
+from kreassign.executor.pacing import NO_LIMITS, Pace, Room
 from kreassign.executor.throttling import ConfigKey, Debt
 from kreassign.model import TopicPartition
 
@@ -93,6 +93,10 @@ class Execution:
     inspected_ms: int | None = None
     absent_since_ms: dict[int, int] = field(default_factory=dict)
     """Destinations that are not there, and since when."""
+    room: Room = field(default_factory=lambda: Room({}))
+    """What destinations may still be promised, as of the last inspection; nothing is known before the first one."""
+    stuck: tuple[TopicPartition, ...] = ()
+    """What waits for room on disks while nothing is in flight that could make some."""
     wants_rollback: bool = False
     recalling: tuple[TopicPartition, ...] = ()
     """Moves that are to be cancelled now."""

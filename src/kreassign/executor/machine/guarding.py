@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kreassign.executor.events import HealthSeen, VerdictsNoted
 from kreassign.executor.guards import Circumstances, Reaction, Verdict, evaluate
 from kreassign.executor.instructions import Inspect
+from kreassign.executor.machine import fitting
 from kreassign.executor.machine.execution import Ending, Execution
 from kreassign.executor.moves import MoveStatus
+from kreassign.model import TopicPartition
 
 INSPECT_EVERY_MS = 30_000
 """An inspection asks for all topics, so it is not made with every look."""
@@ -35,6 +39,7 @@ def judge(run: Execution, event: HealthSeen) -> tuple[Verdict, ...]:
     """What the guards say; what they said before is not repeated, whatever its figures are by now."""
     health = event.health
     run.inspected_ms = event.at_ms
+    wanted = fitting.take_stock(run, health)
     run.first_health = run.first_health or health
     destinations = {broker for record in run.active for broker in record.lagging}
     for present in health.foreign_configs:
@@ -48,15 +53,16 @@ def judge(run: Execution, event: HealthSeen) -> tuple[Verdict, ...]:
         moves=tuple(record for record in run.in_flight if record.lagging),
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
-        incoming_bytes=_incoming(run),
+        incoming_bytes=_incoming(run, wanted),
+        disk_reserve=run.pace.disk_reserve,
     )
     return evaluate(now, run.reactions)
 
 
-def _incoming(run: Execution) -> dict[int, int]:
-    """Bytes still to come in, by destination, for what is in flight or about to start."""
+def _incoming(run: Execution, wanted: Iterable[TopicPartition]) -> dict[int, int]:
+    """Bytes still to come in, by destination, for what is in flight or wanted next."""
     incoming: dict[int, int] = {}
-    for record in (*run.in_flight, *(run.records[name] for name in run.starting)):
+    for record in (*run.in_flight, *(run.records[name] for name in wanted)):
         lefts = {copy.broker: copy.left_bytes for copy in record.copies}
         for broker in record.lagging:
             left = lefts.get(broker)

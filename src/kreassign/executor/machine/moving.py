@@ -25,7 +25,7 @@ from kreassign.executor.events import (
     VerdictsNoted,
 )
 from kreassign.executor.instructions import CancelMoves, Look, NoteVerdicts, SetThrottle, SubmitMoves, Wait
-from kreassign.executor.machine import electing, guarding, restoring, timing
+from kreassign.executor.machine import electing, fitting, guarding, restoring, timing
 from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.machine.standing import candidate
@@ -124,14 +124,16 @@ def _paced(run: Execution, ready: Iterable[MoveRecord], at_ms: int) -> tuple[Top
     flying = [candidate(record) for record in moving]
     time = timing.time_left(run, moving, at_ms)
     waiting = run.standing.queue.eligible(pacing.InFlight.of(run.pace.caps, flying))
-    return pacing.choose(
+    choice = pacing.choose(
         [candidate(record) for record in (*again, *map(run.records.__getitem__, waiting))],
         flying,
         caps=run.pace.caps,
         order=run.pace.order,
-        supplies=() if time is None else (time,),
+        supplies=(run.room.copy(),) if time is None else (run.room.copy(), time),
         waiting_bytes=run.standing.queue.left,
-    ).starting
+    )
+    fitting.note_stuck(run, choice)
+    return choice.starting
 
 
 def _after_inspection(run: Execution, event: HealthSeen) -> Orders:
@@ -207,6 +209,7 @@ def _note_sending(run: Execution, event: SubmissionIntended) -> Orders:
     for partition in event.partitions:
         record = run.records[partition]
         record.sent(event.at_ms)
+        fitting.promise(run, record)
         run.standing.sort(record)
     return ()
 

@@ -57,7 +57,15 @@ class Standing:
 
 def candidate(record: MoveRecord) -> Candidate:
     """What pacing wants to know of a move: new replicas copy from the leader."""
-    return Candidate(record.name, record.move.size_bytes, _source(record), record.move.adding)
+    move = record.move
+    return Candidate(
+        record.name,
+        move.size_bytes,
+        _source(record),
+        move.adding,
+        write_bytes_per_s=move.write_bytes_per_s,
+        is_urgent=move.is_urgent,
+    )
 
 
 def _source(record: MoveRecord) -> int:

@@ -2,7 +2,7 @@
 
 from kreassign.executor.pacing.caps import InFlight
 from kreassign.executor.pacing.choice import choose
-from kreassign.executor.pacing.disks import Room
+from kreassign.executor.pacing.disks import RESERVE, Room, circle
 from kreassign.executor.pacing.forecast import Forecast, forecast
 from kreassign.executor.pacing.hours import AtEnd, Hours, Window
 from kreassign.executor.pacing.order import Order
@@ -13,6 +13,7 @@ from kreassign.executor.pacing.values import Candidate, Cap, Caps, Choice, End, 
 
 __all__ = [
     "NO_LIMITS",
+    "RESERVE",
     "AtEnd",
     "Candidate",
     "Cap",
@@ -33,5 +34,6 @@ __all__ = [
     "Waiting",
     "Window",
     "choose",
+    "circle",
     "forecast",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from kreassign.executor.pacing.disks import RESERVE
 from kreassign.executor.pacing.hours import Hours
 from kreassign.executor.pacing.order import Order
 from kreassign.executor.pacing.values import Caps, Limit
@@ -14,12 +15,16 @@ ELECTIONS_PER_STEP = 100
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What a run keeps to; it is in the journal, so that a resumed run keeps it too."""
+    """What a run keeps to; it is in the journal, so that a resumed run keeps it too.
+
+    `disk_reserve` is the part of every log directory that stays free.
+    """
 
     order: Order = Order.MAKESPAN
     caps: Caps = field(default_factory=Caps)
     elections_per_step: int = ELECTIONS_PER_STEP
     hours: Hours = field(default_factory=Hours)
+    disk_reserve: float = RESERVE
 
     def changed(self, change: PaceChange) -> Pace:
         """The same with what the change names."""
@@ -29,6 +34,7 @@ class Pace:
             caps=self.caps.limited(change.limits),
             elections_per_step=change.elections_per_step or self.elections_per_step,
             hours=change.hours or self.hours,
+            disk_reserve=self.disk_reserve if change.disk_reserve is None else change.disk_reserve,
         )
 
 
@@ -40,6 +46,7 @@ class PaceChange:
     limits: tuple[Limit, ...] = ()
     elections_per_step: int | None = None
     hours: Hours | None = None
+    disk_reserve: float | None = None
 
 
 NO_LIMITS = Pace()

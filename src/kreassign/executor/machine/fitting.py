@@ -1,0 +1,88 @@
+"""Room on the disks of destinations: what an inspection found free, less what is promised since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from kreassign.executor.guards import GuardName, Health
+from kreassign.executor.machine.execution import Execution
+from kreassign.executor.machine.standing import candidate
+from kreassign.executor.moves import MoveRecord, MoveStatus
+from kreassign.executor.pacing import Candidate, Choice, Room, circle
+from kreassign.executor.pacing.values import Spot
+from kreassign.model import TopicPartition
+
+
+def take_stock(run: Execution, health: Health) -> tuple[TopicPartition, ...]:
+    """Count the room anew, and keep of what is about to start only what finds some.
+
+    Returns what the guard of the disks shall judge: what starts, or if nothing can, what would.
+    """
+    if GuardName.DISK not in run.reactions:
+        return run.starting
+    wanted = run.starting or run.stuck
+    copying = (_still_to_come(record) for record in run.in_flight)
+    run.room = Room.after(_usable(health, run.pace.disk_reserve), copying, run.throttle_bytes_per_s)
+    run.starting = tuple(_fitting(run, run.starting))
+    return run.starting if run.starting or run.in_flight else wanted
+
+
+def promise(run: Execution, record: MoveRecord) -> None:
+    """A move is sent: what it needs is no longer free."""
+    run.room.promise(candidate(record))
+
+
+def note_stuck(run: Execution, choice: Choice) -> None:
+    """Say once that disks have room for nothing, and which brokers wait for each other."""
+    was_stuck, run.stuck = bool(run.stuck), ()
+    if choice.starting or run.in_flight:
+        return
+    waiting = [candidate(run.records[one.topic_partition]) for one in choice.waiting]
+    refused = [(move.topic_partition, reason) for move in waiting if (reason := run.room.refuses(move)) is not None]
+    run.stuck = tuple(name for name, _ in refused)
+    if run.stuck and not was_stuck:
+        first, reason = refused[0]
+        run.note(
+            f"disks have room for none of {len(refused)} moves: {first} waits because "
+            f"{reason}{_circle_text(run)}; free space there, or `kreassign cancel` and plan anew"
+        )
+
+
+def _usable(health: Health, reserve: float) -> dict[Spot, float]:
+    usable: dict[Spot, float] = {}
+    for room in health.room:
+        free = room.usable_bytes - reserve * room.total_bytes
+        usable["log_dir", (room.broker, room.path)] = free
+        usable["destination", room.broker] = usable.get(("destination", room.broker), 0.0) + max(0.0, free)
+    return usable
+
+
+def _still_to_come(record: MoveRecord) -> Candidate:
+    """A move in flight with what its copies have still to bring; all of it where nobody tells."""
+    lefts = {copy.broker: copy.left_bytes for copy in record.copies}
+    known = [record.move.size_bytes if (left := lefts.get(broker)) is None else left for broker in record.lagging]
+    return replace(candidate(record), size_bytes=max(known, default=0), destinations=record.lagging)
+
+
+def _fitting(run: Execution, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
+    """Of these moves, one after the other, those that find room. What was sent already may well be under way."""
+    room = run.room.copy()
+    for name in names:
+        record = run.records[name]
+        if record.status is MoveStatus.SENT or room.refuses(candidate(record)) is None:
+            room.promise(candidate(record))
+            yield name
+
+
+def _circle_text(run: Execution) -> str:
+    """The brokers that can only be relieved by each other."""
+    waiting = [run.records[name] for name in run.stuck]
+    ends = [end for record in waiting if (end := run.room.refusing(candidate(record))) is not None]
+    full = {broker for _, which in ends for broker in ([which[0]] if isinstance(which, tuple) else [which])}
+    waits = {
+        broker: {to for record in waiting if broker in record.move.original for to in record.move.adding}
+        for broker in full
+    }
+    found = circle(waits)
+    return f"; brokers {' -> '.join(map(str, (*found, found[0])))} wait for each other" if found else ""
