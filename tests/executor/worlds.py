@@ -73,6 +73,7 @@ class World:
         self.transport = TwinTransport(self.twin)
         settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
         self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
+        self.controllers: AdminClient | None = None
         self.seen: list[Event] = []
         self.runner: Runner | None = None
 
@@ -100,6 +101,11 @@ class World:
         with journal:
             return self._runner(journal).resume(events)
 
+    def let_reach_controllers(self) -> None:
+        """Runs from now on can talk to the controllers."""
+        settings = client_settings({}, bootstrap_controllers=f"controller-{self.twin.controller_id}:9093")
+        self.controllers = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
+
     @property
     def resumed_pace(self) -> Pace:
         """The pace with which a process that takes the run up would go on."""
@@ -121,7 +127,7 @@ class World:
         def listen(event: Event, _: Execution) -> None:
             self.seen.append(event)
 
-        self.runner = Runner(self.client, self.transport, journal, listener=listen)
+        self.runner = Runner(self.client, self.transport, journal, listener=listen, controllers=self.controllers)
         return self.runner
 
     # --- what the cluster is like ---

@@ -14,6 +14,7 @@ from types import FrameType
 import click
 
 from kreassign.admin import AdminClient
+from kreassign.cli.context import connect_controllers
 from kreassign.cli.live import View, view_for
 from kreassign.cli.output import console, print_json
 from kreassign.cli.run_text import document, print_summary
@@ -32,11 +33,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a run is carried out: where its journal is, how often it looks, in which format it is shown."""
+    """How a run is carried out: where its journal is, how often it looks, in which format it is shown.
+
+    `bootstrap_controller` and `command_config` say how controllers are reached, for the throttle of dead brokers.
+    """
 
     state_dir: Path
     output_format: str = "text"
     poll_s: float = POLL_S
+    bootstrap_controller: str | None = None
+    command_config: Path | None = None
 
     @property
     def is_quiet(self) -> bool:
@@ -46,16 +52,18 @@ class Manner:
 
 def begin(client: AdminClient, started: RunStarted, manner: Manner) -> RunHistory:
     """Carry out a run that was prepared. Raises InputError when another is active on the cluster."""
-    with Journal.create(manner.state_dir, started) as journal, _shown(manner, started.run_id) as view:
-        runner = _runner(client, journal, manner, view)
+    with (
+        Journal.create(manner.state_dir, started) as journal,
+        _shown(manner, started.run_id) as view,
+        _runner(client, journal, manner, view) as runner,
+    ):
         return _interruptible(runner, lambda: runner.start(started))
 
 
 def take_up(client: AdminClient, path: Path, manner: Manner) -> RunHistory:
     """Go on with the run of this journal. Raises InputError when a process carries out a run of its cluster."""
     journal, events = Journal.resume(path, client.describe_cluster().cluster_id)
-    with journal, _shown(manner, path.stem) as view:
-        runner = _runner(client, journal, manner, view)
+    with journal, _shown(manner, path.stem) as view, _runner(client, journal, manner, view) as runner:
         return _interruptible(runner, lambda: runner.resume(events))
 
 
@@ -95,7 +103,8 @@ def exit_code(found: RunHistory) -> int:
             return LEFT_EXIT_CODE
 
 
-def _runner(client: AdminClient, journal: Journal, manner: Manner, view: View | None) -> Runner:
+@contextmanager
+def _runner(client: AdminClient, journal: Journal, manner: Manner, view: View | None) -> Iterator[Runner]:
     meters: list[ProgressMeter] = []
 
     def listen(event: Event, execution: Execution) -> None:
@@ -105,7 +114,8 @@ def _runner(client: AdminClient, journal: Journal, manner: Manner, view: View | 
             meters[0].follow(event)
             view.show(meters[0].progress())
 
-    return Runner(client, SystemClock(), journal, listener=listen, poll_s=manner.poll_s)
+    with connect_controllers(manner.bootstrap_controller, manner.command_config) as controllers:
+        yield Runner(client, SystemClock(), journal, listener=listen, poll_s=manner.poll_s, controllers=controllers)
 
 
 @contextmanager

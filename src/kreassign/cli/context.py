@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from kreassign.admin.properties import read_properties
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 BOOTSTRAP_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
+CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
 
 
 def cluster_options(command: Command) -> Command:
@@ -42,7 +44,28 @@ def _cluster_options(command: Command, *, is_required: bool) -> Command:
     return bootstrap(config(command))
 
 
+def controller_option(command: Command) -> Command:
+    """Add `--bootstrap-controller`: parameter `bootstrap_controller: str | None`."""
+    return click.option(
+        "--bootstrap-controller",
+        envvar=CONTROLLER_ENVIRONMENT,
+        metavar="HOST:PORT[,…]",
+        help="Controllers of a KRaft cluster, which take the throttle of brokers that are down "
+        f"(or the environment variable {CONTROLLER_ENVIRONMENT}).",
+    )(command)
+
+
 def connect(bootstrap_server: str, command_config: Path | None) -> AdminClient:
     """A connected client, to be used in a `with` statement. Raises InputError for bad properties, Unreachable."""
     properties = read_properties(command_config) if command_config else {}
     return AdminClient.connect(client_settings(properties, bootstrap_servers=bootstrap_server))
+
+
+def connect_controllers(
+    bootstrap_controller: str | None, command_config: Path | None
+) -> AbstractContextManager[AdminClient | None]:
+    """A client of the controllers, if their addresses were given. Nothing is sent yet. Raises InputError."""
+    if bootstrap_controller is None:
+        return nullcontext()
+    properties = read_properties(command_config) if command_config else {}
+    return AdminClient.connect(client_settings(properties, bootstrap_controllers=bootstrap_controller))

@@ -84,6 +84,17 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwritten:
+    """A broker that is down, and why nobody took its settings for it."""
+
+    broker: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the throttle of broker {self.broker} could not be written: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """A run was prepared and its journal begun; nothing has been sent. Always the first event."""
 
@@ -157,11 +168,15 @@ class PaceRequested:
 
 @dataclass(frozen=True, slots=True)
 class ConfigsRead:
-    """Present values of the settings that were asked for; `problems` tells what could not be read."""
+    """Present values of the settings that were asked for; `problems` tells what could not be read.
+
+    The settings of brokers that are `down` could not be read either, which is no wonder.
+    """
 
     at_ms: int
     values: tuple[ConfigValue, ...]
     problems: tuple[str, ...] = ()
+    down: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +189,25 @@ class ThrottleIntended:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleSet:
-    """The settings were changed, but for what `problems` tells."""
+    """The settings were changed, but for what `problems` tells, and those of brokers that are down."""
 
     at_ms: int
     problems: tuple[str, ...] = ()
+    unwritten: tuple[Unwritten, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottleRestored:
-    """The old values were written, but for what `problems` tells. Whether they are there is read afterwards."""
+    """The old values were written, but for what `problems` tells, and those of brokers that are down.
+
+    Whether they are there is read afterwards; not those of brokers that are down too, but whose values the controller
+    took.
+    """
 
     at_ms: int
     problems: tuple[str, ...] = ()
+    unwritten: tuple[Unwritten, ...] = ()
+    by_controller: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

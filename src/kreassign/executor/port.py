@@ -21,6 +21,16 @@ from kreassign.model import (
 )
 
 
+class ConfigPort(Protocol):
+    """The controllers' own endpoint: takes the settings of brokers that are down. Raises ClusterError."""
+
+    def incremental_alter_configs(
+        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, timeout_ms: int | None
+    ) -> Batch[ConfigResource, None]:
+        """Change single keys of any broker."""
+        ...
+
+
 class ClusterPort(Protocol):
     """The calls, each with the meaning that `AdminClient` gives it. All raise ClusterError."""
 
@@ -57,9 +67,9 @@ class ClusterPort(Protocol):
         ...
 
     def incremental_alter_configs(
-        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]
+        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, timeout_ms: int | None
     ) -> Batch[ConfigResource, None]:
-        """Change single keys."""
+        """Change single keys, those of a broker at that broker."""
         ...
 
     def describe_log_dirs(

@@ -18,6 +18,7 @@ from kreassign.model import (
     ConfigSource,
     Partition,
     ReplicaStatus,
+    ResourceType,
     Topic,
     TopicPartition,
     TopicPartitionReplica,
@@ -96,6 +97,12 @@ def read_configs(
     silent = {resource: error for resource, error in answer.failed.items() if resource not in gone}
     problems = tuple((resource, f"could not be read: {error}") for resource, error in silent.items())
     return tuple(sorted(values, key=lambda value: value.key)), problems
+
+
+def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tuple[int, ...]:
+    """Those of these that are brokers which the cluster does not list as live. Raises ClusterError."""
+    brokers = {int(resource.name) for resource in resources if resource.type is ResourceType.BROKER}
+    return tuple(sorted(brokers.difference(port.describe_cluster().broker_ids))) if brokers else ()
 
 
 def read_facts(port: ClusterPort, wishes: Wishes) -> Facts:

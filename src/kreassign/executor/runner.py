@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, assert_never
 
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected, Unreachable
+from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected
 from kreassign.executor import inspecting, looking, reading, throttling
+from kreassign.executor.changing import Changed, change_configs
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -53,7 +54,7 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.machine import AT_REST, ENDED, Execution, can_stop, handle, hears
-from kreassign.executor.port import ClusterPort
+from kreassign.executor.port import ClusterPort, ConfigPort
 from kreassign.executor.verify import Wishes, verify
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 
@@ -80,6 +81,7 @@ class Runner:
     """Carries one run out.
 
     `listener` is told of every event that happens, after the execution has taken it in; not of those read back.
+    `controllers` take the throttle of brokers that are down.
     """
 
     def __init__(
@@ -90,9 +92,11 @@ class Runner:
         *,
         listener: Listener | None = None,
         poll_s: float = POLL_S,
+        controllers: ConfigPort | None = None,
     ) -> None:
         self.execution = Execution()
         self._port = port
+        self._controllers = controllers
         self._clock = clock
         self._journal = journal
         self._listener = listener
@@ -178,11 +182,13 @@ class Runner:
         match deed:
             case SetThrottle():
                 self._happened(ThrottleIntended(self._clock.now_ms(), deed.debts))
-                problems = self._change_configs(throttling.changes_to_ours(deed.debts))
-                return ThrottleSet(self._clock.now_ms(), problems)
+                changed = self._change_configs(throttling.changes_to_ours(deed.debts))
+                return ThrottleSet(self._clock.now_ms(), changed.problems, changed.unwritten)
             case RestoreThrottle():
-                problems = self._change_configs(throttling.changes_to_before(deed.debts))
-                return ThrottleRestored(self._clock.now_ms(), problems)
+                changed = self._change_configs(throttling.changes_to_before(deed.debts))
+                return ThrottleRestored(
+                    self._clock.now_ms(), changed.problems, changed.unwritten, changed.by_controller
+                )
             case SubmitMoves():
                 self._happened(SubmissionIntended(self._clock.now_ms(), tuple(deed.targets)))
                 return self._submit(deed.targets)
@@ -205,8 +211,10 @@ class Runner:
         return ClusterSeen(self._clock.now_ms(), looking.news(known, seen))
 
     def _read_configs(self, question: ReadConfigs) -> Event:
-        values, problems = reading.read_configs(self._port, question.keys)
-        return ConfigsRead(self._clock.now_ms(), values, tuple(f"{resource} {text}" for resource, text in problems))
+        values, unread = reading.read_configs(self._port, question.keys)
+        down = reading.brokers_down(self._port, (resource for resource, _ in unread))
+        problems = (f"{one} {text}" for one, text in unread if one not in map(ConfigResource.broker, down))
+        return ConfigsRead(self._clock.now_ms(), values, tuple(problems), down)
 
     def _submit(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Event:
         try:
@@ -232,13 +240,8 @@ class Runner:
         )
         return MovesCancelled(self._clock.now_ms(), tuple(outcome.ok), refused)
 
-    def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> tuple[str, ...]:
-        """Change settings; a sentence per topic or broker where that failed, or may have failed."""
-        try:
-            outcome = self._port.incremental_alter_configs(changes)
-        except (Unreachable, OutcomeUnknown) as error:
-            return (f"throttle settings could not be changed: {error}",)
-        return tuple(f"{resource}: {error}" for resource, error in outcome.failed.items())
+    def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> Changed:
+        return change_configs(self._port, self._controllers, changes)
 
     def _elect(self, partitions: tuple[TopicPartition, ...]) -> Event:
         outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kreassign.model import ConfigChange, ConfigResource, Reassignment, TopicPartition
+from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -38,6 +38,11 @@ class ConfigKey(NamedTuple):
 
     resource: ConfigResource
     name: str
+
+    @property
+    def broker(self) -> int | None:
+        """Whose setting it is; None where it is a topic's."""
+        return int(self.resource.name) if self.resource.type is ResourceType.BROKER else None
 
     def __str__(self) -> str:
         return f"{self.name} of {self.resource}"
@@ -123,6 +128,11 @@ def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey
             | {ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE) for broker in receivers}
         )
     )
+
+
+def brokers_of(moves: Flows) -> frozenset[int]:
+    """Every broker that sends or receives."""
+    return frozenset(broker for move in moves.values() for broker in (*move.sources, *move.destinations))
 
 
 def wanted_rates(before: Mapping[ConfigKey, str | None], rate_bytes_per_s: int | None) -> dict[ConfigKey, str | None]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kreassign.cli.carrying import Manner, cancel_left_run, tell_end
-from kreassign.cli.context import cluster_options_if_needed
+from kreassign.cli.context import cluster_options_if_needed, controller_option
 from kreassign.cli.output import format_option
 from kreassign.cli.requests import ask, connect_to_take_up, tell_heard
 from kreassign.cli.runs import find_journal, is_active, poll_option, state_dir_option
@@ -20,6 +20,7 @@ from kreassign.executor.events import CancelRequested
 @click.argument("run_id")
 @click.option("--now", "is_now", is_flag=True, help="Cancel what is in flight too; its copies are thrown away.")
 @cluster_options_if_needed
+@controller_option
 @poll_option
 @state_dir_option
 @format_option
@@ -32,7 +33,7 @@ def cancel(
 
     If no process carries it out any more, this one does, and needs --bootstrap-server.
     """
-    how = Manner(**manner)
+    how = Manner(command_config=command_config, **manner)
     path = find_journal(how.state_dir, run_id)
     if is_active(path):
         clock = SystemClock()

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kreassign.cli.carrying import Manner, take_up, tell_end
-from kreassign.cli.context import cluster_options_if_needed
+from kreassign.cli.context import cluster_options_if_needed, controller_option
 from kreassign.cli.output import format_option
 from kreassign.cli.requests import ask, connect_to_take_up, tell_heard
 from kreassign.cli.runs import find_journal, is_active, poll_option, state_dir_option
@@ -19,6 +19,7 @@ from kreassign.executor.events import ReleaseRequested
 @click.command()
 @click.argument("run_id")
 @cluster_options_if_needed
+@controller_option
 @poll_option
 @state_dir_option
 @format_option
@@ -31,7 +32,7 @@ def resume(
     If no process carries it out any more, this one does, and needs --bootstrap-server: it looks at the cluster before
     it sends anything.
     """
-    how, clock = Manner(**manner), SystemClock()
+    how, clock = Manner(command_config=command_config, **manner), SystemClock()
     path = find_journal(how.state_dir, run_id)
     if is_active(path):
         heard = ask(path, lambda number: ReleaseRequested(clock.now_ms(), number), clock)

@@ -12,7 +12,7 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.carrying import Manner, begin, cancel_left_run, new_run_id, tell_end
 from kreassign.cli.commands.watch import follow
-from kreassign.cli.context import cluster_options, connect
+from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.live import view_for
 from kreassign.cli.output import console, format_option, parse_quantity, print_json
 from kreassign.cli.requests import ask
@@ -41,6 +41,7 @@ class Undoing:
 @click.command()
 @click.argument("run_id")
 @cluster_options
+@controller_option
 @click.option(
     "--throttle",
     "throttle_bytes_per_s",
@@ -62,7 +63,7 @@ def rollback(
     A run that goes on is cancelled first. What its moves really did is undone by a run of its own: checked, throttled,
     journalled and resumable like any other. Partitions that somebody else has changed since are left alone and named.
     """
-    wish, how = Undoing(run_id, throttle_bytes_per_s, is_dry), Manner(**manner)
+    wish, how = Undoing(run_id, throttle_bytes_per_s, is_dry), Manner(command_config=command_config, **manner)
     with connect(bootstrap_server, command_config) as client:
         context.exit(undo(client, wish, how))
 

@@ -11,7 +11,7 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.carrying import Manner, begin, new_run_id, take_up, tell_end
 from kreassign.cli.commands.rollback import Undoing, undo
-from kreassign.cli.context import cluster_options, connect
+from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.forecasting import tell_outlook
 from kreassign.cli.output import format_option, parse_quantity
 from kreassign.cli.pace_options import pace_options, read_pace
@@ -52,6 +52,7 @@ class Wish:
 @click.command()
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @cluster_options
+@controller_option
 @click.option(
     "--throttle",
     "throttle_bytes_per_s",
@@ -89,10 +90,8 @@ def run(
     PLAN is Kafka's reassignment JSON. It is checked against the cluster first; nothing is sent if anything is wrong.
     Ctrl-C pauses; a second one leaves at once. Either way `kreassign resume` goes on.
     """
-    wish, manner = (
-        Wish(pace=read_pace(wishes, SystemClock().now_ms()), **wishes),
-        Manner(state_dir, output_format, poll_s),
-    )
+    manner = Manner(state_dir, output_format, poll_s, wishes.pop("bootstrap_controller"), command_config)
+    wish = Wish(pace=read_pace(wishes, SystemClock().now_ms()), **wishes)
     with connect(bootstrap_server, command_config) as client:
         found = carry_out(client, wish, manner)
         code = tell_end(found, manner)

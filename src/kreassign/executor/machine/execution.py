@@ -75,6 +75,12 @@ class Execution:
     """What every setting of the throttle was before this run touched it."""
     is_unsure: bool = False
     """Whether settings that are owed may not have been written: the run was taken up."""
+    awaited: frozenset[int] = frozenset()
+    """Brokers that are down and whose rates are to be set when they are back."""
+    returned: frozenset[int] = frozenset()
+    """Those of them that the last inspection showed live."""
+    unrestored: tuple[str, ...] = ()
+    """Why rates of brokers that are down are not restored, as of the last attempt."""
     standing: Standing = field(default_factory=Standing)
     looking_at: tuple[TopicPartition, ...] = ()
     """Moves at which the last look was ordered."""

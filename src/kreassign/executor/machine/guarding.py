@@ -24,7 +24,7 @@ GONE_MS = 60_000
 
 def is_due(run: Execution, at_ms: int) -> bool:
     """Whether to inspect the cluster before going on."""
-    if not run.reactions:
+    if not (run.reactions or run.awaited):
         return False
     patience_ms = FRESH_MS if run.starting else INSPECT_EVERY_MS
     return run.inspected_ms is None or at_ms - run.inspected_ms >= patience_ms

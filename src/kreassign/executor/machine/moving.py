@@ -15,16 +15,14 @@ from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
     ClusterSeen,
-    HealthSeen,
     MovesCancelled,
     MovesSubmitted,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleSet,
     TimePassed,
-    VerdictsNoted,
 )
-from kreassign.executor.instructions import CancelMoves, Look, NoteVerdicts, SetThrottle, SubmitMoves, Wait
+from kreassign.executor.instructions import CancelMoves, Look, SetThrottle, SubmitMoves, Wait
 from kreassign.executor.machine import electing, fitting, guarding, restoring, timing
 from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
@@ -50,7 +48,7 @@ def enter(run: Execution) -> Orders:
     run.phase = Phase.MOVING
     run.waiting_since_ms = None
     run.starting = ()
-    return (_look(run),)
+    return (look(run),)
 
 
 def pause(run: Execution) -> Orders:
@@ -70,13 +68,16 @@ def owe(run: Execution, event: ThrottleIntended) -> Orders:
 
 
 def confirm(run: Execution, event: ThrottleSet) -> None:
-    """What was set without a problem has no other value of ours any more."""
+    """What was set without a problem has no other value of ours any more. Brokers that are down get theirs later."""
+    run.awaited |= {one.broker for one in event.unwritten}
+    for one in event.unwritten:
+        run.note(f"{one}; it is set when the broker is back")
     if not event.problems:
-        run.owed = {key: debt.settled() for key, debt in run.owed.items()}
+        run.owed = {key: debt if key.broker in run.awaited else debt.settled() for key, debt in run.owed.items()}
         run.ledger |= {key: run.owed[key] for key in run.owed}
 
 
-def _look(run: Execution) -> Look:
+def look(run: Execution) -> Look:
     """At what may have gone on; what waits is looked at right before it starts, or when there is nothing else."""
     run.checking = ()
     names = tuple(run.standing.to_look_at) or tuple(islice(run.standing.queue, CHECKED_AT_ONCE))
@@ -113,7 +114,7 @@ def _choose(run: Execution, ready: Sequence[MoveRecord], at_ms: int) -> Orders:
     if len(run.starting) < len(chosen) and not run.starting and not guarding.holds(run):
         run.checking = chosen[:CHECKED_AT_ONCE]
         return (_look_at(run, run.checking),)
-    return (guarding.inspection(run),) if guarding.is_due(run, at_ms) else _proceed(run)
+    return (guarding.inspection(run),) if guarding.is_due(run, at_ms) else proceed(run)
 
 
 def _paced(run: Execution, ready: Iterable[MoveRecord], at_ms: int) -> tuple[TopicPartition, ...]:
@@ -136,17 +137,7 @@ def _paced(run: Execution, ready: Iterable[MoveRecord], at_ms: int) -> tuple[Top
     return choice.starting
 
 
-def _after_inspection(run: Execution, event: HealthSeen) -> Orders:
-    verdicts = guarding.judge(run, event)
-    return (NoteVerdicts(verdicts),) if guarding.are_news(run, verdicts) else _proceed(run)
-
-
-def _after_verdicts(run: Execution, event: VerdictsNoted) -> Orders:
-    guarding.take_in(run, event)
-    return (_look(run),) if run.ending is not None else _proceed(run)
-
-
-def _proceed(run: Execution) -> Orders:
+def proceed(run: Execution) -> Orders:
     """Cancel what has no destination any more, then start what may start.
 
     A move that was sent already is sent again in any case: it may well be under way.
@@ -225,7 +216,7 @@ def _after_sending(run: Execution, event: MovesSubmitted) -> Orders:
     if run.starting and _may_send_on(run, event):
         return _send(run)
     run.starting = ()
-    return (_look(run),) if run.is_active else electing.enter(run)
+    return (look(run),) if run.is_active else electing.enter(run)
 
 
 def _may_send_on(run: Execution, event: MovesSubmitted) -> bool:
@@ -261,14 +252,14 @@ def _after_cancelling(run: Execution, event: MovesCancelled) -> Orders:
     """Also a refusal asks for a look: most often the move was just over."""
     for refusal in event.refused:
         run.note(f"{refusal.topic_partition} could not be cancelled: {refusal.message}")
-    return (_look(run),)
+    return (look(run),)
 
 
 # --- time, and a cluster that does not answer ----------------------------------------------------------------------
 
 
 def _look_again(run: Execution, event: TimePassed) -> Orders:
-    return (Wait(),) if timing.sleeps(run, event.at_ms) else (_look(run),)
+    return (Wait(),) if timing.sleeps(run, event.at_ms) else (look(run),)
 
 
 def _blind(run: Execution, event: CallFailed) -> Orders:
@@ -284,8 +275,6 @@ _ONWARD = (Phase.MOVING, Phase.ELECTING, Phase.RESTORING)
 
 ROWS: Rows = {
     (Phase.MOVING, ClusterSeen): row(_judge, *_ONWARD),
-    (Phase.MOVING, HealthSeen): row(_after_inspection, *_ONWARD),
-    (Phase.MOVING, VerdictsNoted): row(_after_verdicts, *_ONWARD),
     (Phase.MOVING, ThrottleIntended): row(owe, Phase.MOVING),
     (Phase.MOVING, ThrottleSet): row(_after_listing, *_ONWARD),
     (Phase.MOVING, SubmissionIntended): row(_note_sending, Phase.MOVING),

@@ -57,7 +57,9 @@ def _take_up(run: Execution, event: RunResumed) -> Orders:
 
 def _read(run: Execution) -> Orders:
     """Ask for what is not known: a setting that is owed has its old value in the journal."""
-    unknown = tuple(key for key in throttling.keys_to_change(_flows(run), run.live_brokers) if key not in run.owed)
+    flows = _flows(run)
+    run.awaited |= throttling.brokers_of(flows).difference(run.live_brokers)
+    unknown = tuple(key for key in throttling.keys_to_change(flows, run.live_brokers) if key not in run.owed)
     if not unknown:
         return _set(run)
     run.phase = Phase.PREPARING
@@ -65,6 +67,8 @@ def _read(run: Execution) -> Orders:
 
 
 def _take_in(run: Execution, event: ConfigsRead) -> Orders:
+    run.live_brokers = tuple(broker for broker in run.live_brokers if broker not in event.down)
+    run.awaited |= set(event.down)
     if event.problems:
         return _try_again(run, event.at_ms, event.problems)
     run.before |= {present.key: present.value for present in event.values}
@@ -72,12 +76,16 @@ def _take_in(run: Execution, event: ConfigsRead) -> Orders:
 
 
 def _set(run: Execution) -> Orders:
-    """Set the rates; in a run that was taken up also all that was owed, for nobody knows whether it was written."""
+    """Set the rates, and again what is owed where nobody knows whether it was written.
+
+    That is all of it in a run that was taken up, and in any run that of brokers that are back.
+    """
     run.before |= {key: debt.before for key, debt in run.owed.items()}
     rates = throttling.wanted_rates(run.before, run.throttle_bytes_per_s)
     changes = {debt.key: debt for debt in throttling.changes(rates, run.before, run.owed)}
-    again = run.owed if run.is_unsure else {}
-    run.is_unsure = False
+    back = run.awaited.intersection(run.live_brokers)
+    again = {key: debt for key, debt in run.owed.items() if run.is_unsure or key.broker in back}
+    run.is_unsure, run.awaited = False, run.awaited - back
     if not (changes or again):
         return moving.enter(run)
     run.phase = Phase.THROTTLING

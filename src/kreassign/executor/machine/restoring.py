@@ -18,7 +18,7 @@ def enter(run: Execution) -> Orders:
     """Begin to restore: first see what is there."""
     run.phase = Phase.RESTORING
     run.waiting_since_ms = None
-    run.has_just_restored = False
+    run.has_just_restored, run.unrestored = False, ()
     return (ReadConfigs(tuple(run.owed)),)
 
 
@@ -32,16 +32,23 @@ def _pay_back(run: Execution, event: ConfigsRead) -> Orders:
         run.note(f"someone else changed a throttle during the run, and it stays so: {present}")
     if not run.owed:
         return _after_restoring(run, event.at_ms)
-    if found.changes and not run.has_just_restored:
+    # What a broker that is down has cannot be read, but perhaps written.
+    changes = (*found.changes, *(debt for debt in run.owed.values() if debt.key.broker in event.down))
+    if changes and not run.has_just_restored:
         run.has_just_restored = True
-        return (RestoreThrottle(found.changes),)
+        return (RestoreThrottle(changes),)
     return _restore_later(run, event.at_ms, event.problems)
 
 
 def _read_back(run: Execution, event: ThrottleRestored) -> Orders:
+    """See whether it is there now. Where the controller took it for a broker that is down, its word has to do."""
     for problem in event.problems:
         run.note(problem)
-    return (ReadConfigs(tuple(run.owed)),)
+    run.unrestored = tuple(map(str, event.unwritten))
+    for key in [key for key in run.owed if key.broker in event.by_controller]:
+        del run.owed[key], run.ledger[key]
+        run.note(f"broker {key.broker} is down: the controller took the values that it had before the run")
+    return (ReadConfigs(tuple(run.owed)),) if run.owed else _after_restoring(run, event.at_ms)
 
 
 def _could_not_read(run: Execution, event: CallFailed) -> Orders:
@@ -52,7 +59,7 @@ def _restore_later(run: Execution, at_ms: int, problems: tuple[str, ...]) -> Ord
     run.has_just_restored = False
     if run.is_patient(at_ms, CALL_PATIENCE_MS):
         return (Wait(),)
-    for problem in problems:
+    for problem in (*problems, *run.unrestored):
         run.note(problem)
     return _after_restoring(run, at_ms)
 
@@ -72,7 +79,7 @@ _ONWARD = (Phase.RESTORING, Phase.VERIFYING, Phase.PAUSED, Phase.FAILED)
 
 ROWS: Rows = {
     (Phase.RESTORING, ConfigsRead): row(_pay_back, *_ONWARD),
-    (Phase.RESTORING, ThrottleRestored): row(_read_back, Phase.RESTORING),
+    (Phase.RESTORING, ThrottleRestored): row(_read_back, *_ONWARD),
     (Phase.RESTORING, CallFailed): row(_could_not_read, *_ONWARD),
     (Phase.RESTORING, TimePassed): row(_restore_again, Phase.RESTORING),
 }

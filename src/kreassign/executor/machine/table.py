@@ -18,13 +18,14 @@ from types import MappingProxyType
 
 from kreassign.errors import InvariantBroken
 from kreassign.executor.events import Event, StopRequested
-from kreassign.executor.machine import control, electing, moving, preparing, restoring, verifying
+from kreassign.executor.machine import control, electing, judging, moving, preparing, restoring, verifying
 from kreassign.executor.machine.execution import Execution, Orders
 from kreassign.executor.machine.rows import Rows
 
 TRANSITIONS: Rows = MappingProxyType({
     **preparing.ROWS,
     **moving.ROWS,
+    **judging.ROWS,
     **electing.ROWS,
     **restoring.ROWS,
     **verifying.ROWS,
