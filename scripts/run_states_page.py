@@ -105,10 +105,12 @@ def _debt() -> list[str]:
     )
     rows = [(told, _fate(debt, ConfigValue(key, value))) for told, value in cases]
     rows.append(("not known, because its broker does not answer", _fate(debt)))
-    rows.append((
-        "not known, because its broker is down, and controllers were given",
-        "settled: the active controller took the old value, and the broker finds it when it starts",
-    ))
+    rows.append(
+        (
+            "not known, because its broker is down, and controllers were given",
+            "settled: the active controller took the old value, and the broker finds it when it starts",
+        )
+    )
     text = (
         "A setting is owed from the moment that the intention to change it was written down. While the run restores, "
         "it reads what is there:"

@@ -71,6 +71,22 @@ def test_a_replica_in_another_directory_is_a_finding() -> None:
     assert "in no directory" in finding.sentence
 
 
+def test_a_copy_in_sync_of_which_less_than_half_is_there_is_a_finding() -> None:
+    def found(size: int) -> Facts:
+        sizes = {TopicPartitionReplica(1, "t", 0): 10_000_000, TopicPartitionReplica(2, "t", 0): size}
+        return Facts(facts().partitions, sizes=sizes)
+
+    assert verify(WISHES, found(5_000_000)) == verify(WISHES, found(20_000_000)) == ()
+    (finding,) = verify(WISHES, found(4_999_999))
+    assert finding.kind is FindingKind.SIZE
+    assert finding.sentence.startswith("the copy on broker 2 has 4999999 bytes, that of the leader 10000000")
+
+
+def test_small_copies_may_differ() -> None:
+    sizes = {TopicPartitionReplica(1, "t", 0): 1_000_000, TopicPartitionReplica(2, "t", 0): 0}
+    assert verify(WISHES, Facts(facts().partitions, sizes=sizes)) == ()
+
+
 def test_findings_come_sorted() -> None:
     other = TopicPartition("a", 0)
     found = verify(Wishes({T0: (1, 2), other: (1,)}), Facts({}))

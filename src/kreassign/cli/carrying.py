@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -48,6 +49,12 @@ class Manner:
     def is_quiet(self) -> bool:
         """Whether programs read along, so that nothing but the end is told."""
         return self.output_format == "json"
+
+
+def read_manner(given: dict[str, Any], command_config: Path | None) -> Manner:
+    """Take the options of commands that carry runs out, out of what was given."""
+    chosen = {name: given.pop(name) for name in ("state_dir", "output_format", "poll_s", "bootstrap_controller")}
+    return Manner(command_config=command_config, **chosen)
 
 
 def begin(client: AdminClient, started: RunStarted, manner: Manner) -> RunHistory:

@@ -265,6 +265,20 @@ def active_run(state_dir: Path, cluster_id: str) -> str | None:
     return None
 
 
+def refuse_second_run(state_dir: Path, cluster_id: str) -> None:
+    """Raise InputError if a process carries out a run on this cluster: the one that says which, and what to do."""
+    holder = active_run(state_dir, cluster_id)
+    if holder is not None:
+        raise _taken(holder)
+
+
+def _taken(holder: str) -> InputError:
+    return InputError(
+        f"run {holder} is active on this cluster; watch it with `kreassign watch {holder}`, end it with "
+        f"`kreassign cancel {holder}`, or stop its process (Ctrl-C) and take it over with `kreassign resume {holder}`"
+    )
+
+
 def _lock(journal: Path, run_id: str) -> IO[str]:
     path = journal.parent / "lock"
     if not path.parent.is_dir():
@@ -276,11 +290,7 @@ def _lock(journal: Path, run_id: str) -> IO[str]:
         file.seek(0)
         holder = file.read().strip()
         file.close()
-        raise InputError(
-            f"run {holder} is active on this cluster; watch it with `kreassign watch {holder}`, end it with "
-            f"`kreassign cancel {holder}`, or stop its process (Ctrl-C) and take it over with "
-            f"`kreassign resume {holder}`"
-        ) from None
+        raise _taken(holder) from None
     file.truncate(0)
     file.write(f"{run_id}\n")
     file.flush()

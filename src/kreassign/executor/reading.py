@@ -118,13 +118,35 @@ def read_facts(port: ClusterPort, wishes: Wishes) -> Facts:
         if name.topic in topics.failed and not _is_gone(name, topics, found)
     ]
     log_dirs, log_dir_problems = read_log_dirs(port, wishes.log_dirs)
+    asked = [one for name in wishes.replicas if (one := found.get(name)) is not None] if wishes.minds_sizes else []
+    sizes, size_problems = read_sizes(port, asked)
     return Facts(
         partitions=found,
         ongoing=ongoing,
         log_dirs=log_dirs,
         configs={present.key: present.value for present in configs},
-        unread=(*unread, *log_dir_problems),
+        sizes=sizes,
+        unread=(*unread, *log_dir_problems, *size_problems),
     )
+
+
+def read_sizes(
+    port: ClusterPort, partitions: Sequence[Partition]
+) -> tuple[dict[TopicPartitionReplica, int], tuple[tuple[str, str], ...]]:
+    """Bytes on disk of every copy of these partitions, and which brokers did not tell."""
+    brokers = sorted({broker for partition in partitions for broker in partition.replicas})
+    if not brokers:
+        return {}, ()
+    answer = port.describe_log_dirs(brokers, partitions=sorted(one.topic_partition for one in partitions))
+    sizes = {
+        TopicPartitionReplica(broker, *copy.topic_partition): copy.size_bytes
+        for broker, log_dirs in answer.ok.items()
+        for log_dir in log_dirs
+        for copy in log_dir.replicas
+        if not copy.is_future
+    }
+    problems = [(f"broker {broker}", f"did not tell its sizes: {error}") for broker, error in answer.failed.items()]
+    return sizes, tuple(problems)
 
 
 def read_log_dirs(

@@ -9,6 +9,12 @@ from enum import StrEnum
 from kreassign.executor.throttling import ConfigKey, ConfigValue
 from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
 
+SMALL = 0.5
+"""A copy of which so much is there is not much smaller: segments are deleted and compacted by each broker alone."""
+
+SMALL_BYTES = 1 << 20
+"""Nor is one that lacks no more than this."""
+
 
 class FindingKind(StrEnum):
     """What is not as it shall be."""
@@ -20,6 +26,7 @@ class FindingKind(StrEnum):
     LEADER = "leader"
     LOG_DIR = "log_dir"
     THROTTLE = "throttle"
+    SIZE = "size"
     UNKNOWN = "unknown"
 
 
@@ -37,21 +44,29 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What shall be: replicas per partition in order, directories per replica, and the value of settings."""
+    """What shall be: replicas per partition in order, directories per replica, and the value of settings.
+
+    With `minds_sizes`, also that no copy is much smaller than that of the leader.
+    """
 
     replicas: Mapping[TopicPartition, tuple[int, ...]]
     log_dirs: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
     configs: tuple[ConfigValue, ...] = ()
+    minds_sizes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is: answers of the cluster. `unread` has a sentence for each thing that could not be asked."""
+    """What is: answers of the cluster. `unread` has a sentence for each thing that could not be asked.
+
+    `sizes` are bytes on disk, where somebody asked for them.
+    """
 
     partitions: Mapping[TopicPartition, Partition]
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     log_dirs: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
     configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
+    sizes: Mapping[TopicPartitionReplica, int] = field(default_factory=dict)
     unread: tuple[tuple[str, str], ...] = ()
 
 
@@ -60,6 +75,7 @@ def verify(wishes: Wishes, facts: Facts) -> tuple[Finding, ...]:
     found = [Finding(subject, FindingKind.UNKNOWN, sentence) for subject, sentence in facts.unread]
     for partition, target in wishes.replicas.items():
         found += _of_partition(partition, target, facts)
+        found += _of_sizes(partition, facts)
     found += _of_log_dirs(wishes.log_dirs, facts.log_dirs)
     found += _of_configs(wishes.configs, facts.configs)
     return tuple(sorted(found))
@@ -84,6 +100,21 @@ def _of_partition(name: TopicPartition, target: tuple[int, ...], facts: Facts) -
     if partition.leader != target[0]:
         leader = "nobody" if partition.leader == NO_LEADER else partition.leader
         yield Finding(str(name), FindingKind.LEADER, f"led by {leader} and not by the preferred leader {target[0]}")
+
+
+def _of_sizes(name: TopicPartition, facts: Facts) -> Iterator[Finding]:
+    """Copies in sync of which less than half is there: of no partition that is at rest can that be explained well."""
+    partition = facts.partitions.get(name)
+    leader = None if partition is None else facts.sizes.get(TopicPartitionReplica(partition.leader, *name))
+    if partition is None or leader is None or name in facts.ongoing:
+        return
+    for broker in partition.isr:
+        size = facts.sizes.get(TopicPartitionReplica(broker, *name), leader)
+        if size < leader * SMALL and leader - size > SMALL_BYTES:
+            sentence = (
+                f"the copy on broker {broker} has {size} bytes, that of the leader {leader}; compare their offsets"
+            )
+            yield Finding(str(name), FindingKind.SIZE, sentence)
 
 
 def _of_log_dirs(

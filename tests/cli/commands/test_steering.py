@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +65,21 @@ class Terminal:
         return found
 
 
-@pytest.fixture
-def terminal(tmp_path: Path) -> Iterator[Terminal]:
+@contextmanager
+def serving_terminal(folder: Path) -> Iterator[Terminal]:
+    """A terminal of a twin with two partitions, and a plan that moves both to brokers 3 and 2."""
     twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())
     with serving(twin, speed=SPEED) as thread:
         first = thread.server.addresses()[0]
-        found = Terminal(first.host + f":{first.port}", tmp_path)
+        found = Terminal(first.host + f":{first.port}", folder)
         wishes = (PartitionAssignment(TopicPartition("t", number), (3, 2)) for number in range(2))
         write_plan(found.plan, Plan(tuple(wishes)))
+        yield found
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    with serving_terminal(tmp_path) as found:
         yield found
 
 
@@ -97,7 +106,8 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
 
         second = terminal.ask_cluster("run", terminal.plan)
         assert second.exit_code == 2
-        assert "being reassigned already" in second.output or run_id in second.output
+        assert f"run {run_id} is active on this cluster" in second.stderr
+        assert f"take it over with `kreassign resume {run_id}`" in second.stderr
 
         assert "what is in flight is cancelled" in terminal.type("cancel", run_id, "--now").stdout
         output, _ = process.communicate(timeout=60)
@@ -135,3 +145,30 @@ def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Term
     found = json.loads(ended.stdout)
     assert (found["state"], found["throttle_residue"]) == ("cancelled", [])
     assert {move["status"] for move in found["moves"]} == {"cancelled"}
+
+
+@pytest.mark.parametrize(
+    "signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGINT)], ids=["SIGTERM", "SIGINT, twice"]
+)
+def test_a_run_that_is_sent_a_signal_can_be_taken_up(terminal: Terminal, signals: tuple[signal.Signals, ...]) -> None:
+    process = terminal.start_run()
+    try:
+        wait_until(
+            lambda: bool(terminal.runs) and any(move["status"] == "moving" for move in terminal.runs[0]["moves"]),
+            timeout_s=30,
+            what="the run to move",
+        )
+        for number in signals:
+            process.send_signal(number)
+        output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130, errors
+    left = json.loads(output)
+    assert "pausing; once more to leave at once" in errors
+    assert left["throttle_residue"] != []
+    assert left["state"] == ("paused" if len(signals) == 1 else terminal.runs[0]["state"])
+    terminal_options = ("--poll-interval", "0.1", "--format", "json")
+    ended = terminal.ask_cluster("cancel", left["run_id"], "--now", *terminal_options)
+    assert json.loads(ended.stdout)["throttle_residue"] == []

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from kreassign.cli.carrying import Manner, take_up, tell_end
+from kreassign.cli.carrying import Manner, take_up
+from kreassign.cli.commands.rollback import end_of_run
 from kreassign.cli.context import cluster_options_if_needed, controller_option
 from kreassign.cli.output import format_option
 from kreassign.cli.requests import ask, connect_to_take_up, tell_heard
@@ -39,5 +40,5 @@ def resume(
         tell_heard(path, heard, "starts moves again", how.output_format)
         return
     with connect_to_take_up(path, bootstrap_server, command_config) as client:
-        found = take_up(client, path, how)
-    context.exit(tell_end(found, how))
+        code = end_of_run(client, take_up(client, path, how), how)
+    context.exit(code)

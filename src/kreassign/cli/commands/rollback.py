@@ -3,39 +3,78 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kreassign.admin import AdminClient
-from kreassign.cli.carrying import Manner, begin, cancel_left_run, new_run_id, tell_end
+from kreassign.cli.carrying import Manner, begin, cancel_left_run, exit_code, new_run_id, read_manner
 from kreassign.cli.commands.watch import follow
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.live import view_for
 from kreassign.cli.output import console, format_option, parse_quantity, print_json
+from kreassign.cli.pace_options import pace_options, read_pace_change
 from kreassign.cli.requests import ask
-from kreassign.cli.runs import find_journal, is_active, poll_option, state_dir_option
+from kreassign.cli.run_text import document, print_summary
+from kreassign.cli.runs import find_journal, guards_option, is_active, poll_option, state_dir_option
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
-from kreassign.executor.events import CancelRequested
+from kreassign.executor.events import CancelRequested, RunStarted
+from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory, read_history
 from kreassign.executor.inverse import WayBack, way_back
+from kreassign.executor.journal import read_events
+from kreassign.executor.pacing import Hours, PaceChange
 from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.reading import partitions_of
 from kreassign.model.plan_json import format_plan
 from kreassign.report.text import format_bytes
 
+NO_CHANGE = PaceChange()
+
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """Which run to undo, at which rate (None: as it had), and whether only to say what would be done."""
+    """Which run to undo, and how: what is not said here is as it was for the run, but for its hours.
+
+    `is_dry`: only say what would be done.
+    """
 
     run_id: str
     throttle_bytes_per_s: int | None = None
     is_dry: bool = False
+    guards: tuple[tuple[GuardName, Reaction], ...] = ()
+    pace: PaceChange = NO_CHANGE
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What there was to undo of a run, and the run that did so; None where nothing was to be done, or only told."""
+
+    done: RunHistory
+    back: WayBack
+    undoing: RunHistory | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """That of the run that undoes; where partitions were left alone, never 0."""
+        code = 0 if self.undoing is None else exit_code(self.undoing)
+        return code or (ExecutionError.exit_code if self.back.left_alone else 0)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "run_id": self.done.run_id,
+            "plan": json.loads(format_plan(self.back.plan)),
+            "copy_count": self.back.copy_count,
+            "copied_bytes": self.back.copied_bytes,
+            "left_alone": list(self.back.left_alone),
+            "undoing": None if self.undoing is None else document(self.undoing),
+        }
 
 
 @click.command()
@@ -49,6 +88,8 @@ class Undoing:
     metavar="RATE",
     help="What each broker may send and receive meanwhile.  [default: as for the run]",
 )
+@guards_option
+@pace_options
 @click.option("--dry-run", "is_dry", is_flag=True, help="Say what would be done; change nothing.")
 @poll_option
 @state_dir_option
@@ -56,38 +97,62 @@ class Undoing:
 @click.pass_context
 def rollback(
     context: click.Context, /, run_id: str, bootstrap_server: str, command_config: Path | None, is_dry: bool,
-    throttle_bytes_per_s: int | None, **manner: Any,
+    throttle_bytes_per_s: int | None, **wishes: Any,
 ) -> None:  # fmt: skip
     """Bring the partitions of run RUN_ID back to the replicas they had before it, in the order they had.
 
     A run that goes on is cancelled first. What its moves really did is undone by a run of its own: checked, throttled,
     journalled and resumable like any other. Partitions that somebody else has changed since are left alone and named.
     """
-    wish, how = Undoing(run_id, throttle_bytes_per_s, is_dry), Manner(command_config=command_config, **manner)
+    how = read_manner(wishes, command_config)
+    change = read_pace_change(wishes, SystemClock().now_ms())
     with connect(bootstrap_server, command_config) as client:
-        context.exit(undo(client, wish, how))
+        undone = undo(client, Undoing(run_id, throttle_bytes_per_s, is_dry, wishes["guards"], change), how)
+    if how.is_quiet:
+        print_json(undone.document)
+    context.exit(undone.exit_code)
 
 
-def undo(client: AdminClient, wish: Undoing, manner: Manner) -> int:
-    """End the run, say what undoing it costs, and do so; the exit code."""
+def undo(client: AdminClient, wish: Undoing, manner: Manner) -> Undone:
+    """End the run, say what undoing it costs, and do so. For people it is all told; for programs nothing is printed."""
     path = find_journal(manner.state_dir, wish.run_id)
     done = read_history(path) if wish.is_dry else _ended(client, path, manner)
-    back = find_way_back(client, done)
-    if wish.is_dry and manner.is_quiet:
-        print_json({"run_id": done.run_id, **_document(back)})
-    elif not manner.is_quiet:
-        _tell(done, back)
-    if wish.is_dry or not len(back.plan):
-        return ExecutionError.exit_code if back.left_alone else 0
+    found = Undone(done, find_way_back(client, done))
+    if not manner.is_quiet:
+        _tell(done, found.back)
+    if wish.is_dry or not len(found.back.plan):
+        return found
+    started = prepare(client, found.back.plan, _settings(wish, path, done), expected=found.back.expected)
+    undoing = begin(client, started, manner)
+    if not manner.is_quiet:
+        print_summary(console(), undoing)
+    return replace(found, undoing=undoing)
+
+
+def _settings(wish: Undoing, journal: Path, done: RunHistory) -> RunSettings:
+    """As of the run that is undone, where nothing else is wished; not its hours, for they may be over."""
     now_ms = SystemClock().now_ms()
-    started = prepare(
-        client,
-        back.plan,
-        RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s or done.throttle_bytes_per_s, settings()),
-        expected=back.expected,
-    )
-    code = tell_end(begin(client, started, manner), manner)
-    return code or (ExecutionError.exit_code if back.left_alone else 0)
+    first = read_events(journal)[0]
+    assert isinstance(first, RunStarted)
+    chosen = {setting.guard: setting.reaction for setting in first.guards} | dict(wish.guards)
+    # To undo the undoing would be to do again what a guard wanted undone.
+    reactions = {
+        guard: Reaction.CANCEL if reaction is Reaction.ROLLBACK else reaction for guard, reaction in chosen.items()
+    }
+    rate = wish.throttle_bytes_per_s or done.throttle_bytes_per_s
+    pace = replace(done.pace, hours=Hours()).changed(wish.pace)
+    return RunSettings(new_run_id(now_ms), now_ms, rate, settings(reactions), pace)
+
+
+def end_of_run(client: AdminClient, found: RunHistory, manner: Manner) -> int:
+    """Say how a run ended, and undo it if one of its guards wants that; the exit code of the run."""
+    if not manner.is_quiet:
+        print_summary(console(), found)
+    is_to_be_undone = found.wants_rollback and found.ended_ms is not None
+    undone = undo(client, Undoing(found.run_id), manner) if is_to_be_undone else None
+    if manner.is_quiet:
+        print_json(document(found) | ({} if undone is None else {"rollback": undone.document}))
+    return exit_code(found)
 
 
 def find_way_back(client: AdminClient, done: RunHistory) -> WayBack:
@@ -115,12 +180,3 @@ def _tell(done: RunHistory, back: WayBack) -> None:
     )
     for sentence in back.left_alone:
         click.echo(f"  left alone: {sentence}")
-
-
-def _document(back: WayBack) -> dict[str, Any]:
-    return {
-        "plan": json.loads(format_plan(back.plan)),
-        "copy_count": back.copy_count,
-        "copied_bytes": back.copied_bytes,
-        "left_alone": list(back.left_alone),
-    }

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from kreassign.admin import AdminClient
-from kreassign.cli.carrying import Manner, begin, new_run_id, take_up, tell_end
-from kreassign.cli.commands.rollback import Undoing, undo
+from kreassign.cli.carrying import Manner, begin, new_run_id, take_up
+from kreassign.cli.commands.rollback import end_of_run
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.forecasting import tell_outlook
 from kreassign.cli.output import format_option, parse_quantity
@@ -23,6 +23,7 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory
+from kreassign.executor.journal import refuse_second_run
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.starvation import measure_writes, starved
@@ -93,10 +94,7 @@ def run(
     manner = Manner(state_dir, output_format, poll_s, wishes.pop("bootstrap_controller"), command_config)
     wish = Wish(pace=read_pace(wishes, SystemClock().now_ms()), **wishes)
     with connect(bootstrap_server, command_config) as client:
-        found = carry_out(client, wish, manner)
-        code = tell_end(found, manner)
-        if found.wants_rollback and found.ended_ms is not None:
-            undo(client, Undoing(found.run_id), manner)
+        code = end_of_run(client, carry_out(client, wish, manner), manner)
     context.exit(code)
 
 
@@ -105,6 +103,7 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
     if wish.resume is not None:
         return take_up(client, find_journal(manner.state_dir, wish.resume), manner)
     assert wish.plan is not None
+    refuse_second_run(manner.state_dir, client.describe_cluster().cluster_id)
     found = read_plan_file(wish.plan)
     expected = read_plan(wish.expect_current).replicas if wish.expect_current else found.expected
     now_ms = SystemClock().now_ms()

@@ -12,8 +12,8 @@ from kreassign.cli.output import console, format_option
 from kreassign.cli.run_text import document, print_summary
 from kreassign.cli.runs import find_journal, is_active, state_dir_option
 from kreassign.clock import Clock, SystemClock
-from kreassign.executor.history import RunHistory, history
-from kreassign.executor.journal import JournalReader
+from kreassign.executor.history import RunHistory, fold_with_progress, history
+from kreassign.executor.journal import JournalReader, read_events
 from kreassign.executor.machine import Execution, handle
 from kreassign.executor.progress import ProgressMeter
 
@@ -36,7 +36,8 @@ def watch(run_id: str, state_dir: Path, output_format: str) -> None:
     except KeyboardInterrupt:
         return
     if output_format == "json":
-        click.echo(json.dumps(document(found)))
+        _, meter = fold_with_progress(read_events(path))
+        click.echo(json.dumps(document(found, is_active=is_active(path), progress=meter.progress())))
     else:
         print_summary(console(), found)
 

@@ -1,0 +1,60 @@
+"""`kreassign rollback`, and guards that ask for it, against a twin on real ports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kreassign.cli.context import connect
+from kreassign.executor.events import RunStarted
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.journal import find_journals, read_events
+from kreassign.model import ConfigChange, ConfigResource
+from tests.cli.commands.test_steering import Terminal, serving_terminal
+
+AT_ONCE = ("--poll-interval", 0.1, "--format", "json")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    with serving_terminal(tmp_path) as found:
+        yield found
+
+
+def begun(terminal: Terminal, run_id: str) -> RunStarted:
+    (journal,) = find_journals(terminal.state, run_id)
+    first = read_events(journal)[0]
+    assert isinstance(first, RunStarted)
+    return first
+
+
+def test_a_run_is_undone_under_the_guards_and_the_pace_that_it_had_but_for_its_hours(terminal: Terminal) -> None:
+    chosen = ("--guard", "stall=cancel", "--guard", "rate=rollback", "--max-moves", 1, "--deadline", "2099-01-31T06:00")
+    done = json.loads(terminal.ask_cluster("run", terminal.plan, *chosen, *AT_ONCE).stdout)
+    result = terminal.ask_cluster("rollback", done["run_id"], "--guard", "disk=warn", "--order", "name", *AT_ONCE)
+    undone = json.loads(result.stdout)
+    assert (result.exit_code, undone["run_id"], undone["undoing"]["state"]) == (0, done["run_id"], "done")
+    assert (undone["copy_count"], undone["copied_bytes"], undone["left_alone"]) == (4, 40_000_000, [])
+    by = begun(terminal, undone["undoing"]["run_id"])
+    reactions = {setting.guard: setting.reaction for setting in by.guards}
+    assert [reactions[guard] for guard in (GuardName.STALL, GuardName.DISK)] == [Reaction.CANCEL, Reaction.WARN]
+    # What would undo the undoing only ends it.
+    assert reactions[GuardName.RATE] is Reaction.CANCEL
+    assert (by.pace.caps.cluster.moves, by.pace.order, by.pace.hours.are_limited) == (1, "name", False)
+
+    again = json.loads(terminal.ask_cluster("rollback", done["run_id"], *AT_ONCE).stdout)
+    assert (again["plan"]["partitions"], again["undoing"]) == ([], None)
+
+
+def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(terminal: Terminal) -> None:
+    with connect(terminal.bootstrap, None) as client:
+        directories = client.describe_log_dirs([3]).raise_if_any()[3]
+        cordon = ConfigChange.set("cordoned.log.dirs", ",".join(log_dir.path for log_dir in directories))
+        client.incremental_alter_configs({ConfigResource.broker(3): [cordon]}).raise_if_any()
+    result = terminal.ask_cluster("run", terminal.plan, "--guard", "cordoned=rollback", *AT_ONCE)
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["state"], found["wants_rollback"]) == (5, "cancelled", True)
+    assert (found["rollback"]["run_id"], found["rollback"]["undoing"]) == (found["run_id"], None)

@@ -1,0 +1,77 @@
+"""`kreassign verify` against a twin on real ports: what its exit code and its document tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kreassign.cli.context import connect
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from tests.cli.commands.test_steering import Terminal, serving_terminal
+
+RATE = ConfigResource.broker(3), FOLLOWER_THROTTLED_RATE
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    with serving_terminal(tmp_path) as found:
+        yield found
+
+
+def set_rate(terminal: Terminal, value: str | None) -> None:
+    resource, name = RATE
+    change = ConfigChange.delete(name) if value is None else ConfigChange.set(name, value)
+    with connect(terminal.bootstrap, None) as client:
+        client.incremental_alter_configs({resource: [change]}).raise_if_any()
+
+
+def verify(terminal: Terminal, *arguments: object) -> tuple[int, dict[str, Any]]:
+    result = terminal.ask_cluster("verify", *arguments, "--format", "json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def kinds(found: dict[str, Any]) -> list[str]:
+    return [finding["kind"] for finding in found["findings"]]
+
+
+def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(terminal: Terminal) -> None:
+    code, found = verify(terminal, terminal.plan)
+    assert (code, found["ok"], kinds(found)) == (1, False, ["replicas", "replicas"])
+
+    set_rate(terminal, "777")
+    ended = terminal.ask_cluster(
+        "run", terminal.plan, "--throttle", "100MB/s", "--rates-over", 0, "--poll-interval", 0.1, "--format", "json"
+    )
+    assert ended.exit_code == 0, ended.output
+    run_id = json.loads(ended.stdout)["run_id"]
+
+    # A throttle from before the run stays: with the run that is as it shall be, with the plan it is not.
+    code, found = verify(terminal, run_id)
+    assert (code, found["ok"], found["partitions"], found["findings"]) == (0, True, 2, [])
+    assert {(copy["partition"], copy["broker"]) for copy in found["copies"]} == {(0, 2), (0, 3), (1, 2), (1, 3)}
+    assert {copy["size_bytes"] for copy in found["copies"]} == {10_000_000}
+    code, found = verify(terminal, terminal.plan)
+    assert (code, kinds(found)) == (1, ["throttle"])
+    assert verify(terminal, terminal.plan, "--ignore-throttles")[0] == 0
+
+    set_rate(terminal, None)
+    assert verify(terminal, terminal.plan)[0] == 0
+    code, found = verify(terminal, run_id)
+    assert (code, kinds(found)) == (1, ["throttle"])
+    told = terminal.ask_cluster("verify", run_id)
+    assert (told.exit_code, told.stdout.splitlines()[-1]) == (1, "2 partitions, 40 MB in 4 copies: 1 findings")
+
+
+def test_what_cannot_be_asked_is_an_error_of_its_own(terminal: Terminal) -> None:
+    impatient = terminal.plan.with_name("client.properties")
+    impatient.write_text("default.api.timeout.ms=400\nrequest.timeout.ms=200\n")
+    nowhere = terminal.type("verify", terminal.plan, "--bootstrap-server", "localhost:1", "--command-config", impatient)
+    assert (nowhere.exit_code, "no node of the cluster can be reached" in nowhere.stderr) == (4, True)
+    assert terminal.ask_cluster("verify", "nothing.json").stderr == "error: there is no plan nothing.json\n"
+    unknown = terminal.ask_cluster("verify", "run-9")
+    assert (unknown.exit_code, "there is no run run-9" in unknown.stderr) == (2, True)

@@ -1,0 +1,156 @@
+"""However a run ends, every throttle has again the value that it had before, also one that somebody else had set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.events import CancelRequested, HoldRequested, RateRequested, ReleaseRequested
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.history import RunHistory
+from kreassign.executor.inverse import way_back
+from kreassign.executor.pacing import AtEnd, Hours
+from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.reading import partitions_of
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+)
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.records import ConfigChanged
+from tests.executor.worlds import RATE, World, pace
+
+AWAY = {0: (2, 1), 1: (3, 0), 2: (2, 1)}
+SLOW = RATE // 2
+THEIRS = {
+    "topic t leader.replication.throttled.replicas": "7:4",
+    "topic t follower.replication.throttled.replicas": "",
+    "broker 0 leader.replication.throttled.rate": "7000000",
+    "broker 2 follower.replication.throttled.rate": "1",
+    "broker 4 follower.replication.throttled.rate": "9",
+}
+"""What is set before the run; of broker 3 nothing is, and broker 4 has no part in it."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    found = World(tmp_path, [[0, 1], [1, 0], [0, 1]])
+    topic, broker = ConfigResource.topic("t"), ConfigResource.broker
+    records = (
+        ConfigChanged(topic, LEADER_THROTTLED_REPLICAS, "7:4"),
+        ConfigChanged(topic, FOLLOWER_THROTTLED_REPLICAS, ""),
+        ConfigChanged(broker(0), LEADER_THROTTLED_RATE, "7000000"),
+        ConfigChanged(broker(2), FOLLOWER_THROTTLED_RATE, "1"),
+        ConfigChanged(broker(4), FOLLOWER_THROTTLED_RATE, "9"),
+    )
+    found.twin.carry_out(Decision(records, None))
+    assert found.throttles == THEIRS
+    return found
+
+
+def carry_out(world: World) -> RunHistory:
+    return world.run(world.prepared(AWAY, throttle=SLOW))
+
+
+def done(world: World) -> RunHistory:
+    return carry_out(world)
+
+
+def cancelled_gracefully(world: World) -> RunHistory:
+    world.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
+    return world.run(world.prepared(AWAY, throttle=SLOW, pace=pace(moves=1)))
+
+
+def cancelled_now(world: World) -> RunHistory:
+    world.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    return carry_out(world)
+
+
+def cancelled_before_it_moved(world: World) -> RunHistory:
+    return world.run(
+        world.prepared(AWAY, throttle=SLOW),
+        lambda number: HoldRequested(0, number),
+        lambda number: CancelRequested(0, number, is_now=False),
+    )
+
+
+def held_and_released(world: World) -> RunHistory:
+    started = world.prepared(AWAY, throttle=SLOW)
+    world.ask_after(8, ReleaseRequested)
+    return world.run(started, lambda number: HoldRequested(0, number))
+
+
+def throttled_otherwise(world: World) -> RunHistory:
+    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, RATE))
+    return carry_out(world)
+
+
+def throttled_no_more(world: World) -> RunHistory:
+    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, None))
+    return carry_out(world)
+
+
+def stopped_before_it_moved(world: World) -> RunHistory:
+    world.after(2, lambda: world.runner and world.runner.request_stop())
+    return world.run(world.prepared(AWAY, throttle=SLOW), lambda number: HoldRequested(0, number))
+
+
+def stopped_and_resumed(world: World) -> RunHistory:
+    world.after(5, lambda: world.runner and world.runner.request_stop())
+    assert carry_out(world).state == "paused"
+    assert world.throttles != THEIRS
+    return world.resume()
+
+
+def failed_with_a_dead_destination(world: World) -> RunHistory:
+    world.after(4, lambda: world.twin.crash(3))
+    world.after(90, lambda: world.twin.start(3))
+    return carry_out(world)
+
+
+def ended_by_a_guard(world: World) -> RunHistory:
+    world.after(3, lambda: world.twin.crash(4))
+    return world.run(world.prepared(AWAY, throttle=SLOW // 4, guards={GuardName.BROKER: Reaction.CANCEL}))
+
+
+def ended_by_its_deadline(world: World) -> RunHistory:
+    started = world.prepared(AWAY, throttle=SLOW, pace=pace(moves=1))
+    hours = Hours(deadline_ms=started.at_ms + 30_000, at_end=AtEnd.CANCEL)
+    return world.run(replace(started, pace=replace(started.pace, hours=hours)))
+
+
+def rolled_back(world: World) -> RunHistory:
+    found = carry_out(world)
+    back = way_back(found.moves, partitions_of(world.client.describe_topics(["t"])))
+    settings = RunSettings("run-2", world.transport.now_ms(), SLOW)
+    return world.run(prepare(world.client, back.plan, settings, expected=back.expected))
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        (done, "done"),
+        (held_and_released, "done"),
+        (throttled_otherwise, "done"),
+        (throttled_no_more, "done"),
+        (stopped_and_resumed, "done"),
+        (rolled_back, "done"),
+        (cancelled_gracefully, "cancelled"),
+        (cancelled_now, "cancelled"),
+        (cancelled_before_it_moved, "cancelled"),
+        (ended_by_a_guard, "cancelled"),
+        (ended_by_its_deadline, "failed"),  # what no time was left for
+        (failed_with_a_dead_destination, "failed"),
+        (stopped_before_it_moved, "paused"),
+    ],
+)
+def test_nothing_is_left_of_the_throttle(world: World, end: Callable[[World], RunHistory], state: str) -> None:
+    found = end(world)
+    assert (found.state, found.throttle_residue) == (state, ())
+    assert world.throttles == THEIRS
