@@ -12,6 +12,8 @@
     │   ├── Unsupported       this cluster does not offer that API or version; nothing was sent
     │   ├── ProtocolViolation the answer is not Kafka's protocol
     │   ├── DamagedZnode      a znode does not hold what Kafka writes there; .path
+    │   ├── StaleZnode        a znode is not what was read any more; nothing was written
+    │   ├── ControllerMoved   another controller is in office; nothing was written
     │   └── Rejected          Kafka said no; .api .code .name .retriable
     ├── ExecutionError        a run cannot go on                                    exit 5
     │   ├── Drifted           the cluster is not what the plan was made for
@@ -97,6 +99,14 @@ class DamagedZnode(ClusterError):
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"znode {path} is damaged: {reason}; look at it with zookeeper-shell before anything else")
         self.path = path
+
+
+class StaleZnode(ClusterError):
+    """A znode is of another version than was read, so that nothing was written: read it again and decide anew."""
+
+
+class ControllerMoved(ClusterError):
+    """Another controller has been elected since, so that nothing was written. Whoever asked must ask that one."""
 
 
 class Rejected(ClusterError):

@@ -86,6 +86,6 @@ def _propose_isr(twin: Twin, key: TopicPartition, joining: int | None = None, le
 def _assign(twin: Twin, key: TopicPartition, broker_id: int, path: str) -> None:
     """Let a broker tell the controller in which directory a replica is."""
     broker = twin.metadata.brokers.get(broker_id)
-    if broker is not None:
+    if broker is not None and twin.office is None:  # In ZooKeeper mode the controller does not ask where copies are.
         (directory,) = (log_dir.directory_id for log_dir in broker.log_dirs if log_dir.path == path)
         twin.carry_out(assign_directories(twin.situation, broker_id, {key: directory}))

@@ -8,10 +8,12 @@ the controller decides what follows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kreassign.errors import InputError
+from kreassign.errors import ControllerMoved, InputError
 from kreassign.model import TopicPartition
 from kreassign.twin.agenda import Agenda
 from kreassign.twin.blueprint import Blueprint, seeded
@@ -34,6 +36,9 @@ from kreassign.twin.step import Step
 from kreassign.twin.store.memory import MemoryLog
 from kreassign.twin.version import DEFAULT, Endpoint, KafkaVersion
 from kreassign.wire.frame import PREFIX_BYTES
+
+if TYPE_CHECKING:
+    from kreassign.twin.zookeeper.office import Office
 
 Answer = TypeVar("Answer")
 
@@ -91,6 +96,7 @@ class Twin:
         self.processes = Processes(self, tuple(broker.id for broker in blueprint.brokers))
         self.disturbances = Disturbances()
         self.listener = Listener("PLAINTEXT")
+        self.office: Office | None = None
         self._watchers: list[Watcher] = []
         self._log: MetadataLog = MemoryLog() if log is None else log
         self._agenda: Agenda[Callable[[], None]] = Agenda()
@@ -145,8 +151,8 @@ class Twin:
 
     @property
     def controller_id(self) -> int:
-        """The active controller."""
-        return self.quorum.active
+        """The active controller; in ZooKeeper mode a broker, or -1 while there is none."""
+        return self.quorum.active if self.office is None else self.office.controller_id
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -203,14 +209,24 @@ class Twin:
     def carry_out(self, decision: Decision[Answer]) -> Answer:
         """Write what was decided, let it happen, and return the answer."""
         if decision.records:
-            step = self._step(decision) if self._watchers else None
             self._log.append(decision.records)
-            for record in decision.records:
-                self.metadata.apply(record)
-                self.replication.follow(record, self.metadata)
-            self.views.follow(decision.records)
-            self._tell(step)
+            self._learn(decision)
         return decision.answer
+
+    def learn(self, records: tuple[Record, ...]) -> None:
+        """Let happen what is written already."""
+        if records:
+            self._learn(Decision(records, None))
+
+    def _learn(self, decision: Decision[Answer]) -> None:
+        step = self._step(decision) if self._watchers else None
+        for record in decision.records:
+            self.metadata.apply(record)
+            self.replication.follow(record, self.metadata)
+        self.views.follow(decision.records)
+        self._tell(step)
+        if self.office is not None:
+            self.office.follow(decision.records)
 
     # --- watching ---------------------------------------------------------------------------------------------
 
@@ -273,11 +289,16 @@ class Twin:
             if events := self.replication.advance(limit_ms):
                 self._tell(Step(events=events))
                 for event in events:
-                    report(self, event)
+                    self._try(partial(report, self, event))
             elif deed := self._agenda.take(self.now_ms):
-                deed()
+                self._try(deed)
             elif self.now_ms == to_ms:
                 return
+
+    def _try(self, deed: Callable[[], None]) -> None:
+        """Do what nobody waits for. What a deposed controller cannot write any more, its successor will look after."""
+        with suppress(ControllerMoved):
+            deed()
 
     # --- what stops, starts and breaks ------------------------------------------------------------------------
 
@@ -311,4 +332,7 @@ class Twin:
 
     def fail_over(self) -> None:
         """Let another controller take over; the metadata log is all it needs."""
-        self.quorum.fail_over()
+        if self.office is None:
+            self.quorum.fail_over()
+        else:
+            self.office.fail_over()

@@ -82,7 +82,9 @@ class Following:
         row = logs.row(partition.topic_partition)
         if row is None:
             row = self._create(partition, metadata)
-        wanted = {self._broker(broker) for broker in partition.replicas}
+        # In ZooKeeper mode a replica can be wanted on a broker that does not exist.
+        found = (replicas.fleet.find_broker(broker) for broker in partition.replicas)
+        wanted = {broker for broker in found if broker is not None}
         present = {replicas.fleet.owner_of(log_dir) for log_dir in logs.replica_dirs(row)}
         leader = self._broker(partition.leader)
         if wanted != present or leader != int(logs.table["leader"][row]):

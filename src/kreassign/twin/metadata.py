@@ -205,6 +205,7 @@ class ClusterMetadata:
 
     def _create_partition(self, record: PartitionCreated) -> None:
         topic_partition = record.topic_partition
+        known = self.partition(topic_partition)
         self._store(
             PartitionState(
                 topic_partition,
@@ -221,8 +222,7 @@ class ClusterMetadata:
                 record.last_known_elr,
             )
         )
-        for broker_id in record.replicas:
-            self.hosted.setdefault(broker_id, set()).add(topic_partition)
+        self._move(topic_partition, set(known.replicas) if known else set(), set(record.replicas))
 
     def _change_partition(self, record: PartitionChanged) -> None:
         topic_partition = record.topic_partition

@@ -145,6 +145,22 @@ class TwinServer:
         if self.twin.next_event_ms() != self._next_ms:
             self._stirred.set()
 
+    def doorbell(self, deed: Callable[[Twin], None]) -> Callable[[], None]:
+        """What any thread can call to have something done between two requests."""
+        loop = asyncio.get_running_loop()
+
+        def act() -> None:
+            self.catch_up()
+            deed(self.twin)
+            self.reconcile()
+            self._stirred.set()
+
+        def ring() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(act)
+
+        return ring
+
     async def close(self) -> None:
         """Close every door and every connection."""
         for key in list(self._open):

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kreassign.errors import InputError
-from kreassign.twin.controller.rules import Rules, rules_of
+from kreassign.twin.controller.rules import ZOOKEEPER, Rules, rules_of
 from kreassign.wire import api, kip_179
 
 
@@ -45,12 +45,13 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KafkaVersion:
-    """A release line of Kafka in KRaft mode: what its nodes offer, and the rules of its controller."""
+    """A release line of Kafka: what its nodes offer, and the rules of its controller."""
 
     name: str
     offered: Mapping[int, Versions]
     features: tuple[Feature, ...]
     rules: Rules
+    uses_zookeeper: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -136,6 +137,18 @@ KAFKA_4_2 = _release("4.2", _ELIGIBLE_LEADERS, _metadata(7, 29))
 KAFKA_4_3 = _release("4.3", _ELIGIBLE_LEADERS, _metadata(7, 30))
 RELEASES = (KAFKA_3_7, KAFKA_3_9, KAFKA_4_2, KAFKA_4_3)
 DEFAULT = KAFKA_4_3
+KAFKA_3_9_ZOOKEEPER = replace(
+    KAFKA_3_9,
+    offered={
+        key: versions
+        for key, versions in KAFKA_3_9.offered.items()
+        if key not in (api.DESCRIBE_QUORUM.key, api.DESCRIBE_TOPIC_PARTITIONS.key)
+    },
+    features=(),
+    rules=ZOOKEEPER,
+    uses_zookeeper=True,
+)
+"""Kafka 3.9 with its metadata in ZooKeeper, the last that could."""
 
 
 def kafka_version(name: str) -> KafkaVersion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,10 @@ from kreassign.twin.scenario import Scenario, parse_scenario
 from kreassign.twin.security import Security
 from kreassign.twin.server import Door, TwinServer, serve, tls_context
 from kreassign.twin.store.file import FileLog
-from kreassign.twin.version import DEFAULT, RELEASES, Endpoint, kafka_version
+from kreassign.twin.store.zookeeper import SESSION_TIMEOUT_S, ZooKeeperTree, zookeeper_tree
+from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, RELEASES, Endpoint, KafkaVersion, kafka_version
+from kreassign.twin.zookeeper.log import ZooKeeperLog
+from kreassign.twin.zookeeper.office import Office
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -64,6 +67,7 @@ class Serving:
     kip_179: bool = False
     check: bool = False
     faults: tuple[PlannedFault, ...] = ()
+    zookeeper: str | None = None
 
 
 def serving_options(command: Command) -> Command:
@@ -126,6 +130,11 @@ def twin() -> None:
 )
 @click.option("--brokers", type=click.IntRange(1), help="How many equal brokers; ids from 0.  [default: 3]")
 @click.option("--racks", metavar="A,B,…", help="Racks, dealt out to the brokers in turn; none by default.")
+@click.option(
+    "--zookeeper",
+    metavar="HOST:PORT[/CHROOT]",
+    help="Keep the metadata in this ZooKeeper, as Kafka 3.9 does in ZooKeeper mode.",
+)
 @serving_options
 def start(file: Path | None, brokers: int | None, racks: str | None, **serving: Any) -> None:
     """Start a cluster on this machine and serve it until Ctrl-C.
@@ -179,20 +188,28 @@ def read_scenario(file: Path) -> Scenario:
 
 def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> None:
     """Serve a twin until it is told to stop; paths of the scenario are relative to `folder`."""
-    version = kafka_version(serving.release or scenario.kafka_version or DEFAULT.name)
+    version = _version(scenario, serving)
     settings = TwinSettings(
         version.with_kip_179() if serving.kip_179 else version,
         scenario.seed,
         start_ms=SystemClock().now_ms(),
         permissions=scenario.security.permissions,
-        controller_count=serving.controllers,
+        controller_count=0 if version.uses_zookeeper else serving.controllers,
     )
     door = Door(first_port=serving.port, users=scenario.security.users, tls=_tls(scenario.security, folder))
     with ExitStack() as open_files:
-        log = None if serving.data_dir is None else FileLog(serving.data_dir / LOG_FILE)
-        if log is not None:
-            open_files.callback(log.close)
+        log: FileLog | ZooKeeperLog | None = None
+        tree: ZooKeeperTree | None = None
+        if serving.data_dir is not None:
+            log = open_files.enter_context(closing(FileLog(serving.data_dir / LOG_FILE)))
+        if serving.zookeeper is not None:
+            tree = open_files.enter_context(zookeeper_tree(serving.zookeeper))
+            tree.wait_for_office(2 * SESSION_TIMEOUT_S)
+            log = ZooKeeperLog(tree, scenario.blueprint)
+            log.enter_office(min(broker.id for broker in scenario.blueprint.brokers), settings.start_ms)
         cluster = Twin(scenario.blueprint, settings, log)
+        if isinstance(log, ZooKeeperLog):
+            cluster.office = Office(cluster, log)
         if serving.check:
             cluster.watch(check_step)
         schedule_faults(cluster, (*scenario.faults, *serving.faults))
@@ -203,8 +220,30 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         with suppress(KeyboardInterrupt):
             serve(
                 lambda: TwinServer(cluster, (door,), speed=serving.speed),
-                lambda server: _announce(server, door.security_protocol),
+                lambda server: _open(server, door.security_protocol, tree),
             )
+
+
+def _version(scenario: Scenario, serving: Serving) -> KafkaVersion:
+    """The release to stand for; InputError for one that cannot keep its metadata in ZooKeeper."""
+    asked = serving.release or scenario.kafka_version
+    if serving.zookeeper is None:
+        return kafka_version(asked or DEFAULT.name)
+    if serving.data_dir is not None:
+        raise InputError("with --zookeeper the metadata is kept there; leave out --data-dir")
+    if asked is not None and kafka_version(asked).name != KAFKA_3_9_ZOOKEEPER.name:
+        raise InputError(f"with --zookeeper the twin stands for Kafka {KAFKA_3_9_ZOOKEEPER} only, not for {asked}")
+    return KAFKA_3_9_ZOOKEEPER
+
+
+def _open(server: TwinServer, security_protocol: str, tree: ZooKeeperTree | None) -> None:
+    """Let a controller in ZooKeeper mode take office, once clients can be told where its brokers are."""
+    office = server.twin.office
+    if office is not None and tree is not None:
+        office.open_at(server.addresses())
+        office.take_over()
+        tree.on_news = server.doorbell(lambda _: office.heed())
+    _announce(server, security_protocol)
 
 
 def _tls(security: Security, folder: Path) -> SSLContext | None:
@@ -217,6 +256,8 @@ def _announce(server: TwinServer, security_protocol: str) -> None:
     twin_served, addresses = server.twin, server.addresses()
     click.echo(f"Kafka {twin_served.version} twin with {len(twin_served.processes.ids)} brokers; Ctrl-C ends it")
     for name, endpoint in (("servers", Endpoint.BROKER), ("controllers", Endpoint.CONTROLLER)):
+        if endpoint is Endpoint.CONTROLLER and twin_served.version.uses_zookeeper:
+            continue
         nodes = (node for node in addresses if twin_served.endpoint(node) is endpoint and twin_served.is_running(node))
         found = (addresses[node] for node in islice(nodes, SHOWN_ADDRESSES))
         click.echo(f"bootstrap {name}: {','.join(map(_shown, found))}")

@@ -18,6 +18,8 @@ CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 ISR_CHANGES = "/isr_change_notification"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
+ALL_BROKERS = "<default>"
+"""What the default of all brokers is called where a broker has its id."""
 
 _ENTITIES = {ResourceType.TOPIC: "topics", ResourceType.BROKER: "brokers"}
 
@@ -39,7 +41,7 @@ def broker_path(broker_id: int) -> str:
 
 def config_entity(resource: ConfigResource) -> str:
     """The owner of a configuration as change notifications name it: `topics/orders`, `brokers/1`."""
-    return f"{_ENTITIES[resource.type]}/{resource.name}"
+    return f"{_ENTITIES[resource.type]}/{resource.name or ALL_BROKERS}"
 
 
 def config_path(resource: ConfigResource) -> str:

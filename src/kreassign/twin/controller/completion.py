@@ -38,6 +38,8 @@ def _is_satisfied(rule: CompletionRule, lists: Lists, isr: frozenset[int], targe
         case CompletionRule.V3:
             shrinks = len(lists.adding) < len(lists.removing)
             return isr.issuperset(lists.adding) and (not shrinks or isr >= target)
+        case CompletionRule.BY_PHASES:
+            return False
         case _:
             assert_never(rule)
 

@@ -17,6 +17,7 @@ from kreassign.twin.controller.placement import (
     created,
     place_automatically,
 )
+from kreassign.twin.controller.rules import CompletionRule
 from kreassign.twin.controller.situation import Situation
 from kreassign.twin.metadata import TopicState
 from kreassign.twin.records import PartitionCreated
@@ -25,6 +26,7 @@ from kreassign.wire.error_code import (
     INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR,
     INVALID_REQUEST,
+    REASSIGNMENT_IN_PROGRESS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 
@@ -78,6 +80,10 @@ def _more(situation: Situation, wanted: MorePartitions, random: Random) -> list[
     topic = situation.metadata.topics.get(wanted.topic)
     if topic is None:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION)
+    moving = any(partition.is_reassigning for partition in topic.partitions.values())
+    if moving and situation.rules.completion is CompletionRule.BY_PHASES:
+        text = f"A partition reassignment is in progress for the topic '{wanted.topic}'."
+        return Outcome(REASSIGNMENT_IN_PROGRESS, text)
     refusal = _unfit_count(wanted, len(topic.partitions))
     if refusal.is_failure:
         return refusal

@@ -12,12 +12,14 @@ class CompletionRule(Enum):
     """When a move is complete, given the ISR without the removing replicas, which must not be empty.
 
     `V1` (until 3.7): all adding replicas are in it. `V2` (3.8 to 4.2): the whole target is in it. `V3` (from 4.3):
-    all adding replicas are in it, and where fewer are added than removed, the whole target.
+    all adding replicas are in it, and where fewer are added than removed, the whole target. `BY_PHASES`: never by
+    itself; a controller in ZooKeeper mode goes through phases of its own.
     """
 
     V1 = 1
     V2 = 2
     V3 = 3
+    BY_PHASES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ class Rules:
 
 
 LATEST = Rules()
+
+ZOOKEEPER = Rules(CompletionRule.BY_PHASES, has_eligible_leaders=False, has_cordoning=False)
+"""The rules of Kafka 3.9 with its metadata in ZooKeeper."""
 
 _RELEASES = {
     "3.7": Rules(CompletionRule.V1, has_eligible_leaders=False, has_cordoning=False),

@@ -21,11 +21,11 @@ import uuid
 from kreassign.twin.handlers.asked import Asked
 from kreassign.twin.handlers.handler import Handler
 from kreassign.twin.handlers.shown import (
-    any_live_broker,
     healthy_brokers,
     is_internal,
     live_brokers,
     offline_replicas,
+    shown_controller,
     shown_leader,
     topic_operations,
     unknown_topic_error,
@@ -57,7 +57,7 @@ def _handle(asked: Asked) -> Message:
     return _RESPONSE(
         brokers=_brokers(asked),
         cluster_id=asked.twin.cluster_id,
-        controller_id=any_live_broker(asked),
+        controller_id=shown_controller(asked),
         topics=_topics(asked, wanted),
         authorized_operations=_cluster_operations(asked),
     )

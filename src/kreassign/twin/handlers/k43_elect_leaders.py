@@ -7,12 +7,15 @@ Behaviour:
 - Version 0 knows only the preferred election and has no error at the top.
 - Null asks for all partitions: those that need no election are not told, their topics are.
 - A time-out of 0 or less is REQUEST_TIMED_OUT for all.
+- In ZooKeeper mode only the controller takes the request, and topics without a result are not told.
 
 Left out:
 - Nothing.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from kreassign.model import ElectionType
 from kreassign.twin.controller.decision import Outcome
@@ -25,6 +28,9 @@ from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
 
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
 _RESPONSE = api.ELECT_LEADERS.response
 _RESULT = _RESPONSE.ReplicaElectionResult
 _FIRST_WITH_TYPE = 1
@@ -33,13 +39,19 @@ _FIRST_WITH_TYPE = 1
 def _handle(asked: Asked) -> Message:
     command = _command(asked)
     if asked.allows(Operation.ALTER):
-        return _response(asked.twin.carry_out(elect_leaders(asked.twin.situation, command)))
+        return _response(_carry_out(asked.twin, command))
     refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, asked.denial(Operation.ALTER))
     alike = (
         TopicOutcomes(topic, tuple((index, refused) for index in partitions))
         for topic, partitions in command.topics or ()
     )
     return _response(LeadersElected(refused, tuple(alike)))
+
+
+def _carry_out(twin: Twin, command: ElectLeaders) -> LeadersElected:
+    if twin.office is not None:
+        return twin.office.elect(command)
+    return twin.carry_out(elect_leaders(twin.situation, command))
 
 
 def _command(asked: Asked) -> ElectLeaders:

@@ -10,6 +10,8 @@ Behaviour:
 - A time-out of 0 or less is REQUEST_TIMED_OUT for all, and nothing is done.
 - Entries after the first 10,000 that write a record get UNKNOWN_SERVER_ERROR.
 - Completion and overriding follow the release of the twin.
+- In ZooKeeper mode only the controller takes the request; it knows no time-out, tells each partition once, and always
+  has an empty text at the top.
 
 Left out:
 - Nothing.
@@ -17,9 +19,12 @@ Left out:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kreassign.twin.controller.decision import DONE, Outcome
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
+    ReassignmentsAltered,
     Target,
     TopicOutcomes,
     TopicTargets,
@@ -31,6 +36,9 @@ from kreassign.twin.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
 
 _RESPONSE = api.ALTER_PARTITION_REASSIGNMENTS.response
 _TOPIC = _RESPONSE.ReassignableTopicResponse
@@ -46,8 +54,14 @@ def _handle(asked: Asked) -> Message:
             for entry in command.topics
         )
         return _response(command, refused, tuple(alike))
-    answer = asked.twin.carry_out(alter_reassignments(asked.twin.situation, command))
+    answer = _carry_out(asked.twin, command)
     return _response(command, answer.outcome, answer.topics)
+
+
+def _carry_out(twin: Twin, command: AlterReassignments) -> ReassignmentsAltered:
+    if twin.office is not None:
+        return twin.office.alter(command)
+    return twin.carry_out(alter_reassignments(twin.situation, command))
 
 
 def _command(asked: Asked) -> AlterReassignments:

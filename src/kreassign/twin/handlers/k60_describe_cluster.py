@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from kreassign.twin.handlers.asked import Asked
 from kreassign.twin.handlers.handler import Handler
-from kreassign.twin.handlers.shown import any_live_broker
+from kreassign.twin.handlers.shown import shown_controller
 from kreassign.twin.permissions import CLUSTER_OPERATIONS, Operation
 from kreassign.twin.version import Endpoint
 from kreassign.wire import api
@@ -65,7 +65,7 @@ def _nodes(asked: Asked) -> Message:
     return _RESPONSE(
         endpoint_type=asked.node.endpoint.value,
         cluster_id=asked.twin.cluster_id,
-        controller_id=asked.twin.controller_id if asked.at_controller else any_live_broker(asked),
+        controller_id=asked.twin.controller_id if asked.at_controller else shown_controller(asked),
         brokers=[
             _RESPONSE.DescribeClusterBroker(
                 broker_id=node_id,

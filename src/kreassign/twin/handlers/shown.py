@@ -20,8 +20,13 @@ def live_brokers(metadata: ClusterMetadata) -> list[BrokerState]:
     ]
 
 
-def any_live_broker(asked: Asked) -> int:
-    """The id of a live broker drawn at random, which KRaft brokers give for the controller's; -1 if there is none."""
+def shown_controller(asked: Asked) -> int:
+    """What a broker gives for the controller's id: in ZooKeeper mode that, else a live broker drawn at random.
+
+    It is -1 if there is none.
+    """
+    if asked.twin.version.uses_zookeeper:
+        return asked.twin.controller_id
     live = live_brokers(asked.metadata)
     return asked.twin.random.choice(live).broker_id if live else -1
 

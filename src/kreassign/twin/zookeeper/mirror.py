@@ -1,0 +1,262 @@
+"""What a controller knows of the znodes: their values and versions, so that it writes only upon what it has seen."""
+
+from __future__ import annotations
+
+import base64
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, TopicPartition
+from kreassign.model.config import ResourceType
+from kreassign.model.znodes import (
+    PartitionStateZnode,
+    TopicZnode,
+    format_change,
+    format_config,
+    format_partition_state,
+    format_topic,
+    parse_config,
+    parse_partition_state,
+    parse_topic,
+    paths,
+)
+from kreassign.twin.records import (
+    UNASSIGNED,
+    ConfigChanged,
+    PartitionChanged,
+    PartitionCreated,
+    Record,
+    TopicCreated,
+    TopicDeleted,
+)
+from kreassign.twin.zookeeper.tree import Create, Delete, Set, Write, Znodes
+
+_STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
+_TOPIC = re.compile(r"/brokers/topics/([^/]+)")
+_CONFIG = re.compile(r"/config/(topics|brokers)/([^/]+)")
+_OWNERS = {"topics": ResourceType.TOPIC, "brokers": ResourceType.BROKER}
+_NO_STATE = PartitionStateZnode(0, NO_LEADER, -1, ())
+
+
+@dataclass(slots=True)
+class Mirror:
+    """Topics, partition states and configurations as they were last read or written, and versions by path."""
+
+    topics: dict[str, TopicZnode] = field(default_factory=dict)
+    states: dict[TopicPartition, PartitionStateZnode] = field(default_factory=dict)
+    configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+
+    # --- reading ----------------------------------------------------------------------------------------------
+
+    def load(self, znodes: Znodes) -> None:
+        """Read everything anew."""
+        for known in (self.topics, self.states, self.configs, self.versions):
+            known.clear()
+        for path in _paths(znodes):
+            self.read(znodes, path)
+
+    def load_configs(self, znodes: Znodes) -> None:
+        """Read the configurations anew."""
+        self.configs.clear()
+        for path in _config_paths(znodes):
+            self.read(znodes, path)
+
+    def read(self, znodes: Znodes, path: str) -> None:
+        """Read one znode anew."""
+        found = znodes.get(path)
+        if found is not None:
+            self._note(path, found.content, found.version)
+
+    def lists(self, key: TopicPartition) -> OngoingReassignment:
+        """The lists of a partition; empty ones if it does not exist."""
+        topic = self.topics.get(key.topic)
+        if topic is None:
+            return OngoingReassignment((), (), ())
+        number = key.partition
+        return OngoingReassignment(
+            topic.partitions.get(number, ()), topic.adding.get(number, ()), topic.removing.get(number, ())
+        )
+
+    @property
+    def reassigning(self) -> tuple[TopicPartition, ...]:
+        """The partitions with a move in progress, sorted."""
+        every = ((name, {*znode.adding, *znode.removing}) for name, znode in sorted(self.topics.items()))
+        return tuple(TopicPartition(name, number) for name, numbers in every for number in sorted(numbers))
+
+    def records(self) -> Iterator[Record]:
+        """What makes the metadata of a cluster that has these znodes; its brokers are left out."""
+        for resource, values in sorted(self.configs.items()):
+            if resource.type is ResourceType.BROKER or resource.name in self.topics:
+                yield from (ConfigChanged(resource, name, value) for name, value in values.items())
+        for name, znode in sorted(self.topics.items()):
+            yield TopicCreated(name, _uuid(name, znode.topic_id))
+            for number in sorted(znode.partitions):
+                yield self.created(TopicPartition(name, number))
+
+    def created(self, key: TopicPartition) -> PartitionCreated:
+        """A partition as its znodes have it; its brokers know best in which directories it is."""
+        lists, state = self.lists(key), self.states.get(key, _NO_STATE)
+        return PartitionCreated(
+            key,
+            lists.replicas,
+            state.isr,
+            state.leader,
+            state.leader_epoch,
+            self.versions.get(paths.partition_state_path(key), 0),
+            (UNASSIGNED,) * len(lists.replicas),
+            lists.adding,
+            lists.removing,
+        )
+
+    # --- writing ----------------------------------------------------------------------------------------------
+
+    def writes(self, records: Iterable[Record], controller_epoch: int) -> tuple[Write, ...]:
+        """What keeps records. Lists of partitions that exist are left as they are: see `lists_written`."""
+        writes: list[Write] = []
+        configs: dict[ConfigResource, dict[str, str]] = {}
+        topics: dict[str, TopicZnode] = {}
+        for record in records:
+            match record:
+                case PartitionChanged():
+                    writes += self._state_written(record, controller_epoch)
+                case TopicCreated(name, topic_id):
+                    topics[name] = TopicZnode({}, topic_id=_base64(topic_id))
+                case PartitionCreated(key):
+                    topic = topics.get(key.topic, self.topics.get(key.topic))
+                    assert topic is not None
+                    lists = OngoingReassignment(record.replicas, record.adding, record.removing)
+                    topics[key.topic] = topic.with_partition(key.partition, lists)
+                    writes += _state_created(record, controller_epoch)
+                case TopicDeleted(name):
+                    writes += self._topic_deleted(name)
+                case ConfigChanged(resource):
+                    known = configs.setdefault(resource, dict(self.configs.get(resource, {})))
+                    _configure(known, record)
+                case _:
+                    pass  # Brokers hang on sessions, not on what is written.
+        changed = [self._config_written(resource, values) for resource, values in configs.items()]
+        return (*self._topics_written(topics), *writes, *(write for pair in changed for write in pair))
+
+    def lists_written(self, key: TopicPartition, lists: OngoingReassignment) -> tuple[Write, ...]:
+        """Other lists of a partition."""
+        topic = self.topics[key.topic].with_partition(key.partition, lists)
+        return self._topics_written({key.topic: topic})
+
+    def took(self, writes: Iterable[Write]) -> None:
+        """Take note of what was written."""
+        for write in writes:
+            match write:
+                case Create(path, content):
+                    self._note(path, content, 0)
+                case Set(path, content, version):
+                    self._note(path, content, version + 1)
+                case Delete(path):
+                    self._forget(path)
+
+    def _note(self, path: str, content: bytes, version: int) -> None:
+        self.versions[path] = version
+        if found := _STATE.fullmatch(path):
+            key = TopicPartition(found[1], int(found[2]))
+            self.states[key] = parse_partition_state(key, content)
+        elif found := _TOPIC.fullmatch(path):
+            self.topics[found[1]] = parse_topic(found[1], content)
+        elif found := _CONFIG.fullmatch(path):
+            resource = _resource(found[1], found[2])
+            self.configs[resource] = parse_config(resource, content)
+
+    def _forget(self, path: str) -> None:
+        self.versions.pop(path, None)
+        if found := _STATE.fullmatch(path):
+            self.states.pop(TopicPartition(found[1], int(found[2])), None)
+        elif found := _TOPIC.fullmatch(path):
+            self.topics.pop(found[1], None)
+        elif found := _CONFIG.fullmatch(path):
+            self.configs.pop(_resource(found[1], found[2]), None)
+
+    def _state_written(self, record: PartitionChanged, controller_epoch: int) -> tuple[Write, ...]:
+        path, old = paths.partition_state_path(record.topic_partition), self.states[record.topic_partition]
+        new = PartitionStateZnode(
+            controller_epoch,
+            old.leader if record.leader is None else record.leader,
+            old.leader_epoch + (record.leader is not None),
+            old.isr if record.isr is None else record.isr,
+        )
+        return (Set(path, format_partition_state(new), self.versions[path]),)
+
+    def _topics_written(self, topics: dict[str, TopicZnode]) -> tuple[Write, ...]:
+        writes: list[Write] = []
+        for name, znode in topics.items():
+            path = paths.topic_path(name)
+            if path in self.versions:
+                writes.append(Set(path, format_topic(znode), self.versions[path]))
+            else:
+                writes += [Create(path, format_topic(znode)), Create(f"{path}/partitions")]
+        return tuple(writes)
+
+    def _topic_deleted(self, name: str) -> Iterator[Write]:
+        for number in sorted(self.topics[name].partitions):
+            state = paths.partition_state_path(TopicPartition(name, number))
+            if state in self.versions:
+                yield from (Delete(state), Delete(state.removesuffix("/state")))
+        yield from (Delete(f"{paths.topic_path(name)}/partitions"), Delete(paths.topic_path(name)))
+        config = paths.config_path(ConfigResource.topic(name))
+        if config in self.versions:
+            yield Delete(config)
+
+    def _config_written(self, resource: ConfigResource, values: dict[str, str]) -> tuple[Write, Write]:
+        path, content = paths.config_path(resource), format_config(values)
+        known = self.versions.get(path)
+        written = Create(path, content) if known is None else Set(path, content, known)
+        return written, Create(paths.CONFIG_CHANGE_PREFIX, format_change(resource), is_sequential=True)
+
+
+def first_znodes() -> tuple[str, ...]:
+    """What every cluster has before anything else, from the root on."""
+    return (
+        "/brokers", paths.BROKER_IDS, paths.TOPICS, "/admin", paths.DELETE_TOPICS, paths.CONFIG,
+        f"{paths.CONFIG}/topics", f"{paths.CONFIG}/brokers", paths.CONFIG_CHANGES, "/cluster",
+        paths.ISR_CHANGES, paths.LOG_DIR_EVENTS,
+    )  # fmt: skip
+
+
+def _config_paths(znodes: Znodes) -> Iterator[str]:
+    for kind in _OWNERS:
+        yield from (f"{paths.CONFIG}/{kind}/{name}" for name in znodes.children(f"{paths.CONFIG}/{kind}"))
+
+
+def _paths(znodes: Znodes) -> Iterator[str]:
+    yield from _config_paths(znodes)
+    for topic in znodes.children(paths.TOPICS):
+        yield paths.topic_path(topic)
+        for number in znodes.children(f"{paths.topic_path(topic)}/partitions"):
+            yield paths.partition_state_path(TopicPartition(topic, int(number)))
+
+
+def _state_created(record: PartitionCreated, controller_epoch: int) -> tuple[Write, ...]:
+    path = paths.partition_state_path(record.topic_partition)
+    state = PartitionStateZnode(controller_epoch, record.leader, record.leader_epoch, record.isr)
+    return Create(path.removesuffix("/state")), Create(path, format_partition_state(state))
+
+
+def _configure(values: dict[str, str], change: ConfigChanged) -> None:
+    if change.value is None:
+        values.pop(change.name, None)
+    else:
+        values[change.name] = change.value
+
+
+def _resource(kind: str, name: str) -> ConfigResource:
+    return ConfigResource(_OWNERS[kind], "" if name == paths.ALL_BROKERS else name)
+
+
+def _base64(topic_id: str) -> str:
+    return base64.urlsafe_b64encode(uuid.UUID(topic_id).bytes).decode().rstrip("=")
+
+
+def _uuid(name: str, topic_id: str | None) -> str:
+    if topic_id is None:  # Written before Kafka 2.8. Everybody who reads it must come to the same id.
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+    return str(uuid.UUID(bytes=base64.urlsafe_b64decode(topic_id + "==")))

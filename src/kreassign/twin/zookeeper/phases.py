@@ -1,0 +1,184 @@
+"""The phases of a move in ZooKeeper mode (KIP-455): what the controller does, in which order.
+
+U writes the new lists and stops replicas that an override dropped. A, while replicas are missing in the ISR, tells
+everybody the lists under a new leader epoch. B, once the whole target is in sync, moves the leader into the target,
+takes the removed replicas out of the ISR and off their disks, and only then shortens the topic's znode: so whoever
+takes over in between still finds what there is to do, and can do any phase once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kreassign.model import NO_LEADER, OngoingReassignment, TopicPartition
+from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.completion import without
+from kreassign.twin.controller.situation import Situation
+from kreassign.twin.metadata import PartitionState
+from kreassign.twin.records import PartitionChanged
+from kreassign.twin.zookeeper.steps import PartitionStep
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLists:
+    """Write the lists of a partition into the znode of its topic."""
+
+    topic_partition: TopicPartition
+    lists: OngoingReassignment
+
+
+@dataclass(frozen=True, slots=True)
+class WriteState:
+    """Write leader and ISR into the state znode of a partition; then brokers know of the record."""
+
+    record: PartitionChanged
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Let brokers know of a partition, and stop what they shall not have any more."""
+
+    step: PartitionStep
+
+
+@dataclass(frozen=True, slots=True)
+class TakeEntry:
+    """Take a partition out of the reassignment znode, if it is there with these replicas (None: with whatever)."""
+
+    topic_partition: TopicPartition
+    replicas: tuple[int, ...] | None
+
+
+Effect = WriteLists | WriteState | Tell | TakeEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A partition that shall be moved: as the brokers know it, its lists in ZooKeeper, and those it shall have."""
+
+    partition: PartitionState
+    present: OngoingReassignment
+    wanted: OngoingReassignment
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is to be moved, or the whole target is in sync."""
+        is_idle = not self.wanted.adding and not self.wanted.removing
+        return is_idle or set(self.wanted.target) <= set(self.partition.isr)
+
+
+def move_to(sources: tuple[int, ...], target: tuple[int, ...]) -> OngoingReassignment:
+    """The lists of a move from the original replicas; the target comes first and in its order, each replica once."""
+    replicas = tuple(dict.fromkeys((*target, *sources)))
+    return OngoingReassignment(replicas, without(replicas, sources), without(replicas, target))
+
+
+def effects_of(situation: Situation, move: Move, controller_epoch: int) -> tuple[Effect, ...]:
+    """Everything to be done for a move now: U if the lists are news, and then A or B."""
+    work = _Work(situation, move.partition, controller_epoch)
+    unneeded = without(move.present.replicas, move.wanted.replicas)
+    if move.present != move.wanted:
+        work.effects.append(WriteLists(move.partition.topic_partition, move.wanted))
+        work.remove(unneeded, move.wanted)
+    if move.is_complete:
+        _finish(work, move.wanted)
+    else:
+        _begin(work, move.wanted)
+    return tuple(work.effects)
+
+
+def _begin(work: _Work, wanted: OngoingReassignment) -> None:
+    """Phase A."""
+    work.change(Wish(replicas=wanted.replicas, adding=wanted.adding, removing=wanted.removing))
+    settled = without(wanted.replicas, wanted.adding)
+    work.tell(wanted, settled)
+    if wanted.adding:
+        work.tell(wanted, wanted.adding, is_new=True)
+
+
+def _finish(work: _Work, wanted: OngoingReassignment) -> None:
+    """Phase B."""
+    target, told = wanted.target, wanted.replicas
+    final = OngoingReassignment(target, (), ())
+    in_sync = tuple(broker for broker in wanted.removing if broker in work.partition.isr)
+    wish = Wish(replicas=target, adding=(), removing=(), isr=without(work.partition.isr, in_sync))
+    if in_sync:
+        work.lead_within(wish)
+        work.tell(final, told)
+        work.remove(in_sync[:-1], wanted, is_last=False)
+    work.change(wish)
+    work.tell(final, told if not in_sync else target)
+    if wanted.removing:
+        work.stop(final, wanted.removing)
+    work.effects.append(WriteLists(work.partition.topic_partition, final))
+    work.effects.append(TakeEntry(work.partition.topic_partition, target))
+    work.tell(final, ())
+
+
+@dataclass(slots=True)
+class _Work:
+    """A partition while its effects are put together: each of them starts from what the one before has made."""
+
+    situation: Situation
+    partition: PartitionState
+    controller_epoch: int
+    effects: list[Effect]
+
+    def __init__(self, situation: Situation, partition: PartitionState, controller_epoch: int) -> None:
+        self.situation = situation
+        self.partition = partition
+        self.controller_epoch = controller_epoch
+        self.effects = []
+
+    def change(self, wish: Wish) -> None:
+        """Fulfil a wish under a new leader epoch, be the leader another or not."""
+        key = self.partition.topic_partition
+        change = change_of(self.situation, self.partition, wish) or PartitionChanged(key)
+        self._write(change)
+
+    def lead_within(self, wish: Wish) -> None:
+        """Let somebody lead who can stay, as he would be chosen when the wish is fulfilled; change nothing else."""
+        change = change_of(self.situation, self.partition, wish)
+        self._write(PartitionChanged(self.partition.topic_partition, leader=change.leader if change else None))
+
+    def remove(self, brokers: tuple[int, ...], lists: OngoingReassignment, *, is_last: bool = True) -> None:
+        """Take brokers out of the ISR one by one, each under a new leader epoch; `is_last` stops them for good."""
+        for broker in brokers:
+            isr = without(self.partition.isr, (broker,))
+            if broker in self.partition.isr and isr:
+                leader = NO_LEADER if broker == self.partition.leader else self.partition.leader
+                self._write(PartitionChanged(self.partition.topic_partition, isr=isr, leader=leader))
+        if brokers and is_last:
+            self.stop(lists, brokers)
+
+    def stop(self, lists: OngoingReassignment, brokers: tuple[int, ...]) -> None:
+        """Let brokers give up their replicas and delete them."""
+        step = replace(self._step(lists, ()), stopped=tuple((broker, True) for broker in brokers))
+        self.effects.append(Tell(step))
+
+    def tell(self, lists: OngoingReassignment, brokers: tuple[int, ...], *, is_new: bool = False) -> None:
+        """Let brokers know of the partition with these lists."""
+        self.effects.append(Tell(replace(self._step(lists, brokers), is_new=is_new)))
+
+    def _write(self, change: PartitionChanged) -> None:
+        leader = self.partition.leader if change.leader is None else change.leader
+        record = replace(change, leader=leader)
+        self.effects.append(WriteState(record))
+        self.partition = self.partition.changed_by(record)
+
+    def _step(self, lists: OngoingReassignment, told: tuple[int, ...]) -> PartitionStep:
+        partition = self.partition
+        return PartitionStep(
+            partition.topic_partition.topic,
+            self.situation.metadata.topics[partition.topic_partition.topic].topic_id,
+            partition.topic_partition.partition,
+            self.controller_epoch,
+            partition.leader,
+            partition.leader_epoch,
+            partition.isr,
+            partition.partition_epoch,
+            lists.replicas,
+            lists.adding,
+            lists.removing,
+            brokers_told=told,
+        )

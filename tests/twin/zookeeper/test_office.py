@@ -1,0 +1,291 @@
+"""Moves and elections of a cluster in ZooKeeper mode, with its znodes looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.znodes import format_change, format_config, format_election, parse_reassignments, paths
+from kreassign.twin.controller.elections import ElectLeaders
+from kreassign.wire import api
+from tests.twin.asking import ask
+from tests.twin.zookeeper.memory_tree import Candidate, StoppedError
+from tests.twin.zookeeper.towns import FOO, Town, left_by
+
+NOT_ALIVE = "Replica assignment has brokers that are not alive."
+BAR = TopicPartition("bar", 0)
+
+
+def test_example_of_kip_455_from_1_2_3_to_4_3_2() -> None:
+    town = Town([1, 2, 3]).begin()
+    assert town.alter([4, 3, 2]) == (0, None)
+    assert town.lists == ((4, 3, 2, 1), (4,), (1,))
+    town.settle()
+    assert town.lists == ((4, 3, 2), (), ())
+    assert town.state[0] == 4
+    assert town.state[2] == {4, 3, 2}
+
+
+def test_example_of_kip_455_on_the_way_to_3_4_5_and_cancelled() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.alter([3, 4, 5])
+    assert town.lists == ((3, 4, 5, 1, 2), (4, 5), (1, 2))
+    assert town.alter(None) == (0, None)
+    assert set(town.lists[0]) == {1, 2, 3}
+    assert town.lists[1:] == ((), ())
+    assert town.state[2] == {1, 2, 3}
+
+
+def test_edge_case_of_kip_455_with_both_apis_and_a_failover() -> None:
+    """As shipped: the request takes its partition out of the znode, so that the next controller goes on with it.
+
+    The document leaves this case open: there the next controller moves the partition as the znode says.
+    """
+    first = Town([1, 2, 3], others={"bar": [[1, 2]]}).begin()
+    first.submit({FOO: (4, 5, 6), BAR: (3, 4)})
+    first.alter([0, 1, 2])
+    assert parse_reassignments(first.tree.znodes[paths.REASSIGN_PARTITIONS].content) == {BAR: (3, 4)}
+    second = Town(tree=left_by(first), others={"bar": [[1, 2]]}).begin()
+    assert second.lists == ((0, 1, 2, 3), (0,), (3,))
+    second.settle()
+    assert second.lists == ((0, 1, 2), (), ())
+    assert second.log.mirror.lists(BAR).replicas == (3, 4)
+    assert paths.REASSIGN_PARTITIONS not in second.tree.znodes
+
+
+def test_the_last_submission_prevails_whichever_way_it_came() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.submit({FOO: (4, 5, 6)})
+    town.alter([3, 4, 5])
+    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
+    assert town.lists == ((3, 4, 5, 1, 2), (4, 5), (1, 2))
+    town.submit({FOO: (4, 5, 6)})
+    assert town.lists == ((4, 5, 6, 3, 1, 2), (4, 5, 6), (3, 1, 2))
+
+
+def test_a_move_raises_the_leader_epoch_at_its_start_and_once_for_each_step_of_its_end() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.alter([4, 5, 6])
+    assert town.state[1] == 1
+    town.settle()
+    assert town.state == (4, 5, {4, 5, 6})
+
+
+def test_the_topic_znode_is_shortened_after_the_isr_and_before_the_entry_goes() -> None:
+    town = Town([1, 2]).begin()
+    town.submit({FOO: (3, 2)})
+    town.settle()
+    written = [write.path for writes in town.tree.log[-3:] for write in writes]
+    assert written == [paths.partition_state_path(FOO), paths.topic_path("foo"), paths.REASSIGN_PARTITIONS]
+
+
+def test_brokers_are_told_what_the_table_of_the_phases_says() -> None:
+    town = Town([1, 2, 3]).begin()
+    steps = []
+    town.office.on_step = steps.append
+    town.alter([4, 5, 6])
+    town.settle()
+    told = [(one.replicas, one.leader, set(one.isr), one.brokers_told, one.stopped) for one in steps]
+    everybody = (4, 5, 6, 1, 2, 3)
+    assert told == [
+        (everybody, 1, {1, 2, 3}, (1, 2, 3), ()),
+        (everybody, 1, {1, 2, 3}, (4, 5, 6), ()),
+        ((4, 5, 6), 4, {1, 2, 3, 4, 5, 6}, everybody, ()),
+        ((4, 5, 6), 4, {4, 5, 6}, (4, 5, 6), ()),
+        ((4, 5, 6), 4, {4, 5, 6}, (), ((1, True), (2, True), (3, True))),
+        ((4, 5, 6), 4, {4, 5, 6}, (), ()),
+    ]
+
+
+def test_an_override_starts_from_the_originals_and_drops_what_was_being_added() -> None:
+    town = Town([0]).begin()
+    town.alter([1])
+    town.alter([2])
+    assert town.lists == ((2, 0), (2,), (0,))
+    town.alter([0])
+    assert town.lists == ((0,), (), ())
+
+
+@pytest.mark.parametrize(("target", "text"), [
+    ([], "Empty replica list specified in partition reassignment."),
+    ([0, 0, 1], "Duplicate replica ids in partition reassignment replica list: ArrayBuffer(0, 0, 1)"),
+    ([0, -1], "Invalid broker id in replica list: ArrayBuffer(0, -1)"),
+    ([1, 9], f"{NOT_ALIVE} Replica list: ArrayBuffer(9), live broker list: HashSet(0, 1, 2, 3, 4, 5, 6)"),
+])  # fmt: skip
+def test_a_target_that_makes_no_sense_is_refused_in_kafkas_words(target: list[int], text: str) -> None:
+    assert Town().begin().alter(target) == (39, text)
+
+
+def test_unknown_partitions_and_idle_ones_are_refused() -> None:
+    town = Town().begin()
+    assert town.alter([1], "nope") == (3, "The partition does not exist.")
+    assert town.alter(None, "nope") == (85, "No partition reassignment is in progress.")
+    assert town.alter(None) == (85, "No partition reassignment is in progress.")
+
+
+def test_entries_of_unknown_partitions_are_taken_out_of_the_znode_and_the_others_stay_until_they_are_done() -> None:
+    town = Town().begin()
+    town.submit({BAR: (1, 2), FOO: (4, 5)})
+    assert parse_reassignments(town.tree.znodes[paths.REASSIGN_PARTITIONS].content) == {FOO: (4, 5)}
+    town.settle()
+    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
+
+
+def test_an_entry_that_is_so_already_is_done_at_once() -> None:
+    town = Town().begin()
+    town.submit({FOO: (1, 2, 3)})
+    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
+
+
+def test_an_entry_may_name_a_broker_that_is_not_there_and_waits_for_it() -> None:
+    town = Town([0, 1]).begin()
+    town.submit({FOO: (0, 9)})
+    town.settle()
+    assert town.lists == ((0, 9, 1), (9,), (1,))
+
+
+def test_poison_in_the_znode_is_taken_out_and_told() -> None:
+    town = Town().begin()
+    town.tree.put(
+        paths.REASSIGN_PARTITIONS, b'{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[]}]}'
+    )
+    town.office.heed()
+    assert town.lists == ((1, 2, 3), (), ())
+    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
+    assert "no controller stays in office" in town.office.notes[0]
+
+
+def test_a_malformed_znode_stays_and_does_no_harm() -> None:
+    town = Town().begin()
+    town.tree.put(paths.REASSIGN_PARTITIONS, b"{bad")
+    town.office.heed()
+    town.office.heed()
+    assert town.tree.znodes[paths.REASSIGN_PARTITIONS].content == b"{bad"
+    assert len(town.office.notes) == 1
+    assert town.alter([4, 5, 6]) == (0, None)
+
+
+def test_edits_of_a_znode_that_is_there_are_not_looked_at() -> None:
+    town = Town().begin()
+    town.submit({FOO: (1, 9)})
+    town.submit({FOO: (1, 4)})
+    assert town.lists == ((1, 9, 2, 3), (9,), (2, 3))
+
+
+def test_an_election_znode_is_done_and_deleted_whatever_is_in_it() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.alter([2, 1, 3])
+    assert town.state[0] == 1
+    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO, BAR]))
+    town.office.heed()
+    assert town.state[0] == 2
+    assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
+    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, b"{bad")
+    town.office.heed()
+    assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
+
+
+def test_elections_are_answered_in_the_words_of_this_mode() -> None:
+    town = Town([1, 2, 3]).begin()
+    answer = town.office.elect(ElectLeaders(0, (("foo", (0,)), ("nope", (0,)))))
+    assert [one.outcomes[0][1].code for one in answer.topics] == [84, 3]
+    assert answer.topics[1].outcomes[0][1].message == "The partition does not exist."
+    assert town.office.elect(ElectLeaders(0, None)).topics == ()
+    strange = town.office.elect(ElectLeaders(2, (("foo", (0,)),)))
+    assert (strange.outcome.code, strange.topics[0].outcomes[0][1].code) == (-1, -1)
+
+
+def test_throttles_that_a_tool_writes_are_learnt_from_the_notification() -> None:
+    town = Town().begin()
+    owner = ConfigResource.broker(1)
+    town.tree.put(paths.config_path(owner), format_config({"leader.replication.throttled.rate": "1000"}))
+    town.office.heed()
+    assert town.twin.metadata.config(owner, "leader.replication.throttled.rate") is None
+    town.tree.put(f"{paths.CONFIG_CHANGE_PREFIX}9000000000", format_change(owner))
+    town.office.heed()
+    assert town.twin.metadata.config(owner, "leader.replication.throttled.rate") == "1000"
+
+
+def test_brokers_that_are_not_the_controller_refuse() -> None:
+    town = Town().begin()
+    refused = ask(town.twin, api.ALTER_PARTITION_REASSIGNMENTS, 0, node=1, timeout_ms=1, topics=[])
+    assert (refused.error_code, refused.error_message) == (41, "This is not the correct controller for this cluster.")
+    assert ask(town.twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=1, timeout_ms=1, topics=None).error_code == 41
+    assert ask(town.twin, api.METADATA, 5, node=1, topics=[]).controller_id == 0
+
+
+def test_the_api_shows_a_move_that_a_znode_started() -> None:
+    town = Town([1, 2]).begin()
+    town.submit({FOO: (3, 2)})
+    listed = ask(town.twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=0, timeout_ms=1, topics=None)
+    (found,) = listed.topics[0].partitions
+    assert (found.replicas, found.adding_replicas, found.removing_replicas) == ([3, 2, 1], [3], [1])
+
+
+# Who is in office
+
+
+def _end_after(writes: int) -> tuple[Town, bool]:
+    """A move through the znode whose controller stops after so many writes, and is followed by another."""
+    first = Town([1, 2, 3]).begin()
+    first.candidate.writes_left = writes
+    stopped = False
+    try:
+        first.submit({FOO: (4, 3, 2)})
+        first.settle()
+    except StoppedError:
+        stopped = True
+    return Town([1, 2, 3], tree=left_by(first)).begin().settle(), stopped
+
+
+@pytest.mark.parametrize("writes", range(12))
+def test_a_controller_that_stops_after_any_write_is_followed_by_one_that_ends_the_move(writes: int) -> None:
+    town, _ = _end_after(writes)
+    assert town.lists == ((4, 3, 2), (), ())
+    assert town.state[2] == {4, 3, 2}
+    assert town.state[0] in (3, 4)
+    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
+
+
+def test_the_move_above_needs_no_more_writes_than_were_tried() -> None:
+    assert [_end_after(writes)[1] for writes in (0, 5, 11)] == [True, True, False]
+
+
+def test_a_deposed_controller_writes_nothing() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.candidate.resign()
+    assert Candidate(town.tree).elect(5, 0) == 2
+    before = dict(town.tree.znodes)
+    assert town.alter([4, 5, 6]) == (41, "This is not the correct controller for this cluster.")
+    town.settle()
+    assert town.tree.znodes == before
+    assert town.twin.controller_id == -1
+
+
+def test_the_znode_prevails_over_the_api_when_another_takes_over() -> None:
+    first = Town([1, 2, 3]).begin()
+    first.alter([1, 4])
+    second = Town([1, 2, 3], tree=left_by(first))
+    second.tree.put(
+        paths.REASSIGN_PARTITIONS, b'{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[1,5]}]}'
+    )
+    assert second.begin().lists == ((1, 5, 2, 3), (5,), (2, 3))
+
+
+def test_after_its_session_has_ended_a_controller_is_elected_again_and_goes_on() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.alter([4, 5, 6])
+    left_by(town)
+    town.candidate.session_ended = True
+    town.office.heed()
+    assert town.tree.znodes[paths.CONTROLLER_EPOCH].content == b"2"
+    assert set(town.candidate.children(paths.BROKER_IDS)) == set("0123456")
+    assert town.settle().lists == ((4, 5, 6), (), ())
+
+
+def test_the_next_broker_takes_over_when_the_controller_is_told_to() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.alter([4, 5, 6])
+    town.twin.fail_over()
+    assert town.twin.controller_id == 1
+    assert town.settle().lists == ((4, 5, 6), (), ())

@@ -1,0 +1,81 @@
+"""Small clusters in ZooKeeper mode, and what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kreassign.model import TopicPartition
+from kreassign.model.znodes import format_reassignments, parse_partition_state, parse_topic, paths
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
+from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER
+from kreassign.twin.zookeeper.log import ZooKeeperLog
+from kreassign.twin.zookeeper.office import Office
+from tests.twin.asking import cluster
+from tests.twin.zookeeper.memory_tree import Candidate, Tree
+
+FOO = TopicPartition("foo", 0)
+SETTINGS = TwinSettings(KAFKA_3_9_ZOOKEEPER, controller_count=0)
+
+
+class Town:
+    """A twin with its metadata in a tree, which may be one that another twin left."""
+
+    def __init__(
+        self,
+        replicas: list[int] | None = None,
+        *,
+        tree: Tree | None = None,
+        others: Mapping[str, list[list[int]]] | None = None,
+    ) -> None:
+        self.tree = tree or Tree()
+        self.candidate = Candidate(self.tree)
+        blueprint = cluster({"foo": [replicas or [1, 2, 3]], **(others or {})}, brokers=7)
+        self.log = ZooKeeperLog(self.candidate, blueprint)
+        assert self.log.enter_office(0, 0)
+        self.twin = Twin(blueprint, replace(SETTINGS), self.log)
+        self.office = self.twin.office = Office(self.twin, self.log)
+
+    def begin(self) -> Town:
+        """Take over whatever is in the tree."""
+        self.office.take_over()
+        return self
+
+    def alter(self, target: list[int] | None, topic: str = "foo", partition: int = 0) -> tuple[int, str | None]:
+        """Ask for one move; the code and text of its answer."""
+        wish = Target(partition, None if target is None else tuple(target))
+        answer = self.office.alter(AlterReassignments((TopicTargets(topic, (wish,)),)))
+        if not answer.topics:
+            return answer.outcome.code, answer.outcome.message
+        outcome = answer.topics[0].outcomes[0][1]
+        return outcome.code, outcome.message
+
+    def submit(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """Leave targets in the reassignment znode."""
+        self.tree.put(paths.REASSIGN_PARTITIONS, format_reassignments(targets))
+        self.office.heed()
+
+    def settle(self) -> Town:
+        """Let time pass until nothing is being copied any more."""
+        self.twin.advance(60_000)
+        return self
+
+    @property
+    def lists(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Replicas, adding and removing of foo-0 as its topic's znode has them."""
+        znode = parse_topic("foo", self.tree.znodes[paths.topic_path("foo")].content)
+        return znode.partitions[0], tuple(znode.adding.get(0, ())), tuple(znode.removing.get(0, ()))
+
+    @property
+    def state(self) -> tuple[int, int, set[int]]:
+        """Leader, leader epoch and ISR of foo-0 as its state znode has them."""
+        found = parse_partition_state(FOO, self.tree.znodes[paths.partition_state_path(FOO)].content)
+        return found.leader, found.leader_epoch, set(found.isr)
+
+
+def left_by(town: Town) -> Tree:
+    """The tree of a town whose session has ended."""
+    for path in [one for one in town.tree.znodes if one == paths.CONTROLLER or one.startswith(paths.BROKER_IDS + "/")]:
+        del town.tree.znodes[path]
+    return town.tree
