@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
@@ -35,18 +36,18 @@ def _partitions(table: pa.Table) -> Partitions:
     topics = table["topic"].combine_chunks().dictionary_encode()
     lists = pc.split_pattern(table["replicas"], ",").combine_chunks()
     count = table.num_rows
-    offsets = np.asarray(lists.offsets, np.int32)
-    cpu = table["cpu"].to_numpy()
+    offsets = np.from_dlpack(lists.offsets)
+    cpu = _column(table, "cpu")
     return Partitions(
         topic_names=tuple(topics.dictionary.to_pylist()),
-        topics=np.asarray(topics.indices, np.int32),
-        numbers=table["partition"].to_numpy(),
+        topics=np.from_dlpack(topics.indices),
+        numbers=_column(table, "partition"),
         offsets=offsets,
-        replicas=np.asarray(lists.values.cast(pa.int32())),
+        replicas=np.from_dlpack(lists.values.cast(pa.int32())),
         log_dirs=np.full(offsets[-1], NOWHERE, np.int32),
-        size_bytes=np.rint(table["disk"].to_numpy() * MEGABYTE).astype(np.int64),
-        write_bytes_per_s=table["net_in"].to_numpy(),
-        read_bytes_per_s=table["net_out"].to_numpy(),
+        size_bytes=np.rint(_column(table, "disk") * MEGABYTE).astype(np.int64),
+        write_bytes_per_s=_column(table, "net_in"),
+        read_bytes_per_s=_column(table, "net_out"),
         leader_cpu=cpu,
         follower_cpu=FOLLOWER_CPU * cpu,
         wanted_factors=np.diff(offsets).astype(np.int32),
@@ -54,6 +55,11 @@ def _partitions(table: pa.Table) -> Partitions:
         broker_sets=np.full(count, NOWHERE, np.int32),
         is_lost=np.zeros(offsets[-1], bool),
     )
+
+
+def _column(table: pa.Table, name: str) -> npt.NDArray[np.generic]:
+    """The values of a column. Not by `to_numpy`, which imports pandas where that is installed."""
+    return np.from_dlpack(table[name].combine_chunks())
 
 
 def write_plan(path: Path, problem: Problem, assignment: Assignment) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import Infeasible
-from kreassign.planner.arrays import BoolArray, IntArray
+from kreassign.planner.arrays import BoolArray, IndexArray
 from kreassign.planner.framing import rack_indices
 from kreassign.planner.goals import Goal
 from kreassign.planner.partitions import NOWHERE
@@ -90,7 +90,7 @@ def _leaderless(problem: Problem) -> Iterator[tuple[str, str]]:
         yield "leaders", "no broker is left that may lead"
 
 
-def refuse_unplaced(problem: Problem, frame: Frame, state: State, slots: IntArray) -> None:
+def refuse_unplaced(problem: Problem, frame: Frame, state: State, slots: IndexArray) -> None:
     """Raise Infeasible for replicas that have to go somewhere and found no broker."""
     reasons = dict.fromkeys(_why_unplaced(problem, frame, state, int(slot)) for slot in slots[:SHOWN])
     missing = int(problem.partitions.size_bytes[frame.owners[slots]].sum())
@@ -132,7 +132,7 @@ def _members(frame: Frame, partition: int) -> BoolArray:
     return result
 
 
-def _roomy_racks(frame: Frame, partition: int, others: IntArray) -> BoolArray:
+def _roomy_racks(frame: Frame, partition: int, others: IndexArray) -> BoolArray:
     used = np.bincount(frame.racks[others], minlength=int(frame.racks.max()) + 1)
     result: BoolArray = used[frame.racks] < frame.rack_limit[partition]
     return result

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.planner.arrays import BoolArray, BytesArray, FloatArray, IntArray
+from kreassign.planner.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from kreassign.planner.partitions import NOWHERE, Assignment
 from kreassign.planner.problem import Budget, Problem, RackRule
 from kreassign.planner.state import EMPTY, Frame, State, loads_of
@@ -40,7 +40,7 @@ def settled_assignment(problem: Problem, frame: Frame, state: State) -> Assignme
     What stays keeps its place in the list, and a new replica takes the place of one that leaves.
     """
     _settle(frame, state)
-    slots = np.arange(len(state.places), dtype=np.int32)
+    slots = np.arange(len(state.places))
     leads = state.leaders[frame.owners] == slots
     rank = np.where(leads, -1, slots - frame.offsets[frame.owners])
     kept = state.places >= 0
@@ -48,7 +48,7 @@ def settled_assignment(problem: Problem, frame: Frame, state: State) -> Assignme
     chosen = slots[kept][order]
     counts = np.bincount(frame.owners[chosen], minlength=len(problem.partitions))
     offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    replicas = state.places[chosen]
+    replicas = state.places[chosen].astype(np.int32)
     stays = replicas == frame.homes[chosen]
     log_dirs = np.where(stays, _dirs_by_slot(problem, frame)[chosen], NOWHERE).astype(np.int32)
     return Assignment(offsets, replicas, log_dirs)
@@ -71,7 +71,7 @@ def _settle(frame: Frame, state: State) -> None:
         state.leaders[partition] = span.start + settled.index(leader)
 
 
-def _nearest(ordered: BytesArray, wanted: BytesArray) -> BytesArray:
+def _nearest(ordered: IndexArray, wanted: IndexArray) -> IndexArray:
     return np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
 
 
@@ -90,9 +90,9 @@ def _unit_bytes(problem: Problem) -> float:
 def _frame(problem: Problem, unit_bytes: float) -> Frame:
     partitions, brokers, rules = problem.partitions, problem.brokers, problem.rules
     spans = np.maximum(partitions.factors, partitions.wanted_factors)
-    offsets = np.concatenate(([0], np.cumsum(spans))).astype(np.int32)
-    owners = np.repeat(np.arange(len(partitions), dtype=np.int32), spans)
-    homes = np.full(len(owners), EMPTY, np.int32)
+    offsets = np.concatenate(([0], np.cumsum(spans)))
+    owners = np.repeat(np.arange(len(partitions)), spans)
+    homes = np.full(len(owners), EMPTY, np.int64)
     homes[_present_slots(problem, offsets)] = partitions.replicas
     scale = scales(problem)
     own = _topic_columns(problem)
@@ -110,13 +110,13 @@ def _frame(problem: Problem, unit_bytes: float) -> Frame:
         role_goals=(as_leader != as_follower).any(axis=0),
         size=partitions.size_bytes / unit_bytes,
         toll=_tolls(problem) / unit_bytes,
-        rack_limit=rack_limits(problem),
-        partition_sets=partitions.broker_sets,
+        rack_limit=rack_limits(problem).astype(np.int64),
+        partition_sets=partitions.broker_sets.astype(np.int64),
         fixed=~partitions.may_move,
         movable=partitions.may_move & rules.between_brokers,
         relead=partitions.may_move & rules.leaders,
-        racks=rack_indices(problem),
-        broker_sets=brokers.broker_sets,
+        racks=rack_indices(problem).astype(np.int64),
+        broker_sets=brokers.broker_sets.astype(np.int64),
         receiving=brokers.receiving,
         staying=brokers.staying,
         leading=brokers.staying & brokers.may_lead,
@@ -134,14 +134,14 @@ def _tolls(problem: Problem) -> FloatArray:
     return np.where(size > 0, size * slowed, 0.0)
 
 
-def _lost(problem: Problem, homes: IntArray, offsets: IntArray) -> IntArray:
+def _lost(problem: Problem, homes: IndexArray, offsets: IndexArray) -> IndexArray:
     lost = np.full_like(homes, EMPTY)
     slots = _present_slots(problem, offsets)[problem.partitions.is_lost]
     lost[slots] = homes[slots]
     return lost
 
 
-def _present_slots(problem: Problem, offsets: IntArray) -> BytesArray:
+def _present_slots(problem: Problem, offsets: IndexArray) -> IndexArray:
     factors = problem.partitions.factors
     within = np.arange(len(problem.partitions.replicas)) - np.repeat(problem.partitions.offsets[:-1], factors)
     return (np.repeat(offsets[:-1], factors) + within).astype(np.int64)

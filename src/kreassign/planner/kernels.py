@@ -185,24 +185,35 @@ def lead(frame: Frame, state: State, slot: int) -> None:
 def needy_brokers(frame: Frame, state: State) -> Needy:
     """Receivers that stand below a band now."""
     brokers, goals = state.lack.shape
-    chosen, hunger = np.empty(brokers, np.int32), np.zeros(brokers)
+    chosen, hunger, seats = np.empty(brokers, np.int64), np.zeros(brokers), np.full(brokers, NO_BROKER)
     largest = np.zeros(goals)
     count = 0
     for broker in range(brokers):
         if frame.receiving[broker] and goals and state.lack[broker].max() > TINY:
-            chosen[count] = broker
+            chosen[count], seats[broker] = broker, count
             for goal in range(goals):
                 hunger[count] += max(state.lack[broker, goal], 0.0)
                 largest[goal] = max(largest[goal], state.lack[broker, goal])
             count += 1
-    return Needy(chosen[:count], hunger[:count], largest)
+    return Needy(chosen[:count], hunger[:count], seats, largest)
 
 
 @compiled_part
 def any_receiver(frame: Frame) -> Needy:
     """All receivers, whatever they lack."""
-    chosen = np.flatnonzero(frame.receiving).astype(np.int32)
-    return Needy(chosen, np.full(chosen.shape[0], np.inf), np.zeros(frame.as_leader.shape[1]))
+    chosen = np.flatnonzero(frame.receiving).astype(np.int64)
+    seats = np.full(frame.receiving.shape[0], NO_BROKER)
+    return Needy(chosen, np.full(chosen.shape[0], np.inf), seats, np.zeros(frame.as_leader.shape[1]))
+
+
+@compiled_part
+def weigh(state: State, needy: Needy, broker: int) -> None:
+    """Note what a broker lacks after a change, if it is one of these."""
+    seat = needy.seats[broker]
+    if seat >= 0:
+        needy.hunger[seat] = 0.0
+        for goal in range(state.lack.shape[1]):
+            needy.hunger[seat] += max(state.lack[broker, goal], 0.0)
 
 
 @compiled_part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kreassign.planner.arrays import IntArray
+from kreassign.planner.arrays import IndexArray
 from kreassign.planner.compiled import compiled, compiled_part
 from kreassign.planner.kernels import (
     LEADER_CHANGES,
@@ -23,11 +23,12 @@ from kreassign.planner.kernels import (
     place,
     relief,
     roomiest,
+    weigh,
 )
 from kreassign.planner.state import EMPTY, GONE, Frame, Residents, State
 
 DICE_FACTOR, DICE_STEP = 6364136223846793005, 1442695040888963407  # Knuth's MMIX generator
-KERNELS_DIGEST = "b274a6280750"
+KERNELS_DIGEST = "205018b82113"
 """Of the source of `kernels.py`. Compiled passes are kept on disk until *this* file changes; see the test of it."""
 
 
@@ -64,6 +65,8 @@ def move_pass(frame: Frame, state: State, worth: float) -> int:
                 broker = roomiest(frame, state, slot, receivers)
             if broker != NO_BROKER:
                 place(frame, state, slot, broker)
+                weigh(state, needy, origin)
+                weigh(state, needy, broker)
                 moved += 1
     return moved
 
@@ -105,14 +108,14 @@ def may_relead(frame: Frame, state: State, partition: int) -> bool:
 
 
 @compiled
-def place_pass(frame: Frame, state: State, slots: IntArray, brokers: IntArray) -> None:
+def place_pass(frame: Frame, state: State, slots: IndexArray, brokers: IndexArray) -> None:
     """Put the replica of each slot on the broker given for it, or nowhere, whatever the rules say."""
     for index in range(slots.shape[0]):
         place(frame, state, slots[index], brokers[index])
 
 
 @compiled
-def shrink_pass(frame: Frame, state: State, wanted: IntArray) -> None:
+def shrink_pass(frame: Frame, state: State, wanted: IndexArray) -> None:
     """Give up replicas down to the wanted numbers."""
     for partition in range(wanted.shape[0]):
         count = 0
@@ -160,26 +163,27 @@ def demote_pass(frame: Frame, state: State) -> None:
 def hand_over(frame: Frame, state: State, partition: int) -> bool:
     """Let the replica lead that is relieved most, of those that have a place and may; False if there is none."""
     extra = frame.as_leader[partition] - frame.as_follower[partition]
-    best, most, head = NO_BROKER, -np.inf, frame.heads[partition]
-    former = state.places[state.leaders[partition]]
+    leader = state.leaders[partition]
+    best, most, head = leader, -np.inf, frame.heads[partition]
+    former = state.places[leader]
     cannot_afford = (former == head or former < 0) and state.purse[LEADER_CHANGES] < 1.0
     for slot in range(frame.offsets[partition], frame.offsets[partition + 1]):
         broker = state.places[slot]
-        if slot == state.leaders[partition] or broker < 0 or not frame.leading[broker]:
+        if slot == leader or broker < 0 or not frame.leading[broker]:
             continue
         if cannot_afford and broker != head:
             continue
         gained = relief(state, broker, extra, 1.0) - (0.0 if fits(state, broker, extra) else 1e6)
         if gained > most:
             best, most = slot, gained
-    if best == NO_BROKER:
+    if best == leader:
         return False
     lead(frame, state, best)
     return True
 
 
 @compiled
-def fill_pass(frame: Frame, state: State, order: IntArray) -> None:
+def fill_pass(frame: Frame, state: State, order: IndexArray) -> None:
     """Give every slot of `order` a broker, where the rules, the capacities and the budget allow any."""
     receivers = any_receiver(frame)
     for slot in order:
@@ -267,7 +271,7 @@ def exchange_pass(frame: Frame, state: State, residents: Residents, tries: int, 
     for broker in range(frame.racks.shape[0]):
         first, last = residents.starts[broker], residents.starts[broker + 1]
         while first < last and (max(state.lack[broker].max(), -state.room[broker].min())) > TINY:
-            best, partner, most = -1, -1, 0.0
+            best, partner, most = residents.slots[first], residents.slots[first], 0.0
             for _ in range(tries):
                 one = residents.slots[first + roll(state, last - first)]
                 other = roll(state, state.places.shape[0])
@@ -279,7 +283,7 @@ def exchange_pass(frame: Frame, state: State, residents: Residents, tries: int, 
                 gained -= worth * exchange_cost(frame, state, one, other)
                 if gained > most and may_exchange(frame, state, one, other):
                     best, partner, most = one, other, gained
-            if best < 0 or not exchange(frame, state, best, partner):
+            if most == 0.0 or not exchange(frame, state, best, partner):
                 break
             made += 1
     return made
@@ -325,7 +329,7 @@ def try_lead_chain(frame: Frame, state: State, residents: Residents, slot: int, 
     first_relief = lead_relief(frame, state, slot)
     middle = state.places[slot] if state.places[former] == broker else state.places[former]
     lead(frame, state, slot)
-    best, most = -1, -first_relief + TINY
+    best, most = former, -first_relief + TINY
     for index in range(residents.starts[middle], residents.starts[middle + 1]):
         candidate = residents.slots[index]
         partition = frame.owners[candidate]
@@ -337,11 +341,8 @@ def try_lead_chain(frame: Frame, state: State, residents: Residents, slot: int, 
                 gained = lead_relief(frame, state, second)
                 if gained > most:
                     best, most = second, gained
-    if best >= 0:
-        lead(frame, state, best)
-        return 1
-    lead(frame, state, former)
-    return 0
+    lead(frame, state, best)
+    return int(best != former)
 
 
 @compiled_part
@@ -366,7 +367,7 @@ def lead_allowed(frame: Frame, state: State, slot: int) -> bool:
 
 
 @compiled
-def return_pass(frame: Frame, state: State, order: IntArray) -> int:
+def return_pass(frame: Frame, state: State, order: IndexArray) -> int:
     """Take back every move that the bands do not need, in the order given; how many there were."""
     returned = 0
     for slot in order:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreassign.planner import kernels, passes
-from kreassign.planner.arrays import FloatArray, IntArray
+from kreassign.planner.arrays import FloatArray, IndexArray
 from kreassign.planner.disks import in_log_dirs
 from kreassign.planner.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
 from kreassign.planner.framing import Framed, framed, half_widths, misplaced, refresh, scales, settled_assignment
@@ -42,7 +42,7 @@ class Solution:
 
     assignment: Assignment
     missed: FloatArray
-    undone: IntArray
+    undone: IndexArray
 
 
 def solve(problem: Problem) -> Solution:
@@ -55,7 +55,7 @@ def solve(problem: Problem) -> Solution:
     return Solution(in_log_dirs(problem, assignment, lambda inner: _solved(inner)[0]), missed, undone)
 
 
-def _solved(problem: Problem) -> tuple[Assignment, FloatArray, IntArray]:
+def _solved(problem: Problem) -> tuple[Assignment, FloatArray, IndexArray]:
     refuse_impossible(problem)
     search = framed(problem)
     undone = _force(problem, search)
@@ -72,24 +72,35 @@ def _solved(problem: Problem) -> tuple[Assignment, FloatArray, IntArray]:
 # --- what must be ----------------------------------------------------------------------------------------------------
 
 
-def _force(problem: Problem, search: Framed) -> IntArray:
+def _force(problem: Problem, search: Framed) -> IndexArray:
     """Drains, dead brokers, racks, factors, leaders that may not lead. Returns the partitions left undone."""
     frame, state = search.frame, search.state
     if problem.rules.between_brokers:
         wrong = misplaced(frame, state, repair_racks=problem.rules.repair_racks) & frame.movable[frame.owners]
-        leaving = np.flatnonzero(wrong).astype(np.int32)
-        passes.place_pass(frame, state, leaving, np.full_like(leaving, EMPTY))
-        passes.shrink_pass(frame, state, problem.partitions.wanted_factors)
-    passes.demote_pass(frame, state)
-    waiting = np.flatnonzero(state.places == EMPTY).astype(np.int32)
+        leaving = np.flatnonzero(wrong)
+        if len(leaving):
+            passes.place_pass(frame, state, leaving, np.full_like(leaving, EMPTY))
+        if (problem.partitions.wanted_factors < problem.partitions.factors).any():
+            passes.shrink_pass(frame, state, problem.partitions.wanted_factors.astype(np.int64))
+    if _barred_leaders(frame, state):
+        passes.demote_pass(frame, state)
+    waiting = np.flatnonzero(state.places == EMPTY)
+    if not len(waiting):
+        return waiting
     largest_first = waiting[np.argsort(-frame.size[frame.owners[waiting]], kind="stable")]
     passes.fill_pass(frame, state, largest_first)
-    unplaced = np.flatnonzero(state.places == EMPTY).astype(np.int32)
+    unplaced = np.flatnonzero(state.places == EMPTY)
     if len(unplaced) and problem.budget == Budget():
         refuse_unplaced(problem, frame, state, unplaced)
     homes = frame.homes[unplaced]
-    passes.place_pass(frame, state, unplaced, np.where(homes >= 0, homes, GONE).astype(np.int32))
+    passes.place_pass(frame, state, unplaced, np.where(homes >= 0, homes, GONE))
     return np.unique(frame.owners[unplaced])
+
+
+def _barred_leaders(frame: Frame, state: State) -> bool:
+    """Whether any partition is led from a broker that may not lead."""
+    hosts = state.places[state.leaders]
+    return bool((~frame.leading[np.maximum(hosts, 0)] & (hosts >= 0)).any())
 
 
 def _relieve_capacities(problem: Problem, search: Framed) -> None:
@@ -158,7 +169,7 @@ def _pair(frame: Frame, state: State, worth: float) -> None:
 
 
 def _trim(frame: Frame, state: State) -> None:
-    largest_first = np.argsort(-frame.size[frame.owners], kind="stable").astype(np.int32)
+    largest_first = np.argsort(-frame.size[frame.owners], kind="stable")
     passes.return_pass(frame, state, largest_first)
     passes.smaller_pass(frame, state, _residents(frame, state), SMALLER_TRIES)
 

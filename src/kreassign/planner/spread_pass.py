@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kreassign.planner.arrays import FloatArray, IntArray
+from kreassign.planner.arrays import FloatArray, IndexArray
 from kreassign.planner.compiled import compiled, compiled_part
 from kreassign.planner.kernels import NO_BROKER, TINY, affordable, fits, load_of, may_host, may_leave, place
 from kreassign.planner.passes import exchange, may_exchange, roll
 from kreassign.planner.state import Frame, Residents, State
 
-PARTS_DIGEST = "96752c169053"
+PARTS_DIGEST = "2b73f8658523"
 """Of the sources of `kernels.py` and `passes.py`. Compiled code is kept until *this* file changes; see the test."""
 
 
 class Spread(NamedTuple):
     """Replicas of T topics on N brokers: how many there are, and the fewest and the most that there shall be."""
 
-    topics: IntArray  # (P,) topic of each partition
-    counts: IntArray  # (T, N)
-    least: IntArray  # (T, N)
-    most: IntArray  # (T, N)
+    topics: IndexArray  # (P,) topic of each partition
+    counts: IndexArray  # (T, N)
+    least: IndexArray  # (T, N)
+    most: IndexArray  # (T, N)
 
 
 @compiled

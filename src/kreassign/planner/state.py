@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kreassign.planner.arrays import BoolArray, BytesArray, FloatArray, IntArray
+from kreassign.planner.arrays import BoolArray, BytesArray, FloatArray, IndexArray
 
 EMPTY = -1
 """In `State.places`: a replica that has no broker yet."""
@@ -22,23 +22,23 @@ GONE = -2
 class Frame(NamedTuple):
     """What the search does not change. N brokers, P partitions, S slots, R goals."""
 
-    offsets: IntArray  # (P + 1,)
-    owners: IntArray  # (S,) partition of each slot
-    homes: IntArray  # (S,) broker that holds the replica at present, or EMPTY
-    lost: IntArray  # (S,) broker that lost its copy and cannot be given another, or EMPTY
-    heads: IntArray  # (P,) broker that leads at present
+    offsets: IndexArray  # (P + 1,)
+    owners: IndexArray  # (S,) partition of each slot
+    homes: IndexArray  # (S,) broker that holds the replica at present, or EMPTY
+    lost: IndexArray  # (S,) broker that lost its copy and cannot be given another, or EMPTY
+    heads: IndexArray  # (P,) broker that leads at present
     as_leader: FloatArray  # (P, R) load on the leader's broker
     as_follower: FloatArray  # (P, R) load on each follower's broker
     role_goals: BoolArray  # (R,) whether leading brings another load than following
     size: FloatArray  # (P,)
     toll: FloatArray  # (P,) what a copy takes of what brokers may receive and send, scaled as sizes
-    rack_limit: IntArray  # (P,) replicas allowed in one rack
-    partition_sets: IntArray  # (P,)
+    rack_limit: IndexArray  # (P,) replicas allowed in one rack
+    partition_sets: IndexArray  # (P,)
     fixed: BoolArray  # (P,) nothing about the partition may change
     movable: BoolArray  # (P,) replicas may go elsewhere
     relead: BoolArray  # (P,) another replica may lead
-    racks: IntArray  # (N,) brokers without a rack have one each
-    broker_sets: IntArray  # (N,)
+    racks: IndexArray  # (N,) brokers without a rack have one each
+    broker_sets: IndexArray  # (N,)
     receiving: BoolArray  # (N,)
     staying: BoolArray  # (N,) may hold replicas in the end
     leading: BoolArray  # (N,)
@@ -47,8 +47,8 @@ class Frame(NamedTuple):
 class State(NamedTuple):
     """What the search changes."""
 
-    places: IntArray  # (S,) broker index, EMPTY or GONE
-    leaders: IntArray  # (P,) slot that leads
+    places: IndexArray  # (S,) broker index, EMPTY or GONE
+    leaders: IndexArray  # (P,) slot that leads
     lack: FloatArray  # (N, R) how much is missing to the lower end of the band; negative above it
     room: FloatArray  # (N, R) how much is left to the upper end; negative beyond it
     spare: FloatArray  # (N, R) how much is left to the capacity
@@ -61,22 +61,23 @@ class State(NamedTuple):
 class Needy(NamedTuple):
     """Brokers to choose a destination from."""
 
-    brokers: IntArray
-    hunger: FloatArray  # sum over goals of what each lacks
+    brokers: IndexArray
+    hunger: FloatArray  # sum over goals of what each lacks: no replica relieves it more
+    seats: IndexArray  # (N,) where a broker stands among these, or EMPTY
     largest: FloatArray  # (R,) the most that any of them lacks
 
 
 class Residents(NamedTuple):
     """The slots on each broker at some time: those of broker b are `slots[starts[b]:starts[b + 1]]`."""
 
-    starts: IntArray  # (N + 1,)
-    slots: IntArray
+    starts: IndexArray  # (N + 1,)
+    slots: IndexArray
 
 
-def residents_of(places: IntArray, brokers: int) -> Residents:
+def residents_of(places: IndexArray, brokers: int) -> Residents:
     """Who is where now."""
-    slots = np.argsort(places, kind="stable").astype(np.int32)
-    return Residents(np.searchsorted(places[slots], np.arange(brokers + 1)).astype(np.int32), slots)
+    slots = np.argsort(places, kind="stable")
+    return Residents(np.searchsorted(places[slots], np.arange(brokers + 1)), slots)
 
 
 def loads_of(frame: Frame, state: State) -> FloatArray:

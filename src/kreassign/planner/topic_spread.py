@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kreassign.planner import spread_pass
-from kreassign.planner.arrays import BoolArray, FloatArray, IntArray
+from kreassign.planner.arrays import BoolArray, FloatArray, IndexArray
 from kreassign.planner.goals import REPLICAS
 from kreassign.planner.partitions import NOWHERE
 from kreassign.planner.problem import Problem
@@ -26,23 +26,23 @@ def spread_topics(problem: Problem, frame: Frame, state: State) -> None:
     tolerance = problem.rules.topic_spread
     if tolerance is None or not problem.rules.between_brokers:
         return
-    counts = np.zeros((len(problem.partitions.topic_names), len(problem.brokers)), np.int32)
+    counts = np.zeros((len(problem.partitions.topic_names), len(problem.brokers)), np.int64)
     placed = state.places >= 0
     np.add.at(counts, (problem.partitions.topics[frame.owners[placed]], state.places[placed]), 1)
     least, most = _limits(problem, tolerance)
-    spread = spread_pass.Spread(problem.partitions.topics, counts, least, most)
+    spread = spread_pass.Spread(problem.partitions.topics.astype(np.int64), counts, least, most)
     for _ in range(ROUNDS):
         if not spread_pass.spread_pass(frame, state, spread, residents_of(state.places, len(frame.racks)), TRIES):
             break
 
 
-def _limits(problem: Problem, tolerance: float) -> tuple[IntArray, IntArray]:
+def _limits(problem: Problem, tolerance: float) -> tuple[IndexArray, IndexArray]:
     """The fewest and the most replicas of each topic on each broker, shapes (T, N)."""
     partitions = problem.partitions
     replicas = np.bincount(partitions.topics, partitions.wanted_factors, len(partitions.topic_names))
     middle = replicas[:, None] * _shares(problem)
-    least = np.floor(middle * (1 - tolerance) + ROUNDING).astype(np.int32)
-    most = np.ceil(middle * (1 + tolerance) - ROUNDING).astype(np.int32)
+    least = np.floor(middle * (1 - tolerance) + ROUNDING).astype(np.int64)
+    most = np.ceil(middle * (1 + tolerance) - ROUNDING).astype(np.int64)
     return least, most
 
 
