@@ -1,10 +1,11 @@
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.planner import Band, RackRule
+from kreassign.planner import Band, RackRule, solve
 from kreassign.planner.goals import DISK, GOALS, LEADERS, REPLICAS
-from kreassign.planner.goals_file import parse_band, parse_wishes
+from kreassign.planner.goals_file import parse_band, parse_goals, parse_wishes
 from kreassign.planner.wishes import BrokerSet, Wishes
+from tests.planner.worlds import brokers, partition, world
 
 WHOLE = """
 racks = "strict"
@@ -48,7 +49,7 @@ orders = 2
 
 def test_every_key_is_read() -> None:
     assert parse_wishes(WHOLE) == Wishes(
-        bands=(Band(DISK, 0.05), Band(LEADERS, 0.15, 2.0), Band(REPLICAS, None)),
+        bands=(Band(DISK, 0.05, 2.0), Band(LEADERS, 0.15, 2.0), Band(REPLICAS, None)),
         racks=RackRule.STRICT,
         capacity={"disk": 2e12, "net-in": 1e8, "replicas": 4000.0},
         broker_capacity={7: {"disk": 4e12}},
@@ -108,3 +109,19 @@ def test_goals_of_flags(text: str, band: Band) -> None:
 def test_a_goal_that_cannot_be_read_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(InputError, match="is not a goal; write for example"):
         parse_band(text, 0.1)
+
+
+@pytest.mark.parametrize(("goals", "alone"), [(("disk", "net-in"), 0), (("net-in", "disk"), 1)])
+def test_where_not_all_bands_can_be_met_the_first_goal_is(goals: tuple[str, str], alone: int) -> None:
+    loads = [(2, 1.0), (1, 2.0), (1, 1.0)]  # whichever of the first two is alone, the other resource is uneven
+    parts = [partition(number, 1, gigabytes=size, write_bytes_per_s=rate) for number, (size, rate) in enumerate(loads)]
+    bands, _ = parse_goals(goals, 0.1)
+    lists = solve(world(brokers(1, 2), parts, bands=bands)).assignment.lists()
+    assert [lists.count(one) == 1 for one in lists] == [number == alone for number in range(3)]
+    text = "".join(f"[[goals]]\nname = '{goal}'\n" for goal in goals)
+    assert parse_wishes(text).bands == bands
+
+
+def test_three_goals_weigh_two_to_one() -> None:
+    bands, _ = parse_goals(("disk", "cpu=5x7", "leaders"), 0.1)
+    assert [band.weight for band in bands] == [2.0, 7.0, 1.0]

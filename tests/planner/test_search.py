@@ -17,7 +17,7 @@ from kreassign.planner import (
     evaluate,
     solve,
 )
-from kreassign.planner.goals import DISK, LEADERS, REPLICAS
+from kreassign.planner.goals import DISK, GOALS, LEADERS, POTENTIAL_NET_OUT, REPLICAS, Goal
 from tests.planner.worlds import GIGABYTE, brokers, partition, world
 
 DISK_ONLY = (Band(DISK),)
@@ -210,6 +210,16 @@ def test_what_does_not_fit_a_disk_goes_elsewhere() -> None:
     assert judged.moved_bytes == 20 * GIGABYTE
 
 
+@pytest.mark.parametrize("goal", [*GOALS, POTENTIAL_NET_OUT], ids=lambda goal: goal.name)
+def test_a_limit_of_any_resource_is_kept(goal: Goal) -> None:
+    rates = {"write_bytes_per_s": 1.0, "read_bytes_per_s": 1.0, "leader_cpu": 1.0, "follower_cpu": 1.0}
+    loads = [partition(number, 1, 2, gigabytes=1e-9, **rates) for number in range(12)]
+    hosts = [*brokers(1, 2), BrokerFacts(3, capacity={goal.name: 3.0})]
+    problem = world(hosts, loads, bands=tuple(Band(one) for one in (*GOALS, POTENTIAL_NET_OUT)))
+    found = evaluate(problem, legal(problem).assignment)
+    assert 0 < found.after[2, found.goals.index(goal.name)] <= 3
+
+
 def test_brokers_share_by_capacity() -> None:
     hosts = [BrokerFacts(number, capacity={"disk": size * 1000.0 * GIGABYTE}) for number, size in enumerate((1, 1, 2))]
     problem = world(hosts, [partition(number, number % 3) for number in range(80)], bands=DISK_ONLY)
@@ -259,3 +269,13 @@ def test_counts_are_as_even_as_whole_numbers_can_be() -> None:
     assert found.misses() == ()
     assert sorted(found.after[:, 0].tolist()) == [2, 2, 3, 3]
     assert found.moved_bytes == 4 * GIGABYTE == bytes_bound(problem).total
+
+
+def test_leaders_of_a_small_cluster_are_even() -> None:
+    # The first two of four brokers hold nearly all of 24 partitions and lead most of them.
+    lists = [(1, 2)] * 14 + [(2, 1)] * 6 + [(3, 4)] * 4
+    loads = [partition(number, *chosen, gigabytes=1 + number % 3) for number, chosen in enumerate(lists)]
+    problem = world(brokers(1, 2, 3, 4), loads, bands=(Band(DISK), Band(REPLICAS), Band(LEADERS)))
+    found = evaluate(problem, legal(problem).assignment)
+    assert found.misses() == ()
+    assert found.after[:, 2].tolist() == [6, 6, 6, 6]

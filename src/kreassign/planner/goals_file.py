@@ -30,7 +30,9 @@ def parse_wishes(text: str) -> Wishes:
     values: dict[str, Any] = {_FIELDS.get(key, key): _KEYS[key](key, document[key]) for key in document if key in _KEYS}
     if "goals" in document:
         entries = _tables("goals", document["goals"])
-        values["bands"] = _distinct(_band(entry, tolerance) for entry in entries if not _is_spread(entry))
+        loads = [entry for entry in entries if not _is_spread(entry)]
+        weights = _weights_by_order(len(loads))
+        values["bands"] = _distinct(_band(*entry, tolerance) for entry in zip(loads, weights, strict=True))
         values["topic_spread"] = next((_spread(entry, tolerance) for entry in entries if _is_spread(entry)), None)
     elif "tolerance" in document:
         values["bands"] = with_tolerance(DEFAULT_BANDS, tolerance)
@@ -41,8 +43,15 @@ def parse_goals(texts: Iterable[str], tolerance: float) -> tuple[tuple[Band, ...
     """Goals as flags name them: the bands, and the tolerance of topic spread, None unless it is named."""
     given = tuple(texts)
     spreads = [text for text in given if text.partition("=")[0] == TOPIC_SPREAD]
-    bands = tuple(parse_band(text, tolerance) for text in given if text not in spreads)
+    loads = [text for text in given if text not in spreads]
+    weights = _weights_by_order(len(loads))
+    bands = tuple(parse_band(text, tolerance, weight) for text, weight in zip(loads, weights, strict=True))
     return bands, _spread_flag(spreads[-1], tolerance) if spreads else None
+
+
+def _weights_by_order(count: int) -> tuple[float, ...]:
+    """What goals weigh that a user names in an order: the first twice as much as the last."""
+    return tuple(1 + (count - 1 - place) / max(1, count - 1) for place in range(count))
 
 
 def _spread_flag(text: str, tolerance: float) -> float:
@@ -63,21 +72,21 @@ def _spread(entry: Mapping[str, Toml], tolerance: float) -> float:
     return _percent(f"goal {TOPIC_SPREAD}: tolerance", entry["tolerance"]) if "tolerance" in entry else tolerance
 
 
-def parse_band(text: str, tolerance: float) -> Band:
+def parse_band(text: str, tolerance: float, usual_weight: float = 1.0) -> Band:
     """A goal as a flag names it: `disk`, `disk=5` (±5 %), `disk=5x2` (weight 2), `disk=any` (only a limit counts)."""
     name, equals, rest = text.partition("=")
     width, _, weight = rest.partition("x")
     try:
         given = None if width == "any" else float(width) / PERCENT if equals else tolerance
-        return Band(goal_named(name), given, float(weight) if weight else 1.0)
+        return Band(goal_named(name), given, float(weight) if weight else usual_weight)
     except ValueError as error:
         raise InputError(f"{text!r} is not a goal; write for example disk, disk=5 or disk=5x2") from error
 
 
-def _band(entry: Mapping[str, Toml], tolerance: float) -> Band:
+def _band(entry: Mapping[str, Toml], usual_weight: float, tolerance: float) -> Band:
     if unknown := sorted(entry.keys() - {"name", "tolerance", "weight"}):
         raise InputError(f"goals: unknown key {unknown[0]!r}; known are name, tolerance, weight")
-    name, width, weight = entry.get("name"), entry.get("tolerance"), entry.get("weight", 1.0)
+    name, width, weight = entry.get("name"), entry.get("tolerance"), entry.get("weight", usual_weight)
     if not isinstance(name, str):
         raise InputError("goals: every goal needs a name, for example name = 'disk'")
     given = tolerance if width is None else None if width == "any" else _percent(f"goal {name}: tolerance", width)
