@@ -188,6 +188,24 @@ def test_what_must_be_but_exceeds_the_budget_remains() -> None:
     assert lists(problem, solution)[1] == [4, 2]
 
 
+def test_a_new_copy_does_not_crowd_the_rack_that_another_cannot_leave() -> None:
+    rack_b = BrokerFacts(3, rack="b", may_receive=False)
+    hosts = [BrokerFacts(1, rack="a", must_empty=True), BrokerFacts(2, rack="a"), rack_b]
+    problem = world(hosts, [partition(0, 1, wanted_factor=2)], bands=(), budget=Budget(leader_changes=0))
+    solution = solve(problem)
+    judged = evaluate(problem, solution.assignment)
+    assert (judged.violations, lists(problem, solution)) == ((), [[1]])
+    assert len(judged.unfinished) == 2
+
+
+def test_a_band_of_potential_traffic_counts_followers_as_if_they_led() -> None:
+    loads = [partition(number, 1, 2, gigabytes=1, read_bytes_per_s=10.0) for number in range(8)]
+    problem = world(brokers(1, 2, 3, 4), loads, bands=(Band(POTENTIAL_NET_OUT),))
+    found = evaluate(problem, legal(problem).assignment)
+    assert found.after[:, 0].tolist() == [40.0] * 4
+    assert found.misses() == ()
+
+
 def test_partitions_of_a_broker_set_stay_in_it() -> None:
     hosts = [BrokerFacts(number, broker_set="red" if number < 3 else None) for number in range(6)]
     loads = [partition(number, 0, 1, broker_set="red") for number in range(12)]

@@ -94,7 +94,21 @@ def _force(problem: Problem, search: Framed) -> IndexArray:
         refuse_unplaced(problem, frame, state, unplaced)
     homes = frame.homes[unplaced]
     passes.place_pass(frame, state, unplaced, np.where(homes >= 0, homes, GONE))
-    return np.unique(frame.owners[unplaced])
+    undone = np.unique(frame.owners[unplaced])
+    _give_way(frame, state, undone)
+    return undone
+
+
+def _give_way(frame: Frame, state: State, undone: IndexArray) -> None:
+    """New replicas go again that were put into a rack from which another was to leave, and then could not."""
+    for partition in undone.tolist():
+        slots = np.arange(frame.offsets[partition], frame.offsets[partition + 1])
+        for slot in slots[(state.places[slots] >= 0) & (state.places[slots] != frame.homes[slots])]:
+            others = state.places[slots[(slots != slot) & (state.places[slots] >= 0)]]
+            beside = int((frame.racks[others] == frame.racks[state.places[slot]]).sum())
+            if beside >= frame.rack_limit[partition] and slot != state.leaders[partition]:
+                home = frame.homes[slot]
+                passes.place_pass(frame, state, np.array([slot]), np.array([home if home >= 0 else GONE]))
 
 
 def _barred_leaders(frame: Frame, state: State) -> bool:
