@@ -54,6 +54,8 @@ def test_crowded_racks_force_copies_only_when_they_are_to_be_repaired() -> None:
     hosts = brokers(1, 2, 3, racks="aab")
     assert gigabytes((10, (1, 2)), hosts=hosts, bands=()) == (0, 0, 0)
     assert gigabytes((10, (1, 2)), hosts=hosts, bands=(), rules=Rules(repair_racks=True)) == (10, 0, 0)
+    marked = [partition(0, 1, 2, may_move=False), partition(1, 1, 2)]
+    assert bytes_bound(world(hosts, marked, bands=(), rules=Rules(repair_racks=True))).forced == 10 * GIGABYTE
 
 
 def test_a_goal_other_than_disk_costs_the_fewest_bytes_that_carry_its_excess() -> None:
@@ -63,7 +65,7 @@ def test_a_goal_other_than_disk_costs_the_fewest_bytes_that_carry_its_excess() -
     assert bound.excess == 3 * GIGABYTE
 
 
-@pytest.mark.parametrize("seed", sorted(set(range(40)) - {5}))
+@pytest.mark.parametrize("seed", range(40))
 def test_no_plan_that_reaches_its_bands_copies_less_than_the_bound(seed: int) -> None:
     found = replace(random_cluster(seed).problem, budget=Budget())
     judged = evaluate(found, solve(found).assignment)

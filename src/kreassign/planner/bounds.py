@@ -97,7 +97,10 @@ def _forced(problem: Problem) -> int:
         key = partitions.owners[usable].astype(np.int64) * width + racks[partitions.replicas[usable]]
         crowded, counts = np.unique(key, return_counts=True)
         owners = crowded // width
-        kept = np.bincount(owners, np.minimum(counts, limits[owners]), len(partitions))
+        # What may not move keeps its racks, crowded or not.
+        kept = np.bincount(
+            owners, np.where(partitions.may_move[owners], np.minimum(counts, limits[owners]), counts), len(partitions)
+        )
     else:
         kept = np.bincount(partitions.owners[usable], minlength=len(partitions)).astype(float)
     within_reach = partitions.within_reach(problem.brokers.is_live)
