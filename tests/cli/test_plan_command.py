@@ -9,6 +9,7 @@ from kreassign.cli.plan_files import read_plan, read_plan_file
 from kreassign.model import TopicPartition
 from kreassign.pipeline.rows import write_rows
 from kreassign.pipeline.schemas import BROKERS, PLAN_INPUTS
+from tests.pipeline.clusters import UNKNOWN_LOADS
 
 MEGABYTE = 1_000_000
 
@@ -22,7 +23,7 @@ def tables(data: Path, *partitions: tuple[list[int], int | None], cluster: str =
         for broker in range(3)
     ]  # fmt: skip
     rows = [
-        {**snapshot, "topic": "t", "partition": number, "broker": broker, "position": position,
+        {**snapshot, **UNKNOWN_LOADS, "topic": "t", "partition": number, "broker": broker, "position": position,
          "is_leader": position == 0, "is_reassigning": False, "size_bytes": None if size is None else size * MEGABYTE,
          "write_bytes_per_s": None, "coverage": "no samples", **changes}
         for number, (replicas, size) in enumerate(partitions)

@@ -21,6 +21,10 @@ from kreassign.pipeline.rows import write_rows
 from kreassign.pipeline.schemas import SAMPLES
 from kreassign.pipeline.snapshots import Observation, SampleRound, sample_rows, snapshot_tables
 
+UNKNOWN_LOADS = dict.fromkeys(
+    ("p95_write_bytes_per_s", "p99_write_bytes_per_s", "peak_write_bytes_per_s", "forecast_size_bytes",
+     "forecast_write_bytes_per_s"),
+) | {"verdict": "unknown"}  # fmt: skip
 TAKEN_MS = 1_762_250_400_123
 ORDERS_0, ORDERS_1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError, InvariantBroken
-from kreassign.pipeline.job import StepCount, coverage_counts, run_load
+from kreassign.pipeline.job import StepCount, partition_counts, run_load
 from kreassign.pipeline.rows import read_rows
 from kreassign.pipeline.schemas import LOAD_MODEL, PLAN_INPUTS, QUARANTINE, REPLICAS
 from kreassign.pipeline.session import failures_told
@@ -27,14 +27,18 @@ def test_the_road_from_snapshots_and_samples_to_plan_inputs_and_again(spark: Spa
     run_load(spark, tmp_path, told.append)
     assert [(step.table.name, step.good, step.bad) for step in told] == [
         ("clusters", 2, 0),
-        ("partitions", 4, 0),
-        ("replicas", 10, 0),
+        ("partitions", 2, 0),
+        ("replicas", 5, 0),
         ("samples", 3, 1),
+        ("rates", 3, 0),
+        ("load_hours", 1, 0),
         ("load_model", 2, 0),
+        ("forecast", 2, 0),
+        ("skew", 1, 0),
         ("plan_inputs", 5, 0),
     ]
     assert str(told[3]) == "samples: 3 rows, 1 bad (see table quarantine)"
-    assert coverage_counts(spark, tmp_path) == {"measured": 1, "no samples": 1}
+    assert partition_counts(spark, tmp_path, "coverage") == {"measured": 1, "no samples": 1}
 
     loads = {row["partition"]: row for row in read_rows(tmp_path, LOAD_MODEL)}
     # Partition 0: 30 records in 8 s; the leader keeps 40 records in 80 bytes.
@@ -58,7 +62,7 @@ def test_the_road_from_snapshots_and_samples_to_plan_inputs_and_again(spark: Spa
     first = everything_made(tmp_path)
     run_load(spark, tmp_path, told.append)
     assert everything_made(tmp_path) == first
-    assert told[:6] == told[6:]
+    assert told[:10] == told[10:]
 
 
 def test_what_is_missing_or_wrong_is_told_before_anything_is_made(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
-from kreassign.pipeline.load_model import in_snapshots, latest_snapshots, load_model, one_per_round, with_epoch
+from kreassign.pipeline import load_model as model_of
+from kreassign.pipeline.load_hours import load_hours
+from kreassign.pipeline.load_model import in_snapshots, latest_snapshots
+from kreassign.pipeline.rates import one_per_round, rates, with_epoch
 from kreassign.pipeline.schemas import CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, SAMPLES, Row, Table
 from kreassign.pipeline.tables import struct_type
 
@@ -54,6 +57,12 @@ def frame(spark: SparkSession, table: Table, *rows: Row) -> DataFrame:
 
 def partitions(spark: SparkSession, count: int) -> DataFrame:
     return frame(spark, PARTITIONS, *({"partition": number} for number in range(count)))
+
+
+def load_model(partitions: DataFrame, replicas: DataFrame, samples: DataFrame) -> DataFrame:
+    """The road of the load job, from samples on."""
+    known = rates(samples)
+    return model_of.load_model(partitions, replicas, known, load_hours(known))
 
 
 def result(model: DataFrame, *names: str) -> DataFrame:
@@ -105,6 +114,10 @@ def test_the_size_is_the_leaders_else_the_largest_else_unknown(spark: SparkSessi
 
 # Per partition: its samples as (second, start offset, end offset, size), and what the model must say of it as
 # (bytes per record, basis, bytes per second, records per second, samples, seconds, resets, coverage).
+STORY_COLUMNS = (
+    "bytes_per_record", "record_size_basis", "write_bytes_per_s", "write_records_per_s", "sample_count", "span_s",
+    "reset_count", "coverage",
+)  # fmt: skip
 STORIES: Mapping[str, tuple[list[tuple[int, int, int, int | None]], tuple[Any, ...]]] = {
     "steady": (
         [(0, 0, 100, 1000), (10, 0, 150, 1500), (20, 0, 300, 3000)],
@@ -139,7 +152,7 @@ STORIES: Mapping[str, tuple[list[tuple[int, int, int, int | None]], tuple[Any, .
         (10.0, "log", None, None, 1, 0.0, 1, "reset"),
     ),
     "went back twice, then measured": (
-        [(0, 0, 9, 90), (10, 0, 5, 90), (20, 0, 2, 90), (30, 0, 22, 490), (40, 0, 42, 890)],
+        [(0, 0, 900, 90), (10, 0, 500, 90), (20, 0, 2, 90), (30, 0, 22, 490), (40, 0, 42, 890)],
         (20.0, "growth", 40.0, 2.0, 3, 20.0, 2, "measured"),
     ),
     "size unknown": ([(0, 0, 100, None), (10, 0, 150, None)], (None, None, None, 5.0, 2, 10.0, 0, "no size")),
@@ -160,7 +173,7 @@ def test_rates_come_from_the_samples_since_the_log_last_began_anew(spark: SparkS
     ]
     model = load_model(partitions(spark, len(STORIES)), frame(spark, REPLICAS), frame(spark, SAMPLES, *samples))
     assert model.columns == list(LOAD_MODEL.column_names)
-    told = {row["partition"]: tuple(row)[5:] for row in model.collect()}
+    told = {row["partition"]: tuple(row[name] for name in STORY_COLUMNS) for row in model.collect()}
     for number, (name, (_, expected)) in enumerate(STORIES.items()):
         assert told[number] == pytest.approx(expected), name
 
@@ -191,9 +204,9 @@ def test_a_change_of_leader_or_a_reset_is_no_growth(spark: SparkSession) -> None
         {"taken_ms": 3000, "end_offset": 25, "size_bytes": 950, "leader": 2},
         {"taken_ms": 4000, "end_offset": 30, "size_bytes": 990, "leader": 2, "topic_id": "id-2"},
     )
-    growth = with_epoch(samples).select("taken_ms", "new_records", "new_bytes")
+    growth = with_epoch(samples).select("taken_ms", "sized_records", "new_bytes")
     expected = [(1000, None, None), (2000, None, None), (3000, 5, 50), (4000, None, None)]
-    schema = "taken_ms bigint, new_records bigint, new_bytes bigint"
+    schema = "taken_ms bigint, sized_records bigint, new_bytes bigint"
     assertDataFrameEqual(growth, spark.createDataFrame(expected, schema))
 
 

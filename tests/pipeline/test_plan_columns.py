@@ -3,12 +3,13 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import DataError, InputError
-from kreassign.pipeline.plan_columns import read_plan_columns
+from kreassign.pipeline.plan_columns import STATISTICS, read_plan_columns
 from kreassign.pipeline.rows import write_rows
 from kreassign.pipeline.schemas import PLAN_INPUTS, REPLICAS
+from tests.pipeline.clusters import UNKNOWN_LOADS
 
 INPUT = {"topic": "t", "partition": 0, "position": 0, "is_leader": True, "is_reassigning": False, "size_bytes": 5,
-         "write_bytes_per_s": None, "coverage": "no samples"}  # fmt: skip
+         "write_bytes_per_s": None, "coverage": "no samples", **UNKNOWN_LOADS}  # fmt: skip
 COPY = {"taken_ms": 0, "topic": "t", "partition": 0, "position": 0, "is_leader": True, "is_in_sync": True,
         "is_adding": False, "is_removing": False, "size_bytes": 5, "future_log_dir": None,
         "future_size_bytes": None}  # fmt: skip
@@ -55,3 +56,16 @@ def test_one_of_several_clusters_must_be_chosen(tmp_path: Path) -> None:
         read_plan_columns(tmp_path, None)
     with pytest.raises(DataError, match="nothing of cluster e, only of c, d"):
         read_plan_columns(tmp_path, "e")
+
+
+def test_the_load_to_plan_by_stands_in_for_the_mean_where_it_is_known(tmp_path: Path) -> None:
+    def row(partition: int, **known: float) -> dict[str, object]:
+        key = {"snapshot_id": "s", "cluster_id": "c", "broker": 1, "partition": partition}
+        return {**INPUT, "write_bytes_per_s": 10.0, **key, **known}
+
+    rows = [row(0, p95_write_bytes_per_s=20.0, forecast_size_bytes=7.0, forecast_write_bytes_per_s=12.0), row(1)]
+    write_rows(tmp_path, PLAN_INPUTS, rows, file_stem="a")
+    rates = {by: read_plan_columns(tmp_path, None, by).write_bytes_per_s.tolist() for by in STATISTICS}
+    assert rates == {"mean": [10, 10], "p95": [20, 10], "p99": [10, 10], "peak": [10, 10], "forecast": [12, 10]}
+    assert read_plan_columns(tmp_path, None, "forecast").size_bytes.tolist() == [7, 5]
+    assert read_plan_columns(tmp_path, None, "p95").size_bytes.tolist() == [5, 5]

@@ -24,6 +24,11 @@ def optional_data_option(command: Command) -> Command:
     return _data_option(is_required=False)(command)
 
 
+def data_or_load_option(command: Command) -> Command:
+    """Add `--data DIR` to a command that reads what `load` wrote: `--from-load DIR` says the same."""
+    return _data_option("--from-load", is_required=False)(command)
+
+
 def data_or_out_option(command: Command) -> Command:
     """Add `--data DIR` to a command that only writes: `--out DIR` says the same."""
     return _data_option("--out", is_required=True)(command)

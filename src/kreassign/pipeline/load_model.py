@@ -1,4 +1,4 @@
-"""DataFrame → DataFrame. From snapshots and samples to size and write rate per partition.
+"""DataFrame → DataFrame. From a snapshot, rates and hours to size and load per partition: table `load_model`.
 
 How the rates come about, for the samples of one partition since its log last began anew:
 
@@ -11,6 +11,9 @@ and bytes_per_record is, by the first of these that can be told (`record_size_ba
             which the log only grew: same leader, same start offset, size not smaller
     log     size / (end offset - start offset), at the last sample
 
+Percentiles are of the intervals between neighbouring samples, those across gaps left out; the peak hour and growth are
+made from whole hours and days (see `load_hours.py`). All are rates of records times the one bytes_per_record.
+
 What that is worth. The rate of records is exact for the span, up to the time that a round of questions takes: a tenth
 of a second over a span of ten seconds is one per cent. Offsets count what a log holds, so markers of transactions
 count as records. `growth` is the size of the records that just came, up to what came between the question for the
@@ -22,13 +25,23 @@ were sent, so the bytes are compressed bytes, which is what replication and a mo
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.schemas import LOAD_MODEL, SAMPLES
+from kreassign.pipeline.load_hours import DAY_S, WHOLE, peak_hours, trends
+from kreassign.pipeline.rates import PARTITION_KEY
+from kreassign.pipeline.schemas import LOAD_MODEL
 
-_PARTITION_KEY = ("cluster_id", "topic", "partition")
 _SNAPSHOT_KEY = ("cluster_id", "snapshot_id")
+_PERCENTILES = (0.5, 0.95, 0.99)
+_BYTES_OF_RECORDS = {
+    "p50_write_bytes_per_s": "p50_records_per_s",
+    "p95_write_bytes_per_s": "p95_records_per_s",
+    "p99_write_bytes_per_s": "p99_records_per_s",
+    "peak_write_bytes_per_s": "peak_records_per_s",
+    "growth_bytes_per_s_per_day": "growth_records_per_s_per_day",
+    "growth_error_bytes_per_s_per_day": "growth_error_records_per_s_per_day",
+}
 
 
 def latest_snapshots(clusters: DataFrame) -> DataFrame:
@@ -39,22 +52,24 @@ def latest_snapshots(clusters: DataFrame) -> DataFrame:
 
 def in_snapshots(rows: DataFrame, snapshots: DataFrame) -> DataFrame:
     """The rows of a snapshot table that belong to the given snapshots."""
-    return rows.join(snapshots, on=list(_SNAPSHOT_KEY), how="left_semi").select(*rows.columns)
+    return rows.join(sql.broadcast(snapshots), on=list(_SNAPSHOT_KEY), how="left_semi").select(*rows.columns)
 
 
-def load_model(partitions: DataFrame, replicas: DataFrame, samples: DataFrame) -> DataFrame:
+def load_model(partitions: DataFrame, replicas: DataFrame, rates: DataFrame, hours: DataFrame) -> DataFrame:
     """Table `load_model`: one row per given partition; `partitions` and `replicas` are of one snapshot per cluster."""
     sizes = partition_sizes(replicas)
-    rates = sample_rates(samples)
     joined = partitions.join(sizes, on=[*_SNAPSHOT_KEY, "topic", "partition"], how="left").join(
-        rates, on=list(_PARTITION_KEY), how="left"
+        write_rates(rates, hours), on=list(PARTITION_KEY), how="left"
     )
     return (
-        joined.withColumn("sample_count", sql.coalesce("sample_count", sql.lit(0)))
-        .withColumn("span_s", sql.coalesce("span_s", sql.lit(0.0)))
-        .withColumn("reset_count", sql.coalesce("reset_count", sql.lit(0)))
-        .withColumn("write_bytes_per_s", write_bytes_per_s())
+        joined.withColumns(
+            {name: sql.coalesce(name, sql.lit(0)) for name in ("sample_count", "reset_count", "day_count")}
+        )
+        .withColumns({name: sql.coalesce(name, sql.lit(0.0)) for name in ("span_s", "covered_share")})
+        .withColumns({name: in_bytes(sql.col(records)) for name, records in _BYTES_OF_RECORDS.items()})
+        .withColumn("write_bytes_per_s", in_bytes(sql.col("write_records_per_s")))
         .withColumn("coverage", coverage())
+        .withColumn("verdict", verdict())
         .select(*LOAD_MODEL.column_names)
     )
 
@@ -69,85 +84,64 @@ def partition_sizes(replicas: DataFrame) -> DataFrame:
     )
 
 
-def one_per_round(samples: DataFrame) -> DataFrame:
-    """Samples without duplicates: a round that was stored twice, or copied, counts once."""
-    key = ("cluster_id", "taken_ms", "topic", "partition")
-    rest = [name for name in SAMPLES.column_names if name not in key]
-    # Two rows that differ cannot both be right; the one that is ahead was seen.
-    ahead = sql.max(sql.struct("end_offset", *(name for name in rest if name != "end_offset"))).alias("ahead")
-    return samples.groupBy(*key).agg(ahead).select(*key, *(sql.col(f"ahead.{name}") for name in rest))
-
-
-def with_epoch(samples: DataFrame) -> DataFrame:
-    """Samples with what they add to the one before.
-
-    `epoch` is how often the log of the partition had begun anew by then; `new_records` and `new_bytes` are how far it
-    grew since the sample before, NULL where something else happened to it too.
-    """
-    grew = only_grew()
-    return samples.withColumn("is_reset", is_reset()).select(
-        *SAMPLES.column_names,
-        sql.sum("is_reset").over(_up_to_here()).cast("int").alias("epoch"),
-        sql.when(grew, sql.col("end_offset") - _before("end_offset")).alias("new_records"),
-        sql.when(grew, sql.col("size_bytes") - _before("size_bytes")).alias("new_bytes"),
+def write_rates(rates: DataFrame, hours: DataFrame) -> DataFrame:
+    """Rates of records per partition since its log last began anew; see the top of this module."""
+    epoch_key = [*PARTITION_KEY, "epoch"]
+    latest = latest_epochs(rates)
+    return (
+        latest.join(peak_hours(hours), on=epoch_key, how="left")
+        .join(trends(hours), on=epoch_key, how="left")
+        .withColumn("reset_count", sql.col("epoch"))
     )
 
 
-def is_reset() -> Column:
-    """1 where a sample is of another log than the one before: other topic id, or an end offset that went back."""
-    other_topic = sql.col("topic_id") != _before("topic_id")
-    went_back = sql.col("end_offset") < _before("end_offset")
-    return sql.coalesce(sql.when(other_topic | went_back, 1), sql.lit(0))
-
-
-def only_grew() -> Column:
-    """Whether, since the sample before, nothing happened to the log but that records were added."""
-    same_leader = sql.col("leader") == _before("leader")
-    nothing_removed = (sql.col("start_offset") == _before("start_offset")) & (
-        sql.col("size_bytes") >= _before("size_bytes")
-    )
-    return same_leader & nothing_removed & (is_reset() == 0)
-
-
-def sample_rates(samples: DataFrame) -> DataFrame:
-    """Rates per partition since its log last began anew; see the top of this module."""
-    span_s = (sql.col("last.taken_ms") - sql.col("first.taken_ms")) / 1000.0
-    written = sql.col("last.end_offset") - sql.col("first.end_offset")
-    kept = sql.col("last.end_offset") - sql.col("last.start_offset")
-    has_grown = (sql.col("new_records") > 0) & (sql.col("new_bytes") > 0)
-    by_growth = sql.when(has_grown, sql.col("new_bytes") / sql.col("new_records"))
-    by_log = sql.when(kept > 0, sql.col("last.size_bytes") / kept)
-    basis = sql.coalesce(sql.when(by_growth.isNotNull(), "growth"), sql.when(by_log.isNotNull(), "log"))
-    return latest_epochs(with_epoch(one_per_round(samples))).select(
-        *_PARTITION_KEY,
-        sql.coalesce(by_growth, by_log).alias("bytes_per_record"),
-        basis.alias("record_size_basis"),
-        sql.when(span_s > 0, written / span_s).alias("write_records_per_s"),
-        "sample_count",
-        span_s.alias("span_s"),
-        sql.col("epoch").alias("reset_count"),
-    )
-
-
-def latest_epochs(samples: DataFrame) -> DataFrame:
-    """First and last sample, their count and the growth between them in the latest epoch of each partition."""
+def latest_epochs(rates: DataFrame) -> DataFrame:
+    """What the samples of the latest epoch of each partition say together."""
     seen = sql.struct("taken_ms", "start_offset", "end_offset", "size_bytes")
+    is_good = sql.col("verdict") == "good"
     figures = {
         "first": sql.min(seen),
         "last": sql.max(seen),
         "sample_count": sql.count("*").cast("int"),
-        "new_records": sql.sum("new_records"),
+        "good_s": sql.sum(sql.when(is_good, sql.col("seconds"))),
+        "sized_records": sql.sum("sized_records"),
         "new_bytes": sql.sum("new_bytes"),
+        "percentiles": sql.percentile(
+            sql.when(is_good & (sql.col("seconds") > 0), sql.col("new_records") / sql.col("seconds")),
+            sql.array(*map(sql.lit, _PERCENTILES)),
+        ),
     }
-    per_epoch = samples.groupBy(*_PARTITION_KEY, "epoch").agg(*(each.alias(name) for name, each in figures.items()))
-    latest = sql.max(sql.struct("epoch", *figures)).alias("latest")
-    return per_epoch.groupBy(*_PARTITION_KEY).agg(latest).select(*_PARTITION_KEY, "latest.*")
+    per_epoch = rates.groupBy(*PARTITION_KEY, "epoch").agg(*(each.alias(name) for name, each in figures.items()))
+    latest = sql.max_by(sql.struct(*figures), "epoch").alias("latest")
+    chosen = per_epoch.groupBy(*PARTITION_KEY).agg(latest, sql.max("epoch").alias("epoch"))
+    return chosen.select(*PARTITION_KEY, "epoch", "latest.*").select(*PARTITION_KEY, "epoch", *_epoch_rates())
 
 
-def write_bytes_per_s() -> Column:
+def _epoch_rates() -> tuple[Column, ...]:
+    span_s = (sql.col("last.taken_ms") - sql.col("first.taken_ms")) / 1000.0
+    written = sql.col("last.end_offset") - sql.col("first.end_offset")
+    kept = sql.col("last.end_offset") - sql.col("last.start_offset")
+    has_grown = (sql.col("sized_records") > 0) & (sql.col("new_bytes") > 0)
+    by_growth = sql.when(has_grown, sql.col("new_bytes") / sql.col("sized_records"))
+    by_log = sql.when(kept > 0, sql.col("last.size_bytes") / kept)
+    basis = sql.coalesce(sql.when(by_growth.isNotNull(), "growth"), sql.when(by_log.isNotNull(), "log"))
+    return (
+        sql.coalesce(by_growth, by_log).alias("bytes_per_record"),
+        basis.alias("record_size_basis"),
+        sql.when(span_s > 0, written / span_s).alias("write_records_per_s"),
+        *(
+            sql.get("percentiles", place).alias(f"p{round(100 * part)}_records_per_s")
+            for place, part in enumerate(_PERCENTILES)
+        ),
+        sql.col("sample_count"),
+        span_s.alias("span_s"),
+        sql.when(span_s > 0, sql.coalesce("good_s", sql.lit(0.0)) / span_s).alias("covered_share"),
+    )
+
+
+def in_bytes(records: Column) -> Column:
     """Records per second times their size; 0 without records, however large they would be."""
-    records, size = sql.col("write_records_per_s"), sql.col("bytes_per_record")
-    return sql.when(records == 0, 0.0).when(records != 0, records * size)
+    return sql.when(records == 0, 0.0).when(records != 0, records * sql.col("bytes_per_record"))
 
 
 def coverage() -> Column:
@@ -164,13 +158,14 @@ def coverage() -> Column:
     )
 
 
-def _history() -> WindowSpec:
-    return Window.partitionBy(*_PARTITION_KEY).orderBy("taken_ms")
-
-
-def _up_to_here() -> WindowSpec:
-    return _history().rowsBetween(Window.unboundedPreceding, Window.currentRow)
-
-
-def _before(name: str) -> Column:
-    return sql.first(name).over(_history().rowsBetween(-1, -1))
+def verdict() -> Column:
+    """Whether there is enough data to plan by, in the words of the schema; the cases exclude each other."""
+    is_measured = sql.col("coverage") == "measured"
+    is_long = sql.col("span_s") >= WHOLE * DAY_S
+    is_dense = sql.col("covered_share") >= WHOLE
+    return (
+        sql.when(~is_measured, "unknown")
+        .when(is_measured & ~is_long, "short")
+        .when(is_measured & is_long & ~is_dense, "gaps")
+        .when(is_measured & is_long & is_dense, "enough")
+    )

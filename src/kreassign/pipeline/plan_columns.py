@@ -16,6 +16,14 @@ from kreassign.pipeline.schemas import PLAN_INPUTS, REPLICAS
 _COLUMNS = (
     "snapshot_id", "topic", "partition", "broker", "position", "is_reassigning", "size_bytes", "write_bytes_per_s",
 )  # fmt: skip
+STATISTICS: dict[str, dict[str, str]] = {
+    "mean": {},
+    "p95": {"write_bytes_per_s": "p95_write_bytes_per_s"},
+    "p99": {"write_bytes_per_s": "p99_write_bytes_per_s"},
+    "peak": {"write_bytes_per_s": "peak_write_bytes_per_s"},
+    "forecast": {"write_bytes_per_s": "forecast_write_bytes_per_s", "size_bytes": "forecast_size_bytes"},
+}
+"""What to plan by, and the columns that it has in place of the mean rate and the present size."""
 _KEY = ("topic", "partition", "broker")
 
 
@@ -40,13 +48,15 @@ class PlanColumns:
     log_dirs: npt.NDArray[np.int32]
 
 
-def read_plan_columns(data_dir: Path, cluster: str | None) -> PlanColumns:
+def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mean") -> PlanColumns:
     """The columns of a cluster; `cluster` may be None if the tables hold only one.
 
+    `statistic` is one of `STATISTICS`. Where it is unknown, the mean and the present size stand in.
     Raises InputError when there are several to choose from, DataError when there is nothing of this one.
     """
     chosen = _chosen(data_dir, cluster)
-    found = read_columns(data_dir, PLAN_INPUTS, _COLUMNS, only={"cluster_id": chosen})
+    names = (*_COLUMNS, *STATISTICS[statistic].values())
+    found = read_columns(data_dir, PLAN_INPUTS, names, only={"cluster_id": chosen})
     topics, (snapshot_id, *_) = _words(found["topic"]), _words(found["snapshot_id"]).names
     paths, log_dirs = _log_dirs(data_dir, snapshot_id, topics, found)
     return PlanColumns(
@@ -58,8 +68,8 @@ def read_plan_columns(data_dir: Path, cluster: str | None) -> PlanColumns:
         brokers=_ints(found["broker"]),
         positions=_ints(found["position"]),
         is_reassigning=np.asarray(found["is_reassigning"], np.bool_),
-        size_bytes=np.asarray(found["size_bytes"], np.float64),
-        write_bytes_per_s=np.asarray(found["write_bytes_per_s"], np.float64),
+        size_bytes=_by(statistic, "size_bytes", found),
+        write_bytes_per_s=_by(statistic, "write_bytes_per_s", found),
         paths=paths,
         log_dirs=log_dirs,
     )
@@ -98,6 +108,15 @@ def _key(topics: npt.NDArray[np.int64], columns: dict[str, Column]) -> npt.NDArr
     """One number per replica; partitions and broker ids stay below 2^20, which Kafka's own tools need too."""
     partitions, brokers = (np.asarray(columns[name], np.int64) for name in ("partition", "broker"))
     return (topics << 40) + (partitions << 20) + brokers
+
+
+def _by(statistic: str, name: str, found: dict[str, Column]) -> npt.NDArray[np.float64]:
+    plain = np.asarray(found[name], np.float64)
+    wanted = STATISTICS[statistic].get(name)
+    if wanted is None:
+        return plain
+    special = np.asarray(found[wanted], np.float64)
+    return np.where(np.isnan(special), plain, special)
 
 
 def _words(column: Column) -> Words:

@@ -66,9 +66,10 @@ _SNAPSHOT = "kreassign snapshot"
 _COLLECT = "kreassign collect"
 _LOAD = "kreassign load"
 
+_CLUSTER_ID = Column("cluster_id", STRING, "id that the cluster gives itself")
 _SNAPSHOT_COLUMNS = (
     Column("snapshot_id", STRING, "time and cluster of the snapshot; sorts by time"),
-    Column("cluster_id", STRING, "id that the cluster gives itself"),
+    _CLUSTER_ID,
     Column("taken_ms", BIGINT, "when the snapshot was begun, ms since the epoch, clock of the machine that took it"),
 )
 _TOPIC = Column("topic", STRING, "name of the topic")
@@ -87,12 +88,21 @@ _WRITE_BYTES = _optional(
     "bytes that producers add per second, before replication, estimated from offsets; NULL unless `coverage` is "
     "`measured`",
 )
+_EPOCH = Column("epoch", INT, "how often the log had begun anew by then")
+_NO_INTERVAL = ", bytes per second; NULL without an interval outside of gaps, or without bytes per record"
+_NO_TREND = ", by a straight line through the means of whole days; NULL with less than three such days"
 _COVERAGE = Column(
     "coverage",
     STRING,
     "what the rates rest on: `measured`; or why they are NULL: `no samples`, "
     "`one sample`, `reset` (only one sample since the log began anew), `no size` (the rate of "
     "records is known, their size is not)",
+)
+_VERDICT = Column(
+    "verdict",
+    STRING,
+    "whether to plan by it: `enough`; `short`, less than a day; `gaps`, more than a tenth of the time is missing; "
+    "`unknown`, there is no rate, see `coverage`",
 )
 
 CLUSTERS = Table(
@@ -196,7 +206,7 @@ SAMPLES = Table(
     _COLLECT,
     ("cluster_id", "taken_ms", "topic", "partition"),
     (
-        Column("cluster_id", STRING, "id that the cluster gives itself"),
+        _CLUSTER_ID,
         Column("taken_ms", BIGINT, "when the end offsets of the round were asked, ms since the epoch"),
         _TOPIC,
         _TOPIC_ID,
@@ -214,7 +224,7 @@ THROTTLES = Table(
     _COLLECT,
     ("cluster_id", "taken_ms", "resource_type", "resource", "name"),
     (
-        Column("cluster_id", STRING, "id that the cluster gives itself"),
+        _CLUSTER_ID,
         Column("taken_ms", BIGINT, "when the end offsets of the round were asked, ms since the epoch"),
         Column("resource_type", STRING, "`broker` for rates, `topic` for lists of replicas"),
         Column("resource", STRING, "id of the broker, or name of the topic"),
@@ -223,13 +233,66 @@ THROTTLES = Table(
     ),
 )
 
+RATES = Table(
+    "rates",
+    "What was written between neighbouring samples: one row per sample that counts. Duplicates and samples that are "
+    "behind both of their neighbours have no row.",
+    _LOAD,
+    ("cluster_id", "taken_ms", "topic", "partition"),
+    (
+        _CLUSTER_ID,
+        Column("taken_ms", BIGINT, "when the sample was taken: end of the interval"),
+        _TOPIC,
+        _TOPIC_ID,
+        _PARTITION,
+        Column("leader", INT, "broker that led it; -1 when none did"),
+        _EPOCH,
+        _optional("seconds", DOUBLE, "since the sample before; NULL for the first"),
+        _optional("new_records", BIGINT, "offsets used up since then; NULL for the first, and when the log began anew"),
+        _optional(
+            "sized_records",
+            BIGINT,
+            "the same where the log only grew: same leader, same start offset, size not smaller; else NULL",
+        ),
+        _optional(
+            "new_bytes", BIGINT, "bytes that the log grew by meanwhile; NULL as `sized_records`, or without sizes"
+        ),
+        Column("start_offset", BIGINT, "first offset that the leader keeps"),
+        Column("end_offset", BIGINT, "high watermark"),
+        _SIZE,
+        Column(
+            "verdict",
+            STRING,
+            "`good`; `gap`, longer than three usual intervals: right on average, useless for peaks; `first`, nothing "
+            "is before it; `reset`, the log began anew",
+        ),
+    ),
+)
+
+LOAD_HOURS = Table(
+    "load_hours",
+    "What was written in each hour. An interval belongs to the hour in which it ends.",
+    _LOAD,
+    ("cluster_id", "topic", "partition", "epoch", "hour_ms"),
+    (
+        _CLUSTER_ID,
+        _TOPIC,
+        _PARTITION,
+        _EPOCH,
+        Column("hour_ms", BIGINT, "begin of the hour"),
+        Column("seconds", DOUBLE, "time of this hour that was measured"),
+        Column("new_records", BIGINT, "records written in it"),
+        _optional("mean_size_bytes", DOUBLE, "mean size of the partition; NULL without sizes"),
+    ),
+)
+
 LOAD_MODEL = Table(
     "load_model",
-    "Size and write rate of each partition of the latest snapshot of each cluster.",
+    "Size and load of each partition of the latest snapshot of each cluster.",
     _LOAD,
     ("cluster_id", "topic", "partition"),
     (
-        Column("cluster_id", STRING, "id that the cluster gives itself"),
+        _CLUSTER_ID,
         Column("snapshot_id", STRING, "snapshot that the partition and its size come from"),
         _TOPIC,
         _PARTITION,
@@ -242,6 +305,17 @@ LOAD_MODEL = Table(
             "all that it keeps; NULL when it cannot be told",
         ),
         _WRITE_BYTES,
+        _optional("p50_write_bytes_per_s", DOUBLE, "median of the intervals" + _NO_INTERVAL),
+        _optional("p95_write_bytes_per_s", DOUBLE, "95th percentile of the intervals" + _NO_INTERVAL),
+        _optional("p99_write_bytes_per_s", DOUBLE, "99th percentile of the intervals" + _NO_INTERVAL),
+        _optional(
+            "peak_hour", INT, "hour of the day (UTC) with most writes; NULL unless all hours of the day were seen"
+        ),
+        _optional("peak_write_bytes_per_s", DOUBLE, "mean rate in that hour of the day; NULL as `peak_hour`"),
+        _optional("growth_bytes_per_s_per_day", DOUBLE, "growth of the rate from day to day" + _NO_TREND),
+        _optional("growth_error_bytes_per_s_per_day", DOUBLE, "half of its 95% interval" + _NO_TREND),
+        _optional("size_growth_bytes_per_day", DOUBLE, "growth of the size from day to day" + _NO_TREND),
+        _optional("size_growth_error_bytes_per_day", DOUBLE, "half of its 95% interval" + _NO_TREND),
         _optional(
             "write_records_per_s",
             DOUBLE,
@@ -249,8 +323,85 @@ LOAD_MODEL = Table(
         ),
         Column("sample_count", INT, "samples that the rates rest on: those since the last reset"),
         Column("span_s", DOUBLE, "seconds between the first and the last of them; 0 with less than two"),
+        Column("covered_share", DOUBLE, "part of the span that is not in gaps; 0 with less than two samples"),
+        Column("day_count", INT, "whole days that growth rests on"),
         Column("reset_count", INT, "times that the log began anew: the topic was re-created or offsets went back"),
         _COVERAGE,
+        _VERDICT,
+    ),
+)
+
+FORECAST = Table(
+    "forecast",
+    "Size and write rate of each partition some days from the latest snapshot, by its growth.",
+    _LOAD,
+    ("cluster_id", "topic", "partition"),
+    (
+        _CLUSTER_ID,
+        Column("snapshot_id", STRING, "snapshot that it starts from"),
+        _TOPIC,
+        _PARTITION,
+        Column("horizon_days", DOUBLE, "how far ahead it looks"),
+        _optional("size_bytes", DOUBLE, "size then; NULL when the present size is unknown"),
+        _optional("write_bytes_per_s", DOUBLE, "rate then; NULL when the present rate is unknown"),
+        _optional(
+            "high_size_bytes", DOUBLE, "size then at the upper end of the growth's 95% interval; NULL as `size_bytes`"
+        ),
+        _optional(
+            "high_write_bytes_per_s",
+            DOUBLE,
+            "rate then at the upper end of the growth's 95% interval; NULL as `write_bytes_per_s`",
+        ),
+        Column(
+            "basis",
+            STRING,
+            "`trend`, growth is sure; `flat`, growth cannot be told from none and is left out; `no trend`, there are "
+            "too few days",
+        ),
+    ),
+)
+
+SKEW = Table(
+    "skew",
+    "How unevenly the partitions of each topic are written to, and its leaders are placed.",
+    _LOAD,
+    ("cluster_id", "topic"),
+    (
+        _CLUSTER_ID,
+        Column("snapshot_id", STRING, "snapshot that the topic is in"),
+        _TOPIC,
+        Column("partition_count", INT, "its partitions"),
+        Column("known_count", INT, "of them those with a known write rate"),
+        _optional("write_bytes_per_s", DOUBLE, "rate of the topic, of its known partitions; NULL without any"),
+        _optional("hottest_partition", INT, "partition with the highest rate; NULL without any known one"),
+        _optional("hottest_ratio", DOUBLE, "its rate over the mean of the topic; NULL when nothing is written"),
+        _optional(
+            "evenness",
+            DOUBLE,
+            "1 when all known partitions get the same, towards 0 when one gets all: entropy of their shares over the "
+            "largest possible; NULL with less than two known partitions, or when nothing is written",
+        ),
+        Column("leader_broker_count", INT, "brokers that lead partitions of it"),
+        Column("most_leaders_on_a_broker", INT, "the most partitions of it that one broker leads; 0 without leaders"),
+        Column(
+            "verdict",
+            STRING,
+            "`even`; `hot partition`, one gets more than three times the mean; `idle`, nothing is written; `too few`, "
+            "less than two partitions are known",
+        ),
+    ),
+)
+
+STEP_COUNTS = Table(
+    "step_counts",
+    "Rows per step of the latest load job.",
+    _LOAD,
+    ("table_name",),
+    (
+        Column("table_name", STRING, "table that the step read or made"),
+        Column("good", BIGINT, "rows that were used"),
+        Column("bad", BIGINT, "rows that failed a check and are in `quarantine`"),
+        Column("late", BIGINT, "rows left out without being wrong: duplicates, and samples behind their neighbours"),
     ),
 )
 
@@ -260,7 +411,7 @@ PLAN_INPUTS = Table(
     _LOAD,
     ("cluster_id", "topic", "partition", "broker"),
     (
-        Column("cluster_id", STRING, "id that the cluster gives itself"),
+        _CLUSTER_ID,
         Column("snapshot_id", STRING, "snapshot that the replica comes from"),
         _TOPIC,
         _PARTITION,
@@ -270,7 +421,13 @@ PLAN_INPUTS = Table(
         Column("is_reassigning", BOOLEAN, "whether the partition is being moved already: leave it alone"),
         _SIZE,
         _WRITE_BYTES,
+        _optional("p95_write_bytes_per_s", DOUBLE, "95th percentile of the intervals" + _NO_INTERVAL),
+        _optional("p99_write_bytes_per_s", DOUBLE, "99th percentile of the intervals" + _NO_INTERVAL),
+        _optional("peak_write_bytes_per_s", DOUBLE, "rate in the busiest hour of the day; NULL as in `load_model`"),
+        _optional("forecast_size_bytes", DOUBLE, "size at the horizon of table `forecast`; NULL as there"),
+        _optional("forecast_write_bytes_per_s", DOUBLE, "rate at that horizon; NULL as there"),
         _COVERAGE,
+        _VERDICT,
     ),
 )
 
@@ -286,4 +443,20 @@ QUARANTINE = Table(
     ),
 )
 
-TABLES = (CLUSTERS, BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES, LOAD_MODEL, PLAN_INPUTS, QUARANTINE)
+TABLES = (
+    CLUSTERS,
+    BROKERS,
+    LOG_DIRS,
+    PARTITIONS,
+    REPLICAS,
+    SAMPLES,
+    THROTTLES,
+    RATES,
+    LOAD_HOURS,
+    LOAD_MODEL,
+    FORECAST,
+    SKEW,
+    STEP_COUNTS,
+    PLAN_INPUTS,
+    QUARANTINE,
+)

@@ -39,11 +39,16 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
     assert done.stdout.splitlines() == [
         f"starting Spark; its log is {tmp_path / 'spark.log'}",
         "clusters: 2 rows",
-        "partitions: 4 rows",
-        "replicas: 10 rows",
+        "partitions: 2 rows",
+        "replicas: 5 rows",
         "samples: 3 rows, 1 bad (see table quarantine)",
+        "rates: 3 rows",
+        "load_hours: 1 rows",
         "load_model: 2 rows",
+        "forecast: 2 rows",
+        "skew: 1 rows",
         "plan_inputs: 5 rows",
         "rates: 1 measured, 1 no samples",
+        "enough to plan by: 1 short, 1 unknown",
     ]
     assert "log4j" in (tmp_path / "spark.log").read_text()

@@ -26,9 +26,9 @@ class Inputs:
     taken_ms: int
 
 
-def inputs_of_tables(data: Path, cluster: str | None, wishes: Wishes) -> Inputs:
-    """What the planner needs, from the tables. Raises DataError or InputError."""
-    columns = read_plan_columns(data, cluster)
+def inputs_of_tables(data: Path, cluster: str | None, wishes: Wishes, by: str = "mean") -> Inputs:
+    """What the planner needs, from the tables; `by` is one of `STATISTICS`. Raises DataError or InputError."""
+    columns = read_plan_columns(data, cluster, by)
     snapshot = {"snapshot_id": columns.snapshot_id}
     rows = read_rows(data, BROKERS, only=snapshot)
     dirs = read_rows(data, LOG_DIRS, only=snapshot) if has_table(data, LOG_DIRS) else []

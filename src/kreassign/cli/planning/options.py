@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from kreassign.cli.data_dir import optional_data_option
+from kreassign.cli.data_dir import data_or_load_option
 from kreassign.cli.output import format_option, parse_duration, parse_quantity
 from kreassign.cli.planning.inputs import Inputs, inputs_of_snapshot, inputs_of_tables
 from kreassign.errors import InputError
@@ -29,6 +29,7 @@ class PlanOptions:
     data: Path | None
     snapshot: Path | None
     cluster: str | None
+    by: str
     out: Path | None
     current_out: Path | None
     goals_file: Path | None
@@ -51,7 +52,7 @@ class PlanOptions:
             return inputs_of_snapshot(self.snapshot, self.wishes())
         if self.data is None:
             raise click.UsageError("say what to plan for: --data DIR or --snapshot FILE")
-        return inputs_of_tables(self.data, self.cluster, self.wishes())
+        return inputs_of_tables(self.data, self.cluster, self.wishes(), self.by)
 
     def wishes(self) -> Wishes:
         """The goals file, with what the flags say in its place. Raises InputError, which names the file."""
@@ -111,7 +112,9 @@ def planning_options(command: Command) -> Command:
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    optional_data_option,
+    data_or_load_option,
+    click.option("--by", type=click.Choice(["mean", "p95", "p99", "peak", "forecast"]), default="mean",
+                 help="Which load of the tables: a percentile, the peak hour, or what is to come.  [default: mean]"),
     click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
                  help="Plan for this snapshot file (`kreassign snapshot --out`), instead of the tables in DIR."),
     click.option("--cluster", metavar="ID", help="Which cluster, if the tables hold several."),
