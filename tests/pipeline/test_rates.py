@@ -89,7 +89,7 @@ def test_growth_is_a_line_through_whole_days_with_its_error(spark: SparkSession)
         key: (row["growth_records_per_s_per_day"], row["growth_error_records_per_s_per_day"])
         for key, row in found.items()
     }
-    assert growth[0] == pytest.approx((2.0, 0.0), abs=1e-9)
+    assert growth[0] == pytest.approx((2.0, 0.0), abs=1e-6)
     # By hand: slope 4/5, the residuals' squares add up to 12.8, so that its error is 4.303 * sqrt(12.8 / 2 / 5).
     assert growth[1] == pytest.approx((0.8, 4.303 * 1.28**0.5))
     assert growth[2] == (None, None)

@@ -27,19 +27,21 @@ GAP = 3.0
 
 def rates(samples: DataFrame) -> DataFrame:
     """Table `rates`: one row per sample that counts, with what was written since the one before."""
-    once = one_per_round(samples)
-    usual = usual_intervals(once)
-    known = with_epoch(in_order(once)).join(sql.broadcast(usual), on=["cluster_id"], how="left")
+    usual = usual_intervals(samples)
+    known = with_epoch(in_order(one_per_round(samples))).join(sql.broadcast(usual), on=["cluster_id"], how="left")
     return known.withColumn("verdict", verdict()).select(*RATES.column_names)
 
 
 def one_per_round(samples: DataFrame) -> DataFrame:
-    """Samples without duplicates: a round that was stored twice, or copied, counts once."""
-    key = ("cluster_id", "taken_ms", "topic", "partition")
-    rest = [name for name in SAMPLES.column_names if name not in key]
-    # Two rows that differ cannot both be right; the one that is ahead was seen.
-    ahead = sql.max(sql.struct("end_offset", *(name for name in rest if name != "end_offset"))).alias("ahead")
-    return samples.groupBy(*key).agg(ahead).select(*key, *(sql.col(f"ahead.{name}") for name in rest))
+    """Samples without duplicates: a round that was stored twice, or copied, counts once.
+
+    Two rows that differ cannot both be right; the one that is ahead was seen. The window is sorted as the other
+    windows of this module need it, so that Spark sorts once for all.
+    """
+    after = Window.partitionBy(*PARTITION_KEY).orderBy("taken_ms", "end_offset").rowsBetween(1, 1)
+    next_ms = sql.first("taken_ms").over(after)
+    marked = samples.withColumn("is_last", sql.coalesce(next_ms != sql.col("taken_ms"), sql.lit(col=True)))
+    return marked.where("is_last").select(*SAMPLES.column_names)
 
 
 def usual_intervals(samples: DataFrame) -> DataFrame:

@@ -22,11 +22,13 @@ _SETTINGS: _Settings = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# On one machine: nothing listens to the outside, and small data is not cut into two hundred pieces.
+# On one machine: nothing listens to the outside, Java gets more than its one gigabyte, and data is not cut into two
+# hundred pieces; Spark itself puts pieces together that turn out small.
 _LOCAL_SETTINGS: _Settings = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.memory": "3g",
+    "spark.sql.shuffle.partitions": "16",
 }
 
 

@@ -46,6 +46,9 @@ def journal(tmp_path: Path) -> Path:
         return journal.path
 
 
+_ENOUGH = {"covered_share": 1.0, "day_count": 1, "verdict": "enough"}
+
+
 def report(tmp_path: Path, run: object) -> Result:
     options = {"--data": "data", "--state-dir": "state", "--out": "page.html"}
     paths = [part for option, name in options.items() for part in (option, str(tmp_path / name))]
@@ -61,7 +64,8 @@ def test_the_page_joins_the_journal_with_the_tables(tmp_path: Path, journal: Pat
     take_snapshot(tmp_path / "data")
     others = {"cluster_id": "other", "write_bytes_per_s": 1.0}
     load = [LOAD, LOAD | {"partition": 1, "write_bytes_per_s": 0.0}, LOAD | others]
-    write_rows(tmp_path / "data", LOAD_MODEL, load, file_stem="s")
+    whole = [dict.fromkeys(LOAD_MODEL.column_names) | _ENOUGH | row for row in load]
+    write_rows(tmp_path / "data", LOAD_MODEL, whole, file_stem="s")
     for run in ("run-7", journal):
         result = report(tmp_path, run)
         assert (result.exit_code, result.stderr) == (0, "")

@@ -1,0 +1,168 @@
+"""Samples of a synthetic cluster whose every rate is known: growth, a daily cycle, gaps, restarts, re-created topics.
+
+Records arrive in partition p, t days after the begin, with the intensity
+
+    r * (1 + g * t) * (1 + a * sin(2 pi (t - f)))        records per second
+
+and every record has b bytes. Arrivals between two rounds are drawn from Poisson's distribution of that mean. All is
+drawn with a seed, so that the same call makes the same files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kreassign.model import Batch, Broker, Cluster, LogDir, LogDirReplica, Partition, Topic, TopicPartition
+from kreassign.pipeline.rows import arrow_schema, hour_folder, write_rows
+from kreassign.pipeline.schemas import SAMPLES
+from kreassign.pipeline.snapshots import Observation, snapshot_tables
+
+BEGIN_MS = 1_762_214_400_000  # midnight, UTC
+BROKERS = 6
+PARTITIONS_PER_TOPIC = 50
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How large the cluster is, for how long it is sampled, and what goes wrong meanwhile."""
+
+    partitions: int
+    days: float
+    interval_s: int
+    is_troubled: bool = False
+    seed: int = 7
+
+    @property
+    def rounds(self) -> int:
+        """How often every partition is sampled."""
+        return round(self.days * 86_400 / self.interval_s) + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownLoad:
+    """The parameters, one entry per partition."""
+
+    shape: Shape
+    rate: Floats
+    growth: Floats
+    swing: Floats
+    phase: Floats
+    record_bytes: Floats
+    recreated_at: Floats
+
+    def intensity(self, days: Floats) -> Floats:
+        """Records per second at these times: one row per time, one column per partition."""
+        at = days[:, None]
+        return self.rate * (1 + self.growth * at) * (1 + self.swing * np.sin(2 * np.pi * (at - self.phase)))
+
+
+def known_load(shape: Shape) -> KnownLoad:
+    """Draw the parameters."""
+    chance = np.random.default_rng(shape.seed)
+    count = shape.partitions
+    recreated = chance.random(count) < (0.1 if shape.is_troubled else 0.0)
+    return KnownLoad(
+        shape,
+        rate=10 * chance.lognormal(2.0, 1.0, count),
+        growth=chance.choice([0.0, 0.02, 0.1], count),
+        swing=chance.uniform(0.0, 0.8, count),
+        phase=chance.uniform(0.0, 1.0, count),
+        record_bytes=np.round(chance.uniform(100, 2000, count)),
+        recreated_at=np.where(recreated, 0.25 * shape.days, -1.0),
+    )
+
+
+def write_samples(data_dir: Path, load: KnownLoad) -> int:
+    """Write the tables that `kreassign collect` writes, one file of samples per hour; returns the rows of samples."""
+    shape, chance = load.shape, np.random.default_rng(load.shape.seed + 1)
+    _write_snapshot(data_dir, load)
+    ends, waiting, written = np.zeros(shape.partitions), [], 0
+    for number in range(shape.rounds):
+        days = number * shape.interval_s / 86_400
+        if number:
+            middle = np.array([days - shape.interval_s / 172_800])
+            ends = ends + chance.poisson(load.intensity(middle)[0] * shape.interval_s)
+            ends = np.where((load.recreated_at > 0) & _passed(load.recreated_at, days, shape.interval_s), 0.0, ends)
+        if not (shape.is_troubled and _is_missing(number)):
+            waiting.append(_round(load, number, ends))
+        last_of_hour = (number + 1) * shape.interval_s % 3600 == 0 or number + 1 == shape.rounds
+        if last_of_hour and waiting:
+            written += _write(data_dir, number * shape.interval_s * 1000, waiting)
+            waiting = []
+    return written
+
+
+def _is_missing(number: int) -> bool:
+    """A collector that stands still for 20 rounds of every 500, and loses one of every 97."""
+    return number % 500 in range(100, 120) or number % 97 == 13
+
+
+def _passed(moments: Floats, days: float, interval_s: int) -> npt.NDArray[np.bool_]:
+    return (moments <= days) & (moments > days - interval_s / 86_400)
+
+
+def _round(load: KnownLoad, number: int, ends: Floats) -> pa.Table:
+    shape = load.shape
+    partitions = np.arange(shape.partitions)
+    days = number * shape.interval_s / 86_400
+    # A restart every quarter of a day moves the leaders to the next broker for an hour.
+    moved = 1 if shape.is_troubled and (days * 4) % 1 < 1 / 6 else 0
+    is_new = (load.recreated_at > 0) & (load.recreated_at <= days)
+    topics = np.char.mod("topic-%04d", partitions // PARTITIONS_PER_TOPIC)
+    columns = {
+        "cluster_id": pa.array(np.repeat("synthetic", shape.partitions)),
+        "taken_ms": pa.array(np.full(shape.partitions, BEGIN_MS + number * shape.interval_s * 1000)),
+        "topic": pa.array(topics),
+        "topic_id": pa.array(np.char.add(topics, np.where(is_new, "-second", "-first"))),
+        "partition": pa.array((partitions % PARTITIONS_PER_TOPIC).astype(np.int32)),
+        "leader": pa.array(((partitions + moved) % BROKERS).astype(np.int32)),
+        "start_offset": pa.array(np.zeros(shape.partitions, np.int64)),
+        "end_offset": pa.array(ends.astype(np.int64)),
+        "size_bytes": pa.array((ends * load.record_bytes).astype(np.int64)),
+    }
+    return pa.table(columns, schema=arrow_schema(SAMPLES))
+
+
+def _write(data_dir: Path, passed_ms: int, rounds: list[pa.Table]) -> int:
+    folder = data_dir / SAMPLES.name / hour_folder(BEGIN_MS + passed_ms)
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pa.concat_tables(rounds)
+    pq.write_table(table, folder / f"{passed_ms:012}.parquet")
+    return int(table.num_rows)
+
+
+def _write_snapshot(data_dir: Path, load: KnownLoad) -> None:
+    brokers = tuple(Broker(number, f"b{number}", 9092) for number in range(BROKERS))
+    names = range(load.shape.partitions // PARTITIONS_PER_TOPIC)
+    topics = tuple(
+        Topic(f"topic-{number:04}", None, is_internal=False, partitions=tuple(_partitions(number))) for number in names
+    )
+    copies: dict[int, list[LogDirReplica]] = {broker.id: [] for broker in brokers}
+    for topic in topics:
+        for partition in topic.partitions:
+            for broker in partition.replicas:
+                copies[broker].append(LogDirReplica(partition.topic_partition, 1_000_000, 0, is_future=False))
+    dirs = {broker: (LogDir("/data", None, None, None, is_cordoned=False, replicas=tuple(each)),)
+            for broker, each in copies.items()}  # fmt: skip
+    taken_ms = BEGIN_MS + round(load.shape.days * DAY_MS)
+    seen = Observation(taken_ms, Cluster("synthetic", 0, brokers), topics, Batch(dirs, {}), {})
+    for table, rows in snapshot_tables(seen):
+        write_rows(data_dir, table, rows, file_stem=seen.snapshot_id, taken_ms=taken_ms)
+
+
+def _partitions(topic: int) -> list[Partition]:
+    found = []
+    for number in range(PARTITIONS_PER_TOPIC):
+        replicas = tuple((topic * PARTITIONS_PER_TOPIC + number + place) % BROKERS for place in range(3))
+        name = TopicPartition(f"topic-{topic:04}", number)
+        found.append(Partition(name, replicas=replicas, isr=replicas, leader=replicas[0], leader_epoch=1))
+    return found
