@@ -32,6 +32,9 @@ class LazyCommand(NamedTuple):
 COMMANDS = {
     "snapshot": LazyCommand("kreassign.cli.commands.snapshot:snapshot", "Write what the cluster looks like as tables."),
     "collect": LazyCommand("kreassign.cli.commands.collect:collect", "Take samples of sizes and end offsets."),
+    "import-metrics": LazyCommand(
+        "kreassign.cli.commands.import_metrics:import_metrics", "Add metrics of Prometheus to the tables."
+    ),
     "load": LazyCommand("kreassign.cli.commands.load:load", "Turn snapshots and samples into load per partition."),
     "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan that evens out the brokers."),
     "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Carry a plan out on the cluster's twin."),

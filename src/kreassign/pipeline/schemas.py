@@ -233,6 +233,26 @@ THROTTLES = Table(
     ),
 )
 
+METRICS = Table(
+    "metrics",
+    "Metrics that brokers told of themselves, by way of Prometheus or of Cruise Control's reporter.",
+    "kreassign import-metrics",
+    ("cluster_id", "taken_ms", "broker", "topic", "partition", "name"),
+    (
+        _CLUSTER_ID,
+        Column("taken_ms", BIGINT, "when the metric was taken"),
+        _BROKER,
+        _optional("topic", STRING, "topic that it is about; NULL for metrics of the whole broker"),
+        _optional("partition", INT, "partition that it is about; NULL for metrics of a topic or the whole broker"),
+        Column(
+            "name",
+            STRING,
+            "what it is: counters end in `_total`, rates in `_per_s`, parts of one in `_share`, the rest says its unit",
+        ),
+        Column("value", DOUBLE, "its value"),
+    ),
+)
+
 RATES = Table(
     "rates",
     "What was written between neighbouring samples: one row per sample that counts. Duplicates and samples that are "
@@ -451,6 +471,7 @@ TABLES = (
     REPLICAS,
     SAMPLES,
     THROTTLES,
+    METRICS,
     RATES,
     LOAD_HOURS,
     LOAD_MODEL,
