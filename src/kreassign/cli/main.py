@@ -35,6 +35,9 @@ COMMANDS = {
     "import-metrics": LazyCommand(
         "kreassign.cli.commands.import_metrics:import_metrics", "Add metrics of Prometheus to the tables."
     ),
+    "stream-metrics": LazyCommand(
+        "kreassign.cli.commands.stream_metrics:stream_metrics", "Read a topic of metrics into the tables."
+    ),
     "load": LazyCommand("kreassign.cli.commands.load:load", "Turn snapshots and samples into load per partition."),
     "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan that evens out the brokers."),
     "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Carry a plan out on the cluster's twin."),

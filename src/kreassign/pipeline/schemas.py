@@ -236,7 +236,7 @@ THROTTLES = Table(
 METRICS = Table(
     "metrics",
     "Metrics that brokers told of themselves, by way of Prometheus or of Cruise Control's reporter.",
-    "kreassign import-metrics",
+    "kreassign import-metrics` or `kreassign stream-metrics",
     ("cluster_id", "taken_ms", "broker", "topic", "partition", "name"),
     (
         _CLUSTER_ID,
@@ -451,16 +451,26 @@ PLAN_INPUTS = Table(
     ),
 )
 
+_QUARANTINE_COLUMNS = (
+    Column("table_name", STRING, "table that the row is in"),
+    Column("reason", STRING, "first check that the row failed, as a sentence"),
+    Column("row_json", STRING, "the whole row as JSON; of a record of a topic its value in hexadecimal digits"),
+)
+
+METRICS_QUARANTINE = Table(
+    "metrics_quarantine",
+    "Records of a topic of metrics that say nothing, each with the reason.",
+    "kreassign stream-metrics",
+    ("row_json",),
+    _QUARANTINE_COLUMNS,
+)
+
 QUARANTINE = Table(
     "quarantine",
     "Rows that failed a check and were left out, each with the reason. Empty when all rows are good.",
     _LOAD,
     ("table_name", "reason", "row_json"),
-    (
-        Column("table_name", STRING, "table that the row is in"),
-        Column("reason", STRING, "first check that the row failed, as a sentence"),
-        Column("row_json", STRING, "the whole row as JSON"),
-    ),
+    _QUARANTINE_COLUMNS,
 )
 
 TABLES = (
@@ -472,6 +482,7 @@ TABLES = (
     SAMPLES,
     THROTTLES,
     METRICS,
+    METRICS_QUARANTINE,
     RATES,
     LOAD_HOURS,
     LOAD_MODEL,

@@ -61,6 +61,13 @@ def write_table(rows: DataFrame, data_dir: Path, table: Table) -> None:
     rows.write.mode("overwrite").parquet(str(data_dir / table.name))
 
 
+def write_batch(rows: DataFrame, data_dir: Path, table: Table, folder: str) -> None:
+    """Replace one folder of a table, so that doing a batch again gives the same table."""
+    if tuple(rows.columns) != table.column_names or _wrong_columns(table, rows):
+        raise InvariantBroken(f"table {table.name}: a batch made {rows.schema.simpleString()}")
+    rows.coalesce(1).write.mode("overwrite").parquet(str(data_dir / table.name / folder))
+
+
 def _wrong_columns(table: Table, rows: DataFrame) -> list[str]:
     found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
     return [column.name for column in table.columns if found.get(column.name) != column.type]
