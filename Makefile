@@ -1,7 +1,7 @@
 # Everything that is done with this repository. `make` alone lists it.
 
 PYTHON ?= python3
-KAFKA_PROFILES := kafka-4.3.1 kafka-3.9.1 kafka-2.8.2
+KAFKA_PROFILES := kafka-4.3.1 kafka-3.9.1 kafka-2.8.2 spark-kafka-4.0.0
 
 VENV := .venv
 BIN := $(VENV)/bin

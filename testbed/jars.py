@@ -16,6 +16,14 @@ def jars_folder() -> Path:
     return Path(os.environ.get(JARS_VARIABLE) or _DEFAULT_FOLDER)
 
 
+def spark_kafka_jars() -> Path:
+    """The folder with the jars of Spark's Kafka source; raises JarsMissing with the command that fetches them."""
+    folder = jars_folder() / "spark-kafka-4.0.0"
+    if not any(folder.glob("*.jar")):
+        raise JarsMissing(f"no jars of Spark's Kafka source in {folder}; run: make jars")
+    return folder
+
+
 def class_path(version: str) -> str:
     """The class path of a Kafka version, jar by jar; raises JarsMissing with the command that fetches them."""
     folder = jars_folder() / f"kafka-{version}"

@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from kreassign.pipeline.audit_schemas import AUDIT_TABLES
 from kreassign.pipeline.rows import arrow_schema
 from kreassign.pipeline.schemas import TABLES, Table
 from kreassign.pipeline.tables import struct_type
 
-BY_NAME = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+BY_NAME = pytest.mark.parametrize("table", [*TABLES, *AUDIT_TABLES], ids=lambda table: table.name)
 
 
 @BY_NAME
@@ -37,4 +38,4 @@ def test_every_table_is_described_in_full(table: Table) -> None:
 
 
 def test_no_two_tables_share_a_name() -> None:
-    assert len({table.name for table in TABLES}) == len(TABLES)
+    assert len({table.name for table in (*TABLES, *AUDIT_TABLES)}) == len((*TABLES, *AUDIT_TABLES))

@@ -54,11 +54,11 @@ def read_table(spark: SparkSession, data_dir: Path, table: Table) -> DataFrame:
     return rows.select(*table.column_names)
 
 
-def write_table(rows: DataFrame, data_dir: Path, table: Table) -> None:
-    """Replace a table as a whole, so that doing it again gives the same table."""
+def write_table(rows: DataFrame, data_dir: Path, table: Table, part: str = "") -> None:
+    """Replace a table as a whole, or a part of it that has a folder of its own: doing it again gives the same table."""
     if tuple(rows.columns) != table.column_names or _wrong_columns(table, rows):
         raise InvariantBroken(f"table {table.name}: a step made {rows.schema.simpleString()}")
-    rows.write.mode("overwrite").parquet(str(data_dir / table.name))
+    rows.write.mode("overwrite").parquet(str(data_dir / table.name / part))
 
 
 def write_batch(rows: DataFrame, data_dir: Path, table: Table, folder: str) -> None:

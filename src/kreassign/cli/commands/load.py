@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 import click
 
 from kreassign.cli.data_dir import data_option
-from kreassign.errors import KreassignError
+from kreassign.cli.spark_jobs import spark_jobs
 
 # What is told at the end, and the column of table `load_model` that says it.
 _SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
@@ -27,7 +26,7 @@ def load(data: Path, master: str | None, horizon_days: float) -> None:
     snapshot and all samples; bad rows go to table `quarantine`, the counts of all steps to `step_counts`. Doing it
     again makes the same tables again. Spark's log goes to DIR/spark.log.
     """
-    job, session = _engine()
+    session, job, *_ = spark_jobs("the load job")
     log_file = data / "spark.log"
     click.echo(f"starting Spark; its log is {log_file}")
     with session.spark_session(log_file, master) as spark:
@@ -35,11 +34,3 @@ def load(data: Path, master: str | None, horizon_days: float) -> None:
         found = {what: job.partition_counts(spark, data, column) for what, column in _SUMMARY.items()}
     for what, counts in found.items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))
-
-
-def _engine() -> tuple[ModuleType, ModuleType]:
-    try:
-        from kreassign.pipeline import job, session  # noqa: PLC0415 - PySpark is an extra, and --help must not need it
-    except ImportError as error:
-        raise KreassignError(f"the load job needs PySpark ({error}): pip install 'kreassign[spark]'") from error
-    return job, session

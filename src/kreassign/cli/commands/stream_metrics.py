@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 import click
 
 from kreassign.cli.data_dir import data_option
-from kreassign.errors import KreassignError
+from kreassign.cli.spark_jobs import spark_jobs
 from kreassign.pipeline.metric_records import RecordForm
 
 
@@ -36,19 +35,12 @@ def stream_metrics(
     It may be killed at any time and started again. Records that say nothing go to table `metrics_quarantine`. Spark's
     log goes to DIR/spark.log.
     """
-    stream, session = _engine()
+    jobs = spark_jobs("reading a topic of metrics")
+    stream = jobs.metric_stream
     topic = stream.MetricTopic(bootstrap_server, source["topic"], RecordForm(source["form"]), source["cluster"])
     files = () if jars is None else tuple(sorted(jars.glob("*.jar")))
-    with session.spark_session(data / "spark.log", master, name="kreassign stream-metrics", jars=files) as spark:
+    with jobs.session.spark_session(data / "spark.log", master, name="kreassign stream-metrics", jars=files) as spark:
         rows = stream.metrics_of(stream.kafka_records(spark, topic), topic, source["watermark"])
         query = stream.start(rows, data, click.echo, once=once)
         query.awaitTermination()
         click.echo(f"{stream.late_count(query)} rows came later than the watermark")
-
-
-def _engine() -> tuple[ModuleType, ModuleType]:
-    try:
-        from kreassign.pipeline import metric_stream, session  # noqa: PLC0415 - PySpark is an extra
-    except ImportError as error:
-        raise KreassignError(f"this needs PySpark ({error}): pip install 'kreassign[spark]'") from error
-    return metric_stream, session

@@ -1,0 +1,33 @@
+"""The modules that need PySpark, loaded when a command comes to them: it is an extra, and `--help` must not need it."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import NamedTuple
+
+from kreassign.errors import KreassignError
+
+
+class SparkJobs(NamedTuple):
+    """The modules of that name in `kreassign.pipeline`."""
+
+    session: ModuleType
+    job: ModuleType
+    audit_job: ModuleType
+    metric_stream: ModuleType
+    record_digests: ModuleType
+
+
+def spark_jobs(what: str) -> SparkJobs:
+    """Load them. Raises KreassignError, which says that `what` needs PySpark and what to install."""
+    try:
+        from kreassign.pipeline import (  # noqa: PLC0415 - PySpark is an extra, and slow to load
+            audit_job,
+            job,
+            metric_stream,
+            record_digests,
+            session,
+        )
+    except ImportError as error:
+        raise KreassignError(f"{what} needs PySpark ({error}): pip install 'kreassign[spark]'") from error
+    return SparkJobs(session, job, audit_job, metric_stream, record_digests)
