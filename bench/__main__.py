@@ -8,6 +8,7 @@ from collections.abc import Callable
 from bench import (
     collecting,
     machine,
+    makespan,
     pacing,
     phases,
     pipeline_scale,
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "pipeline-20000": lambda: pipeline_scale.measure(20_000, 60),
     "pipeline-333000": lambda: pipeline_scale.measure(333_000, 300),
     "pacing": pacing.measure,
+    "makespan": makespan.measure,
     "planner": planner.measure,
     "planner-tasks": planner.measure_tasks,
     "planner-disks": planner.measure_disks,

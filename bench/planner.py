@@ -64,7 +64,7 @@ def measure_tasks() -> None:
     print("|" + "---|" * 10)
     with tempfile.TemporaryDirectory() as folder:
         for case in CASES[1:3]:
-            file = _generated(case, Path(folder))
+            file = generated(case, Path(folder))
             for task in ("drain", "add", "factor"):
                 print(_task_row(case, task, file), flush=True)
 
@@ -74,7 +74,7 @@ def measure_disks() -> None:
     print("| task | wall s | cpu s | MiB | disks out before | after | moved inside GB | bound GB | moved between GB |")
     print("|" + "---|" * 9)
     with tempfile.TemporaryDirectory() as folder:
-        file = _generated(CASES[1], Path(folder))
+        file = generated(CASES[1], Path(folder))
         for task in ("disks", "brokers and disks"):
             command = _command(task, CASES[1], file, file.with_suffix(".plan"))
             run(command)
@@ -85,7 +85,7 @@ def measure_disks() -> None:
 
 
 def _case_row(case: Case, folder: Path) -> str:
-    file, plan = _generated(case, folder), folder / "plan.tsv"
+    file, plan = generated(case, folder), folder / "plan.tsv"
     command = _command("rebalance", case, file, plan)
     run(command)  # so that the compiled code is there
     fastest = min((run(command) for _ in range(ROUNDS)), key=lambda one: one.wall_s)
@@ -115,12 +115,13 @@ def _task_row(case: Case, task: str, file: Path) -> str:
 
 
 def _cold(case: Case, folder: Path) -> Run:
-    file = _generated(case, folder)
+    file = generated(case, folder)
     command = _command("rebalance", case, file, folder / "cold.tsv")
     return run(["env", f"NUMBA_CACHE_DIR={folder / 'compiled'}", *command])
 
 
-def _generated(case: Case, folder: Path) -> Path:
+def generated(case: Case, folder: Path) -> Path:
+    """The file of a case, written if it is not there yet."""
     file = folder / f"{case.name}.tsv"
     if not file.exists():
         arguments = (case.brokers, case.racks, case.partitions, case.topics, case.skew, case.seed, file)

@@ -50,6 +50,11 @@ def pace_options(command: Command) -> Command:
             metavar="N",
             help=f"Preferred leaders elected at a time.  [default: {NO_LIMITS.elections_per_step}]",
         ),
+        click.option(
+            "--start",
+            type=click.Choice(["enough", "all"]),
+            help="Start nothing at brokers that have enough to do, or all that the limits allow.  [default: enough]",
+        ),
     ]
     options.append(
         click.option(
@@ -69,8 +74,10 @@ def read_pace_change(given: dict[str, Any], now_ms: int, before: Pace = NO_LIMIT
     """Take the parameters of `pace_options` out of what was given: what of the pace `before` shall be otherwise."""
     order, elections, reserve = (given.pop(name) for name in ("order", "elections_per_step", "disk_reserve"))
     part = None if reserve is None else reserve / PERCENT
+    start = given.pop("start")
+    is_eager = None if start is None else start == "all"
     hours = read_hours(given, now_ms, before.hours)
-    return PaceChange(None if order is None else Order(order), tuple(_limits(given)), elections, hours, part)
+    return PaceChange(None if order is None else Order(order), tuple(_limits(given)), elections, hours, part, is_eager)
 
 
 def read_pace(given: dict[str, Any], now_ms: int) -> Pace:

@@ -85,6 +85,8 @@ class Execution:
     looking_at: tuple[TopicPartition, ...] = ()
     """Moves at which the last look was ordered."""
     looked_ms: int = 0
+    most_done_bytes: float = 0.0
+    """The most that a broker sent or received between two looks, lately."""
     checking: tuple[TopicPartition, ...] = ()
     """Moves that start if the look under way shows them as they were."""
     starting: tuple[TopicPartition, ...] = ()

@@ -23,7 +23,7 @@ from kreassign.executor.events import (
     TimePassed,
 )
 from kreassign.executor.instructions import CancelMoves, Look, SetThrottle, SubmitMoves, Wait
-from kreassign.executor.machine import electing, fitting, guarding, restoring, timing
+from kreassign.executor.machine import busyness, electing, fitting, guarding, restoring, timing
 from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.machine.standing import candidate
@@ -91,6 +91,7 @@ def _look_at(run: Execution, names: tuple[TopicPartition, ...]) -> Look:
 
 def _judge(run: Execution, event: ClusterSeen) -> Orders:
     run.waiting_since_ms, run.looked_ms = None, event.at_ms
+    had = [(record, record.bytes_received) for record in run.in_flight]
     for sighting in event.sightings:
         run.records[sighting.topic_partition].see(sighting, event.at_ms)
     seen = dict.fromkeys((*run.looking_at, *(sighting.topic_partition for sighting in event.sightings)))
@@ -99,6 +100,8 @@ def _judge(run: Execution, event: ClusterSeen) -> Orders:
     for record, wish in wishes:
         run.standing.sort(record, wish)
     timing.look(run, event.at_ms)
+    if not run.checking:
+        busyness.note(run, had)
     if run.ending is not None:
         return _wind_up(run, wishes, event.at_ms)
     run.recalling = tuple(record.name for record, wish in wishes if wish is Wish.CANCEL)
@@ -123,14 +126,14 @@ def _paced(run: Execution, ready: Iterable[MoveRecord], at_ms: int) -> tuple[Top
     names = {record.name for record in again}
     moving = [record for record in run.in_flight if record.name not in names]
     flying = [candidate(record) for record in moving]
-    time = timing.time_left(run, moving, at_ms)
-    waiting = run.standing.queue.eligible(pacing.InFlight.of(run.pace.caps, flying))
+    time, busy = timing.time_left(run, moving, at_ms), busyness.busy(run, flying)
+    waiting = run.standing.queue.eligible(pacing.InFlight.of(run.pace.caps, flying), busy)
     choice = pacing.choose(
         [candidate(record) for record in (*again, *map(run.records.__getitem__, waiting))],
         flying,
         caps=run.pace.caps,
         order=run.pace.order,
-        supplies=(run.room.copy(),) if time is None else (run.room.copy(), time),
+        supplies=[supply for supply in (run.room.copy(), time, busy) if supply is not None],
         waiting_bytes=run.standing.queue.left,
     )
     fitting.note_stuck(run, choice)

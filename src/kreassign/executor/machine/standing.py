@@ -65,9 +65,17 @@ def candidate(record: MoveRecord) -> Candidate:
         move.adding,
         write_bytes_per_s=move.write_bytes_per_s,
         is_urgent=move.is_urgent,
+        left_bytes=_left(record),
     )
 
 
 def _source(record: MoveRecord) -> int:
     leader = NO_LEADER if record.sighting is None else record.sighting.leader
     return record.move.original[0] if leader == NO_LEADER else leader
+
+
+def _left(record: MoveRecord) -> int:
+    """What is still to be copied, as far as is known."""
+    lefts = {copy.broker: copy.left_bytes for copy in record.copies}
+    known = (lefts.get(broker) for broker in record.lagging)
+    return sum(record.move.size_bytes if left is None else left for left in known)

@@ -1,5 +1,6 @@
 """Pacing: which of the moves that wait start now, and what the others wait for."""
 
+from kreassign.executor.pacing.busy import Busy, Enough
 from kreassign.executor.pacing.caps import InFlight
 from kreassign.executor.pacing.choice import choose
 from kreassign.executor.pacing.disks import RESERVE, Room, circle
@@ -15,11 +16,13 @@ __all__ = [
     "NO_LIMITS",
     "RESERVE",
     "AtEnd",
+    "Busy",
     "Candidate",
     "Cap",
     "Caps",
     "Choice",
     "End",
+    "Enough",
     "Forecast",
     "Hours",
     "InFlight",

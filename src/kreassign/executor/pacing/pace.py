@@ -17,6 +17,7 @@ ELECTIONS_PER_STEP = 100
 class Pace:
     """What a run keeps to; it is in the journal, so that a resumed run keeps it too.
 
+    An eager run starts all that the limits allow; others start nothing at brokers that have enough to do.
     `disk_reserve` is the part of every log directory that stays free.
     """
 
@@ -25,6 +26,7 @@ class Pace:
     elections_per_step: int = ELECTIONS_PER_STEP
     hours: Hours = field(default_factory=Hours)
     disk_reserve: float = RESERVE
+    is_eager: bool = False
 
     def changed(self, change: PaceChange) -> Pace:
         """The same with what the change names."""
@@ -33,6 +35,7 @@ class Pace:
             order=change.order or self.order,
             caps=self.caps.limited(change.limits),
             elections_per_step=change.elections_per_step or self.elections_per_step,
+            is_eager=self.is_eager if change.is_eager is None else change.is_eager,
             hours=change.hours or self.hours,
             disk_reserve=self.disk_reserve if change.disk_reserve is None else change.disk_reserve,
         )
@@ -47,6 +50,7 @@ class PaceChange:
     elections_per_step: int | None = None
     hours: Hours | None = None
     disk_reserve: float | None = None
+    is_eager: bool | None = None
 
 
 NO_LIMITS = Pace()

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kreassign.executor.pacing.busy import Busy
 from kreassign.executor.pacing.caps import InFlight
 from kreassign.executor.pacing.values import Candidate, Spot, Spots
 from kreassign.model import TopicPartition
@@ -23,12 +24,24 @@ class _Lane(NamedTuple):
     names: dict[TopicPartition, None]
 
 
+class _Closed(NamedTuple):
+    """Ends that take nothing on now."""
+
+    counts: InFlight
+    busy: Busy | None
+
+    def has(self, end: Spot) -> bool:
+        """Whether this end is one of them."""
+        return self.counts.is_full(end) or (self.busy is not None and self.busy.is_busy(end))
+
+
 @dataclass(slots=True)
 class Queue:
     """What waits. `left` is how many bytes that is per end."""
 
     left: Counter[Spot] = field(default_factory=Counter)
     _moves: dict[TopicPartition, Candidate] = field(default_factory=dict)
+    _urgent: dict[TopicPartition, None] = field(default_factory=dict)
     _lanes: dict[Spots, _Lane] = field(default_factory=dict)
     _by_end: dict[Spot, dict[Spots, _Lane]] = field(default_factory=dict)
 
@@ -57,6 +70,8 @@ class Queue:
             for end in ends:
                 self._by_end.setdefault(end, {})[ends] = lane
         lane.names[move.topic_partition] = None
+        if move.is_urgent:
+            self._urgent[move.topic_partition] = None
         for kind, which, _, size_bytes in move.ends:
             self.left[kind, which] += size_bytes
 
@@ -68,31 +83,33 @@ class Queue:
         ends = tuple((kind, which) for kind, which, _, _ in move.ends)
         lane = self._lanes[ends]
         del lane.names[name]
+        self._urgent.pop(name, None)
         if not lane.names:
             self._close(lane)
         for kind, which, _, size_bytes in move.ends:
             self.left[kind, which] -= size_bytes
 
-    def eligible(self, counts: InFlight) -> Iterator[TopicPartition]:
-        """The moves none of whose ends is full; the others would be refused anyway."""
+    def eligible(self, counts: InFlight, busy: Busy | None = None) -> Iterator[TopicPartition]:
+        """The moves none of whose ends is full or busy, and all that are urgent; the others would be refused anyway."""
+        yield from self._urgent
         if counts.is_cluster_full:
             lanes: Mapping[Spots, _Lane] = {(): self._lanes[()]} if () in self._lanes else {}
         else:
             lanes = self._lanes
-        for lane in tuple(self._possible(lanes, counts)):
-            yield from lane.names
+        for lane in tuple(self._possible(lanes, _Closed(counts, busy))):
+            yield from (name for name in lane.names if name not in self._urgent)
 
-    def _possible(self, lanes: Mapping[Spots, _Lane], counts: InFlight) -> Iterator[_Lane]:
+    def _possible(self, lanes: Mapping[Spots, _Lane], closed: _Closed) -> Iterator[_Lane]:
         """By way of the sources or of the destinations, whichever of them that are not full have fewer lanes."""
         sides = [
-            [mine for end, mine in self._by_end.items() if end[0] == kind and not counts.is_full(end)]
+            [mine for end, mine in self._by_end.items() if end[0] == kind and not closed.has(end)]
             for kind in ("source", "destination")
         ]
         fewest = min(sides, key=lambda side: sum(map(len, side)))
         found = {ends: lane for mine in fewest for ends, lane in mine.items() if ends in lanes}
         if () in lanes:
             found[()] = lanes[()]
-        return (lane for lane in found.values() if not any(map(counts.is_full, lane.ends)))
+        return (lane for lane in found.values() if not any(map(closed.has, lane.ends)))
 
     def _close(self, lane: _Lane) -> None:
         del self._lanes[lane.ends]

@@ -24,7 +24,8 @@ class Candidate:
     Each of the `destinations` copies `size_bytes` from the broker `source`, the leader; a move that only reorders has
     none. `log_dirs` are the directories that the copies go to, where they are known. A partition is written at
     `write_bytes_per_s`, which every copy has to take in as well. Urgent is what repairs: the partition has too few
-    replicas in sync, or a disk of it is failing.
+    replicas in sync, or a disk of it is failing. `left_bytes` is what all copies of a move in flight have still to
+    copy, together; None where that is not known.
     """
 
     topic_partition: TopicPartition
@@ -34,6 +35,7 @@ class Candidate:
     log_dirs: tuple[Place, ...] = ()
     write_bytes_per_s: float = 0.0
     is_urgent: bool = False
+    left_bytes: int | None = None
 
     @property
     def total_bytes(self) -> int:
