@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from bench import (
     collecting,
+    eta,
     machine,
     makespan,
     pacing,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "pipeline-333000": lambda: pipeline_scale.measure(333_000, 300),
     "pacing": pacing.measure,
     "makespan": makespan.measure,
+    "eta": eta.measure,
     "planner": planner.measure,
     "planner-tasks": planner.measure_tasks,
     "planner-disks": planner.measure_disks,

@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from kreassign.executor.ending import Interval
 from kreassign.executor.eta import Estimate
 from kreassign.executor.moves import MoveStatus
 from kreassign.executor.progress import MoveProgress, Progress
@@ -98,7 +99,7 @@ class JsonView:
             "finished": progress.finished_count,
             "failed": progress.failed_count,
             "outlook": list(progress.outlook),
-            **asdict(progress.overall),
+            **overall_fields(progress),
         }
         if now != self._told:
             self._told = now
@@ -149,6 +150,11 @@ def picture(progress: Progress, room: int) -> Group:
     return Group(table, *(Text(f"  {line}") for line in (*more, *progress.outlook)))
 
 
+def overall_fields(progress: Progress) -> dict[str, object]:
+    """The whole run for programs; `end` is in seconds from now, None where nobody can tell."""
+    return asdict(progress.overall) | {"end": None if progress.end is None else asdict(progress.end)}
+
+
 def overall_text(progress: Progress) -> str:
     """The whole run in one line."""
     overall = progress.overall
@@ -156,7 +162,15 @@ def overall_text(progress: Progress) -> str:
     return (
         f"{progress.finished_count}/{progress.move_count} moves, {format_bytes(overall.done_bytes)} copied, "
         f"{left} left, {format_rate(overall.rate_bytes_per_s)}, ends in {format_duration(overall.eta_s)}"
+        f"{_between(progress.end)}"
     )
+
+
+def _between(end: Interval | None) -> str:
+    """How far the end may be off, where that is worth a word."""
+    if end is None or end.latest_s == 0:
+        return ""
+    return f" (from {format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
 
 
 def _interest(move: MoveProgress) -> tuple[int, str, int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from kreassign.cli.live import overall_fields
 from kreassign.executor.history import RunHistory
 from kreassign.executor.pacing import Cap, Hours, Pace
 from kreassign.executor.pacing.hours import moment
@@ -20,7 +21,7 @@ def document(history: RunHistory, *, is_active: bool = False, progress: Progress
     """A run for programs: every field of its history, whether a process carries it out, and its progress."""
     found = asdict(history) | {"bytes_copied": history.bytes_copied, "is_active": is_active}
     if progress is not None:
-        found["progress"] = asdict(progress.overall)
+        found["progress"] = overall_fields(progress)
     return found
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from kreassign.executor.ending import WINDOW_MS, Interval, Side, Standing, interval
 from kreassign.executor.eta import Estimate, Sample, estimate, recent, total
-from kreassign.executor.events import ClusterSeen, Event
+from kreassign.executor.events import ClusterSeen, Event, HealthSeen, MovesSubmitted
 from kreassign.executor.machine import Execution, Phase
+from kreassign.executor.machine.standing import candidate
 from kreassign.executor.moves import ACTIVE, MoveRecord, MoveStatus
+from kreassign.executor.pacing.forecast import REACHED
 from kreassign.model import TopicPartition
 
 
@@ -28,10 +32,9 @@ class MoveProgress:
 class Progress:
     """A run at one moment. `moves` has those that copy something, in the order of the plan.
 
-    `overall` sums the moves; its `eta_s` is that of the broker that will be filled last: what is left for a broker
-    comes in at that broker's rate, while single copies wait for each other. `finished_count` and `failed_count` are
-    of all `move_count` moves, also those that only change an order. `outlook` is what the run waits for, and what will
-    not fit into its hours.
+    `overall` sums the moves; its `eta_s` is the expected one of `end`, see `ending.py`. `finished_count` and
+    `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
+    for, and what will not fit into its hours.
     """
 
     phase: Phase
@@ -43,77 +46,168 @@ class Progress:
     finished_count: int
     failed_count: int
     outlook: tuple[str, ...] = ()
+    end: Interval | None = None
+
+
+Spot = tuple[str, int]
+"""A broker as a sender or as a receiver."""
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What a broker has sent or received of all moves, and what is left of them."""
+
+    done_bytes: int = 0
+    left_bytes: int = 0
+    unknown: int = 0
+    written_bytes: int = 0
+    samples: tuple[Standing, ...] = ()
+
+    def add(self, copy: Sample, sign: int) -> None:
+        """Count a copy in, or out again."""
+        self.done_bytes += sign * copy.done_bytes
+        self.left_bytes += sign * (copy.left_bytes or 0)
+        self.unknown += sign * (copy.left_bytes is None)
+
+    def look(self, at_ms: int) -> None:
+        """Remember how it stands now."""
+        now = Standing(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
+        self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - WINDOW_MS), now)
 
 
 class ProgressMeter:
-    """Follows an execution. Call `follow` after each event that the execution has handled."""
+    """Follows an execution. Call `follow` after each event that the execution has handled.
+
+    A look costs what is in flight: all sums are kept, and only what may have changed is counted anew.
+    """
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self._samples: dict[TopicPartition, tuple[Sample, ...]] = {}
+        self._shown: dict[TopicPartition, MoveProgress] = {}
+        self._counted: dict[TopicPartition, tuple[tuple[Spot, Sample], ...]] = {}
+        self._sums: dict[Spot, _Sum] = {}
         self._totals: tuple[Sample, ...] = ()
-        self._received: dict[int, tuple[Sample, ...]] = {}
+        self._flying: set[TopicPartition] = set()
+        self._begun: set[TopicPartition] = set()
+        self._all = _Sum()
+        self._best_bytes_per_s = 0.0
         self._at_ms = 0
 
     def follow(self, event: Event) -> None:
         """Take in an event; only looks at the cluster bring new figures."""
         self._at_ms = event.at_ms
-        if not isinstance(event, ClusterSeen):
-            return
-        copying = self._copying()
-        now = {partition: _sample(record, event.at_ms) for partition, record in copying.items()}
-        # The time before the first byte says nothing of how fast the copies go.
-        begun = [partition for partition, record in copying.items() if record.copies]
-        for partition in begun:
-            self._samples[partition] = recent((*self._samples.get(partition, ()), now[partition]))
-        if begun:
-            self._totals = recent((*self._totals, total([*now.values()])))
-            for broker, sample in _by_receiver(copying.values(), event.at_ms).items():
-                self._received[broker] = recent((*self._received.get(broker, ()), sample))
+        flying = set(self._execution.standing.flying)
+        touched = self._flying | flying
+        if isinstance(event, ClusterSeen):
+            touched |= {sighting.topic_partition for sighting in event.sightings}
+        if isinstance(event, MovesSubmitted):
+            touched |= {refusal.topic_partition for refusal in event.refused}
+        if isinstance(event, HealthSeen) or not self._counted:
+            touched = set(self._execution.records)
+        self._flying = flying
+        records = [record for name in touched if (record := self._execution.records[name]).move.adding]
+        for record in records:
+            self._count(record)
+        if isinstance(event, ClusterSeen):
+            self._look(records)
 
     def progress(self) -> Progress:
         """Where the run stands."""
         records = self._execution.records.values()
-        moves = tuple(self._move_progress(record) for record in self._copying().values())
+        statuses = Counter(record.status for record in records)
+        end = self._end()
         return Progress(
             phase=self._execution.phase,
             at_ms=self._at_ms,
             started_ms=self._execution.started_ms,
-            overall=self._overall(moves),
-            moves=moves,
+            overall=self._overall(end),
+            moves=tuple(self._move_progress(record) for record in records if record.move.adding),
             move_count=len(records),
-            finished_count=sum(record.status is MoveStatus.COMPLETE for record in records),
-            failed_count=sum(record.status is MoveStatus.FAILED for record in records),
+            finished_count=statuses[MoveStatus.COMPLETE],
+            failed_count=statuses[MoveStatus.FAILED],
             outlook=self._execution.outlook,
+            end=end,
         )
 
-    def _copying(self) -> dict[TopicPartition, MoveRecord]:
-        return {partition: record for partition, record in self._execution.records.items() if record.move.adding}
+    def _count(self, record: MoveRecord) -> None:
+        """Let the sums have a move as it is now."""
+        self._shown.pop(record.name, None)
+        before = self._counted.get(record.name, ())
+        for end, copy in before:
+            self._sums[end].add(copy, -1)
+        source = ("out", candidate(record).source)
+        copies = _copy_samples(record, self._at_ms).items()
+        self._counted[record.name] = tuple((end, copy) for broker, copy in copies for end in (source, ("in", broker)))
+        grew = dict(before) if record.status in ACTIVE and record.name in self._begun else {}
+        for end, copy in self._counted[record.name]:
+            side = self._sums.setdefault(end, _Sum())
+            side.add(copy, 1)
+            if end in grew:
+                side.written_bytes += max(0, (copy.total_bytes or 0) - (grew[end].total_bytes or 0))
+        if record.copies:
+            self._begun.add(record.name)
+
+    def _look(self, records: Iterable[MoveRecord]) -> None:
+        # The time before the first byte says nothing of how fast the copies go.
+        begun = [record for record in records if record.copies]
+        for record in begun:
+            now = _sample(record, self._at_ms)
+            self._samples[record.name] = recent((*self._samples.get(record.name, ()), now))
+            if record.status not in ACTIVE:
+                self._shown[record.name] = self._progress_of(record)
+                del self._samples[record.name]
+        if not (begun or self._totals):
+            return
+        whole = self._total()
+        self._totals = recent((*self._totals, whole))
+        self._all.done_bytes, self._all.left_bytes = whole.done_bytes, whole.left_bytes or 0
+        self._all.written_bytes = sum(side.written_bytes for (kind, _), side in self._sums.items() if kind == "in")
+        self._all.look(self._at_ms)
+        for side in self._sums.values():
+            side.look(self._at_ms)
+            self._best_bytes_per_s = max(self._best_bytes_per_s, Side(side.samples).rate_bytes_per_s or 0.0)
+
+    def _total(self) -> Sample:
+        """All copies as one."""
+        into = [side for (kind, _), side in self._sums.items() if kind == "in"]
+        left = None if any(side.unknown for side in into) else sum(side.left_bytes for side in into)
+        return Sample(self._at_ms, sum(side.done_bytes for side in into), left)
 
     def _move_progress(self, record: MoveRecord) -> MoveProgress:
+        shown = self._shown.get(record.name)
+        if shown is None or shown.status is not record.status:
+            shown = self._shown[record.name] = self._progress_of(record)
+        return shown
+
+    def _progress_of(self, record: MoveRecord) -> MoveProgress:
         move = record.move
         samples = self._samples.get(move.topic_partition) or [_sample(record, self._at_ms)]
         return MoveProgress(
             move.topic_partition, move.original, move.target, record.status, estimate(samples), record.problem
         )
 
-    def _overall(self, moves: tuple[MoveProgress, ...]) -> Estimate:
+    def _overall(self, end: Interval | None) -> Estimate:
         if not self._totals:
-            return Estimate(0, sum(move.estimate.left_bytes or 0 for move in moves))
-        filling = [estimate(samples) for samples in self._received.values()]
-        ends = [broker.eta_s for broker in filling if broker.left_bytes != 0]
-        known = [eta_s for eta_s in ends if eta_s is not None]
-        together = estimate(self._totals)
-        return replace(together, eta_s=max(known, default=0.0) if len(known) == len(ends) else None)
+            return Estimate(0, self._total().left_bytes)
+        return replace(estimate(self._totals), eta_s=None if end is None else end.expected_s)
 
+    def _end(self) -> Interval | None:
+        """When the run ends, if moves have begun and all that is left is known."""
+        if not self._totals or any(side.unknown for side in self._sums.values()):
+            return None
+        limit = self._execution.throttle_bytes_per_s
+        best = self._best_bytes_per_s if limit is None else max(limit * REACHED, self._lately())
+        writes = self._execution.standing.queue.write_bytes_per_s
+        sides = [
+            Side(side.samples, writes.get(("source" if kind == "out" else "destination", broker), 0.0))
+            for (kind, broker), side in self._sums.items()
+        ]
+        return interval(sides, Side(self._all.samples), best) if best else None
 
-def _by_receiver(records: Iterable[MoveRecord], at_ms: int) -> dict[int, Sample]:
-    """What each broker has got and still gets, over all moves."""
-    received: dict[int, list[Sample]] = {}
-    for record in records:
-        for broker, sample in _copy_samples(record, at_ms).items():
-            received.setdefault(broker, []).append(sample)
-    return {broker: total(samples) for broker, samples in received.items()}
+    def _lately(self) -> float:
+        """The best rate of any broker now."""
+        return max((Side(side.samples).rate_bytes_per_s or 0.0 for side in self._sums.values()), default=0.0)
 
 
 def _sample(record: MoveRecord, at_ms: int) -> Sample:

@@ -37,9 +37,10 @@ class _Closed(NamedTuple):
 
 @dataclass(slots=True)
 class Queue:
-    """What waits. `left` is how many bytes that is per end."""
+    """What waits. `left` is how many bytes that is per end, `write_bytes_per_s` what is written to its copies."""
 
     left: Counter[Spot] = field(default_factory=Counter)
+    write_bytes_per_s: dict[Spot, float] = field(default_factory=dict)
     _moves: dict[TopicPartition, Candidate] = field(default_factory=dict)
     _urgent: dict[TopicPartition, None] = field(default_factory=dict)
     _lanes: dict[Spots, _Lane] = field(default_factory=dict)
@@ -72,8 +73,7 @@ class Queue:
         lane.names[move.topic_partition] = None
         if move.is_urgent:
             self._urgent[move.topic_partition] = None
-        for kind, which, _, size_bytes in move.ends:
-            self.left[kind, which] += size_bytes
+        self._weigh(move, 1)
 
     def remove(self, name: TopicPartition) -> None:
         """Forget a move, if it waits."""
@@ -86,8 +86,7 @@ class Queue:
         self._urgent.pop(name, None)
         if not lane.names:
             self._close(lane)
-        for kind, which, _, size_bytes in move.ends:
-            self.left[kind, which] -= size_bytes
+        self._weigh(move, -1)
 
     def eligible(self, counts: InFlight, busy: Busy | None = None) -> Iterator[TopicPartition]:
         """The moves none of whose ends is full or busy, and all that are urgent; the others would be refused anyway."""
@@ -110,6 +109,12 @@ class Queue:
         if () in lanes:
             found[()] = lanes[()]
         return (lane for lane in found.values() if not any(map(closed.has, lane.ends)))
+
+    def _weigh(self, move: Candidate, sign: int) -> None:
+        writes = self.write_bytes_per_s
+        for kind, which, copies, size_bytes in move.ends:
+            self.left[kind, which] += sign * size_bytes
+            writes[kind, which] = writes.get((kind, which), 0.0) + sign * copies * move.write_bytes_per_s
 
     def _close(self, lane: _Lane) -> None:
         del self._lanes[lane.ends]
