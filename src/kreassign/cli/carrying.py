@@ -23,7 +23,8 @@ from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.events import CancelRequested, Event, RunStarted
 from kreassign.executor.history import RunHistory, history, read_history
-from kreassign.executor.journal import Journal, post_request
+from kreassign.executor.journal import Journal, post_request, refuse_second_run
+from kreassign.executor.left_runs import refuse_beside_left_runs
 from kreassign.executor.machine import Execution
 from kreassign.executor.progress import ProgressMeter
 from kreassign.executor.runner import POLL_S, Runner
@@ -57,6 +58,13 @@ def read_manner(given: dict[str, Any], command_config: Path | None) -> Manner:
     return Manner(command_config=command_config, **chosen)
 
 
+def refuse_unless_free(client: AdminClient, manner: Manner, run_id: str | None = None) -> None:
+    """Raise InputError if another run than this one is carried out on the cluster, or was left half-way."""
+    cluster_id = client.describe_cluster().cluster_id
+    refuse_second_run(manner.state_dir, cluster_id)
+    refuse_beside_left_runs(manner.state_dir, cluster_id, run_id)
+
+
 def begin(client: AdminClient, started: RunStarted, manner: Manner) -> RunHistory:
     """Carry out a run that was prepared. Raises InputError when another is active on the cluster."""
     with (
@@ -69,6 +77,7 @@ def begin(client: AdminClient, started: RunStarted, manner: Manner) -> RunHistor
 
 def take_up(client: AdminClient, path: Path, manner: Manner) -> RunHistory:
     """Go on with the run of this journal. Raises InputError when a process carries out a run of its cluster."""
+    refuse_unless_free(client, manner, path.stem)
     journal, events = Journal.resume(path, client.describe_cluster().cluster_id)
     with journal, _shown(manner, path.stem) as view, _runner(client, journal, manner, view) as runner:
         return _interruptible(runner, lambda: runner.resume(events))

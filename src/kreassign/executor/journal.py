@@ -85,6 +85,21 @@ def find_journals(state_dir: Path, run_id: str | None = None) -> tuple[Path, ...
     return tuple(sorted(found, key=lambda path: (path.stem, path)))
 
 
+def cluster_journals(state_dir: Path, cluster_id: str) -> tuple[Path, ...]:
+    """The journals of one cluster, oldest run first."""
+    return tuple(sorted(_cluster_folder(state_dir, cluster_id).glob(f"*{SUFFIX}")))
+
+
+def last_event(path: Path) -> Event | None:
+    """The latest event of a journal, taken at its word; None if there is none. Raises JournalDamaged."""
+    with _opened(path) as connection:
+        row = connection.execute("SELECT kind, body FROM events ORDER BY sequence DESC LIMIT 1").fetchone()
+    try:
+        return None if row is None else from_json(*row)
+    except ValueError as error:
+        raise JournalDamaged(f"{path} cannot be understood at its end: {error}") from error
+
+
 class Journal:
     """A journal that is being written. Only one process can have one per cluster; use it in a `with` statement."""
 

@@ -169,6 +169,8 @@ def test_a_run_that_is_sent_a_signal_can_be_taken_up(terminal: Terminal, signals
     assert "pausing; once more to leave at once" in errors
     assert left["throttle_residue"] != []
     assert left["state"] == ("paused" if len(signals) == 1 else terminal.runs[0]["state"])
+    second = terminal.ask_cluster("run", terminal.plan)
+    assert (second.exit_code, f"run {left['run_id']} was left on this cluster with" in second.stderr) == (2, True)
     terminal_options = ("--poll-interval", "0.1", "--format", "json")
     ended = terminal.ask_cluster("cancel", left["run_id"], "--now", *terminal_options)
     assert json.loads(ended.stdout)["throttle_residue"] == []

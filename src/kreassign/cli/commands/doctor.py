@@ -10,11 +10,10 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.output import console, format_option, print_json
-from kreassign.cli.runs import is_active, state_dir_option
+from kreassign.cli.runs import state_dir_option
 from kreassign.executor import reading
 from kreassign.executor.diagnosis import Symptoms, diagnose
-from kreassign.executor.history import read_history
-from kreassign.executor.journal import find_journals
+from kreassign.executor.left_runs import left_runs
 from kreassign.executor.throttling import ConfigKey
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -60,20 +59,10 @@ def examine(client: AdminClient, state_dir: Path) -> Symptoms:
         ongoing=client.list_partition_reassignments(),
         throttles=tuple(present for present in settings if present.value is not None),
         log_dirs=log_dirs.ok,
-        left_runs=left_runs(state_dir, cluster.cluster_id),
+        left_runs=tuple(found.run_id for found in left_runs(state_dir, cluster.cluster_id)),
         unread=(
             *(f"topic {name}: {error}" for name, error in topics.failed.items()),
             *(f"{resource} {problem}" for resource, problem in unread),
             *(f"log directories of broker {broker}: {error}" for broker, error in log_dirs.failed.items()),
         ),
-    )
-
-
-def left_runs(state_dir: Path, cluster_id: str) -> tuple[str, ...]:
-    """Runs on this cluster that somebody has to see to."""
-    histories = [read_history(path) for path in find_journals(state_dir) if not is_active(path)]
-    return tuple(
-        found.run_id
-        for found in histories
-        if found.cluster_id == cluster_id and (found.ended_ms is None or found.throttle_residue)
     )

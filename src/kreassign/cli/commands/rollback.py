@@ -10,7 +10,15 @@ from typing import Any
 import click
 
 from kreassign.admin import AdminClient
-from kreassign.cli.carrying import Manner, begin, cancel_left_run, exit_code, new_run_id, read_manner
+from kreassign.cli.carrying import (
+    Manner,
+    begin,
+    cancel_left_run,
+    exit_code,
+    new_run_id,
+    read_manner,
+    refuse_unless_free,
+)
 from kreassign.cli.commands.watch import follow
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.live import view_for
@@ -122,6 +130,7 @@ def undo(client: AdminClient, wish: Undoing, manner: Manner) -> Undone:
         _tell(done, found.back)
     if wish.is_dry or not len(found.back.plan):
         return found
+    refuse_unless_free(client, manner)
     started = prepare(client, found.back.plan, _settings(wish, path, done), expected=found.back.expected)
     undoing = begin(client, started, manner)
     if not manner.is_quiet:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from kreassign.admin import AdminClient
-from kreassign.cli.carrying import Manner, begin, new_run_id, take_up
+from kreassign.cli.carrying import Manner, begin, new_run_id, refuse_unless_free, take_up
 from kreassign.cli.commands.rollback import end_of_run
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.forecasting import tell_outlook
@@ -23,7 +23,6 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory
-from kreassign.executor.journal import refuse_second_run
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.starvation import measure_writes, starved
@@ -103,7 +102,7 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
     if wish.resume is not None:
         return take_up(client, find_journal(manner.state_dir, wish.resume), manner)
     assert wish.plan is not None
-    refuse_second_run(manner.state_dir, client.describe_cluster().cluster_id)
+    refuse_unless_free(client, manner)
     found = read_plan_file(wish.plan)
     expected = read_plan(wish.expect_current).replicas if wish.expect_current else found.expected
     now_ms = SystemClock().now_ms()
