@@ -6,11 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import RateRequested, ThrottleRestored
+from kreassign.executor.events import Event, RateRequested, Request, ThrottleRestored
+from kreassign.executor.journal import Journal
+from kreassign.executor.runner import Runner
+from tests.executor.test_crashes import Died
 from tests.executor.worlds import RATE, World
 
 SLOW = RATE // 8
 AWAY = {0: (2, 1), 1: (3, 0)}
+
+
+class DyingAt:
+    """A journal in whose process the lights go out at the first event of a kind."""
+
+    def __init__(self, journal: Journal, kind: type[Event], *, is_written: bool) -> None:
+        self._journal = journal
+        self._kind = kind
+        self._is_written = is_written
+
+    def append(self, event: Event) -> None:
+        if not isinstance(event, self._kind) or self._is_written:
+            self._journal.append(event)
+        if isinstance(event, self._kind):
+            raise Died
+
+    def requests_after(self, number: int) -> tuple[Request, ...]:
+        return self._journal.requests_after(number)
 
 
 @pytest.fixture
@@ -107,3 +128,19 @@ def test_a_source_that_is_down_when_the_run_begins_is_throttled_when_it_comes_an
     found = world.run(world.prepared({0: (0, 2)}, throttle=SLOW))
     assert during == [{"0 leader": str(SLOW), "1 leader": str(SLOW), "2 follower": str(SLOW)}]
     assert (found.state, found.problems, world.throttles) == ("done", (), {})
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["after it was noted", "before it was noted"])
+def test_a_run_that_dies_when_the_controller_has_taken_the_old_values_owes_nothing_once_it_is_resumed(
+    world: World, is_written: bool
+) -> None:
+    world.let_reach_controllers()
+    world.after(5, lambda: world.twin.crash(1))
+    started = world.prepared({0: (0, 2)})
+    with Journal.create(world.state_dir, started) as journal:
+        dying = DyingAt(journal, ThrottleRestored, is_written=is_written)
+        with pytest.raises(Died):
+            Runner(world.client, world.transport, dying, controllers=world.controllers).start(started)
+    assert rates(world) == {}
+    found = world.resume()
+    assert (found.state, found.throttle_residue, world.throttles) == ("done", (), {})
