@@ -15,7 +15,7 @@ from kreassign.executor.journal import Journal, journal_path, post_request, read
 from kreassign.executor.machine import Execution
 from kreassign.executor.pacing import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.runner import Runner
+from kreassign.executor.runner import Listener, Runner
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -75,6 +75,7 @@ class World:
         self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
         self.controllers: AdminClient | None = None
         self.seen: list[Event] = []
+        self.listener: Listener | None = None
         self.runner: Runner | None = None
 
     def prepared(
@@ -124,8 +125,10 @@ class World:
         self.after(seconds, lambda: post_request(self.path(), lambda number: make(due_ms, number)))
 
     def _runner(self, journal: Journal) -> Runner:
-        def listen(event: Event, _: Execution) -> None:
+        def listen(event: Event, execution: Execution) -> None:
             self.seen.append(event)
+            if self.listener is not None:
+                self.listener(event, execution)
 
         self.runner = Runner(self.client, self.transport, journal, listener=listen, controllers=self.controllers)
         return self.runner

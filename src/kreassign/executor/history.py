@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kreassign.executor.events import Event
 from kreassign.executor.journal import read_events
-from kreassign.executor.machine import Execution, handle
+from kreassign.executor.machine import Execution, Replay
 from kreassign.executor.moves import MoveRecord
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.progress import ProgressMeter
@@ -66,20 +66,20 @@ class RunHistory:
 
 def fold(events: Iterable[Event]) -> Execution:
     """The execution that these events, in this order, led to."""
-    execution = Execution()
+    replay = Replay()
     for event in events:
-        handle(execution, event)
-    return execution
+        replay.follow(event)
+    return replay.execution
 
 
 def fold_with_progress(events: Iterable[Event]) -> tuple[Execution, ProgressMeter]:
     """The same, with a meter that has followed it."""
-    execution = Execution()
-    meter = ProgressMeter(execution)
+    replay = Replay()
+    meter = ProgressMeter(replay.execution)
     for event in events:
-        handle(execution, event)
+        replay.follow(event)
         meter.follow(event)
-    return execution, meter
+    return replay.execution, meter
 
 
 def history(execution: Execution) -> RunHistory:

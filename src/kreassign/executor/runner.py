@@ -53,7 +53,7 @@ from kreassign.executor.instructions import (
     Verify,
     Wait,
 )
-from kreassign.executor.machine import AT_REST, ENDED, Execution, can_stop, handle, hears
+from kreassign.executor.machine import AT_REST, ENDED, Execution, Replay, can_stop, handle, hears
 from kreassign.executor.port import ClusterPort, ConfigPort
 from kreassign.executor.verify import Wishes, verify
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
@@ -116,8 +116,9 @@ class Runner:
 
         Raises ExecutionError when it is complete and owes nothing, ClusterError when the cluster does not answer.
         """
+        replay = Replay(self.execution)
         for event in events:
-            handle(self.execution, event)
+            replay.follow(event)
         if self.execution.phase in ENDED and not (self.execution.active or self.execution.owed):
             raise ExecutionError(
                 f"run {self.execution.run_id} is {self.execution.phase} and owes nothing: there is nothing to resume"

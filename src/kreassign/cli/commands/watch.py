@@ -14,7 +14,7 @@ from kreassign.cli.runs import find_journal, is_active, state_dir_option
 from kreassign.clock import Clock, SystemClock
 from kreassign.executor.history import RunHistory, fold_with_progress, history
 from kreassign.executor.journal import JournalReader, read_events
-from kreassign.executor.machine import Execution, handle
+from kreassign.executor.machine import Replay
 from kreassign.executor.progress import ProgressMeter
 
 LOOK_EVERY_S = 0.5
@@ -44,16 +44,16 @@ def watch(run_id: str, state_dir: Path, output_format: str) -> None:
 
 def follow(path: Path, clock: Clock, shown: View) -> RunHistory:
     """Show a run until nobody carries it out any more; its history then."""
-    reader, execution = JournalReader(path), Execution()
-    meter = ProgressMeter(execution)
+    reader, replay = JournalReader(path), Replay()
+    meter = ProgressMeter(replay.execution)
     with shown as view:
         while True:
             # Asked before reading: whatever a process wrote before it went is then among the new events.
             goes_on = is_active(path)
             for event in reader.new_events():
-                handle(execution, event)
+                replay.follow(event)
                 meter.follow(event)
             view.show(meter.progress())
             if not goes_on:
-                return history(execution)
+                return history(replay.execution)
             clock.sleep(LOOK_EVERY_S)
