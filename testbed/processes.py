@@ -47,16 +47,20 @@ class ProcessGroup:
                 process_group=self._guard.pid,
             )
 
-    def run(self, command: Sequence[str], *, timeout_s: float) -> Finished:
-        """Run a process to its end. After `timeout_s` seconds it is killed and TimeoutError raised."""
-        with subprocess.Popen(
+    def open(self, command: Sequence[str]) -> subprocess.Popen[str]:
+        """Start a process whose output the caller reads."""
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             process_group=self._guard.pid,
-        ) as process:
+        )
+
+    def run(self, command: Sequence[str], *, timeout_s: float) -> Finished:
+        """Run a process to its end. After `timeout_s` seconds it is killed and TimeoutError raised."""
+        with self.open(command) as process:
             try:
                 stdout, stderr = process.communicate(timeout=timeout_s)
             except subprocess.TimeoutExpired:

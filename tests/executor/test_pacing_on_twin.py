@@ -9,6 +9,8 @@ import pytest
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
 from kreassign.executor.pacing import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
+from kreassign.twin.disturbances import Concerned, Lost
+from kreassign.wire import api
 from tests.executor.worlds import World, pace
 
 TARGETS = dict.fromkeys(range(6), (3, 1))
@@ -96,6 +98,14 @@ def test_leaders_change_so_many_at_a_time_as_was_asked(tmp_path: Path) -> None:
     found = world.run(world.prepared(dict.fromkeys(range(6), (1, 0)), pace=Pace(elections_per_step=4)))
     assert found.state == "done", found.problems
     assert [len(event.elected) for event in world.seen if isinstance(event, LeadersElected)] == [4, 2]
+
+
+def test_an_election_without_an_answer_is_no_problem_where_the_right_brokers_lead(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]] * 6)
+    world.twin.disturbances.add(Lost(), Concerned(api.ELECT_LEADERS.key), hits_once=True)
+    found = world.run(world.prepared(dict.fromkeys(range(6), (1, 0))))
+    assert [event.elected for event in world.seen if isinstance(event, LeadersElected)] == [()]
+    assert (found.state, found.problems) == ("done", ())
 
 
 def test_a_request_for_another_pace_is_kept_in_the_journal() -> None:

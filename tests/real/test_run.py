@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE, LE
 from testbed import KafkaCluster
 from testbed.records import Ledger, load_topic, verify_readable
 from testbed.waiting import wait_until
+from tests.real.run_processes import start_run
 
 MEGABYTE = 1_000_000
 
@@ -57,14 +56,6 @@ def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> d
     assert result.exit_code in {0, 5}, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
-
-
-def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> subprocess.Popen[str]:
-    """A run in a process of its own, which can be interrupted and killed."""
-    program = "from kreassign.cli.main import main; main()"
-    options = [*map(str, arguments), "--state-dir", str(folder / "state"), "--bootstrap-server"]
-    command = [sys.executable, "-c", program, "run", "--rates-over", "0", *options, cluster.bootstrap_servers]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def status(folder: Path) -> dict[str, Any] | None:
@@ -142,7 +133,7 @@ def test_a_run_moves_elects_and_restores_every_throttle_exactly(
 
     set_config(kafka, ConfigResource.broker(1), LEADER_THROTTLED_RATE, None)
     verified = invoke(kafka, "verify", plan, "--ignore-throttles")
-    assert (verified.exit_code, verified.stdout[-16:]) == (0, ": all as planned\n")
+    assert (verified.exit_code, verified.stdout[-17:]) == (0, ": all as planned\n")
     minding = invoke(kafka, "verify", plan, "--format", "json")
     assert minding.exit_code == 1
     (finding,) = json.loads(minding.stdout)["findings"]
@@ -214,7 +205,7 @@ def test_an_interrupted_run_pauses_says_what_it_leaves_and_goes_on_later(
 
     other = invoke(kafka, "run", plan, "--state-dir", tmp_path / "state")
     assert other.exit_code == 2
-    assert "is being reassigned already" in other.stderr
+    assert f"run {run_id} is active on this cluster" in other.stderr
     elsewhere = plan_file(tmp_path, topic_name + "-other", {0: (2, 1)})
     loaded(kafka, topic_name + "-other", [(0, 1)], 1000)
     second = invoke(kafka, "run", elsewhere, "--state-dir", tmp_path / "state")

@@ -10,7 +10,8 @@ from kreassign.executor.events import Event, MovesSubmitted, SubmissionIntended
 from kreassign.executor.journal import find_journals, read_events
 from testbed import KafkaCluster
 from testbed.records import verify_readable
-from tests.real.test_run import MEGABYTE, assignments, loaded, plan_file, run_to_the_end, start_run, status, throttles
+from tests.real.run_processes import start_run
+from tests.real.test_run import MEGABYTE, assignments, loaded, plan_file, run_to_the_end, status, throttles
 
 KILLS = 30
 HOME = {0: (0, 1), 1: (1, 2), 2: (2, 0)}

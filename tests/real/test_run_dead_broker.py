@@ -7,13 +7,13 @@ from pathlib import Path
 
 from testbed import KafkaCluster
 from testbed.waiting import wait_until
+from tests.real.run_processes import start_run
 from tests.real.test_run import (
     MEGABYTE,
     assignments,
     client_of,
     loaded,
     plan_file,
-    start_run,
     throttles,
     wait_for_copies,
 )

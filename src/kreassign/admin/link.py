@@ -19,6 +19,11 @@ Answer = TypeVar("Answer")
 Versions = dict[int, tuple[int, int]]
 
 
+# The broker has a little less time than this client waits, so that its "timed out" for each partition still arrives.
+_BROKERS_SHARE = 0.9
+_LONGEST_WAY_BACK_S = 2.0
+
+
 class Link:
     """The way to one address. Calls from several threads wait for each other: one request is in flight at a time."""
 
@@ -45,7 +50,7 @@ class Link:
             connection = self._connected(deadline)
             version = self._version_for(call.api)
             remaining_s = self._remaining_s(deadline)
-            request = call.build(version, round(remaining_s * 1000))
+            request = call.build(version, _brokers_share_ms(remaining_s))
             return self._ask(connection, call.api, version, request, remaining_s)
         finally:
             self._lock.release()
@@ -125,3 +130,7 @@ class Link:
         except ProtocolViolation:
             connection.close()  # Whatever comes next on it would be misread too.
             raise
+
+
+def _brokers_share_ms(remaining_s: float) -> int:
+    return round(max(remaining_s * _BROKERS_SHARE, remaining_s - _LONGEST_WAY_BACK_S) * 1000)
