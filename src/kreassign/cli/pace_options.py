@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -70,6 +71,15 @@ def pace_options(command: Command) -> Command:
     return command
 
 
+def stepwise_option(command: Command) -> Command:
+    """Add `--stepwise`, which `read_pace` takes; a run cannot change it on its way."""
+    return click.option(
+        "--stepwise",
+        is_flag=True,
+        help="Give each partition one new replica at a time, by reassignments in between.",
+    )(command)
+
+
 def read_pace_change(given: dict[str, Any], now_ms: int, before: Pace = NO_LIMITS) -> PaceChange:
     """Take the parameters of `pace_options` out of what was given: what of the pace `before` shall be otherwise."""
     order, elections, reserve = (given.pop(name) for name in ("order", "elections_per_step", "disk_reserve"))
@@ -81,8 +91,9 @@ def read_pace_change(given: dict[str, Any], now_ms: int, before: Pace = NO_LIMIT
 
 
 def read_pace(given: dict[str, Any], now_ms: int) -> Pace:
-    """The same for a run that begins: what was not given is without limit."""
-    return NO_LIMITS.changed(read_pace_change(given, now_ms))
+    """The same for a run that begins, with `stepwise_option`: what was not given is without limit."""
+    begun = replace(NO_LIMITS, is_stepwise=given.pop("stepwise"))
+    return begun.changed(read_pace_change(given, now_ms))
 
 
 def _limits(given: dict[str, Any]) -> Iterator[Limit]:

@@ -52,8 +52,9 @@ def pace_text(pace: Pace) -> str:
         ("per log directory", caps.log_dir),
     )
     limits = [f"{limit} {words}" for words, cap in ends for limit in _limits(cap)]
+    steps = ", a replica at a time" if pace.is_stepwise else ""
     at_most = f"at most {', '.join(limits)}" if limits else "no limit of what is in flight"
-    return f"order {pace.order}, {at_most}, {pace.elections_per_step} elections a step{_hours_text(pace.hours)}"
+    return f"order {pace.order}, {at_most}, {pace.elections_per_step} elections a step{steps}{_hours_text(pace.hours)}"
 
 
 def _hours_text(hours: Hours) -> str:

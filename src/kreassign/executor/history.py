@@ -9,14 +9,17 @@ from pathlib import Path
 from kreassign.executor.events import Event
 from kreassign.executor.journal import read_events
 from kreassign.executor.machine import Execution, Replay
-from kreassign.executor.moves import MoveRecord
+from kreassign.executor.moves import MoveRecord, MoveStatus
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.progress import ProgressMeter
 
 
 @dataclass(frozen=True, slots=True)
 class MoveHistory:
-    """What became of one partition. Times are ms since the epoch; `size_bytes` is of one copy before the run."""
+    """What became of one partition. Times are ms since the epoch; `size_bytes` is of one copy before the run.
+
+    `reached` are the replicas that it has, but for what is under way: in a move by steps, those after the last step.
+    """
 
     topic: str
     partition: int
@@ -29,6 +32,7 @@ class MoveHistory:
     bytes_copied: int
     status: str
     problem: str | None
+    reached: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +125,5 @@ def _move(record: MoveRecord) -> MoveHistory:
         bytes_copied=record.bytes_copied,
         status=record.status.value,
         problem=record.problem,
+        reached=move.target if record.status is MoveStatus.COMPLETE else record.leg.original,
     )

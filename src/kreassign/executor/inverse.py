@@ -1,7 +1,8 @@
 """The way back: what undoes a run, from what it really did and where its partitions are now. Pure.
 
 A move that completed is undone by moving back. One that was cancelled left its partition on the original brokers, but
-perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right.
+perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right. One
+that was made in steps is undone from the last step that it reached.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def _reason_to_leave(move: MoveHistory, partition: Partition | None) -> str | No
         return None
     if partition is None:
         return "it no longer exists"
-    if partition.replicas == move.target or set(partition.replicas) == set(move.original):
+    left_by_cancelling = (set(move.original), set(move.reached))
+    if partition.replicas in {move.target, move.reached} or set(partition.replicas) in left_by_cancelling:
         return None
     return f"its replicas are {list(partition.replicas)}, which neither the run nor its cancelling left; look at it"

@@ -6,7 +6,7 @@
 
 A move is `recalled` from the moment that its cancellation is written down; it may still complete before that takes
 effect. `cancelled` is also what was never begun because the run was cancelled. A move that is recalled only because a
-window closed is `planned` again.
+window closed is `planned` again, and so is one that is made in steps, after each of them.
 
 A move is `sent` from the moment that its submission is written down until an answer or a sighting tells more: after
 a crash or a lost answer the cluster is looked at before anything is sent again. Sending the same target twice does
@@ -16,7 +16,7 @@ no harm: the controller has nothing to change.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -95,11 +95,18 @@ class MoveRecord:
     was_recalled: bool = False
     anchor: Pace | None = None
     losing_ground: tuple[float, float] | None = None
+    legs: tuple[PlannedMove, ...] = ()
+    """Of a move that is made in steps, those that are not over, the present one first."""
 
     @property
     def name(self) -> TopicPartition:
         """Of which partition."""
         return self.move.topic_partition
+
+    @property
+    def leg(self) -> PlannedMove:
+        """What is under way, or comes next: a step of the move, or all of it."""
+        return self.legs[0] if self.legs else self.move
 
     @property
     def is_given_up(self) -> bool:
@@ -133,10 +140,10 @@ class MoveRecord:
 
     @property
     def lagging(self) -> tuple[int, ...]:
-        """Brokers that still have to catch up, as far as is known, ascending."""
+        """Brokers that still have to catch up in this step, as far as is known, ascending."""
         sighting = self.sighting
         in_sync = sighting.isr if sighting is not None and sighting.whereabouts is Whereabouts.MOVING else ()
-        return tuple(broker for broker in self.move.adding if broker not in in_sync)
+        return tuple(broker for broker in self.leg.adding if broker not in in_sync)
 
     def sent(self, at_ms: int) -> None:
         """Note that the move is about to be sent."""
@@ -164,10 +171,26 @@ class MoveRecord:
             self.status, self.completed_ms = MoveStatus.CANCELLED, at_ms
 
     def _wait_again(self) -> None:
-        """Begin anew: what was copied is thrown away, and the order of the replicas may be another."""
+        """Begin the step anew: what it copied is thrown away, and the order of the replicas may be another."""
+        self._wait()
+        self.copies = tuple(copy for copy in self.copies if copy.broker in self.leg.original)
+        self.was_recalled = True
+
+    def next_leg(self) -> bool:
+        """Go on to the next step, if there is one: the cluster shows where it begins."""
+        if len(self.legs) < 2 or self.sighting is None:
+            return False
+        done, self.legs = self.legs[0], self.legs[1:]
+        self._wait()
+        self.was_recalled = False
+        self.copies = tuple(_arrived(copy) if copy.broker in done.adding else copy for copy in self.copies)
+        self.sighting = replace(self.sighting, whereabouts=Whereabouts.UNTOUCHED, copies=())
+        return True
+
+    def _wait(self) -> None:
         self.status, self.submissions, self.recalls = MoveStatus.PLANNED, 0, 0
-        self.copies, self.anchor, self.progressed_ms = (), None, None
-        self.is_postponed, self.was_recalled = False, True
+        self.anchor, self.losing_ground, self.progressed_ms = None, None, None
+        self.is_postponed = False
 
     def give_up(self, at_ms: int, problem: str) -> None:
         """Let it fail: at once if it was not begun, else once it is cancelled."""
@@ -212,7 +235,13 @@ def conclude(record: MoveRecord, at_ms: int) -> Wish:
     return rule(record, record.sighting, at_ms)
 
 
-def _complete(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
+def _arrived(copy: CopySeen) -> CopySeen:
+    return CopySeen(copy.broker, copy.done_bytes + (copy.left_bytes or 0), 0)
+
+
+def _complete(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
+    if record.next_leg():
+        return _submit(record, sighting, at_ms)
     record.status, record.completed_ms = MoveStatus.COMPLETE, at_ms
     return Wish.NOTHING
 
@@ -250,7 +279,7 @@ def _cancel_again(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
 def _drifted(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
     record.fail(
         at_ms,
-        f"its replicas are {list(sighting.replicas)} and not {list(record.move.original)}, from which the plan "
+        f"its replicas are {list(sighting.replicas)} and not {list(record.leg.original)}, from which the plan "
         f"starts; someone else changed it",
     )
     return Wish.NOTHING
@@ -271,7 +300,7 @@ def _doubt(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
     elif at_ms - record.doubtful_since_ms >= DOUBT_MS:
         record.fail(
             at_ms,
-            f"it is no longer on its way to {list(record.move.target)}: the cluster shows the replicas "
+            f"it is no longer on its way to {list(record.leg.target)}: the cluster shows the replicas "
             f"{list(sighting.replicas)}; someone else cancelled or changed the move",
         )
     return Wish.NOTHING

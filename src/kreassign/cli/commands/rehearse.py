@@ -10,7 +10,7 @@ import click
 
 from kreassign.cli.carrying import exit_code
 from kreassign.cli.output import format_option, parse_quantity, print_json
-from kreassign.cli.pace_options import pace_options, read_pace
+from kreassign.cli.pace_options import pace_options, read_pace, stepwise_option
 from kreassign.cli.plan_files import read_plan_file
 from kreassign.cli.rehearsing import Rehearsal
 from kreassign.cli.rehearsing import rehearse as carry_out
@@ -34,6 +34,7 @@ from kreassign.twin.from_snapshot import Speeds, blueprint_of
 @click.option("--throttle", type=parse_quantity, metavar="RATE", help="As for `kreassign run`.  [default: no limit]")
 @guards_option
 @pace_options
+@stepwise_option
 @click.option(
     "--speeds",
     type=(parse_quantity, parse_quantity),

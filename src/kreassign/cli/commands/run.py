@@ -14,7 +14,7 @@ from kreassign.cli.commands.rollback import end_of_run
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.forecasting import tell_outlook
 from kreassign.cli.output import format_option, parse_quantity
-from kreassign.cli.pace_options import pace_options, read_pace
+from kreassign.cli.pace_options import pace_options, read_pace, stepwise_option
 from kreassign.cli.plan_files import read_plan, read_plan_file
 from kreassign.cli.runs import find_journal, guards_option, poll_option, state_dir_option
 from kreassign.clock import Clock, SystemClock
@@ -68,6 +68,7 @@ class Wish:
 )
 @guards_option
 @pace_options
+@stepwise_option
 @click.option(
     "--rates-over",
     type=click.FloatRange(min=0),

@@ -86,7 +86,7 @@ def look(run: Execution) -> Look:
 
 def _look_at(run: Execution, names: tuple[TopicPartition, ...]) -> Look:
     run.looking_at = names
-    return Look(tuple(run.records[name].move for name in names))
+    return Look(tuple(run.records[name].leg for name in names))
 
 
 def _judge(run: Execution, event: ClusterSeen) -> Orders:
@@ -173,7 +173,7 @@ def _present_flows(run: Execution) -> throttling.Flows:
     """Between which brokers data flows now, or is about to: without the copies that have caught up."""
     starting = [run.records[partition] for partition in run.starting]
     records = {record.move.topic_partition: record for record in (*run.in_flight, *starting)}
-    moving = {partition: (record.move.original, record.lagging) for partition, record in sorted(records.items())}
+    moving = {partition: (record.leg.original, record.lagging) for partition, record in sorted(records.items())}
     return {
         partition: ThrottledMove(tuple(sorted(original)), lagging)
         for partition, (original, lagging) in moving.items()
@@ -195,7 +195,7 @@ def _after_listing(run: Execution, event: ThrottleSet) -> Orders:
 def _send(run: Execution) -> Orders:
     now, run.starting = run.starting[:MOVES_PER_REQUEST], run.starting[MOVES_PER_REQUEST:]
     if now:
-        return (SubmitMoves({name: run.records[name].move.target for name in now}),)
+        return (SubmitMoves({name: run.records[name].leg.target for name in now}),)
     return (Wait(),) if run.is_active else electing.enter(run)
 
 

@@ -17,6 +17,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.guards.settings import reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
+from kreassign.executor.legs import legs
 from kreassign.executor.machine import moving, restoring, verifying
 from kreassign.executor.machine.execution import Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
@@ -39,7 +40,10 @@ def _begin(run: Execution, event: RunStarted) -> Orders:
     run.run_id, run.cluster_id, run.started_ms = event.run_id, event.cluster_id, event.at_ms
     run.throttle_bytes_per_s, run.live_brokers = event.throttle_bytes_per_s, event.live_brokers
     run.reactions, run.pace = reactions(event.guards), event.pace
-    run.records = {move.topic_partition: MoveRecord(move) for move in event.moves}
+    run.records = {
+        move.topic_partition: MoveRecord(move, legs=legs(move) if event.pace.is_stepwise else ())
+        for move in event.moves
+    }
     run.standing = Standing.unseen(run.records.values())
     return enter(run)
 

@@ -57,7 +57,7 @@ class Standing:
 
 def candidate(record: MoveRecord) -> Candidate:
     """What pacing wants to know of a move: new replicas copy from the leader."""
-    move = record.move
+    move = record.leg
     return Candidate(
         record.name,
         move.size_bytes,
@@ -71,11 +71,11 @@ def candidate(record: MoveRecord) -> Candidate:
 
 def _source(record: MoveRecord) -> int:
     leader = NO_LEADER if record.sighting is None else record.sighting.leader
-    return record.move.original[0] if leader == NO_LEADER else leader
+    return record.leg.original[0] if leader == NO_LEADER else leader
 
 
 def _left(record: MoveRecord) -> int:
     """What is still to be copied, as far as is known."""
     lefts = {copy.broker: copy.left_bytes for copy in record.copies}
     known = (lefts.get(broker) for broker in record.lagging)
-    return sum(record.move.size_bytes if left is None else left for left in known)
+    return sum(record.leg.size_bytes if left is None else left for left in known)

@@ -18,7 +18,8 @@ class Pace:
     """What a run keeps to; it is in the journal, so that a resumed run keeps it too.
 
     An eager run starts all that the limits allow; others start nothing at brokers that have enough to do.
-    `disk_reserve` is the part of every log directory that stays free.
+    A stepwise one gives each partition one new replica at a time. `disk_reserve` is the part of every log directory
+    that stays free.
     """
 
     order: Order = Order.MAKESPAN
@@ -27,6 +28,7 @@ class Pace:
     hours: Hours = field(default_factory=Hours)
     disk_reserve: float = RESERVE
     is_eager: bool = False
+    is_stepwise: bool = False
 
     def changed(self, change: PaceChange) -> Pace:
         """The same with what the change names."""

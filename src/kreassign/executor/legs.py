@@ -1,0 +1,35 @@
+"""A move in steps: one new replica at a time, each step a reassignment of its own. Pure.
+
+Of a plan from [1,2,3] to [4,5,6] the steps lead to [1,2,4], [1,5,4] and [4,5,6]. Each of them adds one replica and
+drops one, so that a partition is copied to one broker at a time, and KIP-455 drops the old replica only when the new
+one is in sync. The first replica, which is the preferred leader, is dropped last; the last step makes the order of
+the plan. Steps follow from the move alone: a process that takes the run up finds itself between the same ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from kreassign.executor.events import PlannedMove
+
+
+def legs(move: PlannedMove) -> tuple[PlannedMove, ...]:
+    """The steps of a move, at least one.
+
+    Where the plan adds more replicas than it drops, the first steps only add; where it drops more, the last one
+    drops those.
+    """
+    adding = [broker for broker in move.target if broker not in move.original]
+    leaving = [broker for broker in move.original if broker not in move.target]
+    lists = [move.original]
+    more = len(adding) - len(leaving)
+    for number, new in enumerate(adding[:-1]):
+        current = list(lists[-1])
+        if number >= more:
+            current[current.index(leaving.pop())] = new
+        else:
+            current.append(new)
+        lists.append(tuple(current))
+    lists.append(move.target)
+    return tuple(replace(move, original=begin, target=end) for begin, end in pairwise(lists))
