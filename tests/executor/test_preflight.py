@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from kreassign.executor.preflight import Situation, violations
-from kreassign.model import Broker, Cluster, OngoingReassignment, Partition, TopicPartition
+from kreassign.model import Broker, Cluster, LogDir, LogDirReplica, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -33,7 +35,7 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
         ([to(TopicPartition("nope", 0), 1)], "nope-0: there is no topic nope"),
         (
             [PartitionAssignment(T0, (1,), ("/data/a",))],
-            "t-0: it names log directories, which a run does not move yet; kafka-reassign-partitions does",
+            "t-0: broker 1 did not tell its log directories, of which /data/a is named",
         ),
     ],
 )
@@ -59,3 +61,36 @@ def test_a_throttle_that_lets_nothing_through_is_refused() -> None:
 
 def test_all_violations_are_told_at_once() -> None:
     assert len(violations(plan(to(T0, 7, 7), to(T1)), SITUATION, -1)) == 5
+
+
+def _with(*log_dirs: LogDir) -> Situation:
+    return replace(SITUATION, log_dirs={1: log_dirs})
+
+
+def _log_dir(path: str, *copies: LogDirReplica, error: str | None = None, is_cordoned: bool = False) -> LogDir:
+    return LogDir(path, error, None, None, is_cordoned, copies)
+
+
+@pytest.mark.parametrize(
+    ("log_dirs", "sentence"),
+    [
+        ((_log_dir("/b"),), "t-0: there is no log directory /a of broker 1; it has /b"),
+        ((_log_dir("/a", error="disk error"),), "t-0: log directory /a of broker 1 is offline (disk error)"),
+        (
+            (_log_dir("/a", is_cordoned=True),),
+            "t-0: log directory /a of broker 1 is cordoned (KIP-1066) and takes no copies",
+        ),
+        (
+            (_log_dir("/a"), _log_dir("/b", LogDirReplica(T0, 5, 1, is_future=True))),
+            "t-0: its copy on broker 1 is being moved to /b already; wait for that",
+        ),
+    ],
+)
+def test_a_log_directory_that_takes_no_copy_is_refused_beforehand(log_dirs: tuple[LogDir, ...], sentence: str) -> None:
+    wish = PartitionAssignment(T0, (1, 2), ("/a", "any"))
+    assert violations(plan(wish), _with(*log_dirs), None) == (sentence,)
+
+
+def test_a_copy_that_is_in_a_cordoned_directory_may_stay_there() -> None:
+    here = _log_dir("/a", LogDirReplica(T0, 5, 0, is_future=False), is_cordoned=True)
+    assert violations(plan(PartitionAssignment(T0, (1, 2), ("/a", "any"))), _with(here), None) == ()

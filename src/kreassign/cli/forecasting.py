@@ -6,7 +6,9 @@ import click
 
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import RunStarted
-from kreassign.executor.pacing import Candidate, forecast
+from kreassign.executor.machine.standing import candidate
+from kreassign.executor.moves import MoveRecord
+from kreassign.executor.pacing import forecast
 from kreassign.executor.pacing.forecast import REACHED, told
 
 
@@ -18,7 +20,7 @@ def tell_outlook(started: RunStarted) -> None:
     hours, limit = started.pace.hours, started.throttle_bytes_per_s
     if not hours.are_limited or limit is None:
         return
-    moves = [Candidate(move.topic_partition, move.size_bytes, move.original[0], move.adding) for move in started.moves]
+    moves = [candidate(MoveRecord(move)) for move in started.moves]
     found = forecast(moves, hours, started.at_ms, limit * REACHED, started.pace.order)
     sentences = told(found, hours, limit * REACHED)
     if (found.endless and hours.deadline_ms is None) or found.fitting == 0:

@@ -22,6 +22,9 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 LINE_EVERY_MS = 5_000
 """How often a plain line tells the progress; changes are told at once."""
 
+OUTLOOK_EVERY_MS = 60_000
+"""How often a line tells what will not fit into the hours of a run: its figures change with every look."""
+
 LINES_AROUND_MOVES = 6
 
 
@@ -53,6 +56,7 @@ class LinesView:
         self._last_ms = 0
         self._told: dict[str, MoveStatus] = {}
         self._outlook: tuple[str, ...] = ()
+        self._outlook_ms = 0
 
     def show(self, progress: Progress) -> None:
         """Print what is new."""
@@ -61,13 +65,18 @@ class LinesView:
         if progress.phase != self._phase:
             self._phase = progress.phase
             self._console.print(f"{progress.phase}")
-        if progress.outlook != self._outlook:
-            self._outlook = progress.outlook
-            for sentence in progress.outlook:
-                self._console.print(f"  {sentence}", soft_wrap=True)
+        self._tell_outlook(progress)
         if progress.phase == "moving" and progress.at_ms - self._last_ms >= LINE_EVERY_MS:
             self._last_ms = progress.at_ms
             self._console.print(f"  {overall_text(progress)}", soft_wrap=True)
+
+    def _tell_outlook(self, progress: Progress) -> None:
+        is_due = len(progress.outlook) > len(self._outlook) or progress.at_ms - self._outlook_ms >= OUTLOOK_EVERY_MS
+        if progress.outlook == self._outlook or not is_due:
+            return
+        self._outlook, self._outlook_ms = progress.outlook, progress.at_ms
+        for sentence in progress.outlook:
+            self._console.print(f"  {sentence}", soft_wrap=True)
 
     def _tell(self, move: MoveProgress) -> None:
         name = str(move.topic_partition)
@@ -179,7 +188,7 @@ def _interest(move: MoveProgress) -> tuple[int, str, int]:
 
 
 def _added(move: MoveProgress) -> str:
-    return ",".join(str(broker) for broker in move.target if broker not in move.original)
+    return ",".join(str(broker) for broker in move.target if broker not in move.original) or "another log directory"
 
 
 def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> tuple[ProgressBar, str, str, str, str]:

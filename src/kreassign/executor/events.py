@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kreassign.executor.directories import DirectoryWish
 from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.pacing import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttling import ConfigValue, Debt
-from kreassign.model import Reassignment, TopicPartition
+from kreassign.model import Reassignment, TopicPartition, TopicPartitionReplica
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class PlannedMove:
     """What is intended for one partition: from the list it had to the list it shall have.
 
     `size_bytes` is what one copy took when the run was prepared, 0 where nobody could tell; `write_bytes_per_s` what
-    producers wrote to it then, 0.0 where nobody measured. A move that `is_urgent` repairs something.
+    producers wrote to it then, 0.0 where nobody measured. A move that `is_urgent` repairs something. `log_dirs` are the
+    copies of which the plan names the directory.
     """
 
     topic_partition: TopicPartition
@@ -30,6 +32,7 @@ class PlannedMove:
     size_bytes: int
     write_bytes_per_s: float = 0.0
     is_urgent: bool = False
+    log_dirs: tuple[DirectoryWish, ...] = ()
 
     @property
     def reassignment(self) -> Reassignment:
@@ -40,6 +43,21 @@ class PlannedMove:
     def adding(self) -> tuple[int, ...]:
         """Brokers that get a copy, ascending."""
         return self.reassignment.adding
+
+    @property
+    def rearranging(self) -> tuple[int, ...]:
+        """Brokers that move their copy into another log directory."""
+        return tuple(wish.broker for wish in self.log_dirs if wish.is_move)
+
+    @property
+    def places(self) -> dict[TopicPartitionReplica, str]:
+        """The directory of each copy of which the plan names it."""
+        return {TopicPartitionReplica(wish.broker, *self.topic_partition): wish.path for wish in self.log_dirs}
+
+    @property
+    def receiving(self) -> tuple[int, ...]:
+        """Brokers that make a copy, whether from the leader or from another directory of their own, ascending."""
+        return tuple(sorted({*self.adding, *self.rearranging}))
 
 
 class Whereabouts(StrEnum):
@@ -65,7 +83,10 @@ class CopySeen:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one look at the cluster showed of one partition. Empty lists and leader -1 when it is gone."""
+    """What one look at the cluster showed of one partition. Empty lists and leader -1 when it is gone.
+
+    `unplaced` are brokers whose copy is not in the log directory that the plan names.
+    """
 
     topic_partition: TopicPartition
     whereabouts: Whereabouts
@@ -73,6 +94,7 @@ class Sighting:
     isr: tuple[int, ...]
     leader: int
     copies: tuple[CopySeen, ...] = ()
+    unplaced: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

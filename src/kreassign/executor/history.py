@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kreassign.executor.directories import DirectoryWish
 from kreassign.executor.events import Event
 from kreassign.executor.journal import read_events
 from kreassign.executor.machine import Execution, Replay
@@ -19,6 +20,7 @@ class MoveHistory:
     """What became of one partition. Times are ms since the epoch; `size_bytes` is of one copy before the run.
 
     `reached` are the replicas that it has, but for what is under way: in a move by steps, those after the last step.
+    `log_dirs` are the copies of which the plan names the directory.
     """
 
     topic: str
@@ -33,6 +35,7 @@ class MoveHistory:
     status: str
     problem: str | None
     reached: tuple[int, ...] = ()
+    log_dirs: tuple[DirectoryWish, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,4 +129,5 @@ def _move(record: MoveRecord) -> MoveHistory:
         status=record.status.value,
         problem=record.problem,
         reached=move.target if record.status is MoveStatus.COMPLETE else record.leg.original,
+        log_dirs=move.log_dirs,
     )

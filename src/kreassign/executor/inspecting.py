@@ -22,7 +22,7 @@ def inspect(port: ClusterPort, moves: Sequence[PlannedMove], owed: Iterable[Debt
     topics = port.describe_topics(None)
     partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
     troubled = under_replicated(partitions, ongoing)
-    destinations = sorted({broker for move in moves for broker in move.adding} & set(live))
+    destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
     log_dirs = port.describe_log_dirs(destinations, partitions=()).ok if destinations else {}
     targets = {move.topic_partition: move.target for move in moves}
     return Health(

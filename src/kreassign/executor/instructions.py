@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Verdict
 from kreassign.executor.throttling import ConfigKey, ConfigValue, Debt
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, TopicPartitionReplica
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,13 @@ class RestoreThrottle:
 
 @dataclass(frozen=True, slots=True)
 class SubmitMoves:
-    """Start moves, after writing SubmissionIntended. Ends in MovesSubmitted or CallFailed."""
+    """Start moves, after writing SubmissionIntended. Ends in MovesSubmitted or CallFailed.
+
+    Directories are told first: a broker remembers them for copies that it does not have yet.
+    """
 
     targets: Mapping[TopicPartition, tuple[int, ...]]
+    log_dirs: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,4 +32,11 @@ def legs(move: PlannedMove) -> tuple[PlannedMove, ...]:
             current.append(new)
         lists.append(tuple(current))
     lists.append(move.target)
-    return tuple(replace(move, original=begin, target=end) for begin, end in pairwise(lists))
+    return tuple(_leg(move, begin, end) for begin, end in pairwise(lists))
+
+
+def _leg(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> PlannedMove:
+    """With the directory of the copy that it adds; copies that only change theirs do so in the last step."""
+    adding = set(end) - set(begin)
+    log_dirs = (wish for wish in move.log_dirs if wish.broker in adding or (end == move.target and wish.before))
+    return replace(move, original=begin, target=end, log_dirs=tuple(log_dirs))

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kreassign.executor.directories import (
+    Places,
+    ReplicaPlace,
+    Settledness,
+    is_any_under_way,
+    settledness,
+    unsettled,
+)
 from kreassign.executor.events import CopySeen, PlannedMove, Sighting, Whereabouts
-from kreassign.model import NO_LEADER, OngoingReassignment, Partition, ReplicaStatus, TopicPartition
+from kreassign.model import (
+    NO_LEADER,
+    OngoingReassignment,
+    Partition,
+    ReplicaStatus,
+    TopicPartition,
+    TopicPartitionReplica,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +29,16 @@ class Answers:
     """What the cluster said in one look.
 
     `partitions` lacks those that are `gone`, and those about which no broker answered this time. `ongoing` is the
-    controller's word, `partitions` a broker's, which may be a moment older. `statuses` are of those that copy.
+    controller's word, `partitions` a broker's, which may be a moment older. `statuses` are of those that copy. `places`
+    are of copies whose directory the plan names; `silent` are brokers that did not tell theirs.
     """
 
     partitions: Mapping[TopicPartition, Partition]
     gone: frozenset[TopicPartition] = frozenset()
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     statuses: Mapping[TopicPartition, tuple[ReplicaStatus, ...]] = field(default_factory=dict)
+    places: Places = field(default_factory=dict)
+    silent: frozenset[int] = frozenset()
 
 
 def sightings(moves: Iterable[PlannedMove], answers: Answers) -> tuple[Sighting, ...]:
@@ -41,9 +59,35 @@ def _sighting(move: PlannedMove, answers: Answers) -> Sighting | None:
     partition = answers.partitions.get(name)
     if partition is None:
         return None
-    where = _whereabouts(move, partition.replicas, answers.ongoing.get(name))
-    copies = _copies(move, answers.statuses.get(name, ()))
-    return Sighting(name, where, partition.replicas, partition.isr, partition.leader, copies)
+    where = _with_directories(move, _whereabouts(move, partition.replicas, answers.ongoing.get(name)), answers)
+    copies = (*_copies(move, answers.statuses.get(name, ())), *_directory_copies(move, answers))
+    away = unsettled(name, move.log_dirs, answers.places, answers.silent)
+    return Sighting(name, where, partition.replicas, partition.isr, partition.leader, copies, away)
+
+
+def _with_directories(move: PlannedMove, where: Whereabouts, answers: Answers) -> Whereabouts:
+    """A move is over when its copies are in their directories too; it is under way while any is on its way there."""
+    name = move.topic_partition
+    if where is Whereabouts.ARRIVED:
+        return _ARRIVED[settledness(name, move.log_dirs, answers.places, answers.silent)]
+    if where in {Whereabouts.UNTOUCHED, Whereabouts.RETURNED}:
+        return Whereabouts.MOVING if is_any_under_way(name, move.log_dirs, answers.places) else where
+    return where
+
+
+_ARRIVED = {
+    Settledness.SETTLED: Whereabouts.ARRIVED,
+    Settledness.MOVING: Whereabouts.MOVING,
+    Settledness.PENDING: Whereabouts.UNTOUCHED,
+}
+
+
+def _directory_copies(move: PlannedMove, answers: Answers) -> Iterator[CopySeen]:
+    """How far the copies are that brokers make in other directories of their own."""
+    for broker in move.rearranging:
+        place = answers.places.get(TopicPartitionReplica(broker, *move.topic_partition), ReplicaPlace())
+        if place.future is not None:
+            yield CopySeen(broker, place.future_bytes, max(0, place.current_bytes - place.future_bytes))
 
 
 def _whereabouts(move: PlannedMove, shown: tuple[int, ...], ongoing: OngoingReassignment | None) -> Whereabouts:

@@ -126,12 +126,12 @@ class MoveRecord:
 
     @property
     def bytes_received(self) -> dict[int, int]:
-        """Bytes that reached each new broker: as last seen, and all of them once the move is complete."""
+        """Bytes that reached each new copy, by broker: as last seen, and all of them once the move is complete."""
         seen = {copy.broker: copy for copy in self.copies}
         if self.status is not MoveStatus.COMPLETE:
-            return {broker: seen[broker].done_bytes if broker in seen else 0 for broker in self.move.adding}
+            return {broker: seen[broker].done_bytes if broker in seen else 0 for broker in self.move.receiving}
         whole = {broker: copy.done_bytes + (copy.left_bytes or 0) for broker, copy in seen.items()}
-        return {broker: max(self.move.size_bytes, whole.get(broker, 0)) for broker in self.move.adding}
+        return {broker: max(self.move.size_bytes, whole.get(broker, 0)) for broker in self.move.receiving}
 
     @property
     def bytes_copied(self) -> int:
@@ -143,7 +143,9 @@ class MoveRecord:
         """Brokers that still have to catch up in this step, as far as is known, ascending."""
         sighting = self.sighting
         in_sync = sighting.isr if sighting is not None and sighting.whereabouts is Whereabouts.MOVING else ()
-        return tuple(broker for broker in self.leg.adding if broker not in in_sync)
+        joining = {broker for broker in self.leg.adding if broker not in in_sync}
+        away = self.leg.rearranging if sighting is None else sighting.unplaced
+        return tuple(sorted(joining | set(self.leg.rearranging) & set(away)))
 
     def sent(self, at_ms: int) -> None:
         """Note that the move is about to be sent."""
@@ -230,7 +232,7 @@ def conclude(record: MoveRecord, at_ms: int) -> Wish:
     if record.status not in ACTIVE or record.sighting is None:
         return Wish.NOTHING
     rule = RULES[record.status, record.sighting.whereabouts]
-    if rule not in {_doubt, _returned_unsent}:
+    if rule not in {_doubt, _returned_unsent, _partly_untouched}:
         record.doubtful_since_ms = None
     return rule(record, record.sighting, at_ms)
 
@@ -294,6 +296,14 @@ def _returned_unsent(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish
     return (_submit if record.was_recalled else _doubt)(record, sighting, at_ms)
 
 
+def _partly_untouched(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
+    """A broker that was restarted has forgotten the directory of a copy; it is told again. All else is strange."""
+    if not record.leg.log_dirs or sighting.replicas != record.leg.target:
+        return _doubt(record, sighting, at_ms)
+    record.status = MoveStatus.SENT
+    return _submit(record, sighting, at_ms)
+
+
 def _doubt(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
     if record.doubtful_since_ms is None:
         record.doubtful_since_ms = at_ms
@@ -323,7 +333,7 @@ RULES: Mapping[tuple[MoveStatus, Whereabouts], Rule] = MappingProxyType({
     (MoveStatus.SENT, Whereabouts.RETURNED): _returned_unsent,
     (MoveStatus.SENT, Whereabouts.ELSEWHERE): _doubt,
     (MoveStatus.SENT, Whereabouts.GONE): _gone,
-    (MoveStatus.MOVING, Whereabouts.UNTOUCHED): _doubt,
+    (MoveStatus.MOVING, Whereabouts.UNTOUCHED): _partly_untouched,
     (MoveStatus.MOVING, Whereabouts.MOVING): _under_way,
     (MoveStatus.MOVING, Whereabouts.ARRIVED): _complete,
     (MoveStatus.MOVING, Whereabouts.SETTLING): _doubt,

@@ -18,6 +18,7 @@ from kreassign.model import (
     ReplicaStatus,
     Topic,
     TopicPartition,
+    TopicPartitionReplica,
 )
 
 
@@ -52,6 +53,12 @@ class ClusterPort(Protocol):
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
     ) -> Batch[TopicPartition, None]:
         """Start moves."""
+        ...
+
+    def alter_replica_log_dirs(
+        self, targets: Mapping[TopicPartitionReplica, str], *, timeout_ms: int | None = None
+    ) -> Batch[TopicPartitionReplica, None]:
+        """Put copies into other directories of their brokers."""
         ...
 
     def elect_leaders(

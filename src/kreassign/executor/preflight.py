@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kreassign.model import Cluster, OngoingReassignment, Partition, TopicPartition
-from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.executor.directories import ReplicaPlace, places
+from kreassign.model import Cluster, LogDir, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model.plan import PartitionAssignment, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +15,15 @@ class Situation:
     """What the cluster is like now.
 
     `partitions` has every partition of the plan's topics, but those of topics that are not there; `expected` the
-    replica lists from which the plan was made, where its author wrote them down.
+    replica lists from which the plan was made, where its author wrote them down. `log_dirs` are those of the brokers
+    for which the plan names any, with the copies of its partitions.
     """
 
     cluster: Cluster
     partitions: Mapping[TopicPartition, Partition]
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
 
 
 def violations(plan: Plan, situation: Situation, throttle_bytes_per_s: int | None) -> tuple[str, ...]:
@@ -32,6 +35,7 @@ def violations(plan: Plan, situation: Situation, throttle_bytes_per_s: int | Non
     for wish in plan.assignments:
         found += [f"{wish.topic_partition}: {text}" for text in _of_wish(wish, situation.cluster)]
         found += [f"{wish.topic_partition}: {text}" for text in _of_partition(wish, situation)]
+    found += [f"{replica.topic_partition}: {text}" for replica, text in _of_log_dirs(plan, situation)]
     return tuple(dict.fromkeys(found))
 
 
@@ -42,8 +46,30 @@ def _of_wish(wish: PartitionAssignment, cluster: Cluster) -> Iterator[str]:
         yield f"broker {broker} is named more than once"
     for broker in sorted(set(wish.replicas) - set(cluster.broker_ids)):
         yield f"broker {broker} is not there, or not up; live brokers are {list(cluster.broker_ids)}"
-    if set(wish.log_dirs) - {ANY_LOG_DIR}:
-        yield "it names log directories, which a run does not move yet; kafka-reassign-partitions does"
+
+
+def _of_log_dirs(plan: Plan, situation: Situation) -> Iterator[tuple[TopicPartitionReplica, str]]:
+    found = places(situation.log_dirs)
+    for replica, path in plan.log_dirs.items():
+        if replica.broker not in situation.cluster.broker_ids:
+            continue
+        known = situation.log_dirs.get(replica.broker)
+        place = found.get(replica, ReplicaPlace())
+        log_dir = next((one for one in known or () if one.path == path), None)
+        where = f"log directory {path} of broker {replica.broker}"
+        if known is None:
+            yield replica, f"broker {replica.broker} did not tell its log directories, of which {path} is named"
+        elif log_dir is None:
+            yield replica, f"there is no {where}; it has {', '.join(one.path for one in known)}"
+        elif log_dir.error:
+            yield replica, f"{where} is offline ({log_dir.error})"
+        elif log_dir.is_cordoned and place.current != path:
+            yield replica, f"{where} is cordoned (KIP-1066) and takes no copies"
+        elif place.future is not None:
+            yield (
+                replica,
+                f"its copy on broker {replica.broker} is being moved to {place.future} already; wait for that",
+            )
 
 
 def _of_partition(wish: PartitionAssignment, situation: Situation) -> Iterator[str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kreassign.errors import IllegalPlan
+from kreassign.executor.directories import DirectoryWish, ReplicaPlace, places
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.port import ClusterPort
 from kreassign.executor.preflight import Situation, violations
 from kreassign.executor.reading import is_unknown_topic, partitions_of
-from kreassign.model import NO_LEADER, Partition, TopicPartition
+from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 from kreassign.model.plan import Plan
 
 NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
@@ -46,18 +47,24 @@ def prepare(
     if wrong:
         raise IllegalPlan(wrong)
     currents = {name: situation.partitions[name].replicas for name in plan.replicas}
-    copying = [name for name, target in plan.replicas.items() if set(target) - set(currents[name])]
-    sizes = _sizes(port, (situation.partitions[name] for name in copying))
+    log_dirs = _directory_wishes(plan, situation)
+    moves = tuple(
+        PlannedMove(
+            name,
+            currents[name],
+            target,
+            size_bytes=0,
+            is_urgent=_is_urgent(situation.partitions[name]),
+            log_dirs=log_dirs.get(name, ()),
+        )
+        for name, target in plan.replicas.items()
+    )
+    sizes = _sizes(port, (situation.partitions[move.topic_partition] for move in moves if move.receiving))
     return RunStarted(
         at_ms=settings.at_ms,
         run_id=settings.run_id,
         cluster_id=situation.cluster.cluster_id,
-        moves=tuple(
-            PlannedMove(
-                name, currents[name], target, sizes.get(name, 0), is_urgent=_is_urgent(situation.partitions[name])
-            )
-            for name, target in plan.replicas.items()
-        ),
+        moves=tuple(replace(move, size_bytes=sizes.get(move.topic_partition, 0)) for move in moves),
         throttle_bytes_per_s=settings.throttle_bytes_per_s,
         live_brokers=situation.cluster.broker_ids,
         guards=settings.guards,
@@ -77,12 +84,32 @@ def look_around(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition,
         partitions=partitions_of(topics),
         ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
         expected=expected,
+        log_dirs=_log_dirs(port, plan, cluster.broker_ids),
     )
 
 
 def _is_urgent(partition: Partition) -> bool:
     """Whether a replica of it is out of sync, or gone with its disk or broker: the next failure may cost data."""
     return bool(partition.offline or set(partition.replicas) - set(partition.isr))
+
+
+def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int, tuple[LogDir, ...]]:
+    """The directories of brokers for which the plan names any, with the copies of its partitions."""
+    named = plan.log_dirs
+    brokers = sorted({replica.broker for replica in named} & set(live))
+    if not brokers:
+        return {}
+    return port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in named})).ok
+
+
+def _directory_wishes(plan: Plan, situation: Situation) -> dict[TopicPartition, tuple[DirectoryWish, ...]]:
+    """The directories that the plan names, beside those where copies are that stay on their broker."""
+    found = places(situation.log_dirs)
+    wishes: dict[TopicPartition, list[DirectoryWish]] = {}
+    for replica, path in plan.log_dirs.items():
+        place = found.get(replica, ReplicaPlace())
+        wishes.setdefault(replica.topic_partition, []).append(DirectoryWish(replica.broker, path, place.current))
+    return {name: tuple(sorted(found, key=lambda wish: wish.broker)) for name, found in wishes.items()}
 
 
 def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:

@@ -106,7 +106,7 @@ class ProgressMeter:
         if isinstance(event, HealthSeen) or not self._counted:
             touched = set(self._execution.records)
         self._flying = flying
-        records = [record for name in touched if (record := self._execution.records[name]).move.adding]
+        records = [record for name in touched if (record := self._execution.records[name]).move.receiving]
         for record in records:
             self._count(record)
         if isinstance(event, ClusterSeen):
@@ -122,7 +122,7 @@ class ProgressMeter:
             at_ms=self._at_ms,
             started_ms=self._execution.started_ms,
             overall=self._overall(end),
-            moves=tuple(self._move_progress(record) for record in records if record.move.adding),
+            moves=tuple(self._move_progress(record) for record in records if record.move.receiving),
             move_count=len(records),
             finished_count=statuses[MoveStatus.COMPLETE],
             failed_count=statuses[MoveStatus.FAILED],
@@ -136,9 +136,8 @@ class ProgressMeter:
         before = self._counted.get(record.name, ())
         for end, copy in before:
             self._sums[end].add(copy, -1)
-        source = ("out", candidate(record).source)
         copies = _copy_samples(record, self._at_ms).items()
-        self._counted[record.name] = tuple((end, copy) for broker, copy in copies for end in (source, ("in", broker)))
+        self._counted[record.name] = tuple((end, copy) for broker, copy in copies for end in _ends(record, broker))
         grew = dict(before) if record.status in ACTIVE and record.name in self._begun else {}
         for end, copy in self._counted[record.name]:
             side = self._sums.setdefault(end, _Sum())
@@ -162,7 +161,7 @@ class ProgressMeter:
         whole = self._total()
         self._totals = recent((*self._totals, whole))
         self._all.done_bytes, self._all.left_bytes = whole.done_bytes, whole.left_bytes or 0
-        self._all.written_bytes = sum(side.written_bytes for (kind, _), side in self._sums.items() if kind == "in")
+        self._all.written_bytes = sum(side.written_bytes for (kind, _), side in self._sums.items() if kind != "out")
         self._all.look(self._at_ms)
         for side in self._sums.values():
             side.look(self._at_ms)
@@ -170,7 +169,7 @@ class ProgressMeter:
 
     def _total(self) -> Sample:
         """All copies as one."""
-        into = [side for (kind, _), side in self._sums.items() if kind == "in"]
+        into = [side for (kind, _), side in self._sums.items() if kind != "out"]
         left = None if any(side.unknown for side in into) else sum(side.left_bytes for side in into)
         return Sample(self._at_ms, sum(side.done_bytes for side in into), left)
 
@@ -210,6 +209,13 @@ class ProgressMeter:
         return max((Side(side.samples).rate_bytes_per_s or 0.0 for side in self._sums.values()), default=0.0)
 
 
+def _ends(record: MoveRecord, broker: int) -> tuple[Spot, ...]:
+    """What the copy of a move on a broker loads: the brokers at both ends, or the directories of the one."""
+    if broker in record.move.adding:
+        return ("out", candidate(record).source), ("in", broker)
+    return (("within", broker),)
+
+
 def _sample(record: MoveRecord, at_ms: int) -> Sample:
     """All copies of a move as one."""
     return replace(total([*_copy_samples(record, at_ms).values()]), at_ms=at_ms)
@@ -218,8 +224,8 @@ def _sample(record: MoveRecord, at_ms: int) -> Sample:
 def _copy_samples(record: MoveRecord, at_ms: int) -> dict[int, Sample]:
     """Each new copy of a move. A move at its end has nothing left; one not begun has all before it."""
     if record.status not in ACTIVE:
-        left: dict[int, int | None] = dict.fromkeys(record.move.adding, 0)
+        left: dict[int, int | None] = dict.fromkeys(record.move.receiving, 0)
     else:
-        left = dict.fromkeys(record.move.adding, record.move.size_bytes)
+        left = dict.fromkeys(record.move.receiving, record.move.size_bytes)
         left |= {copy.broker: copy.left_bytes for copy in record.copies}
     return {broker: Sample(at_ms, done, left[broker]) for broker, done in record.bytes_received.items()}

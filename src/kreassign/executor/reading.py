@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kreassign.errors import ClusterError, Rejected
+from kreassign.executor.directories import Places, places
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.looking import Answers
 from kreassign.executor.port import ClusterPort
@@ -49,12 +50,25 @@ def look(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
     topics = port.describe_topics(sorted({name.topic for name in names}))
     found = partitions_of(topics)
     copying = {name for name, move in ongoing.items() if move.adding}
+    found_places, silent = read_places(port, moves)
     return Answers(
         partitions={name: found[name] for name in names if name in found},
         gone=frozenset(name for name in names if _is_gone(name, topics, found)),
         ongoing=ongoing,
         statuses=_statuses(port, [move for move in moves if move.topic_partition in copying], found),
+        places=found_places,
+        silent=silent,
     )
+
+
+def read_places(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Places, frozenset[int]]:
+    """Where the copies are whose directories these moves name, and brokers that did not tell. Raises ClusterError."""
+    named = [move for move in moves if move.log_dirs]
+    if not named:
+        return {}, frozenset()
+    brokers = sorted({wish.broker for move in named for wish in move.log_dirs})
+    answer = port.describe_log_dirs(brokers, partitions=sorted(move.topic_partition for move in named))
+    return places(answer.ok), frozenset(answer.failed)
 
 
 def _statuses(
@@ -157,17 +171,12 @@ def read_log_dirs(
         return {}, ()
     brokers = sorted({replica.broker for replica in wanted})
     answer = port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in wanted}))
-    places = {
-        TopicPartitionReplica(broker, *copy.topic_partition): log_dir.path
-        for broker, log_dirs in answer.ok.items()
-        for log_dir in log_dirs
-        for copy in log_dir.replicas
-        if not copy.is_future
-    }
+    found = places(answer.ok)
     problems = [
         (f"broker {broker}", f"did not tell its directories: {error}") for broker, error in answer.failed.items()
     ]
-    return {replica: places[replica] for replica in wanted if replica in places}, tuple(problems)
+    paths = {replica: found[replica].current for replica in wanted if replica in found}
+    return {replica: path for replica, path in paths.items() if path is not None}, tuple(problems)
 
 
 def _is_gone(name: TopicPartition, topics: Batch[str, Topic], found: Mapping[TopicPartition, Partition]) -> bool:

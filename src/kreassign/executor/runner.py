@@ -12,7 +12,7 @@ from typing import Protocol, assert_never
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected
-from kreassign.executor import inspecting, looking, reading, throttling
+from kreassign.executor import inspecting, looking, placing, reading, throttling
 from kreassign.executor.changing import Changed, change_configs
 from kreassign.executor.events import (
     CallFailed,
@@ -192,7 +192,7 @@ class Runner:
                 )
             case SubmitMoves():
                 self._happened(SubmissionIntended(self._clock.now_ms(), tuple(deed.targets)))
-                return self._submit(deed.targets)
+                return self._submit(deed)
             case CancelMoves():
                 self._happened(CancelIntended(self._clock.now_ms(), deed.partitions))
                 return self._cancel(deed.partitions)
@@ -217,19 +217,23 @@ class Runner:
         problems = (f"{one} {text}" for one, text in unread if one not in map(ConfigResource.broker, down))
         return ConfigsRead(self._clock.now_ms(), values, tuple(problems), down)
 
-    def _submit(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Event:
+    def _submit(self, deed: SubmitMoves) -> Event:
+        placed = placing.tell(self._port, deed.log_dirs)
+        targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
         try:
-            outcome = self._port.alter_partition_reassignments(targets)
+            outcome = self._port.alter_partition_reassignments(targets) if targets else Batch({}, {})
         except OutcomeUnknown:
-            return MovesSubmitted(self._clock.now_ms(), accepted=(), unknown=tuple(targets))
+            return MovesSubmitted(self._clock.now_ms(), (), placed.refused, (*targets, *placed.unknown))
+        unknown = (name for name, error in outcome.failed.items() if not isinstance(error, Rejected))
         return MovesSubmitted(
             self._clock.now_ms(),
             accepted=tuple(outcome.ok),
-            refused=_refusals(outcome, Rejected),
-            unknown=tuple(name for name, error in outcome.failed.items() if not isinstance(error, Rejected)),
+            refused=(*placed.refused, *_refusals(outcome, Rejected)),
+            unknown=(*placed.unknown, *unknown),
         )
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
+        placing.leave(self._port, [self.execution.records[name].leg for name in partitions])
         try:
             outcome = self._port.alter_partition_reassignments(dict.fromkeys(partitions))
         except OutcomeUnknown:
@@ -256,7 +260,12 @@ class Runner:
         return LeadersElected(self._clock.now_ms(), (*outcome.ok, *leading), refused)
 
     def _verify(self, instruction: Verify) -> Event:
-        wishes = Wishes({move.topic_partition: move.target for move in instruction.moves}, configs=instruction.configs)
+        targets = {move.topic_partition: move.target for move in instruction.moves}
+        wishes = Wishes(
+            targets,
+            {replica: path for move in instruction.moves for replica, path in move.places.items()},
+            instruction.configs,
+        )
         findings = verify(wishes, reading.read_facts(self._port, wishes))
         return Verified(self._clock.now_ms(), tuple(map(str, findings)))
 

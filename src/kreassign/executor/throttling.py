@@ -20,6 +20,7 @@ from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
     ThrottledMove,
     follower_lists,
     leader_lists,
@@ -133,6 +134,13 @@ def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey
 def brokers_of(moves: Flows) -> frozenset[int]:
     """Every broker that sends or receives."""
     return frozenset(broker for move in moves.values() for broker in (*move.sources, *move.destinations))
+
+
+def log_dir_keys(brokers: Iterable[int], live_brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
+    """The rates of copies between the directories of one broker, of these brokers as far as they are live, sorted."""
+    return tuple(
+        ConfigKey(ConfigResource.broker(broker), LOG_DIR_RATE) for broker in sorted({*brokers} & {*live_brokers})
+    )
 
 
 def wanted_rates(before: Mapping[ConfigKey, str | None], rate_bytes_per_s: int | None) -> dict[ConfigKey, str | None]:

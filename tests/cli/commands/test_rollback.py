@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.cli.commands.rollback import find_way_back
 from kreassign.cli.context import connect
+from kreassign.executor.directories import places
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.journal import find_journals, read_events
+from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.plan import PartitionAssignment, Plan
 from tests.cli.commands.test_steering import Terminal, serving_terminal
+from tests.executor.worlds import World, tp
 
 AT_ONCE = ("--poll-interval", 0.1, "--format", "json")
 
@@ -58,3 +63,16 @@ def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(termina
     found = json.loads(result.stdout)
     assert (result.exit_code, found["state"], found["wants_rollback"]) == (5, "cancelled", True)
     assert (found["rollback"]["run_id"], found["rollback"]["undoing"]) == (found["run_id"], None)
+
+
+def test_copies_that_changed_their_log_directory_go_back_to_it(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1], [0, 1]])
+    found = places(world.client.describe_log_dirs([0], partitions=[tp(0)]).ok)
+    (home,) = (place.current for place in found.values())
+    assert home is not None
+    away = "/data/0/d0" if home.endswith("d1") else "/data/0/d1"
+    plan = Plan((PartitionAssignment(tp(0), (0, 1), (away, "any")), PartitionAssignment(tp(1), (2, 1))))
+    done = world.run(prepare(world.client, plan, RunSettings("run-1", world.transport.now_ms())))
+    back = find_way_back(world.client, done)
+    assert back.plan == Plan((PartitionAssignment(tp(0), (0, 1), (home, "any")), PartitionAssignment(tp(1), (0, 1))))
+    assert (back.copy_count, back.left_alone) == (2, ())

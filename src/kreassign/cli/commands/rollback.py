@@ -29,6 +29,7 @@ from kreassign.cli.run_text import document, print_summary
 from kreassign.cli.runs import find_journal, guards_option, is_active, poll_option, state_dir_option
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
+from kreassign.executor.directories import places
 from kreassign.executor.events import CancelRequested, RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
@@ -38,6 +39,7 @@ from kreassign.executor.journal import read_events
 from kreassign.executor.pacing import Hours, PaceChange
 from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.reading import partitions_of
+from kreassign.model import TopicPartition
 from kreassign.model.plan_json import format_plan
 from kreassign.report.text import format_bytes
 
@@ -167,7 +169,10 @@ def end_of_run(client: AdminClient, found: RunHistory, manner: Manner) -> int:
 def find_way_back(client: AdminClient, done: RunHistory) -> WayBack:
     """What undoes a run, as the cluster is now."""
     names = sorted({move.topic for move in done.moves})
-    return way_back(done.moves, partitions_of(client.describe_topics(names)))
+    named = {(wish.broker, TopicPartition(move.topic, move.partition)) for move in done.moves for wish in move.log_dirs}
+    brokers, partitions = {broker for broker, _ in named}, {name for _, name in named}
+    found = client.describe_log_dirs(sorted(brokers), partitions=sorted(partitions)).ok if named else {}
+    return way_back(done.moves, partitions_of(client.describe_topics(names)), places(found))
 
 
 def _ended(client: AdminClient, path: Path, manner: Manner) -> RunHistory:

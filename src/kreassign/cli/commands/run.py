@@ -113,9 +113,9 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
         RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s, settings(dict(wish.guards)), wish.pace),
         expected=expected,
     )
-    tell_outlook(started)
     if started.throttle_bytes_per_s is not None and wish.rates_over > 0:
         started = measured(client, started, wish.rates_over, SystemClock())
+    tell_outlook(started)
     return begin(client, started, manner)
 
 

@@ -32,7 +32,8 @@ def note(run: Execution, before: Iterable[tuple[MoveRecord, dict[int, int]]]) ->
     done: Counter[tuple[str, int]] = Counter()
     for record, had in before:
         source = candidate(record).source
-        for broker, has in record.bytes_received.items():
+        for broker in record.move.adding:
+            has = record.bytes_received[broker]
             gained = max(0, has - had.get(broker, 0))
             done["source", source] += gained
             done["destination", broker] += gained

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from kreassign.executor.guards import GuardName, Health
 from kreassign.executor.machine.execution import Execution
-from kreassign.executor.machine.standing import candidate
+from kreassign.executor.machine.standing import candidate, left_of
 from kreassign.executor.moves import MoveRecord, MoveStatus
-from kreassign.executor.pacing import Candidate, Choice, Room, circle
+from kreassign.executor.pacing import Choice, Room, circle
 from kreassign.executor.pacing.values import Spot
 from kreassign.model import TopicPartition
 
@@ -22,7 +21,7 @@ def take_stock(run: Execution, health: Health) -> tuple[TopicPartition, ...]:
     if GuardName.DISK not in run.reactions:
         return run.starting
     wanted = run.starting or run.stuck
-    copying = (_still_to_come(record) for record in run.in_flight)
+    copying = (left_of(record) for record in run.in_flight)
     run.room = Room.after(_usable(health, run.pace.disk_reserve), copying, run.throttle_bytes_per_s)
     run.starting = tuple(_fitting(run, run.starting))
     return run.starting if run.starting or run.in_flight else wanted
@@ -58,13 +57,6 @@ def _usable(health: Health, reserve: float) -> dict[Spot, float]:
     return usable
 
 
-def _still_to_come(record: MoveRecord) -> Candidate:
-    """A move in flight with what its copies have still to bring; all of it where nobody tells."""
-    lefts = {copy.broker: copy.left_bytes for copy in record.copies}
-    known = [record.move.size_bytes if (left := lefts.get(broker)) is None else left for broker in record.lagging]
-    return replace(candidate(record), size_bytes=max(known, default=0), destinations=record.lagging)
-
-
 def _fitting(run: Execution, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
     """Of these moves, one after the other, those that find room. What was sent already may well be under way."""
     room = run.room.copy()
@@ -81,7 +73,7 @@ def _circle_text(run: Execution) -> str:
     ends = [end for record in waiting if (end := run.room.refusing(candidate(record))) is not None]
     full = {broker for _, which in ends for broker in ([which[0]] if isinstance(which, tuple) else [which])}
     waits = {
-        broker: {to for record in waiting if broker in record.move.original for to in record.move.adding}
+        broker: {to for record in waiting if broker in record.leg.original for to in record.leg.adding}
         for broker in full
     }
     found = circle(waits)

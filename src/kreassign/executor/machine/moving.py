@@ -17,6 +17,7 @@ from kreassign.executor.events import (
     ClusterSeen,
     MovesCancelled,
     MovesSubmitted,
+    PlannedMove,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleSet,
@@ -28,7 +29,7 @@ from kreassign.executor.machine.execution import Ending, Execution, Orders, Phas
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.machine.standing import candidate
 from kreassign.executor.moves import ACTIVE, MoveRecord, MoveStatus, Wish, conclude
-from kreassign.model import TopicPartition
+from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000
@@ -173,12 +174,16 @@ def _present_flows(run: Execution) -> throttling.Flows:
     """Between which brokers data flows now, or is about to: without the copies that have caught up."""
     starting = [run.records[partition] for partition in run.starting]
     records = {record.move.topic_partition: record for record in (*run.in_flight, *starting)}
-    moving = {partition: (record.leg.original, record.lagging) for partition, record in sorted(records.items())}
+    moving = {partition: (record.leg.original, _joining(record)) for partition, record in sorted(records.items())}
     return {
         partition: ThrottledMove(tuple(sorted(original)), lagging)
         for partition, (original, lagging) in moving.items()
         if lagging
     }
+
+
+def _joining(record: MoveRecord) -> tuple[int, ...]:
+    return tuple(broker for broker in record.lagging if broker in record.leg.adding)
 
 
 def _after_listing(run: Execution, event: ThrottleSet) -> Orders:
@@ -195,8 +200,13 @@ def _after_listing(run: Execution, event: ThrottleSet) -> Orders:
 def _send(run: Execution) -> Orders:
     now, run.starting = run.starting[:MOVES_PER_REQUEST], run.starting[MOVES_PER_REQUEST:]
     if now:
-        return (SubmitMoves({name: run.records[name].leg.target for name in now}),)
+        legs = [run.records[name].leg for name in now]
+        return (SubmitMoves({leg.topic_partition: leg.target for leg in legs}, _places(legs)),)
     return (Wait(),) if run.is_active else electing.enter(run)
+
+
+def _places(moves: Iterable[PlannedMove]) -> dict[TopicPartitionReplica, str]:
+    return {replica: path for move in moves for replica, path in move.places.items()}
 
 
 def _note_sending(run: Execution, event: SubmissionIntended) -> Orders:

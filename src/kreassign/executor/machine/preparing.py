@@ -61,9 +61,9 @@ def _take_up(run: Execution, event: RunResumed) -> Orders:
 
 def _read(run: Execution) -> Orders:
     """Ask for what is not known: a setting that is owed has its old value in the journal."""
-    flows = _flows(run)
-    run.awaited |= throttling.brokers_of(flows).difference(run.live_brokers)
-    unknown = tuple(key for key in throttling.keys_to_change(flows, run.live_brokers) if key not in run.owed)
+    rearranging = {broker for record in run.active for broker in record.move.rearranging}
+    run.awaited |= (throttling.brokers_of(_flows(run)) | rearranging).difference(run.live_brokers)
+    unknown = tuple(key for key in _keys(run) if key not in run.owed)
     if not unknown:
         return _set(run)
     run.phase = Phase.PREPARING
@@ -94,6 +94,13 @@ def _set(run: Execution) -> Orders:
         return moving.enter(run)
     run.phase = Phase.THROTTLING
     return (SetThrottle(tuple({**again, **changes}.values())),)
+
+
+def _keys(run: Execution) -> tuple[throttling.ConfigKey, ...]:
+    """Every setting that the throttle of this run changes."""
+    rearranging = {broker for record in run.active for broker in record.move.rearranging}
+    between = throttling.keys_to_change(_flows(run), run.live_brokers)
+    return (*between, *throttling.log_dir_keys(rearranging, run.live_brokers))
 
 
 def _flows(run: Execution) -> throttling.Flows:

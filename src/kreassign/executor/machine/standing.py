@@ -6,10 +6,12 @@ Kept beside the records, so that a look at the cluster costs what is in flight a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from kreassign.executor.events import PlannedMove
 from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, Wish
 from kreassign.executor.pacing import Candidate, Queue
+from kreassign.executor.pacing.values import Place
 from kreassign.model import NO_LEADER, TopicPartition
 
 Records = dict[TopicPartition, MoveRecord]
@@ -63,10 +65,26 @@ def candidate(record: MoveRecord) -> Candidate:
         move.size_bytes,
         _source(record),
         move.adding,
+        _log_dirs(move),
         write_bytes_per_s=move.write_bytes_per_s,
         is_urgent=move.is_urgent,
         left_bytes=_left(record),
     )
+
+
+def left_of(record: MoveRecord) -> Candidate:
+    """The same of a move in flight: the copies that lag, with what is left of the largest; all where nobody tells."""
+    whole = candidate(record)
+    lefts = {copy.broker: copy.left_bytes for copy in record.copies}
+    known = (lefts.get(broker) for broker in record.lagging)
+    left = max((whole.size_bytes if size is None else size for size in known), default=0)
+    destinations = tuple(broker for broker in whole.destinations if broker in record.lagging)
+    log_dirs = tuple(place for place in whole.log_dirs if place[0] in record.lagging)
+    return replace(whole, size_bytes=left, destinations=destinations, log_dirs=log_dirs)
+
+
+def _log_dirs(move: PlannedMove) -> tuple[Place, ...]:
+    return tuple((wish.broker, wish.path) for wish in move.log_dirs if wish.broker in move.receiving)
 
 
 def _source(record: MoveRecord) -> int:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from kreassign.executor.machine.execution import Ending, Execution
-from kreassign.executor.machine.standing import candidate
+from kreassign.executor.machine.standing import left_of
 from kreassign.executor.moves import MoveRecord, MoveStatus
 from kreassign.executor.pacing import AtEnd, Candidate, TimeLeft, forecast
 from kreassign.executor.pacing.forecast import REACHED, told
@@ -16,12 +15,12 @@ from kreassign.executor.pacing.hours import Opening, moment, opening
 def look(run: Execution, at_ms: int) -> None:
     """Measure, and bring the run to its end when there is no time any more in which a move may be in flight."""
     hours = run.pace.hours
-    run.outlook = ()
     if not hours.are_limited:
+        run.outlook = ()
         return
     run.speed.see(run.records.values(), at_ms)
     if opening(hours, at_ms) is None and run.ending is None:
-        run.ending = Ending.RECALL if hours.at_end is AtEnd.CANCEL else Ending.FINISH
+        run.ending, run.outlook = Ending.RECALL if hours.at_end is AtEnd.CANCEL else Ending.FINISH, ()
         run.note("its deadline is over: what had not been started by then is left out")
 
 
@@ -29,7 +28,7 @@ def time_left(run: Execution, moving: Iterable[MoveRecord], at_ms: int) -> TimeL
     """What pacing wants to know of the time; None where it does not matter. What will not fit is told by the way."""
     if not run.pace.hours.are_limited:
         return None
-    in_flight = [_left_of(record) for record in moving]
+    in_flight = [left_of(record) for record in moving]
     _foresee(run, in_flight, at_ms)
     now = _open_now(run, at_ms)
     return TimeLeft.after(0.0 if now is None else (now.ends_ms - at_ms) / 1000, rate(run), in_flight)
@@ -57,6 +56,7 @@ def sleeps(run: Execution, at_ms: int) -> bool:
 def _foresee(run: Execution, in_flight: Sequence[Candidate], at_ms: int) -> None:
     """Say what the run waits for, and what will not fit. Where nothing is left that will, it does not wait for ever."""
     hours, waiting = run.pace.hours, run.standing.queue.moves
+    run.outlook = ()
     if not waiting:
         return
     next_one = opening(hours, at_ms)
@@ -71,15 +71,6 @@ def _foresee(run: Execution, in_flight: Sequence[Candidate], at_ms: int) -> None
         for record in [run.records[one.topic_partition] for one in waiting]:
             record.give_up(at_ms, "at the rate of the run, no time in which it may be in flight is long enough for it")
             run.standing.sort(record)
-
-
-def _left_of(record: MoveRecord) -> Candidate:
-    """A move in flight, with what is left of its largest copy."""
-    whole = candidate(record)
-    lefts = {copy.broker: copy.left_bytes for copy in record.copies}
-    known = (lefts.get(broker) for broker in record.lagging)
-    left = max((whole.size_bytes if size is None else size for size in known), default=0)
-    return replace(whole, size_bytes=left, destinations=record.lagging)
 
 
 def rate(run: Execution) -> float | None:

@@ -50,7 +50,7 @@ class InFlight:
         Where nothing is in flight at an end, one move may start there even if it alone exceeds the limit: else it
         would wait for ever.
         """
-        if not move.destinations:
+        if not move.ends:
             return None
         broken = self.caps.cluster.refuses(self._cluster_moves + 1, self._cluster_bytes + move.total_bytes)
         if broken is not None and self._cluster_moves:

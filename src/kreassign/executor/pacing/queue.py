@@ -99,13 +99,17 @@ class Queue:
             yield from (name for name in lane.names if name not in self._urgent)
 
     def _possible(self, lanes: Mapping[Spots, _Lane], closed: _Closed) -> Iterator[_Lane]:
-        """By way of the sources or of the destinations, whichever of them that are not full have fewer lanes."""
+        """By way of the sources or of the destinations, whichever of them that are not full have fewer lanes.
+
+        Copies within a broker have neither, and are found by their directories.
+        """
         sides = [
             [mine for end, mine in self._by_end.items() if end[0] == kind and not closed.has(end)]
             for kind in ("source", "destination")
         ]
         fewest = min(sides, key=lambda side: sum(map(len, side)))
-        found = {ends: lane for mine in fewest for ends, lane in mine.items() if ends in lanes}
+        local = (mine for end, mine in self._by_end.items() if end[0] == "log_dir")
+        found = {ends: lane for mine in (*fewest, *local) for ends, lane in mine.items() if ends in lanes}
         if () in lanes:
             found[()] = lanes[()]
         return (lane for lane in found.values() if not any(map(closed.has, lane.ends)))

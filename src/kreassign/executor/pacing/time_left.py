@@ -38,7 +38,7 @@ class TimeLeft:
 
     def promise(self, move: Candidate) -> None:
         """Count a move that starts."""
-        self._is_anything = self._is_anything or bool(move.destinations)
+        self._is_anything = self._is_anything or bool(move.ends)
         for side, size_bytes in sides(move, self.rate_bytes_per_s):
             self._busy[side] = self._busy.get(side, 0.0) + size_bytes
 
@@ -47,7 +47,7 @@ class TimeLeft:
         if self.seconds <= 0:
             return "moves may not be in flight now"
         if self.rate_bytes_per_s is None:
-            waits = self._is_anything and bool(move.destinations)
+            waits = self._is_anything and bool(move.ends)
             return "nobody knows yet how fast copies go, so one goes ahead" if waits else None
         for side, size_bytes in sides(move, self.rate_bytes_per_s):
             if self._busy.get(side, 0.0) + size_bytes > self.seconds * self.rate_bytes_per_s:
@@ -56,9 +56,9 @@ class TimeLeft:
 
 
 def sides(move: Candidate, rate_bytes_per_s: float | None) -> tuple[tuple[Side, float], ...]:
-    """The brokers between which it copies, and what each of them has to send or to receive until it is over."""
-    if not move.destinations:
-        return ()
+    """The brokers that copy, and what each of them has to send, to receive or to rearrange until it is over."""
     needed = needed_bytes(move, rate_bytes_per_s)
     into = (((End.DESTINATION, broker), needed) for broker in move.destinations)
-    return (((End.SOURCE, move.source), needed * len(move.destinations)), *into)
+    local = (((End.LOG_DIR, broker), needed) for broker in move.rearranging)
+    out = (((End.SOURCE, move.source), needed * len(move.destinations)),) if move.destinations else ()
+    return (*out, *into, *local)

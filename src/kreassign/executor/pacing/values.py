@@ -22,7 +22,8 @@ class Candidate:
     """A move that waits or is in flight.
 
     Each of the `destinations` copies `size_bytes` from the broker `source`, the leader; a move that only reorders has
-    none. `log_dirs` are the directories that the copies go to, where they are known. A partition is written at
+    none. `log_dirs` are the directories that the copies go to, where they are known; on a broker that is no
+    destination, a copy goes there from another directory. A partition is written at
     `write_bytes_per_s`, which every copy has to take in as well. Urgent is what repairs: the partition has too few
     replicas in sync, or a disk of it is failing. `left_bytes` is what all copies of a move in flight have still to
     copy, together; None where that is not known.
@@ -45,11 +46,15 @@ class Candidate:
     @property
     def ends(self) -> tuple[tuple[str, int | Place, int, int], ...]:
         """Every kind of end that the move loads: its kind, which one, how many copies, and their bytes."""
-        if not self.destinations:
-            return ()
         into = tuple(("destination", broker, 1, self.size_bytes) for broker in self.destinations)
         dirs = tuple(("log_dir", place, 1, self.size_bytes) for place in self.log_dirs)
-        return (("source", self.source, len(self.destinations), self.total_bytes), *into, *dirs)
+        out = (("source", self.source, len(self.destinations), self.total_bytes),) if self.destinations else ()
+        return (*out, *into, *dirs)
+
+    @property
+    def rearranging(self) -> tuple[int, ...]:
+        """Brokers that only copy between two of their own directories."""
+        return tuple(broker for broker, _ in self.log_dirs if broker not in self.destinations)
 
 
 class End(StrEnum):

@@ -1,0 +1,97 @@
+"""Log directories in a run: where copies shall be on their brokers, and where they are seen. Pure.
+
+A directory for a replica that is still to be made is told to its broker beforehand: the broker remembers it and puts
+the copy there (KIP-113). A replica that is there already is copied into the directory by its own broker; nothing shows
+that but the list of log directories, in which the copy stands twice until it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kreassign.model import LogDir, TopicPartition, TopicPartitionReplica
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryWish:
+    """In which directory of a broker a copy shall be, and where it was before the run; None where it was not."""
+
+    broker: int
+    path: str
+    before: str | None = None
+
+    @property
+    def is_move(self) -> bool:
+        """Whether a copy has to be moved between two directories of its broker."""
+        return self.before is not None and self.before != self.path
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPlace:
+    """Where a copy is, and where it is being copied to, with the bytes in each of the two."""
+
+    current: str | None = None
+    future: str | None = None
+    current_bytes: int = 0
+    future_bytes: int = 0
+
+
+Places = Mapping[TopicPartitionReplica, ReplicaPlace]
+
+
+class Settledness(StrEnum):
+    """How the copies of a partition stand to their directories."""
+
+    SETTLED = "settled"  # all are where they shall be
+    MOVING = "moving"  # the rest is on its way there, or nobody tells
+    PENDING = "pending"  # at least one is neither there nor on its way
+
+
+def places(answers: Mapping[int, Iterable[LogDir]]) -> dict[TopicPartitionReplica, ReplicaPlace]:
+    """Every copy in a live directory of the brokers that answered."""
+    found: dict[TopicPartitionReplica, ReplicaPlace] = {}
+    for broker, log_dirs in answers.items():
+        for log_dir in log_dirs:
+            for copy in log_dir.replicas:
+                replica = TopicPartitionReplica(broker, *copy.topic_partition)
+                known = found.get(replica, ReplicaPlace())
+                found[replica] = (
+                    ReplicaPlace(known.current, log_dir.path, known.current_bytes, copy.size_bytes)
+                    if copy.is_future
+                    else ReplicaPlace(log_dir.path, known.future, copy.size_bytes, known.future_bytes)
+                )
+    return found
+
+
+def unsettled(
+    name: TopicPartition, wishes: Iterable[DirectoryWish], found: Places, silent: frozenset[int]
+) -> tuple[int, ...]:
+    """Brokers whose copy is not where it shall be, or that did not tell."""
+    return tuple(
+        wish.broker for wish in wishes if wish.broker in silent or _place(name, wish, found) != (wish.path, None)
+    )
+
+
+def settledness(
+    name: TopicPartition, wishes: Iterable[DirectoryWish], found: Places, silent: frozenset[int]
+) -> Settledness:
+    """How the copies of a partition stand to these wishes."""
+    wishes = tuple(wishes)
+    away = unsettled(name, wishes, found, silent)
+    if not away:
+        return Settledness.SETTLED
+    paths = {wish.broker: wish.path for wish in wishes}
+    going = {wish.broker for wish in wishes if _place(name, wish, found)[1] == paths[wish.broker]} | silent
+    return Settledness.MOVING if set(away) <= going else Settledness.PENDING
+
+
+def is_any_under_way(name: TopicPartition, wishes: Iterable[DirectoryWish], found: Places) -> bool:
+    """Whether a copy is just being copied into the directory where it shall be."""
+    return any(_place(name, wish, found)[1] == wish.path for wish in wishes)
+
+
+def _place(name: TopicPartition, wish: DirectoryWish, found: Places) -> tuple[str | None, str | None]:
+    place = found.get(TopicPartitionReplica(wish.broker, *name), ReplicaPlace())
+    return place.current, place.future
