@@ -7,11 +7,13 @@ import pytest
 from kreassign.executor.ending import UNCERTAIN, Interval, Side, Standing, interval
 
 
-def _side(rate: int, left: int, *, written: int = 0, waiting: float = 0.0, seconds: int = 10) -> Side:
+def _side(
+    rate: int, left: int, *, written: int = 0, waiting: float = 0.0, grown: float = 0.0, seconds: int = 10
+) -> Side:
     """Ten looks, the last of which leaves so much."""
     looks = range(seconds + 1)
     samples = [Standing(1000 * at, rate * at, left + (rate - written) * (seconds - at), written * at) for at in looks]
-    return Side(samples, waiting)
+    return Side(samples, waiting, grown)
 
 
 def _found(*sides: Side, best: float, together: Side | None = None) -> Interval:
@@ -29,6 +31,7 @@ def test_the_busiest_broker_decides_and_not_the_slowest() -> None:
 def test_what_is_written_meanwhile_has_to_be_copied_too() -> None:
     assert _found(_side(50, 3_000, written=20), best=50).expected_s == pytest.approx(100)
     assert _found(_side(50, 3_000, waiting=40), best=50).expected_s == pytest.approx(100)
+    assert _found(_side(50, 1_000, waiting=40, grown=2_000), best=50).expected_s == pytest.approx(100)
 
 
 def test_the_earliest_end_is_that_at_the_best_rate() -> None:

@@ -48,15 +48,19 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one broker has to send, or to receive: looks at that, oldest first, and what is written to what waits."""
+    """What one broker has to send, or to receive: looks at that, oldest first, and what is written to what waits.
+
+    That has grown by `grown_bytes` since its size was taken.
+    """
 
     samples: Sequence[Standing]
     waiting_write_bytes_per_s: float = 0.0
+    grown_bytes: float = 0.0
 
     @property
-    def left_bytes(self) -> int:
+    def left_bytes(self) -> float:
         """What is left of all moves, as far as is known."""
-        return self.samples[-1].left_bytes
+        return self.samples[-1].left_bytes + self.grown_bytes
 
     @property
     def rate_bytes_per_s(self) -> float | None:

@@ -10,7 +10,7 @@ from kreassign.executor.ending import WINDOW_MS, Interval, Side, Standing, inter
 from kreassign.executor.eta import Estimate, Sample, estimate, recent, total
 from kreassign.executor.events import ClusterSeen, Event, HealthSeen, MovesSubmitted
 from kreassign.executor.machine import Execution, Phase
-from kreassign.executor.machine.standing import candidate
+from kreassign.executor.machine.standing import source_of
 from kreassign.executor.moves import ACTIVE, MoveRecord, MoveStatus
 from kreassign.executor.pacing.forecast import REACHED
 from kreassign.model import TopicPartition
@@ -50,7 +50,10 @@ class Progress:
 
 
 Spot = tuple[str, int]
-"""A broker as a sender or as a receiver."""
+"""A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
+
+QUEUED_AS = {"out": "source", "in": "destination"}
+"""What the queue calls the ends between brokers."""
 
 
 @dataclass(slots=True)
@@ -197,12 +200,15 @@ class ProgressMeter:
             return None
         limit = self._execution.throttle_bytes_per_s
         best = self._best_bytes_per_s if limit is None else max(limit * REACHED, self._lately())
-        writes = self._execution.standing.queue.write_bytes_per_s
-        sides = [
-            Side(side.samples, writes.get(("source" if kind == "out" else "destination", broker), 0.0))
-            for (kind, broker), side in self._sums.items()
-        ]
+        sides = [self._side(end, side) for end, side in self._sums.items()]
         return interval(sides, Side(self._all.samples), best) if best else None
+
+    def _side(self, end: Spot, side: _Sum) -> Side:
+        """With what is written to moves that wait: sizes are those of the time when the run was prepared."""
+        kind, broker = end
+        waiting = self._execution.standing.queue.write_bytes_per_s
+        writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
+        return Side(side.samples, writes, writes * (self._at_ms - self._execution.started_ms) / 1000)
 
     def _lately(self) -> float:
         """The best rate of any broker now."""
@@ -212,7 +218,7 @@ class ProgressMeter:
 def _ends(record: MoveRecord, broker: int) -> tuple[Spot, ...]:
     """What the copy of a move on a broker loads: the brokers at both ends, or the directories of the one."""
     if broker in record.move.adding:
-        return ("out", candidate(record).source), ("in", broker)
+        return ("out", source_of(record)), ("in", broker)
     return (("within", broker),)
 
 

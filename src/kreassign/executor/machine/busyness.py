@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kreassign.executor.machine.execution import Execution
-from kreassign.executor.machine.standing import candidate
+from kreassign.executor.machine.standing import source_of
 from kreassign.executor.moves import MoveRecord
 from kreassign.executor.pacing import Busy, Candidate, Enough
 
@@ -31,10 +31,9 @@ def note(run: Execution, before: Iterable[tuple[MoveRecord, dict[int, int]]]) ->
     """Take in how far the copies came since the look before, given what each broker had received then."""
     done: Counter[tuple[str, int]] = Counter()
     for record, had in before:
-        source = candidate(record).source
+        source, has = source_of(record), record.bytes_received
         for broker in record.move.adding:
-            has = record.bytes_received[broker]
-            gained = max(0, has - had.get(broker, 0))
+            gained = max(0, has[broker] - had.get(broker, 0))
             done["source", source] += gained
             done["destination", broker] += gained
     run.most_done_bytes = max(FADING * run.most_done_bytes, *done.values(), 0)

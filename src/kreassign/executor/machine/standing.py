@@ -63,7 +63,7 @@ def candidate(record: MoveRecord) -> Candidate:
     return Candidate(
         record.name,
         move.size_bytes,
-        _source(record),
+        source_of(record),
         move.adding,
         _log_dirs(move),
         write_bytes_per_s=move.write_bytes_per_s,
@@ -87,7 +87,8 @@ def _log_dirs(move: PlannedMove) -> tuple[Place, ...]:
     return tuple((wish.broker, wish.path) for wish in move.log_dirs if wish.broker in move.receiving)
 
 
-def _source(record: MoveRecord) -> int:
+def source_of(record: MoveRecord) -> int:
+    """Which broker sends the copies: the leader, as last seen."""
     leader = NO_LEADER if record.sighting is None else record.sighting.leader
     return record.leg.original[0] if leader == NO_LEADER else leader
 
