@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from kreassign.model import Batch, PreferredElectionResult, TopicPartition
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.permissions import Permissions
+from kreassign.twin.server import serving
 from kreassign.twin.transport import TwinTransport
 from kreassign.twin.version import DEFAULT, KafkaVersion, Versions
 from kreassign.wire import api
@@ -114,3 +116,18 @@ def test_a_time_out_of_nothing_elects_nobody(twin: Twin, client: AdminClient) ->
     with pytest.raises(Exception, match="time"):
         client.elect_preferred_leaders([T1], timeout_ms=0).all()
     assert leader(twin, T1) == 2
+
+
+def test_elections_at_the_same_time_are_held_one_after_the_other() -> None:
+    twin = cluster()
+    with serving(twin) as thread, ThreadPoolExecutor(8) as clients:
+        first = thread.server.addresses()[0]
+
+        def elect(_: int) -> bool:
+            with AdminClient.connect(client_settings({}, bootstrap_servers=f"{first.host}:{first.port}")) as client:
+                return client.elect_leaders([T1]).failed == {}
+
+        assert sorted(clients.map(elect, range(8))) == [False] * 7 + [True]
+    state = twin.metadata.partition(T1)
+    assert state is not None
+    assert (state.leader, state.leader_epoch) == (1, 1)

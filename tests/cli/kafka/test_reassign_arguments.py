@@ -2,7 +2,7 @@
 
 import pytest
 
-from kreassign.cli.kafka.failures import UsageError
+from kreassign.cli.kafka.failures import UncaughtError, UsageError
 from kreassign.cli.kafka.options import parse
 from kreassign.cli.kafka.reassign.arguments import HELP_TEXT, OPTIONS, Action, choose_action
 
@@ -148,3 +148,17 @@ def test_all_takes_no_file():
 def test_output_belongs_to_all():
     expected = 'Option "[output]" can only be used with option "[all]"'
     assert refusal(f"--bootstrap-server a:1 --cancel {PLAN} --output f") == expected
+
+
+@pytest.mark.parametrize(
+    "option", ["additional", "timeout 1", "disallow-replication-factor-change", "command-config x"]
+)
+def test_what_zookeeper_cannot_do_is_refused(option):
+    name = option.split()[0]
+    with pytest.raises(UncaughtError, match=rf"You must specify --bootstrap-server when using \"\[{name}\]\""):
+        chosen(f"--zookeeper a:2181 --execute {PLAN} --{option}")
+
+
+@pytest.mark.parametrize("action", [f"cancel {PLAN}", "list"])
+def test_zookeeper_neither_lists_nor_cancels(action):
+    assert refusal(f"--zookeeper a:2181 --{action}") == misplaced("zookeeper", action.split()[0])

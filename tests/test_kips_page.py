@@ -1,0 +1,103 @@
+"""The page of the design documents says nothing that is not there: every cell is filled, all it names exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+PAGE = TOP / "docs" / "reference" / "kips.md"
+CODE = TOP / "src" / "kreassign"
+COLUMNS = 7
+KIPS = {"KIP-455", "KIP-183", "KIP-179", "KIP-860", "KIP-1335"}
+# Where a test has to be that shows something on such a cluster.
+HOMES = {
+    "KRaft": ("tests/real/", "tests/conformance/", "tests/twin/test_java_tools.py"),
+    "ZooKeeper": ("tests/real/",),
+    "Twin": ("tests/twin/", "tests/kips/", "tests/conformance/", "tests/cli/", "tests/executor/", "tests/admin/"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: what the document has, where we have it, on which clusters, shown by which tests, what differs."""
+
+    what: str
+    places: tuple[str, ...]
+    answers: dict[str, str]
+    tests: tuple[str, ...]
+    cells: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.what[:60]
+
+
+def rows() -> Iterator[Row]:
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("| ") and not line.startswith("| What the document has"):
+            cells = tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+            answers = dict(zip(HOMES, cells[2:5], strict=True))
+            yield Row(cells[0], _quoted(cells[1]), answers, _quoted(cells[5]), cells)
+
+
+def _quoted(cell: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"`([^`]+)`", cell))
+
+
+@cache
+def names_in(file: Path) -> frozenset[str]:
+    """Every function, class and constant of a module."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return frozenset(found)
+
+
+ROWS = tuple(rows())
+
+
+def test_all_five_documents_are_there_with_many_rows() -> None:
+    headings = set(re.findall(r"^## (KIP-\d+)", PAGE.read_text(), re.MULTILINE))
+    assert headings == KIPS
+    assert len(ROWS) > 190
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_every_row_is_complete_and_names_what_exists(row: Row) -> None:
+    assert len(row.cells) == COLUMNS
+    assert all(row.cells)
+    for place in row.places:
+        path, _, name = place.partition("::")
+        assert (CODE / path).exists(), place
+        assert not name or name in names_in(CODE / path), place
+    assert row.tests
+    for test in row.tests:
+        path, _, name = test.partition("::")
+        function, _, case = name.partition("[")
+        assert function in names_in(TOP / path), test
+        assert not case or _is_a_case(case.removesuffix("]"), TOP / path), test
+
+
+def _is_a_case(case: str, test: Path) -> bool:
+    """Whether a module of the test's imports, or itself, has it: as a name or in a table."""
+    wanted = re.compile(rf"\b{re.escape(case)}\b")
+    imported = re.findall(r"^from (tests\.[\w.]+) import", test.read_text(), re.MULTILINE)
+    files = (test, *(TOP / (name.replace(".", "/") + ".py") for name in imported))
+    return any(wanted.search(file.read_text()) for file in files if file.exists())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_yes_is_shown_by_a_test_on_such_a_cluster(row: Row) -> None:
+    for cluster, answer in row.answers.items():
+        assert answer in {"yes", "untried", "–"}
+        if answer == "yes":
+            assert any(test.startswith(HOMES[cluster]) for test in row.tests), f"{cluster}: {row.tests}"
