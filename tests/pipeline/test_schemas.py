@@ -5,10 +5,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from kreassign.pipeline.audit_schemas import AUDIT_TABLES
 from kreassign.pipeline.rows import arrow_schema
+from kreassign.pipeline.run_schemas import AUDITED_RUN_TABLES, RUN_TABLES
 from kreassign.pipeline.schemas import TABLES, Table
 from kreassign.pipeline.tables import struct_type
 
-BY_NAME = pytest.mark.parametrize("table", [*TABLES, *AUDIT_TABLES], ids=lambda table: table.name)
+EVERY = (*TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
+BY_NAME = pytest.mark.parametrize("table", EVERY, ids=lambda table: table.name)
 
 
 @BY_NAME
@@ -38,4 +40,4 @@ def test_every_table_is_described_in_full(table: Table) -> None:
 
 
 def test_no_two_tables_share_a_name() -> None:
-    assert len({table.name for table in (*TABLES, *AUDIT_TABLES)}) == len((*TABLES, *AUDIT_TABLES))
+    assert len({table.name for table in EVERY}) == len(EVERY)

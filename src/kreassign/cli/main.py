@@ -51,7 +51,7 @@ COMMANDS = {
     "cancel": LazyCommand("kreassign.cli.commands.cancel:cancel", "Bring a run to its end before its time."),
     "rollback": LazyCommand("kreassign.cli.commands.rollback:rollback", "Undo what a run did."),
     "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Check that the cluster is as the plan says."),
-    "audit": LazyCommand("kreassign.cli.commands.audit:audit", "Prove that a move lost no record."),
+    "audit": LazyCommand("kreassign.cli.commands.audit:audit", "Check a run against its promises, and the records."),
     "doctor": LazyCommand("kreassign.cli.commands.doctor:doctor", "Find what is wrong with reassignments."),
     "report": LazyCommand("kreassign.cli.commands.report:report", "Write a page about a run, before and after."),
     "twin": LazyCommand("kreassign.cli.commands.twin:twin", "Run a simulated cluster that speaks Kafka."),

@@ -16,6 +16,7 @@ class SparkJobs(NamedTuple):
     audit_job: ModuleType
     metric_stream: ModuleType
     record_digests: ModuleType
+    run_audit_job: ModuleType
 
 
 def spark_jobs(what: str) -> SparkJobs:
@@ -26,8 +27,9 @@ def spark_jobs(what: str) -> SparkJobs:
             job,
             metric_stream,
             record_digests,
+            run_audit_job,
             session,
         )
     except ImportError as error:
         raise KreassignError(f"{what} needs PySpark ({error}): pip install 'kreassign[spark]'") from error
-    return SparkJobs(session, job, audit_job, metric_stream, record_digests)
+    return SparkJobs(session, job, audit_job, metric_stream, record_digests, run_audit_job)

@@ -1,4 +1,4 @@
-"""`kreassign audit`: proof that a move lost nothing, record by record."""
+"""`kreassign audit`: proof that a move lost nothing, record by record; and the audit of a run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from kreassign.admin import AdminClient
 from kreassign.admin.properties import read_properties
+from kreassign.cli.audit_run import audit_run
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.data_dir import data_option
 from kreassign.cli.output import format_option, print_json
@@ -29,7 +30,10 @@ _MASTER = click.option(
 
 @click.group()
 def audit() -> None:
-    """Prove that a move lost nothing: read the records before and after, and compare them."""
+    """Compare what was promised with what happened: of a run, or of the records themselves."""
+
+
+audit.add_command(audit_run)
 
 
 def _label(_: click.Context, __: click.Parameter, text: str) -> str:
