@@ -122,7 +122,8 @@ EFFECTS = (
         ),
         (
             "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal.py",
-            "pipeline/rows.py", "pipeline/tables.py", "pipeline/session.py", "report/web/", "cli/",
+            "pipeline/rows.py", "pipeline/tables.py", "pipeline/session.py", "pipeline/upkeep.py", "report/web/",
+            "cli/",
         ),
         "elsewhere take and return text or values",
         "def f(path): return path.read_text()",

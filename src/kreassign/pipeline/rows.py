@@ -63,15 +63,20 @@ def read_table(
     data_dir: Path, table: Table, *, only: Mapping[str, object] | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """What `read_rows` reads, as pyarrow has it, with some of its columns or all."""
-    files = _files(data_dir, table)
-    for file in files:
-        _check_columns(table, file)
     wanted = reduce(and_, (ds.field(name) == value for name, value in (only or {}).items()), ds.scalar(value=True))
-    dataset = ds.dataset(files, schema=arrow_schema(table), format="parquet")
-    found = dataset.to_table(filter=wanted, columns=None if columns is None else list(columns))
+    found = dataset_of(table, _files(data_dir, table)).to_table(
+        filter=wanted, columns=None if columns is None else list(columns)
+    )
     if not found.num_rows and not only:
         raise DataError(f"table {table.name} in {data_dir} has no rows; make it anew with `{table.made_by}`")
     return found
+
+
+def dataset_of(table: Table, files: Sequence[Path]) -> ds.Dataset:
+    """Files of a table as one; DataError when one of them has other columns than the schema."""
+    for file in files:
+        _check_columns(table, file)
+    return ds.dataset(list(files), schema=arrow_schema(table), format="parquet")
 
 
 def hour_folder(time_ms: int) -> str:
@@ -92,11 +97,17 @@ def arrow_schema(table: Table) -> pa.Schema:
 def _files(data_dir: Path, table: Table) -> list[Path]:
     folder = data_dir / table.name
     files = sorted(
-        (path for path in folder.rglob("*.parquet") if not path.name.startswith((".", "_"))), key=lambda path: path.name
+        (path for path in folder.rglob("*.parquet") if not _is_hidden(path.relative_to(folder))),
+        key=lambda path: path.name,
     )
     if not files:
         raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
     return files
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether it, or a folder that holds it, is not part of the table, as its name says."""
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _check_columns(table: Table, file: Path) -> None:
