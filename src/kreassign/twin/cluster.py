@@ -220,6 +220,8 @@ class Twin:
 
     def _learn(self, decision: Decision[Answer]) -> None:
         step = self._step(decision) if self._watchers else None
+        if self.office is not None:
+            self.office.announce(decision.records)
         for record in decision.records:
             self.metadata.apply(record)
             self.replication.follow(record, self.metadata)

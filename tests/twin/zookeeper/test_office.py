@@ -7,6 +7,7 @@ import pytest
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.znodes import format_change, format_config, format_election, parse_reassignments, paths
 from kreassign.twin.controller.elections import ElectLeaders
+from kreassign.twin.zookeeper.steps import PartitionStep
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.memory_tree import Candidate, StoppedError
@@ -81,15 +82,18 @@ def test_the_topic_znode_is_shortened_after_the_isr_and_before_the_entry_goes() 
 
 def test_brokers_are_told_what_the_table_of_the_phases_says() -> None:
     town = Town([1, 2, 3]).begin()
-    steps = []
-    town.office.on_step = steps.append
+    batches: list[tuple[PartitionStep, ...]] = []
+    town.office.on_batch = batches.append
     town.alter([4, 5, 6])
     town.settle()
-    told = [(one.replicas, one.leader, set(one.isr), one.brokers_told, one.stopped) for one in steps]
+    told = [(one.replicas, one.leader, set(one.isr), one.brokers_told, one.stopped) for (one,) in batches]
     everybody = (4, 5, 6, 1, 2, 3)
     assert told == [
         (everybody, 1, {1, 2, 3}, (1, 2, 3), ()),
         (everybody, 1, {1, 2, 3}, (4, 5, 6), ()),
+        (everybody, 1, {1, 2, 3, 4}, (), ()),
+        (everybody, 1, {1, 2, 3, 4, 5}, (), ()),
+        (everybody, 1, {1, 2, 3, 4, 5, 6}, (), ()),
         ((4, 5, 6), 4, {1, 2, 3, 4, 5, 6}, everybody, ()),
         ((4, 5, 6), 4, {4, 5, 6}, (4, 5, 6), ()),
         ((4, 5, 6), 4, {4, 5, 6}, (), ((1, True), (2, True), (3, True))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -37,6 +38,7 @@ brokers = [0, 1]
 size = "400 MB"
 """
 FOO = TopicPartition("foo", 0)
+TOPICS = "kafka.admin.TopicCommand"
 REASSIGN, ELECT = "kafka.admin.ReassignPartitionsCommand", "kafka.admin.PreferredReplicaLeaderElectionCommand"
 
 
@@ -190,6 +192,46 @@ def test_of_two_candidates_one_is_elected_and_a_deposed_one_writes_nothing(
         assert first.get("/brokers") is None
         second.write((Create("/brokers"),))
         assert first.get("/brokers") is not None
+
+
+def test_a_controller_that_loses_its_session_in_the_middle_of_a_move_is_elected_anew_and_ends_it(
+    kafka_zookeeper: KafkaCluster, tmp_path: Path, topic_name: str
+) -> None:
+    address = f"{kafka_zookeeper.zookeeper_connect}/{topic_name}"
+    with served(address, tmp_path, speed="4") as twin:
+        twin.znodes.create(paths.REASSIGN_PARTITIONS, format_reassignments({FOO: (3, 2)}))
+        wait_until(lambda: twin.topic().adding == {0: (3, 2)}, timeout_s=20, what="the move to begin")
+        twin.process.send_signal(signal.SIGSTOP)
+        try:
+            wait_until(lambda: twin.znodes.exists(paths.CONTROLLER) is None, timeout_s=30, what="its session to end")
+            with zookeeper_tree(address) as other:
+                assert other.elect(9, 0) == 2
+                other.resign()
+        finally:
+            twin.process.send_signal(signal.SIGCONT)
+        twin.wait_for((3, 2))
+        assert twin.znodes.get(paths.CONTROLLER_EPOCH)[0] == b"3"
+        wait_until(lambda: len(twin.znodes.get_children(paths.BROKER_IDS)) == 4, timeout_s=30, what="all brokers")
+
+
+def test_topics_of_kafka_2_8_are_created_extended_and_deleted_through_znodes(
+    twin: Served, kafka_zookeeper: KafkaCluster
+) -> None:
+    def tool(*words: str) -> None:
+        done = kafka_zookeeper.java_tool(TOPICS, "--zookeeper", twin.zookeeper, *words, version="2.8.2")
+        assert done.exit_code == 0, done
+
+    def leaders(count: int) -> bool:
+        states = [paths.partition_state_path(TopicPartition("new", number)) for number in range(count)]
+        return all(twin.znodes.exists(path) for path in states)
+
+    tool("--create", "--topic", "new", "--partitions", "2", "--replication-factor", "2")
+    wait_until(lambda: leaders(2), timeout_s=20, what="two leaders")
+    tool("--alter", "--topic", "new", "--partitions", "3")
+    wait_until(lambda: leaders(3), timeout_s=20, what="a third leader")
+    tool("--delete", "--topic", "new")
+    wait_until(lambda: twin.znodes.exists(paths.topic_path("new")) is None, timeout_s=20, what="the topic to go")
+    assert twin.znodes.get_children(paths.DELETE_TOPICS) == []
 
 
 def test_a_restart_of_zookeeper_in_the_middle_of_a_move_loses_nothing(

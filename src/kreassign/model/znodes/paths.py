@@ -18,6 +18,8 @@ CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 ISR_CHANGES = "/isr_change_notification"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
+LISTS = frozenset({TOPICS, DELETE_TOPICS, CONFIG_CHANGES})
+"""Znodes that say all by which znodes are below them."""
 ALL_BROKERS = "<default>"
 """What the default of all brokers is called where a broker has its id."""
 

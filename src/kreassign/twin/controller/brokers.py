@@ -147,7 +147,10 @@ def _drop(
     situation: Situation, partition: PartitionState, broker_id: int, lost: int | None = None
 ) -> PartitionChanged | None:
     isr = without(partition.isr, (broker_id,))
-    return change_of(situation, partition, Wish(isr=isr, election=_election(situation, partition), lost=lost))
+    change = change_of(situation, partition, Wish(isr=isr, election=_election(situation, partition), lost=lost))
+    if change is None or change.leader is not None or not situation.rules.raises_epoch_for_absent:
+        return change
+    return replace(change, leader=partition.leader)
 
 
 def _keep_isr(situation: Situation, partition: PartitionState) -> PartitionChanged | None:

@@ -28,16 +28,20 @@ class Rules:
 
     `has_eligible_leaders`: whether it keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
     `has_cordoning`: whether log directories can be cordoned (KIP-1066), which some texts mention.
+    `raises_epoch_for_absent`: whether the leader epoch goes up when a follower that is gone leaves the ISR.
     """
 
     completion: CompletionRule = CompletionRule.V3
     has_eligible_leaders: bool = True
     has_cordoning: bool = True
+    raises_epoch_for_absent: bool = False
 
 
 LATEST = Rules()
 
-ZOOKEEPER = Rules(CompletionRule.BY_PHASES, has_eligible_leaders=False, has_cordoning=False)
+ZOOKEEPER = Rules(
+    CompletionRule.BY_PHASES, has_eligible_leaders=False, has_cordoning=False, raises_epoch_for_absent=True
+)
 """The rules of Kafka 3.9 with its metadata in ZooKeeper."""
 
 _RELEASES = {

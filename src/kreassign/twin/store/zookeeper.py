@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 
 from kazoo.client import KazooClient, KazooState, TransactionRequest
@@ -43,6 +44,7 @@ class ZooKeeperTree:
         self._client = client
         self._epoch_version = -1
         self._session_ended = False
+        self._watched: set[str] = set()
         client.add_listener(self._listen)
 
     def get(self, path: str) -> Znode | None:
@@ -90,14 +92,17 @@ class ZooKeeperTree:
         """Write as the controller elected here, all or nothing. Raises `ControllerMoved`, `StaleZnode`."""
         self._commit(writes)
 
-    def watch(self, path: str) -> None:
-        """Be told by `on_news` when a znode or what is below it changes, once."""
-        self._client.retry(self._client.exists, path, self._hear)
-        if path == paths.CONFIG_CHANGES:
-            try:
-                self._client.retry(self._client.get_children, path, self._hear)
-            except NoNodeError:
-                return
+    def watch(self, path: str) -> bool:
+        """Be told by `on_news` when a znode or, in a list, what is below it changes, once; False if that is so."""
+        if path in self._watched:
+            return False
+        self._watched.add(path)
+        look = self._client.get_children if path in paths.LISTS else self._client.exists
+        try:
+            self._client.retry(look, path, partial(self._hear, path))
+        except NoNodeError:
+            self._watched.discard(path)
+        return True
 
     def has_new_session(self) -> bool:
         """Whether, since this was last asked, the session ended and another began."""
@@ -154,8 +159,9 @@ class ZooKeeperTree:
             case Delete():
                 return found is None
 
-    def _hear(self, event: WatchedEvent) -> None:
+    def _hear(self, path: str, event: WatchedEvent) -> None:
         del event
+        self._watched.discard(path)
         self.on_news()
 
     def _listen(self, state: str) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from kreassign.errors import InputError, StaleZnode
-from kreassign.model.znodes import paths
+from kreassign.model.znodes import parse_controller_epoch, paths
 from kreassign.twin.blueprint import Blueprint, seeded
 from kreassign.twin.records import BrokerRegistered, BrokerUnfenced, Record
 from kreassign.twin.zookeeper.mirror import Mirror, first_znodes
@@ -32,6 +32,12 @@ class ZooKeeperLog:
         self._prepare()
         self.mirror.load(self.znodes)
         return True
+
+    def holds_office(self) -> bool:
+        """Whether the controller elected here last has neither been followed nor put out of office by hand."""
+        epoch = self.znodes.get(paths.CONTROLLER_EPOCH)
+        is_latest = epoch is not None and parse_controller_epoch(epoch.content) == self.controller_epoch
+        return is_latest and self.znodes.get(paths.CONTROLLER) is not None
 
     def read(self) -> Iterator[Record]:
         """What makes the metadata as it is; nothing if ZooKeeper has no topics or settings yet.

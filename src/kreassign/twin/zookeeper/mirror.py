@@ -6,9 +6,9 @@ import base64
 import re
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, TopicPartition
+from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
 from kreassign.model.config import ResourceType
 from kreassign.model.znodes import (
     PartitionStateZnode,
@@ -37,7 +37,6 @@ _STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _TOPIC = re.compile(r"/brokers/topics/([^/]+)")
 _CONFIG = re.compile(r"/config/(topics|brokers)/([^/]+)")
 _OWNERS = {"topics": ResourceType.TOPIC, "brokers": ResourceType.BROKER}
-_NO_STATE = PartitionStateZnode(0, NO_LEADER, -1, ())
 
 
 @dataclass(slots=True)
@@ -70,6 +69,18 @@ class Mirror:
         if found is not None:
             self._note(path, found.content, found.version)
 
+    def read_topic(self, znodes: Znodes, name: str) -> None:
+        """Read a topic anew: its lists, its configuration, and whether it has a place for the states of partitions."""
+        topic = paths.topic_path(name)
+        for path in (topic, f"{topic}/partitions", paths.config_path(ConfigResource.topic(name))):
+            self.read(znodes, path)
+
+    def forget_topic(self, name: str) -> None:
+        """Take note that a topic's znodes are gone."""
+        topic = paths.topic_path(name)
+        for path in [one for one in self.versions if one == topic or one.startswith(f"{topic}/")]:
+            self._forget(path)
+
     def lists(self, key: TopicPartition) -> OngoingReassignment:
         """The lists of a partition; empty ones if it does not exist."""
         topic = self.topics.get(key.topic)
@@ -92,13 +103,17 @@ class Mirror:
             if resource.type is ResourceType.BROKER or resource.name in self.topics:
                 yield from (ConfigChanged(resource, name, value) for name, value in values.items())
         for name, znode in sorted(self.topics.items()):
-            yield TopicCreated(name, _uuid(name, znode.topic_id))
-            for number in sorted(znode.partitions):
-                yield self.created(TopicPartition(name, number))
+            yield self.topic_created(name)
+            keys = (TopicPartition(name, number) for number in sorted(znode.partitions))
+            yield from (self.created(key) for key in keys if key in self.states)
+
+    def topic_created(self, name: str) -> TopicCreated:
+        """A topic as its znode has it."""
+        return TopicCreated(name, _uuid(name, self.topics[name].topic_id))
 
     def created(self, key: TopicPartition) -> PartitionCreated:
-        """A partition as its znodes have it; its brokers know best in which directories it is."""
-        lists, state = self.lists(key), self.states.get(key, _NO_STATE)
+        """A partition that has a state, as its znodes have it; its brokers know best in which directories it is."""
+        lists, state = self.lists(key), self.states[key]
         return PartitionCreated(
             key,
             lists.replicas,
@@ -123,7 +138,7 @@ class Mirror:
                 case PartitionChanged():
                     writes += self._state_written(record, controller_epoch)
                 case TopicCreated(name, topic_id):
-                    topics[name] = TopicZnode({}, topic_id=_base64(topic_id))
+                    topics[name] = replace(self.topics.get(name, TopicZnode({})), topic_id=_base64(topic_id))
                 case PartitionCreated(key):
                     topic = topics.get(key.topic, self.topics.get(key.topic))
                     assert topic is not None
@@ -190,10 +205,12 @@ class Mirror:
         writes: list[Write] = []
         for name, znode in topics.items():
             path = paths.topic_path(name)
-            if path in self.versions:
+            if path not in self.versions:
+                writes.append(Create(path, format_topic(znode)))
+            elif znode != self.topics[name]:
                 writes.append(Set(path, format_topic(znode), self.versions[path]))
-            else:
-                writes += [Create(path, format_topic(znode)), Create(f"{path}/partitions")]
+            if f"{path}/partitions" not in self.versions:
+                writes.append(Create(f"{path}/partitions"))
         return tuple(writes)
 
     def _topic_deleted(self, name: str) -> Iterator[Write]:
@@ -201,7 +218,10 @@ class Mirror:
             state = paths.partition_state_path(TopicPartition(name, number))
             if state in self.versions:
                 yield from (Delete(state), Delete(state.removesuffix("/state")))
-        yield from (Delete(f"{paths.topic_path(name)}/partitions"), Delete(paths.topic_path(name)))
+        path = paths.topic_path(name)
+        if f"{path}/partitions" in self.versions:
+            yield Delete(f"{path}/partitions")
+        yield Delete(path)
         config = paths.config_path(ConfigResource.topic(name))
         if config in self.versions:
             yield Delete(config)
@@ -230,7 +250,7 @@ def _config_paths(znodes: Znodes) -> Iterator[str]:
 def _paths(znodes: Znodes) -> Iterator[str]:
     yield from _config_paths(znodes)
     for topic in znodes.children(paths.TOPICS):
-        yield paths.topic_path(topic)
+        yield from (paths.topic_path(topic), f"{paths.topic_path(topic)}/partitions")
         for number in znodes.children(f"{paths.topic_path(topic)}/partitions"):
             yield paths.partition_state_path(TopicPartition(topic, int(number)))
 

@@ -5,7 +5,8 @@ It decides by the rules in `phases`, writes as its epoch allows, and needs nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kreassign.errors import ControllerMoved, DamagedZnode
@@ -35,6 +36,8 @@ from kreassign.twin.zookeeper.log import ZooKeeperLog
 from kreassign.twin.zookeeper.phases import Effect, Move, TakeEntry, Tell, WriteLists, WriteState, effects_of, move_to
 from kreassign.twin.zookeeper.registrations import Registrations
 from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.telling import steps_after, steps_at_entry, steps_before
+from kreassign.twin.zookeeper.topics import TopicWatch
 from kreassign.twin.zookeeper.tree import Delete, Set
 from kreassign.wire.error_code import NO_REASSIGNMENT_IN_PROGRESS
 
@@ -44,12 +47,14 @@ if TYPE_CHECKING:
 
 Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 
+_WATCHED = (paths.CONTROLLER, paths.REASSIGN_PARTITIONS, paths.PREFERRED_REPLICA_ELECTION, paths.CONFIG_CHANGES)
+
 
 class Office:
-    """The controller of one twin. `on_step` is told all that brokers are told."""
+    """The controller of one twin. `on_batch` is told all that brokers are told at once."""
 
     def __init__(self, twin: Twin, log: ZooKeeperLog) -> None:
-        self.on_step: Callable[[PartitionStep], None] = _nobody_listens
+        self.on_batch: Callable[[tuple[PartitionStep, ...]], None] = _nobody_listens
         self.is_in_office = True
         self._twin = twin
         self._log = log
@@ -57,7 +62,9 @@ class Office:
         self._due: set[TopicPartition] = set()
         self._done_reassignments = 0
         self._last_change = ""
+        self._is_telling = True
         self.notes: list[str] = []
+        self._topics = TopicWatch(twin, log, self.notes)
 
     @property
     def controller_id(self) -> int:
@@ -69,7 +76,9 @@ class Office:
     def take_over(self) -> None:
         """Begin: make the brokers know what ZooKeeper has, and take up every move where it was left."""
         self._registrations.renew()
-        self._catch_up_with_znodes()
+        with self._telling_nothing():
+            self._catch_up_with_znodes()
+        self._tell(steps_at_entry(self._twin.metadata, self._log.controller_epoch))
         self._last_change = max(self._log.znodes.children(paths.CONFIG_CHANGES), default="")
         self._done_reassignments = 0
         started = self._take_reassignments()
@@ -91,37 +100,42 @@ class Office:
 
     def fail_over(self) -> None:
         """Leave office to the next broker that is at work."""
-        at_work = [one for one in self._twin.processes.ids if self._twin.processes.is_at_work(one)]
-        later = [one for one in at_work if one > self._log.controller_id]
         self._log.znodes.resign()
         self.is_in_office = False
+        self._elect_next(self._log.controller_id + 1)
+
+    def _elect_next(self, first: int) -> None:
+        """Let the next broker from `first` on that is at work become the controller."""
+        at_work = [one for one in self._twin.processes.ids if self._twin.processes.is_at_work(one)]
+        later = [one for one in at_work if one >= first]
         if at_work:
             self.stand_for_election((later or at_work)[0])
 
     def heed(self) -> None:
         """Look at everything in ZooKeeper that others may have changed, and act on it."""
         znodes = self._log.znodes
-        for path in (
-            paths.CONTROLLER,
-            paths.REASSIGN_PARTITIONS,
-            paths.PREFERRED_REPLICA_ELECTION,
-            paths.CONFIG_CHANGES,
-        ):
+        for path in _WATCHED:
             znodes.watch(path)
         try:
-            if znodes.has_new_session():
+            if znodes.has_new_session() or not self._log.holds_office():
                 self.is_in_office = False
             if not self.is_in_office:
-                self.stand_for_election(self._log.controller_id)
+                self._elect_next(self._log.controller_id)
                 return
+            self._topics.heed()
             self._take_reassignments()
             self._take_elections()
             self._take_configs()
         except ControllerMoved:
             self.is_in_office = False
 
-    def follow(self, records: Iterable[Record]) -> None:
+    def announce(self, records: tuple[Record, ...]) -> None:
+        """Tell brokers what they must know before it becomes so."""
+        self._tell(steps_before(self._twin.metadata, records, self._log.controller_epoch))
+
+    def follow(self, records: tuple[Record, ...]) -> None:
         """Act on what has just become so: moves may be complete now, or have a reason to be tried again."""
+        self._tell(steps_after(self._twin.metadata, records, self._log.controller_epoch))
         for record in records:
             match record:
                 case PartitionChanged(key) if self._is_complete(key):
@@ -131,12 +145,30 @@ class Office:
                     for key in self._log.mirror.reassigning:
                         if broker_id in self._log.mirror.lists(key).target:
                             self._plan(key)
+                    self._twin.at(self._twin.now_ms, self._topics.heed)
                 case BrokerFenced(broker_id):
                     self._registrations.unregister(broker_id)
                     if broker_id == self.controller_id:
                         self._twin.at(self._twin.now_ms, self.fail_over)
+                case TopicDeleted(name):
+                    self._take_entries_of(name)
                 case _:
                     pass
+
+    # --- what brokers are told --------------------------------------------------------------------------------
+
+    def _tell(self, steps: Iterable[PartitionStep]) -> None:
+        if self._is_telling and self.on_batch is not _nobody_listens and (told := tuple(steps)):
+            self.on_batch(told)
+
+    @contextmanager
+    def _telling_nothing(self) -> Iterator[None]:
+        """Tell nothing of changes in the block: they were told already, or are told in other words."""
+        self._is_telling = False
+        try:
+            yield
+        finally:
+            self._is_telling = True
 
     # --- what clients ask for ---------------------------------------------------------------------------------
 
@@ -159,7 +191,7 @@ class Office:
                 outcomes[key] = refusal
             else:
                 moves[key] = move
-        self._take_entries(dict.fromkeys(moves))
+        self._take_entries(lambda key, _: key in moves)
         return {key: outcomes[key] if key in outcomes else self._order(key, moves[key]) for key in wishes}
 
     def _judge(self, key: TopicPartition, target: tuple[int, ...] | None) -> tuple[Outcome, OngoingReassignment | None]:
@@ -199,7 +231,7 @@ class Office:
             else self._order(key, move_to(self._log.mirror.lists(key).sources, target))
             for key, target in targets.items()
         }
-        self._take_entries({key: None for key, outcome in outcomes.items() if outcome.is_failure})
+        self._take_entries(lambda key, _: key in outcomes and outcomes[key].is_failure)
         return {key for key, outcome in outcomes.items() if not outcome.is_failure}
 
     def _take_elections(self) -> None:
@@ -231,15 +263,19 @@ class Office:
             changes += _differences(resource, known, values)
         self._twin.learn(tuple(changes))
 
-    def _take_entries(self, entries: Targets) -> None:
-        found = self._log.znodes.get(paths.REASSIGN_PARTITIONS) if entries else None
+    def _take_entries_of(self, topic: str) -> None:
+        self._take_entries(lambda key, _: key.topic == topic)
+
+    def _take_entries(self, is_dealt_with: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
+        """Take entries out of the reassignment znode."""
+        found = self._log.znodes.get(paths.REASSIGN_PARTITIONS)
         if found is None:
             return
         try:
             present = parse_reassignments(found.content)
         except DamagedZnode:
             return
-        left = {key: one for key, one in present.items() if key not in entries or entries[key] not in (None, one)}
+        left = {key: one for key, one in present.items() if not is_dealt_with(key, one)}
         if left == present:
             return
         fit = {key: one for key, one in left.items() if not find_poison({key: one})}
@@ -270,11 +306,12 @@ class Office:
                 if lists != self._log.mirror.lists(key):
                     self._log.write(self._log.mirror.lists_written(key, lists))
             case WriteState(record):
-                self._twin.carry_out(Decision((record,), answer))
+                with self._telling_nothing():
+                    self._twin.carry_out(Decision((record,), answer))
             case TakeEntry(key, replicas):
-                self._take_entries({key: replicas})
+                self._take_entries(lambda other, target: (other, target) == (key, replicas))
             case Tell(step):
-                self.on_step(step)
+                self._tell((step,))
 
     def _plan(self, key: TopicPartition) -> None:
         """Go on with a move once the present one of its brokers' reports has been dealt with."""
@@ -316,5 +353,5 @@ def _differences(resource: ConfigResource, known: Mapping[str, str], wanted: Map
     return [ConfigChanged(resource, name, wanted.get(name)) for name in names if known.get(name) != wanted.get(name)]
 
 
-def _nobody_listens(step: PartitionStep) -> None:
-    del step
+def _nobody_listens(steps: tuple[PartitionStep, ...]) -> None:
+    del steps

@@ -17,6 +17,7 @@ from kreassign.twin.controller.situation import Situation
 from kreassign.twin.metadata import PartitionState
 from kreassign.twin.records import PartitionChanged
 from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.telling import step_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,10 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class TakeEntry:
-    """Take a partition out of the reassignment znode, if it is there with these replicas (None: with whatever)."""
+    """Take a partition out of the reassignment znode, if it is there with these replicas."""
 
     topic_partition: TopicPartition
-    replicas: tuple[int, ...] | None
+    replicas: tuple[int, ...]
 
 
 Effect = WriteLists | WriteState | Tell | TakeEntry
@@ -167,18 +168,5 @@ class _Work:
         self.partition = self.partition.changed_by(record)
 
     def _step(self, lists: OngoingReassignment, told: tuple[int, ...]) -> PartitionStep:
-        partition = self.partition
-        return PartitionStep(
-            partition.topic_partition.topic,
-            self.situation.metadata.topics[partition.topic_partition.topic].topic_id,
-            partition.topic_partition.partition,
-            self.controller_epoch,
-            partition.leader,
-            partition.leader_epoch,
-            partition.isr,
-            partition.partition_epoch,
-            lists.replicas,
-            lists.adding,
-            lists.removing,
-            brokers_told=told,
-        )
+        step = step_of(self.situation.metadata, self.partition, self.controller_epoch, told)
+        return replace(step, replicas=lists.replicas, adding=lists.adding, removing=lists.removing)

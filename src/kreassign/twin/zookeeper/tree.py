@@ -72,8 +72,11 @@ class Znodes(Protocol):
         """Write as the controller elected here, all or nothing. Raises `ControllerMoved`, `StaleZnode`."""
         ...
 
-    def watch(self, path: str) -> None:
-        """Be told by `on_news` when a znode or what is below it changes, once."""
+    def watch(self, path: str) -> bool:
+        """Be told by `on_news` when a znode (of `paths.LISTS`: what is below it) changes, once.
+
+        False if that is so already, so that there is no need to look.
+        """
         ...
 
     def has_new_session(self) -> bool:

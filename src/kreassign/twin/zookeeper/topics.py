@@ -1,0 +1,90 @@
+"""Topics that others create, extend and delete by writing znodes, as `kafka-topics --zookeeper` of Kafka 2.8 does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kreassign.errors import DamagedZnode
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.znodes import paths
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.controller.placement import created
+from kreassign.twin.records import ConfigChanged, PartitionCreated, TopicDeleted
+from kreassign.twin.zookeeper.log import ZooKeeperLog
+from kreassign.twin.zookeeper.tree import Delete
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+
+class TopicWatch:
+    """`/brokers/topics` and `/admin/delete_topics`. `notes` is told of what cannot be read."""
+
+    def __init__(self, twin: Twin, log: ZooKeeperLog, notes: list[str]) -> None:
+        self._twin = twin
+        self._log = log
+        self._notes = notes
+
+    def heed(self) -> None:
+        """Act on whatever was written there since."""
+        self._delete_as_wanted()
+        self._follow_names()
+        self._create_what_is_new()
+
+    def _delete_as_wanted(self) -> None:
+        """Delete topics that are named; a name that no topic has is just taken out."""
+        znodes = self._log.znodes
+        if not znodes.watch(paths.DELETE_TOPICS):
+            return
+        for name in znodes.children(paths.DELETE_TOPICS):
+            if name in self._twin.metadata.topics:
+                self._twin.carry_out(Decision((TopicDeleted(name),), None))
+            self._log.write((Delete(f"{paths.DELETE_TOPICS}/{name}"),))
+
+    def _follow_names(self) -> None:
+        """Read what is new or was changed, and forget topics whose znode was deleted by hand."""
+        znodes, mirror = self._log.znodes, self._log.mirror
+        if znodes.watch(paths.TOPICS):
+            names = znodes.children(paths.TOPICS)
+            for gone in sorted(mirror.topics.keys() - set(names)):
+                mirror.forget_topic(gone)
+                if gone in self._twin.metadata.topics:
+                    self._twin.learn((TopicDeleted(gone),))
+            self._read(name for name in names if name not in mirror.topics)
+        self._read(name for name in sorted(mirror.topics) if znodes.watch(paths.topic_path(name)))
+
+    def _read(self, names: Iterable[str]) -> None:
+        for name in list(names):
+            try:
+                self._log.mirror.read_topic(self._log.znodes, name)
+            except DamagedZnode as error:
+                self._notes.append(str(error))
+
+    def _create_what_is_new(self) -> None:
+        """Give leaders to partitions that have none yet and whose brokers are there."""
+        for name, znode in sorted(self._log.mirror.topics.items()):
+            known = self._twin.metadata.topics.get(name)
+            if known is None or len(known.partitions) < len(znode.partitions):
+                self._create(name)
+
+    def _create(self, name: str) -> None:
+        metadata, mirror = self._twin.metadata, self._log.mirror
+        keys = [TopicPartition(name, number) for number in sorted(mirror.topics[name].partitions)]
+        records = tuple(self._created(key) for key in keys if metadata.partition(key) is None and self._is_led(key))
+        if name not in metadata.topics:
+            self._twin.carry_out(Decision((mirror.topic_created(name), *records), None))
+            resource = ConfigResource.topic(name)
+            values = mirror.configs.get(resource, {}).items()
+            self._twin.learn(tuple(ConfigChanged(resource, key, value) for key, value in values))
+        elif records:
+            self._twin.carry_out(Decision(records, None))
+
+    def _is_led(self, key: TopicPartition) -> bool:
+        return any(map(self._twin.metadata.is_active, self._log.mirror.lists(key).replicas))
+
+    def _created(self, key: TopicPartition) -> PartitionCreated:
+        lists = self._log.mirror.lists(key)
+        record = created(self._twin.situation, key, lists.replicas)
+        return replace(record, adding=lists.adding, removing=lists.removing)

@@ -1,0 +1,195 @@
+"""Topics that are created, extended and deleted by writing znodes, and what brokers are told of all that is no move."""
+
+from __future__ import annotations
+
+import json
+
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.znodes import format_config, parse_partition_state, parse_topic, paths
+from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.wire import api
+from tests.twin.asking import ask
+from tests.twin.zookeeper.towns import FOO, Town, left_by
+
+NEW = TopicPartition("new", 0)
+
+
+def put_topic(town: Town, name: str, partitions: dict[str, list[int]]) -> None:
+    """Write a topic as `kafka-topics --zookeeper` of Kafka before 2.4 does."""
+    content = {"version": 1, "partitions": partitions}
+    town.tree.put(paths.topic_path(name), json.dumps(content).encode())
+    town.office.heed()
+
+
+def state(town: Town, key: TopicPartition) -> tuple[int, int, tuple[int, ...]]:
+    """Leader, leader epoch and ISR in the state znode of a partition."""
+    found = parse_partition_state(key, town.tree.znodes[paths.partition_state_path(key)].content)
+    return found.leader, found.leader_epoch, tuple(found.isr)
+
+
+def told_by(town: Town) -> list[tuple[PartitionStep, ...]]:
+    """What brokers are told from now on, batch by batch."""
+    batches: list[tuple[PartitionStep, ...]] = []
+    town.office.on_batch = batches.append
+    return batches
+
+
+def test_a_topic_that_a_tool_writes_gets_an_id_leaders_and_its_settings() -> None:
+    town = Town().begin()
+    batches = told_by(town)
+    owner = ConfigResource.topic("new")
+    town.tree.put(paths.config_path(owner), format_config({"retention.ms": "1000"}))
+    put_topic(town, "new", {"0": [2, 3], "1": [4, 5]})
+    assert state(town, NEW) == (2, 0, (2, 3))
+    znode = parse_topic("new", town.tree.znodes[paths.topic_path("new")].content)
+    assert (dict(znode.partitions), znode.topic_id is not None) == ({0: (2, 3), 1: (4, 5)}, True)
+    assert town.twin.metadata.config(owner, "retention.ms") == "1000"
+    ((first, second),) = batches
+    assert (first.brokers_told, first.is_new, second.brokers_told, second.is_new) == ((2, 3), True, (4, 5), True)
+    assert town.alter([5, 6], "new") == (0, None)
+
+
+def test_a_topic_can_be_extended_by_writing_its_znode_even_in_a_move() -> None:
+    town = Town([1, 2]).begin()
+    town.alter([3, 4])
+    znode = json.loads(town.tree.znodes[paths.topic_path("foo")].content)
+    znode["partitions"]["1"] = [5, 6]
+    town.tree.put(paths.topic_path("foo"), json.dumps(znode).encode())
+    town.office.heed()
+    assert state(town, TopicPartition("foo", 1)) == (5, 0, (5, 6))
+    assert town.settle().lists == ((3, 4), (), ())
+
+
+def test_partitions_whose_brokers_are_down_get_a_leader_when_one_of_them_is_back() -> None:
+    town = Town().begin()
+    town.twin.stop(5)
+    put_topic(town, "new", {"0": [5], "1": [6, 5]})
+    assert paths.partition_state_path(NEW) not in town.tree.znodes
+    assert state(town, TopicPartition("new", 1)) == (6, 0, (6,))
+    town.twin.start(5)
+    town.settle()
+    assert state(town, NEW) == (5, 0, (5,))
+
+
+def test_a_topic_named_below_delete_topics_is_deleted_with_its_entry_and_unknown_names_are_taken_out() -> None:
+    town = Town([1, 2]).begin()
+    town.submit({FOO: (3, 4)})
+    batches = told_by(town)
+    town.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
+    town.tree.put(f"{paths.DELETE_TOPICS}/nope", b"")
+    town.office.heed()
+    assert not [path for path in town.tree.znodes if "foo" in path or "nope" in path]
+    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
+    assert "foo" not in town.twin.metadata.topics
+    assert [(one.leader, one.stopped) for (one,) in batches] == [
+        (-2, ((3, True), (4, True), (1, True), (2, True))),
+    ]
+    town.settle()
+
+
+def test_a_topic_whose_znodes_are_deleted_by_hand_is_forgotten_and_can_come_again() -> None:
+    town = Town([1, 2]).begin()
+    for path in [one for one in town.tree.znodes if one.startswith(paths.topic_path("foo"))]:
+        del town.tree.znodes[path]
+    town.office.heed()
+    assert "foo" not in town.twin.metadata.topics
+    put_topic(town, "foo", {"0": [4]})
+    assert town.state == (4, 0, {4})
+
+
+def test_a_topic_that_cannot_be_read_is_told_of_and_harms_no_other() -> None:
+    town = Town([1, 2]).begin()
+    town.tree.put(paths.topic_path("bad"), b"{bad")
+    put_topic(town, "new", {"0": [4]})
+    assert state(town, NEW) == (4, 0, (4,))
+    assert any("/brokers/topics/bad" in note for note in town.office.notes)
+
+
+def test_who_takes_over_makes_what_its_predecessor_was_about_to_make() -> None:
+    first = Town().begin()
+    first.tree.put(paths.topic_path("new"), b'{"version":1,"partitions":{"0":[2,3]}}')
+    first.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
+    second = Town(tree=left_by(first)).begin()
+    assert state(second, NEW) == (2, 0, (2, 3))
+    assert paths.topic_path("foo") not in second.tree.znodes
+
+
+def test_topics_created_and_deleted_by_requests_leave_their_znodes() -> None:
+    town = Town().begin()
+    topic = {"name": "new", "num_partitions": -1, "replication_factor": -1, "configs": []}
+    entry = api.CREATE_TOPICS.request.CreatableTopic
+    assigned = [entry.CreatableReplicaAssignment(partition_index=0, broker_ids=[2, 3])]
+    ask(town.twin, api.CREATE_TOPICS, 5, node=0, timeout_ms=1000, validate_only=False,
+        topics=[entry(**topic, assignments=assigned)])  # fmt: skip
+    assert state(town, NEW) == (2, 0, (2, 3))
+    ask(town.twin, api.DELETE_TOPICS, 4, node=0, timeout_ms=1000, topic_names=["new"])
+    assert not [path for path in town.tree.znodes if "new" in path and "config_change" not in path]
+
+
+# Brokers
+
+
+def test_a_broker_that_goes_leaves_the_isr_under_a_new_leader_epoch_and_hands_over_what_it_leads() -> None:
+    town = Town([1, 2, 3]).begin()
+    batches = told_by(town)
+    town.twin.crash(3)
+    town.settle()
+    assert town.state == (1, 1, {1, 2})
+    town.twin.crash(1)
+    town.settle()
+    assert town.state == (2, 2, {2})
+    assert [(one.leader, one.brokers_told) for (one,) in batches] == [(1, (1, 2)), (2, (2,))]
+
+
+def test_a_broker_that_is_back_is_told_of_its_replicas_and_joins_under_the_same_leader_epoch() -> None:
+    town = Town([1, 2]).begin()
+    town.twin.crash(2)
+    town.settle()
+    batches = told_by(town)
+    town.twin.start(2)
+    town.settle()
+    assert [(one.brokers_told, set(one.isr)) for (one,) in batches] == [((2,), {1}), ((), {1, 2})]
+    assert town.state == (1, 1, {1, 2})
+
+
+def test_a_preferred_election_is_told_to_all_replicas() -> None:
+    town = Town([1, 2]).begin()
+    town.alter([2, 1])
+    batches = told_by(town)
+    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}')
+    town.office.heed()
+    assert [(one.leader, one.brokers_told) for (one,) in batches] == [(2, (2, 1))]
+
+
+# Office
+
+
+def test_a_controller_znode_deleted_by_hand_makes_for_another_election() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.alter([4, 5, 6])
+    del town.tree.znodes[paths.CONTROLLER]
+    batches = told_by(town)
+    town.office.heed()
+    assert town.tree.znodes[paths.CONTROLLER_EPOCH].content == b"2"
+    assert [one.controller_epoch for batch in batches for one in batch] == [2] * 3
+    assert town.settle().lists == ((4, 5, 6), (), ())
+
+
+def test_a_controller_that_sees_another_in_office_leaves_its_own() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.candidate.resign()
+    stranger = type(town.candidate)(town.tree)
+    assert stranger.elect(5, 0) == 2
+    town.office.heed()
+    assert town.twin.controller_id == -1
+    stranger.resign()
+    town.office.heed()
+    assert (town.twin.controller_id, town.tree.znodes[paths.CONTROLLER_EPOCH].content) == (0, b"3")
+
+
+def test_a_broker_that_is_down_is_not_elected() -> None:
+    town = Town([1, 2, 3]).begin()
+    town.twin.crash(0)
+    del town.tree.znodes[paths.CONTROLLER]
+    town.office.heed()
+    assert town.twin.controller_id == 1
