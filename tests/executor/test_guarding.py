@@ -44,10 +44,10 @@ def test_an_inspection_is_made_anew_when_it_is_old_and_earlier_when_something_sh
     inspected = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED))
     held = (*inspected, noted(1_000, *inspected), TimePassed(0))
     assert told(*held, ClusterSeen(999 + FRESH_MS, ()))[1] == (Wait(),)
-    assert told(*held, ClusterSeen(1_000 + FRESH_MS, ()))[1] == (Inspect((MOVE,), ()),)
+    assert told(*held, ClusterSeen(1_000 + FRESH_MS, ()))[1] == (Inspect((MOVE,), (), BARRED),)
     moving = (begun(), look(1_000, Whereabouts.MOVING, MOVE), HealthSeen(1_000, WELL))
     assert told(*moving, ClusterSeen(999 + INSPECT_EVERY_MS, ()))[1] == (Wait(),)
-    assert told(*moving, ClusterSeen(1_000 + INSPECT_EVERY_MS, ()))[1] == (Inspect((MOVE,), ()),)
+    assert told(*moving, ClusterSeen(1_000 + INSPECT_EVERY_MS, ()))[1] == (Inspect((MOVE,), (), WELL),)
 
 
 def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:

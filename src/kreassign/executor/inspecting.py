@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kreassign.executor import reading
-from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health, LogDirRoom, Troubled
 from kreassign.executor.guards.health import offline, under_min_isr, under_replicated
+from kreassign.executor.instructions import Inspect
 from kreassign.executor.port import ClusterPort
 from kreassign.executor.throttling import ConfigValue, Debt
 from kreassign.model import ConfigResource, LogDir, Partition
@@ -15,8 +15,9 @@ from kreassign.model import ConfigResource, LogDir, Partition
 MIN_ISR = "min.insync.replicas"
 
 
-def inspect(port: ClusterPort, moves: Sequence[PlannedMove], owed: Iterable[Debt]) -> Health:
-    """How the cluster is, but for what these moves explain. Raises ClusterError."""
+def inspect(port: ClusterPort, question: Inspect) -> Health:
+    """How the cluster is, but for what the moves explain. Raises ClusterError."""
+    moves, before = question.moves, question.before
     live = port.describe_cluster().broker_ids
     ongoing = port.list_partition_reassignments(None)
     topics = port.describe_topics(None)
@@ -27,15 +28,19 @@ def inspect(port: ClusterPort, moves: Sequence[PlannedMove], owed: Iterable[Debt
     targets = {move.topic_partition: move.target for move in moves}
     return Health(
         live=live,
-        offline=offline(partitions),
-        under_min_isr=under_min_isr(troubled, _minima(port, troubled)),
-        under_replicated=Troubled.of(partition.topic_partition for partition in troubled),
+        offline=Troubled.of(offline(partitions), before.offline if before else None),
+        under_min_isr=Troubled.of(
+            under_min_isr(troubled, _minima(port, troubled)), before.under_min_isr if before else None
+        ),
+        under_replicated=Troubled.of(
+            (partition.topic_partition for partition in troubled), before.under_replicated if before else None
+        ),
         room=tuple(room for broker in sorted(log_dirs) for room in _room(broker, log_dirs[broker])),
         cordoned=tuple(broker for broker in sorted(log_dirs) if _takes_nothing(log_dirs[broker])),
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
-        foreign_configs=_foreign_configs(port, owed),
+        foreign_configs=_foreign_configs(port, question.owed),
     )
 
 

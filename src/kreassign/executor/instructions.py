@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.guards import Verdict
+from kreassign.executor.guards import Health, Verdict
 from kreassign.executor.throttling import ConfigKey, ConfigValue, Debt
 from kreassign.model import TopicPartition, TopicPartitionReplica
 
@@ -59,10 +59,14 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """See how the cluster is, and whether these settings are still ours. Ends in HealthSeen or CallFailed."""
+    """See how the cluster is, and whether these settings are still ours. Ends in HealthSeen or CallFailed.
+
+    `before` is what the first inspection of the run found.
+    """
 
     moves: tuple[PlannedMove, ...]
     owed: tuple[Debt, ...]
+    before: Health | None = None
 
 
 @dataclass(frozen=True, slots=True)

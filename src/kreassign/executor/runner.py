@@ -170,7 +170,7 @@ class Runner:
             case Look():
                 return self._look(question)
             case Inspect():
-                return HealthSeen(self._clock.now_ms(), inspecting.inspect(self._port, question.moves, question.owed))
+                return HealthSeen(self._clock.now_ms(), inspecting.inspect(self._port, question))
             case NoteVerdicts():
                 return VerdictsNoted(self._clock.now_ms(), question.verdicts)
             case ReadConfigs():

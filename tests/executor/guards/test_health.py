@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kreassign.executor.guards import Troubled
 from kreassign.executor.guards.health import offline, under_min_isr, under_replicated
 from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition
 
@@ -21,12 +20,12 @@ def test_a_replica_that_a_reassignment_adds_may_be_out_of_sync() -> None:
 
 
 def test_too_few_in_sync_counts_only_where_there_is_a_leader_and_as_far_as_there_are_replicas() -> None:
-    assert under_min_isr([partition((0,))], {"t": 2}) == Troubled.of([T0])
-    assert under_min_isr([partition((0, 1))], {"t": 2}) == Troubled()
-    assert under_min_isr([partition((0,))], {}) == Troubled()
-    assert under_min_isr([partition((0,), replicas=(0,))], {"t": 2}) == Troubled()
-    assert under_min_isr([partition((0,), leader=NO_LEADER)], {"t": 2}) == Troubled()
+    assert under_min_isr([partition((0,))], {"t": 2}) == (T0,)
+    assert under_min_isr([partition((0, 1))], {"t": 2}) == ()
+    assert under_min_isr([partition((0,))], {}) == ()
+    assert under_min_isr([partition((0,), replicas=(0,))], {"t": 2}) == ()
+    assert under_min_isr([partition((0,), leader=NO_LEADER)], {"t": 2}) == ()
 
 
 def test_without_a_leader_a_partition_is_offline() -> None:
-    assert offline([partition((0,), leader=NO_LEADER), partition((0,))]) == Troubled.of([T0])
+    assert offline([partition((0,), leader=NO_LEADER), partition((0,))]) == (T0,)

@@ -37,6 +37,9 @@ class Copying:
     story: str = "broker 2 has 5 bytes"
 
 
+NONE = Troubled()
+
+
 def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) -> list[tuple[GuardName, str]]:
     now = Circumstances(health, first, moves, (2,), at_ms)
     return [(verdict.guard, verdict.seen) for verdict in evaluate(now, DEFAULTS)]
@@ -45,9 +48,9 @@ def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) 
 @pytest.mark.parametrize(
     ("health", "guard", "word"),
     [
-        (Health((0, 1, 2), offline=Troubled.of([T0])), GuardName.OFFLINE, "1 partitions have no leader"),
-        (Health((0, 1, 2), under_min_isr=Troubled.of([T0])), GuardName.MIN_ISR, "t-0"),
-        (Health((0, 1, 2), under_replicated=Troubled.of([T0])), GuardName.UNDER_REPLICATED, "t-0"),
+        (Health((0, 1, 2), offline=Troubled.of([T0], NONE)), GuardName.OFFLINE, "1 partitions have no leader"),
+        (Health((0, 1, 2), under_min_isr=Troubled.of([T0], NONE)), GuardName.MIN_ISR, "t-0"),
+        (Health((0, 1, 2), under_replicated=Troubled.of([T0], NONE)), GuardName.UNDER_REPLICATED, "t-0"),
         (Health((0, 1)), GuardName.BROKER, "[2]"),
         (Health((0, 1, 2), room=(LogDirRoom(2, "/d", 1_000, 49),)), GuardName.DISK, "/d of broker 2 has 49 of 1000"),
         (Health((0, 1, 2), cordoned=(2,)), GuardName.CORDONED, "broker 2"),
@@ -75,9 +78,24 @@ def test_a_copy_that_loses_ground_is_told_with_both_rates() -> None:
 
 
 def test_trouble_that_was_there_when_the_run_began_is_not_told_but_more_of_it_is() -> None:
-    one, two = Troubled.of([T0]), Troubled.of([T0, TopicPartition("t", 1)])
-    assert told(Health((0, 1, 2), offline=one), first=Health((0, 1, 2), offline=one)) == []
-    assert told(Health((0, 1, 2), offline=two), first=Health((0, 1, 2), offline=one)) != []
+    t1, one = TopicPartition("t", 1), Troubled.of([T0])
+    first = Health((0, 1, 2), offline=one)
+    assert told(first, first=first) == []
+    assert told(Health((0, 1, 2), offline=Troubled.of([T0], one)), first=first) == []
+    more = Health((0, 1, 2), offline=Troubled.of([T0, t1], one))
+    seen = "1 partitions have no leader, which was not so when the run began: t-1"
+    assert told(more, first=first) == [(GuardName.OFFLINE, seen)]
+    # As many as before, but not the same.
+    assert told(Health((0, 1, 2), offline=Troubled.of([t1], one)), first=first) == [(GuardName.OFFLINE, seen)]
+
+
+def test_a_journal_of_which_the_first_inspection_named_only_some_is_judged_by_numbers() -> None:
+    before = Troubled(30, tuple(TopicPartition("t", number) for number in range(20)))
+    first = Health((0, 1, 2), offline=before)
+    after = [TopicPartition("u", number) for number in range(31)]
+    assert told(Health((0, 1, 2), offline=Troubled.of(after[:30], before)), first=first) == []
+    ((guard, seen),) = told(Health((0, 1, 2), offline=Troubled.of(after, before)), first=first)
+    assert (guard, seen[:56]) == (GuardName.OFFLINE, "31 partitions have no leader, 30 when the run began: u-0")
 
 
 def test_disks_and_brokers_that_get_nothing_are_not_minded() -> None:
@@ -109,6 +127,7 @@ def test_every_guard_has_a_default_and_none_throws_copied_bytes_away() -> None:
 
 
 def test_many_troubled_partitions_are_counted_and_the_first_are_named() -> None:
-    troubled = Troubled.of(TopicPartition("t", number) for number in range(50))
-    assert troubled.count == 50
+    troubled = Troubled.of((TopicPartition("t", number) for number in range(50)), NONE)
+    assert (troubled.count, troubled.fresh_count, len(troubled.first)) == (50, 50, 20)
     assert str(troubled).endswith("t-19 and 30 more")
+    assert troubled.news == str(troubled)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.executor.throttling import ConfigValue
@@ -14,20 +14,35 @@ NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class Troubled:
-    """Partitions in some trouble: how many, and the first of them."""
+    """Partitions in some trouble: how many, and the first of them; of the first inspection of a run, all.
+
+    `fresh` are the first of those that were not in it when the run began, `fresh_count` how many; None if unknown.
+    """
 
     count: int = 0
     first: tuple[TopicPartition, ...] = ()
+    fresh_count: int | None = None
+    fresh: tuple[TopicPartition, ...] = ()
 
     @classmethod
-    def of(cls, partitions: Iterable[TopicPartition]) -> Troubled:
-        """These."""
+    def of(cls, partitions: Iterable[TopicPartition], before: Troubled | None = None) -> Troubled:
+        """These; `before` are those of the first inspection."""
         found = sorted(partitions)
-        return cls(len(found), tuple(found[:NAMED]))
+        if before is None:
+            return cls(len(found), tuple(found))
+        if before.count > len(before.first):
+            return cls(len(found), tuple(found[:NAMED]))  # an older journal named only some
+        known = set(before.first)
+        fresh = [name for name in found if name not in known]
+        return cls(len(found), tuple(found[:NAMED]), len(fresh), tuple(fresh[:NAMED]))
 
     def __str__(self) -> str:
-        more = f" and {self.count - len(self.first)} more" if self.count > len(self.first) else ""
-        return ", ".join(map(str, self.first)) + more
+        return _named(self.first, self.count)
+
+    @property
+    def news(self) -> str:
+        """The fresh ones."""
+        return _named(self.fresh, self.fresh_count or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +74,9 @@ class Health:
     foreign_configs: tuple[ConfigValue, ...] = ()
 
 
-def offline(partitions: Iterable[Partition]) -> Troubled:
+def offline(partitions: Iterable[Partition]) -> tuple[TopicPartition, ...]:
     """Partitions without a leader."""
-    return Troubled.of(one.topic_partition for one in partitions if one.leader == NO_LEADER)
+    return tuple(one.topic_partition for one in partitions if one.leader == NO_LEADER)
 
 
 def under_replicated(
@@ -71,13 +86,19 @@ def under_replicated(
     return tuple(one for one in partitions if set(one.replicas) - set(one.isr) - set(_adding(one, ongoing)))
 
 
-def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) -> Troubled:
+def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) -> tuple[TopicPartition, ...]:
     """Those of these partitions that producers with acks=all cannot write to; `minima` is by topic, 1 by default."""
-    return Troubled.of(
+    return tuple(
         one.topic_partition
         for one in partitions
         if one.leader != NO_LEADER and len(one.isr) < min(minima.get(one.topic_partition.topic, 1), len(one.replicas))
     )
+
+
+def _named(partitions: Sequence[TopicPartition], count: int) -> str:
+    named = partitions[:NAMED]
+    more = f" and {count - len(named)} more" if count > len(named) else ""
+    return ", ".join(map(str, named)) + more
 
 
 def _adding(partition: Partition, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> tuple[int, ...]:

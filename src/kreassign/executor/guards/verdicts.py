@@ -114,7 +114,9 @@ def _under_replicated(now: Circumstances) -> Iterator[Sight]:
 
 def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterator[Sight]:
     """Only what came since the run began: trouble that was there may be the reason for the plan."""
-    if after.count > before.count:
+    if after.fresh_count:
+        yield f"{after.fresh_count} partitions {what}, which was not so when the run began: {after.news}", advice
+    elif after.fresh_count is None and after.count > before.count:
         yield f"{after.count} partitions {what}, {before.count} when the run began: {after}", advice
 
 

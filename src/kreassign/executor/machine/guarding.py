@@ -32,7 +32,7 @@ def is_due(run: Execution, at_ms: int) -> bool:
 
 def inspection(run: Execution) -> Inspect:
     """What to ask for."""
-    return Inspect(tuple(record.leg for record in run.active), tuple(run.owed.values()))
+    return Inspect(tuple(record.leg for record in run.active), tuple(run.owed.values()), run.first_health)
 
 
 def judge(run: Execution, event: HealthSeen) -> tuple[Verdict, ...]:
