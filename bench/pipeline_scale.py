@@ -52,8 +52,8 @@ def measure(partitions: int, interval_s: int, *, runs: int = 1) -> None:
         print(
             f"{partitions:,} partitions, a round every {interval_s} s for a day: {rows:,} rows, {size / 1e6:,.0f} MB\n"
         )
-        print("| engine | s | rows/s | peak MiB |")
-        print("|---|---|---|---|")
+        print("| engine | s | CPU s | rows/s | peak MiB |")
+        print("|---|---|---|---|---|")
         for _ in range(runs):
             print(_line("kreassign load", rows, run_kreassign("load", "--data", folder)), flush=True)
             query = f"import duckdb; duckdb.sql({_QUERY.format(data=folder)!r})"
@@ -61,4 +61,4 @@ def measure(partitions: int, interval_s: int, *, runs: int = 1) -> None:
 
 
 def _line(engine: str, rows: int, run: TreeRun) -> str:
-    return f"| {engine} | {run.wall_s:.1f} | {rows / run.wall_s:,.0f} | {run.peak_mib:,.0f} |"
+    return f"| {engine} | {run.wall_s:.1f} | {run.cpu_s:.1f} | {rows / run.wall_s:,.0f} | {run.peak_mib:,.0f} |"

@@ -1,7 +1,11 @@
-"""A process with all that it starts: wall time and the most memory that they held together."""
+"""A process with all that it starts: wall time, time of processors, and the most memory that they held together.
+
+The time of processors says what a run costs on a machine where others run, too, and wall time says little.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -17,6 +21,7 @@ class TreeRun:
     """What a finished process and its descendants took."""
 
     wall_s: float
+    cpu_s: float
     peak_mib: float
 
 
@@ -26,18 +31,22 @@ def run_kreassign(*arguments: str) -> TreeRun:
 
 
 def run_tree(command: list[str]) -> TreeRun:
-    """Run a command to its end; RuntimeError when it fails. Memory is looked at five times a second."""
+    """Run a command to its end; RuntimeError when it fails. Memory and processors are looked at five times a second."""
     started, peak = time.perf_counter(), 0.0
+    cpu_s: dict[int, float] = {}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
-            peak = max(peak, _tree_mib(process.pid))
+            tree = _tree(process.pid)
+            peak = max(peak, sum(tree.values()))
+            cpu_s |= {pid: used for pid in tree if (used := _cpu_s(pid)) is not None}
             time.sleep(_LOOK_EVERY_S)
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)[:200]} ended with {process.returncode}")
-    return TreeRun(time.perf_counter() - started, peak)
+    return TreeRun(time.perf_counter() - started, sum(cpu_s.values()), peak)
 
 
-def _tree_mib(root: int) -> float:
+def _tree(root: int) -> dict[int, float]:
+    """The process and its descendants, with the MiB that each holds."""
     parents, resident = {}, {}
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
@@ -49,4 +58,13 @@ def _tree_mib(root: int) -> float:
     tree = {root}
     while more := {pid for pid, parent in parents.items() if parent in tree} - tree:
         tree |= more
-    return sum(resident.get(pid, 0.0) for pid in tree)
+    return {pid: resident.get(pid, 0.0) for pid in tree}
+
+
+def _cpu_s(pid: int) -> float | None:
+    """Seconds of processors that a process has used itself; None when it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
