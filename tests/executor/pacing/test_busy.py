@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from kreassign.executor.pacing import Busy, Candidate, Enough, InFlight, Queue, choose
-from kreassign.executor.pacing.values import Caps
+from kreassign.executor.pacing import (
+    Busy,
+    Candidate,
+    Caps,
+    Choice,
+    Enough,
+    InFlight,
+    Order,
+    Queue,
+    Room,
+    Turns,
+    choose,
+    choose_in_turn,
+    ranking,
+)
 from kreassign.model import TopicPartition
 
 
 def _move(number: int, source: int, *destinations: int, left: int = 100, is_urgent: bool = False) -> Candidate:
     name = TopicPartition("t", number)
     return Candidate(name, 100, source, destinations, is_urgent=is_urgent, left_bytes=left)
+
+
+def _started(choice: Choice) -> list[int]:
+    return [name.partition for name in choice.starting]
 
 
 def _busy(*flying: Candidate, left_bytes: int = 50) -> Busy:
@@ -57,5 +74,20 @@ def test_what_waits_for_a_busy_broker_is_passed_over_unless_it_is_urgent() -> No
     queue = Queue()
     for move in (_move(2, 3, 8), _move(3, 3, 9), _move(4, 3, 8, is_urgent=True)):
         queue.add(move)
-    eligible = queue.eligible(InFlight(Caps()), _busy(_move(0, 1, 8), _move(1, 2, 8)))
-    assert [name.partition for name in eligible] == [4, 3]
+    counts, busy = InFlight(Caps()), _busy(_move(0, 1, 8), _move(1, 2, 8))
+    lanes = queue.open_lanes(Order.NAME, counts, busy)
+    assert [[move.topic_partition.partition for move in lane] for lane in lanes] == [[4, 2], [3]]
+    assert _started(choose_in_turn(Turns(lanes, ranking(Order.NAME, queue.left)), counts, [busy])) == [4, 3]
+
+
+def test_nothing_else_between_the_same_ends_is_looked_at_once_one_is_busy() -> None:
+    lane = [_move(number, 3, 8) for number in range(5)]
+    found = choose_in_turn(Turns([lane], ranking(Order.NAME, {})), InFlight(Caps()), [_busy()])
+    assert (_started(found), [one.topic_partition.partition for one in found.waiting]) == ([0, 1], [2])
+
+
+def test_a_smaller_move_between_the_same_ends_may_find_room() -> None:
+    lane = [_move(0, 3, 8), Candidate(TopicPartition("t", 1), 10, 3, (8,))]
+    room = Room({("destination", 8): 20})
+    found = choose_in_turn(Turns([lane], ranking(Order.NAME, {})), InFlight(Caps()), [room])
+    assert _started(found) == [1]

@@ -5,7 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.pacing import Candidate, Cap, Caps, InFlight, Order, Queue, choose
+from kreassign.executor.pacing import (
+    Candidate,
+    Cap,
+    Caps,
+    InFlight,
+    Order,
+    Queue,
+    Turns,
+    add_left,
+    choose,
+    choose_in_turn,
+    ranking,
+)
 from kreassign.model import TopicPartition
 from tests.executor.pacing.test_choice import MOVES
 
@@ -22,7 +34,8 @@ def _queue(*moves: Candidate) -> Queue:
 
 
 def _eligible(queue: Queue, caps: Caps, *in_flight: Candidate) -> list[int]:
-    return sorted(name.partition for name in queue.eligible(InFlight.of(caps, in_flight)))
+    lanes = queue.open_lanes(Order.MAKESPAN, InFlight.of(caps, in_flight))
+    return sorted(move.topic_partition.partition for lane in lanes for move in lane)
 
 
 def test_what_goes_to_a_full_destination_is_passed_over() -> None:
@@ -63,6 +76,7 @@ def test_what_starts_is_what_would_start_if_all_were_looked_at(
     in_flight, waiting = moves[:flying], {move.topic_partition: move for move in moves[flying:]}
     for caps in (Caps(), Caps(source=cap), Caps(destination=cap), Caps(cluster=cap), Caps(cap, cap, cap, cap)):
         queue = _queue(*waiting.values())
-        eligible = [waiting[name] for name in queue.eligible(InFlight.of(caps, in_flight))]
-        few = choose(eligible, in_flight, caps=caps, order=order, waiting_bytes=queue.left)
+        counts = InFlight.of(caps, in_flight)
+        turns = Turns(queue.open_lanes(order, counts), ranking(order, add_left(queue.left.copy(), in_flight)))
+        few = choose_in_turn(turns, counts, ())
         assert few.starting == choose(waiting.values(), in_flight, caps=caps, order=order).starting

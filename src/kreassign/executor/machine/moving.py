@@ -128,15 +128,11 @@ def _paced(run: Execution, ready: Iterable[MoveRecord], at_ms: int) -> tuple[Top
     moving = [record for record in run.in_flight if record.name not in names]
     flying = [candidate(record) for record in moving]
     time, busy = timing.time_left(run, moving, at_ms), busyness.busy(run, flying)
-    waiting = run.standing.queue.eligible(pacing.InFlight.of(run.pace.caps, flying), busy)
-    choice = pacing.choose(
-        [candidate(record) for record in (*again, *map(run.records.__getitem__, waiting))],
-        flying,
-        caps=run.pace.caps,
-        order=run.pace.order,
-        supplies=[supply for supply in (run.room.copy(), time, busy) if supply is not None],
-        waiting_bytes=run.standing.queue.left,
-    )
+    queue, counts = run.standing.queue, pacing.InFlight.of(run.pace.caps, flying)
+    lanes = (*((candidate(record),) for record in again), *queue.open_lanes(run.pace.order, counts, busy))
+    rank = pacing.ranking(run.pace.order, pacing.add_left(queue.left.copy(), flying))
+    supplies = [supply for supply in (busy, run.room.copy(), time) if supply is not None]
+    choice = pacing.choose_in_turn(pacing.Turns(lanes, rank), counts, supplies)
     fitting.note_stuck(run, choice)
     return choice.starting
 

@@ -38,6 +38,11 @@ class Busy:
             busy.promise(move)
         return busy
 
+    @property
+    def minds_size(self) -> bool:
+        """No: a broker that has enough takes nothing on, however small."""
+        return False
+
     def promise(self, move: Candidate) -> None:
         """Count a move that starts."""
         source: Spot = ("source", move.source)

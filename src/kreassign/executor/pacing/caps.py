@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from kreassign.executor.pacing.values import Candidate, Cap, Caps, Place, Spot
 
+_NONE = Caps()
+
 
 @dataclass(slots=True)
 class InFlight:
@@ -44,13 +46,18 @@ class InFlight:
         """Whether an end takes no copy more, however small."""
         return _is_full(self.caps.of(end[0]), self._moves[end], self._bytes[end])
 
+    def is_closed_to(self, move: Candidate) -> bool:
+        """Whether no move between these ends, however small, can start any more."""
+        ends = move.ends
+        return bool(ends) and (self.is_cluster_full or any(self.is_full((kind, which)) for kind, which, _, _ in ends))
+
     def refuses(self, move: Candidate) -> str | None:
         """Which limit the move would break now, as a sentence, or None.
 
         Where nothing is in flight at an end, one move may start there even if it alone exceeds the limit: else it
         would wait for ever.
         """
-        if not move.ends:
+        if self.caps == _NONE or not move.ends:
             return None
         broken = self.caps.cluster.refuses(self._cluster_moves + 1, self._cluster_bytes + move.total_bytes)
         if broken is not None and self._cluster_moves:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Protocol
 
 from kreassign.executor.pacing.caps import InFlight
-from kreassign.executor.pacing.order import Order, in_order
-from kreassign.executor.pacing.values import Candidate, Caps, Choice, Spot, Waiting
+from kreassign.executor.pacing.order import Order, left_to_do, ranking
+from kreassign.executor.pacing.turns import Turns
+from kreassign.executor.pacing.values import Candidate, Caps, Choice, Waiting
 
 
 class Supply(Protocol):
     """What moves use up: the room on disks, the time until a window closes."""
+
+    @property
+    def minds_size(self) -> bool:
+        """Whether it may refuse a move and take another one between the same ends."""
+        ...
 
     def refuses(self, move: Candidate) -> str | None:
         """What is lacking for the move, as a sentence, or None."""
@@ -29,24 +35,34 @@ def choose(
     caps: Caps | None = None,
     order: Order = Order.MAKESPAN,
     supplies: Iterable[Supply] = (),
-    waiting_bytes: Mapping[Spot, int] | None = None,
 ) -> Choice:
     """Go through the waiting moves in order and start each that the limits and the supplies allow.
 
     A move that has to wait holds up no other: a later one between other brokers starts in its place. The supplies are
-    used up by what is chosen. `waiting_bytes` is what all that waits has to copy per end, where `waiting` is not all
-    of it.
+    used up by what is chosen.
     """
-    flying = tuple(in_flight)
-    counts, supplies = InFlight.of(caps or Caps(), flying), tuple(supplies)
+    waiting, flying = tuple(waiting), tuple(in_flight)
+    turns = Turns([(move,) for move in waiting], ranking(order, left_to_do(waiting, flying)))
+    return choose_in_turn(turns, InFlight.of(caps or Caps(), flying), supplies)
+
+
+def choose_in_turn(turns: Turns, counts: InFlight, supplies: Iterable[Supply]) -> Choice:
+    """The same of moves in lanes, given what is in flight. What a closed end holds up is not named as waiting."""
+    supplies = tuple(supplies)
     starting, held = [], []
-    for move in in_order(waiting, flying, order, waiting_bytes):
-        reason = counts.refuses(move) or next(filter(None, (supply.refuses(move) for supply in supplies)), None)
-        if reason is not None:
-            held.append(Waiting(move.topic_partition, reason))
+    for move in turns:
+        reason, is_final = counts.refuses(move), False
+        for supply in supplies if reason is None else ():
+            if (reason := supply.refuses(move)) is not None:
+                is_final = not supply.minds_size
+                break
+        if reason is None:
+            counts.add(move)
+            for supply in supplies:
+                supply.promise(move)
+            starting.append(move.topic_partition)
             continue
-        counts.add(move)
-        for supply in supplies:
-            supply.promise(move)
-        starting.append(move.topic_partition)
+        held.append(Waiting(move.topic_partition, reason))
+        if is_final or counts.is_closed_to(move):
+            turns.close()
     return Choice(tuple(starting), tuple(held))

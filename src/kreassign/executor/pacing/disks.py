@@ -43,6 +43,11 @@ class Room:
         """The same, to be used up by itself."""
         return Room(dict(self.free), self.rate_bytes_per_s)
 
+    @property
+    def minds_size(self) -> bool:
+        """There may be room for a smaller copy."""
+        return True
+
     def promise(self, move: Candidate) -> None:
         """Take off what the copies of a move will need."""
         for end in _ends(move):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from kreassign.executor.pacing.values import Candidate, Spot
 from kreassign.model.plan import partition_order
@@ -20,30 +21,63 @@ class Order(StrEnum):
     NAME = "name"  # KIP-1335: topic, then partition
 
 
-def in_order(
-    waiting: Iterable[Candidate],
-    in_flight: Iterable[Candidate],
-    order: Order,
-    waiting_bytes: Mapping[Spot, int] | None = None,
-) -> tuple[Candidate, ...]:
-    """The waiting moves, the first to start first; moves alike in everything else follow topic and partition.
+Ranked = tuple[bool, int, int, tuple[bytes, int]]
+"""The smaller, the sooner; no two moves have the same."""
+
+Rank = Callable[[Candidate], Ranked]
+
+
+def in_order(waiting: Iterable[Candidate], in_flight: Iterable[Candidate], order: Order) -> tuple[Candidate, ...]:
+    """The waiting moves, the first to start first."""
+    waiting = tuple(waiting)
+    return tuple(sorted(waiting, key=ranking(order, left_to_do(waiting, in_flight))))
+
+
+def ranking(order: Order, left: Mapping[Spot, int]) -> Rank:
+    """By what moves are ordered, given what each end has left to do; those alike follow topic and partition.
 
     `makespan` is the rule of the longest processing time: the broker that has most left to send or to receive ends
-    last, so nothing of it may be put off, and its longest copy least of all. `waiting_bytes` is what everything that
-    waits, also what is not named here, has still to copy per end; None counts those that are.
+    last, so nothing of it may be put off, and its longest copy least of all. Moves between the same ends have the same
+    order whatever is left to do.
     """
-    waiting = sorted(waiting, key=lambda move: partition_order(move.topic_partition))
-    if order is Order.MAKESPAN:
-        left = _left(waiting, in_flight, waiting_bytes)
-        waiting.sort(key=lambda move: (-max((left[end] for end in _brokers(move)), default=0), -move.size_bytes))
-    elif order is Order.RELIEF:
-        left = _left(waiting, in_flight, waiting_bytes)
-        waiting.sort(key=lambda move: (-left["source", move.source], -move.size_bytes))
-    elif order is Order.SMALL_FIRST:
-        waiting.sort(key=lambda move: move.total_bytes)
-    elif order is Order.LARGE_FIRST:
-        waiting.sort(key=lambda move: -move.total_bytes)
-    return tuple(sorted(waiting, key=lambda move: not move.is_urgent))
+    keys = _KEYS[order]
+
+    def rank(move: Candidate) -> Ranked:
+        return (not move.is_urgent, *keys(move, left), partition_order(move.topic_partition))
+
+    return rank
+
+
+def left_to_do(waiting: Iterable[Candidate], in_flight: Iterable[Candidate]) -> Counter[Spot]:
+    """Bytes that each end still has to send and to receive."""
+    return add_left(Counter(), (*waiting, *in_flight))
+
+
+def add_left(left: Counter[Spot], moves: Iterable[Candidate]) -> Counter[Spot]:
+    """The same with what these moves have to copy."""
+    for move in moves:
+        for kind, which, _, size_bytes in move.ends:
+            left[kind, which] += size_bytes
+    return left
+
+
+def _makespan(move: Candidate, left: Mapping[Spot, int]) -> tuple[int, int]:
+    return -max((left.get(end, 0) for end in _brokers(move)), default=0), -move.size_bytes
+
+
+def _relief(move: Candidate, left: Mapping[Spot, int]) -> tuple[int, int]:
+    return -left.get(("source", move.source), 0), -move.size_bytes
+
+
+_KEYS: Mapping[Order, Callable[[Candidate, Mapping[Spot, int]], tuple[int, int]]] = MappingProxyType(
+    {
+        Order.MAKESPAN: _makespan,
+        Order.RELIEF: _relief,
+        Order.SMALL_FIRST: lambda move, _: (move.total_bytes, 0),
+        Order.LARGE_FIRST: lambda move, _: (-move.total_bytes, 0),
+        Order.NAME: lambda *_: (0, 0),
+    }
+)
 
 
 def _brokers(move: Candidate) -> tuple[Spot, ...]:
@@ -51,14 +85,3 @@ def _brokers(move: Candidate) -> tuple[Spot, ...]:
     if not move.destinations:
         return ()
     return (("source", move.source), *(("destination", broker) for broker in move.destinations))
-
-
-def _left(
-    waiting: Iterable[Candidate], in_flight: Iterable[Candidate], waiting_bytes: Mapping[Spot, int] | None
-) -> Counter[Spot]:
-    """Bytes that each broker still has to send and to receive."""
-    left: Counter[Spot] = Counter(waiting_bytes or {})
-    for move in (*(waiting if waiting_bytes is None else ()), *in_flight):
-        for kind, which, _, size_bytes in move.ends:
-            left[kind, which] += size_bytes
-    return left

@@ -6,22 +6,28 @@ kept by their ends, and only those all of whose ends have room are handed on; th
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kreassign.executor.pacing.busy import Busy
 from kreassign.executor.pacing.caps import InFlight
+from kreassign.executor.pacing.order import Order, Rank, ranking
 from kreassign.executor.pacing.values import Candidate, Spot, Spots
 from kreassign.model import TopicPartition
 
+_WITHIN: Mapping[Order, Rank] = MappingProxyType({order: ranking(order, {}) for order in Order})
+"""The order of moves between the same ends, which does not depend on what is left to do."""
+
 
 class _Lane(NamedTuple):
-    """Every move between these ends."""
+    """Every move between these ends, the first to start first."""
 
     ends: Spots
-    names: dict[TopicPartition, None]
+    moves: list[Candidate]
 
 
 class _Closed(NamedTuple):
@@ -42,7 +48,8 @@ class Queue:
     left: Counter[Spot] = field(default_factory=Counter)
     write_bytes_per_s: dict[Spot, float] = field(default_factory=dict)
     _moves: dict[TopicPartition, Candidate] = field(default_factory=dict)
-    _urgent: dict[TopicPartition, None] = field(default_factory=dict)
+    _urgent: Counter[Spots] = field(default_factory=Counter)
+    _order: Order = Order.MAKESPAN
     _lanes: dict[Spots, _Lane] = field(default_factory=dict)
     _by_end: dict[Spot, dict[Spots, _Lane]] = field(default_factory=dict)
 
@@ -67,12 +74,12 @@ class Queue:
         ends = tuple((kind, which) for kind, which, _, _ in move.ends)
         lane = self._lanes.get(ends)
         if lane is None:
-            lane = self._lanes[ends] = _Lane(ends, {})
+            lane = self._lanes[ends] = _Lane(ends, [])
             for end in ends:
                 self._by_end.setdefault(end, {})[ends] = lane
-        lane.names[move.topic_partition] = None
+        insort(lane.moves, move, key=self._rank)
         if move.is_urgent:
-            self._urgent[move.topic_partition] = None
+            self._urgent[ends] += 1
         self._weigh(move, 1)
 
     def remove(self, name: TopicPartition) -> None:
@@ -82,21 +89,31 @@ class Queue:
             return
         ends = tuple((kind, which) for kind, which, _, _ in move.ends)
         lane = self._lanes[ends]
-        del lane.names[name]
-        self._urgent.pop(name, None)
-        if not lane.names:
+        del lane.moves[bisect_left(lane.moves, self._rank(move), key=self._rank)]
+        if move.is_urgent:
+            self._urgent -= Counter([ends])
+        if not lane.moves:
             self._close(lane)
         self._weigh(move, -1)
 
-    def eligible(self, counts: InFlight, busy: Busy | None = None) -> Iterator[TopicPartition]:
-        """The moves none of whose ends is full or busy, and all that are urgent; the others would be refused anyway."""
-        yield from self._urgent
+    def open_lanes(self, order: Order, counts: InFlight, busy: Busy | None = None) -> tuple[Sequence[Candidate], ...]:
+        """Lanes none of whose ends is full or busy, and those with something urgent; others would be refused anyway."""
+        if order is not self._order:
+            self._order = order
+            for lane in self._lanes.values():
+                lane.moves.sort(key=self._rank)
         if counts.is_cluster_full:
             lanes: Mapping[Spots, _Lane] = {(): self._lanes[()]} if () in self._lanes else {}
         else:
             lanes = self._lanes
-        for lane in tuple(self._possible(lanes, _Closed(counts, busy))):
-            yield from (name for name in lane.names if name not in self._urgent)
+        urgent = {ends: self._lanes[ends] for ends in self._urgent}
+        found = {lane.ends: lane for lane in self._possible(lanes, _Closed(counts, busy))}
+        return tuple(lane.moves for lane in (urgent | found).values())
+
+    @property
+    def _rank(self) -> Rank:
+        """Within a lane."""
+        return _WITHIN[self._order]
 
     def _possible(self, lanes: Mapping[Spots, _Lane], closed: _Closed) -> Iterator[_Lane]:
         """By way of the sources or of the destinations, whichever of them that are not full have fewer lanes.

@@ -36,6 +36,11 @@ class TimeLeft:
             left.promise(move)
         return left
 
+    @property
+    def minds_size(self) -> bool:
+        """There may be time for a smaller copy."""
+        return True
+
     def promise(self, move: Candidate) -> None:
         """Count a move that starts."""
         self._is_anything = self._is_anything or bool(move.ends)
