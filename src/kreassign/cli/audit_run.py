@@ -14,10 +14,10 @@ from kreassign.cli.output import format_option, print_json
 from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.cli.spark_jobs import spark_jobs
 from kreassign.executor.chronicle import Chronicle, chronicle
-from kreassign.executor.history import RunHistory
+from kreassign.executor.history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.pipeline.rows import write_rows
-from kreassign.pipeline.run_schemas import RUN_TABLES, RUNS
+from kreassign.pipeline.run_schemas import RUN_MOVES, RUN_TABLES, RUNS
 from kreassign.pipeline.schemas import Row
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
@@ -40,7 +40,7 @@ def audit_run(
     """
     told = [chronicle(read_events(find_journal(state_dir, run))) for run in runs]
     for one in told:
-        _write(one, data)
+        write_chronicle(one, data)
     jobs = spark_jobs("an audit")
     with jobs.session.spark_session(data / "spark.log", master, name="kreassign audit") as spark:
         tables = jobs.run_audit_job.audit_told_runs(spark, data)
@@ -54,12 +54,12 @@ def audit_run(
     context.exit(1 if any(run["findings"] for run in found) else 0)
 
 
-def _write(told: Chronicle, data: Path) -> None:
-    """One file per table; `runs` comes last and seals the others."""
+def write_chronicle(told: Chronicle, data: Path) -> None:
+    """Write what a journal tells into the tables of runs: one file in each; `runs` comes last and seals the others."""
     head = {"run_id": told.history.run_id, "cluster_id": told.history.cluster_id}
     parts: list[list[Row]] = [
         [_run_row(told.history)],
-        [_row(move, head) for move in told.history.moves],
+        [_move_row(move, head) for move in told.history.moves],
         *([_row(one, head) for one in part] for part in (told.arrivals, told.promises, told.calls, told.breaches)),
     ]
     for table, rows in reversed(list(zip(RUN_TABLES, parts, strict=True))):
@@ -69,6 +69,11 @@ def _write(told: Chronicle, data: Path) -> None:
 def _run_row(run: RunHistory) -> Row:
     known = {name: getattr(run, name) for name in RUNS.column_names if hasattr(run, name)}
     return known | {"residue_count": len(run.throttle_residue), "problem": "; ".join(run.problems) or None}
+
+
+def _move_row(move: MoveHistory, head: Row) -> Row:
+    known = _row(move, head) | {"rearranging": [wish.broker for wish in move.log_dirs if wish.is_move]}
+    return {name: known[name] for name in RUN_MOVES.column_names}
 
 
 def _row(value: Any, head: Row) -> Row:

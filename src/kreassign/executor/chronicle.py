@@ -39,7 +39,10 @@ _ON_THE_WAY = frozenset({Whereabouts.UNTOUCHED, Whereabouts.MOVING})
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How much of one copy had arrived at a time, from which leader, and under which throttle (None: without one)."""
+    """How much of one copy had arrived at a time, from which leader, and under which throttle (None: without one).
+
+    A copy that only goes to another log directory of its broker comes from no leader, and is not among these.
+    """
 
     at_ms: int
     topic: str
@@ -139,7 +142,8 @@ def _arrivals(execution: Execution, event: Event, leaders: dict[TopicPartition, 
         if record.submitted_ms is None:
             continue
         (topic, partition), source = record.name, _source(record, leaders)
-        for broker, done in record.bytes_received.items():
+        arrived = record.bytes_received
+        for broker, done in ((broker, arrived[broker]) for broker in record.move.adding):
             yield Arrival(event.at_ms, topic, partition, broker, source, done, execution.throttle_bytes_per_s)
 
 

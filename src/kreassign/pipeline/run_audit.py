@@ -56,7 +56,7 @@ def runs_in_snapshots(runs: DataFrame, clusters: DataFrame) -> DataFrame:
 def audit_moves(told: Sources, runs: DataFrame) -> DataFrame:
     """Table `audit_moves`; `runs` as `runs_in_snapshots` makes them."""
     moves = told.moves.join(runs.select("run_id", "snapshot_after"), on="run_id")
-    predicted = sql.col("size_bytes") * sql.size("adding")
+    predicted = sql.col("size_bytes") * (sql.size("adding") + sql.size("rearranging"))
     seconds = (sql.col("completed_ms") - sql.col("submitted_ms")) / 1000
     return (
         moves.join(_stored(told, moves), on=list(_MOVE), how="left")

@@ -57,10 +57,11 @@ RUN_MOVES = Table(
         _ORIGINAL,
         _TARGET,
         Column("adding", INTS, "brokers that get a copy"),
+        Column("rearranging", INTS, "brokers that copy theirs into another of their log directories"),
         Column("size_bytes", BIGINT, "size of one copy when the run was prepared; 0 where nobody could tell"),
         _SUBMITTED,
         _COMPLETED,
-        Column("bytes_copied", BIGINT, "bytes that reached the new brokers, together"),
+        Column("bytes_copied", BIGINT, "bytes that reached the new brokers and log directories, together"),
         _STATUS,
         _PROBLEM,
     ),
@@ -141,8 +142,14 @@ AUDIT_MOVES = Table(
         _TARGET,
         _STATUS,
         _PROBLEM,
-        Column("predicted_bytes", BIGINT, "size of one copy before the run, times the copies to make"),
-        Column("copied_bytes", BIGINT, "bytes that reached the new brokers, as the run counted them"),
+        Column(
+            "predicted_bytes",
+            BIGINT,
+            "size of one copy before the run, times the copies to make, those between log directories too",
+        ),
+        Column(
+            "copied_bytes", BIGINT, "bytes that reached the new brokers and log directories, as the run counted them"
+        ),
         _optional(
             "stored_bytes", BIGINT, "size of the new copies in the snapshot after; NULL without one, or if not told"
         ),

@@ -1,0 +1,27 @@
+"""What the journal of a run becomes in the tables; what Spark makes of it: tests/pipeline/test_run_audit.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kreassign.cli.audit_run import write_chronicle
+from kreassign.executor.chronicle import chronicle
+from kreassign.executor.journal import read_events
+from kreassign.pipeline.rows import read_rows
+from kreassign.pipeline.run_schemas import RUN_ARRIVALS, RUN_CALLS, RUN_MOVES, RUN_PROMISES, RUN_TABLES, RUNS
+from tests.executor.worlds import World
+
+
+def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]] * 2)
+    assert world.run(world.prepared({0: (2, 1), 1: (1, 0)})).state == "done"
+    told = chronicle(read_events(world.path()))
+    for _ in range(2):
+        write_chronicle(told, tmp_path / "data")
+    assert {path.name for path in (tmp_path / "data").iterdir()} == {table.name for table in RUN_TABLES}
+    (run,) = read_rows(tmp_path / "data", RUNS)
+    assert (run["run_id"], run["cluster_id"], run["state"], run["problem"]) == ("run-1", "twin", "done", None)
+    moves = {row["partition"]: row for row in read_rows(tmp_path / "data", RUN_MOVES)}
+    assert [(row["adding"], row["rearranging"]) for _, row in sorted(moves.items())] == [([2], []), ([], [])]
+    counts = [len(read_rows(tmp_path / "data", table)) for table in (RUN_ARRIVALS, RUN_PROMISES, RUN_CALLS)]
+    assert counts == [len(told.arrivals), len(told.promises), len(told.calls)]
