@@ -15,6 +15,7 @@ class SparkJobs(NamedTuple):
     job: ModuleType
     audit_job: ModuleType
     metric_stream: ModuleType
+    parallel: ModuleType
     record_digests: ModuleType
     run_audit_job: ModuleType
 
@@ -26,10 +27,11 @@ def spark_jobs(what: str) -> SparkJobs:
             audit_job,
             job,
             metric_stream,
+            parallel,
             record_digests,
             run_audit_job,
             session,
         )
     except ImportError as error:
         raise KreassignError(f"{what} needs PySpark ({error}): pip install 'kreassign[spark]'") from error
-    return SparkJobs(session, job, audit_job, metric_stream, record_digests, run_audit_job)
+    return SparkJobs(session, job, audit_job, metric_stream, parallel, record_digests, run_audit_job)

@@ -75,8 +75,13 @@ def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mea
     )
 
 
+def planned_clusters(data_dir: Path) -> tuple[str, ...]:
+    """The clusters that table `plan_inputs` is about, sorted. Raises DataError when it is missing."""
+    return _words(read_columns(data_dir, PLAN_INPUTS, ("cluster_id",))["cluster_id"]).names
+
+
 def _chosen(data_dir: Path, wanted: str | None) -> str:
-    clusters = _words(read_columns(data_dir, PLAN_INPUTS, ("cluster_id",))["cluster_id"]).names
+    clusters = planned_clusters(data_dir)
     if wanted is None and len(clusters) > 1:
         raise InputError(f"the tables hold several clusters; choose with --cluster one of {', '.join(clusters)}")
     if wanted not in (None, *clusters):

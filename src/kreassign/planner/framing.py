@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kreassign.planner import passes
 from kreassign.planner.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from kreassign.planner.partitions import NOWHERE, Assignment
 from kreassign.planner.problem import Budget, Problem, RackRule
-from kreassign.planner.state import EMPTY, Frame, State, loads_of
+from kreassign.planner.state import EMPTY, GONE, Frame, State, loads_of
 
 SEED = 20_260_101
 UNLIMITED = np.inf
@@ -52,6 +53,49 @@ def settled_assignment(problem: Problem, frame: Frame, state: State) -> Assignme
     stays = replicas == frame.homes[chosen]
     log_dirs = np.where(stays, _dirs_by_slot(problem, frame)[chosen], NOWHERE).astype(np.int32)
     return Assignment(offsets, replicas, log_dirs)
+
+
+def adopt(search: Framed, assignment: Assignment) -> None:
+    """Begin with another plan: its replicas are where it wants them, and are paid for; the homes stay what they are."""
+    frame, state = search.frame, search.state
+    slots: list[int] = []
+    brokers: list[int] = []
+    leaders: list[int] = []
+    for partition in _different(frame, assignment).tolist():
+        span = range(frame.offsets[partition], frame.offsets[partition + 1])
+        wanted = assignment.replicas[assignment.offsets[partition] : assignment.offsets[partition + 1]].tolist()
+        places = _in_slots(frame.homes[span.start : span.stop].tolist(), wanted)
+        slots += span
+        brokers += places
+        leaders.append(span.start + places.index(wanted[0]))
+    # Replicas leave before others arrive, so that the room of brokers is never counted twice.
+    order = np.argsort(np.array(brokers, np.int64) >= 0, kind="stable")
+    passes.adopt_pass(
+        frame, state, np.array(slots, np.int64)[order], np.array(brokers, np.int64)[order], np.array(leaders, np.int64)
+    )
+
+
+def _different(frame: Frame, assignment: Assignment) -> IndexArray:
+    """The partitions whose list is another one than at present."""
+    spans, counts = np.diff(frame.offsets), np.diff(assignment.offsets)
+    same_size = spans == counts
+    slots = np.flatnonzero(same_size[frame.owners])
+    within = slots - frame.offsets[frame.owners[slots]]
+    theirs = assignment.replicas[assignment.offsets[frame.owners[slots]] + within]
+    different = ~same_size
+    different[frame.owners[slots][theirs != frame.homes[slots]]] = True
+    return np.flatnonzero(different & (counts > 0))
+
+
+def _in_slots(homes: list[int], wanted: list[int]) -> list[int]:
+    """Where the replica of each slot goes: home if the list has it, else in the place of one that leaves.
+
+    A slot that has had none stays empty if nothing is left for it: its replica is still to be placed.
+    """
+    newcomers = iter([broker for broker in wanted if broker not in homes])
+    return [
+        home if home >= 0 and home in wanted else next(newcomers, EMPTY if home == EMPTY else GONE) for home in homes
+    ]
 
 
 def _settle(frame: Frame, state: State) -> None:

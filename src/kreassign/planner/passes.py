@@ -115,12 +115,21 @@ def place_pass(frame: Frame, state: State, slots: IndexArray, brokers: IndexArra
 
 
 @compiled
+def adopt_pass(frame: Frame, state: State, slots: IndexArray, brokers: IndexArray, leaders: IndexArray) -> None:
+    """Put replicas where another plan has them, and let these slots lead."""
+    for index in range(slots.shape[0]):
+        place(frame, state, slots[index], brokers[index])
+    for index in range(leaders.shape[0]):
+        lead(frame, state, leaders[index])
+
+
+@compiled
 def shrink_pass(frame: Frame, state: State, wanted: IndexArray) -> None:
-    """Give up replicas down to the wanted numbers."""
+    """Give up replicas down to the wanted numbers; those that are given up already count no more."""
     for partition in range(wanted.shape[0]):
         count = 0
         for slot in range(frame.offsets[partition], frame.offsets[partition + 1]):
-            count += int(frame.homes[slot] >= 0)
+            count += int(frame.homes[slot] >= 0 and state.places[slot] != GONE)
         for _ in range(wanted[partition], count):
             slot = most_dispensable(frame, state, partition)
             if state.leaders[partition] == slot and not hand_over(frame, state, partition):

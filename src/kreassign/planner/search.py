@@ -13,7 +13,7 @@ from kreassign.planner import kernels, passes
 from kreassign.planner.arrays import FloatArray, IndexArray
 from kreassign.planner.disks import in_log_dirs
 from kreassign.planner.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
-from kreassign.planner.framing import Framed, framed, half_widths, misplaced, refresh, scales, settled_assignment
+from kreassign.planner.framing import Framed, adopt, framed, half_widths, misplaced, refresh, scales, settled_assignment
 from kreassign.planner.partitions import Assignment
 from kreassign.planner.problem import Budget, Problem
 from kreassign.planner.state import EMPTY, GONE, Frame, Residents, State, residents_of
@@ -45,19 +45,22 @@ class Solution:
     undone: IndexArray
 
 
-def solve(problem: Problem) -> Solution:
+def solve(problem: Problem, begin: Assignment | None = None) -> Solution:
     """The assignment that meets the rules and comes nearest to the bands, at few bytes.
 
+    With `begin` the search starts from that assignment; what counts as copied is still what is not there now.
     Raises Infeasible when the rules cannot be met; a budget that is too small for what must be is no such rule: what
     does not fit remains as it is.
     """
-    assignment, missed, undone = _solved(problem)
+    assignment, missed, undone = _solved(problem, begin)
     return Solution(in_log_dirs(problem, assignment, lambda inner: _solved(inner)[0]), missed, undone)
 
 
-def _solved(problem: Problem) -> tuple[Assignment, FloatArray, IndexArray]:
+def _solved(problem: Problem, begin: Assignment | None = None) -> tuple[Assignment, FloatArray, IndexArray]:
     refuse_impossible(problem)
     search = framed(problem)
+    if begin is not None:
+        adopt(search, begin)
     undone = _force(problem, search)
     _relieve_capacities(problem, search)
     if problem.bands or problem.rules.least_topic_leaders:

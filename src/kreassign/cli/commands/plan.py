@@ -13,6 +13,7 @@ from kreassign.cli.plan_files import read_plan
 from kreassign.cli.planning.choices import brokers_needed, pareto
 from kreassign.cli.planning.circumstances import circumstance_options, circumstances_of, described
 from kreassign.cli.planning.finish import given, solved
+from kreassign.cli.planning.many import fleet, grid
 from kreassign.cli.planning.options import PlanOptions, parse_brokers, planning_options
 from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.errors import InputError
@@ -50,6 +51,8 @@ def plan() -> None:
 
 plan.add_command(pareto)
 plan.add_command(brokers_needed)
+plan.add_command(fleet)
+plan.add_command(grid)
 
 
 def topic_options(command: Command) -> Command:

@@ -14,7 +14,6 @@ from kreassign.planner.explain import explain
 from kreassign.planner.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.partitions import Assignment
 from kreassign.planner.problem import Problem
-from kreassign.planner.search import solve
 from kreassign.planner.tasks import leave_dead
 
 
@@ -26,7 +25,7 @@ def solved(inputs: Inputs, problem: Problem, task: str, options: PlanOptions, *,
     problem, left = (problem, ()) if dead_are_mended else leave_dead(problem)
     problem = options.budgeted(problem)
     try:
-        outcome = outcome_of(problem, solve(problem).assignment, origin(inputs, task, options, left))
+        outcome = outcome_of(problem, options.solving.solve(problem), origin(inputs, task, options, left))
     except IllegalPlan as error:
         raise InvariantBroken(f"the search made an illegal plan: {error}") from error
     delivered(outcome, options)

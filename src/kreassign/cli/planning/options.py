@@ -13,13 +13,17 @@ import click
 from kreassign.cli.data_dir import data_or_load_option
 from kreassign.cli.output import format_option, parse_duration, parse_quantity
 from kreassign.cli.planning.inputs import Inputs, inputs_of_snapshot, inputs_of_tables
+from kreassign.cli.planning.solving import Solving
 from kreassign.errors import InputError
 from kreassign.planner import Budget, Problem, RackRule
 from kreassign.planner.goals_file import PERCENT, parse_goals, parse_wishes
+from kreassign.planner.pop import DEFAULT_SEED
 from kreassign.planner.tasks import fit_in
 from kreassign.planner.wishes import Wishes, with_tolerance
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+PARTS_ON_SPARK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,18 @@ class PlanOptions:
     fit_in_s: float | None
     rate: int | None
     explain: tuple[str, ...]
+    on: str
+    parts: int | None
+    seed: int
+    master: str | None
     output_format: str
+
+    @property
+    def solving(self) -> Solving:
+        """Where and how plans are searched."""
+        on_spark = self.on == "spark"
+        parts = self.parts or (PARTS_ON_SPARK if on_spark else 1)
+        return Solving(on_spark, parts, self.seed, self.master, (self.data or Path()) / "spark.log")
 
     def inputs(self) -> Inputs:
         """The state to plan from. Raises DataError or InputError."""
@@ -141,5 +156,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
                  help="What each broker may send and receive, to predict the time; as for `run --throttle`."),
     click.option("--explain", multiple=True, metavar="TOPIC-PARTITION",
                  help="Say why this partition moves or stays; may be repeated."),
+    click.option("--on", type=click.Choice(["here", "spark"]), default="here",
+                 help="Where to search: in this process, or on the executors of Spark.  [default: here]"),
+    click.option("--parts", type=click.IntRange(min=1), metavar="K",
+                 help="Cut the problem into so many, solve each, repair the whole.  [default: 1; on Spark 4]"),
+    click.option("--seed", type=int, default=DEFAULT_SEED, metavar="N", help="Decides how it is cut.  [default: 1]"),
+    click.option("--master", metavar="URL", help="Spark master; local[*] by default, or what spark-submit decides."),
     format_option,
 )  # fmt: skip
