@@ -1,19 +1,21 @@
-"""Runs on a twin, audited: by the command, from the journal and the snapshots around it."""
+"""Runs on a twin, audited: from the journal and the snapshots around it."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
 
+from kreassign.cli.audit_run import found_of, lines, write_chronicle
 from kreassign.cli.commands.snapshot import observe
-from kreassign.cli.main import kreassign
+from kreassign.executor.chronicle import chronicle
 from kreassign.executor.events import RateRequested
+from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
 from kreassign.pipeline.rows import read_rows, write_rows
+from kreassign.pipeline.run_audit_job import audit_told_runs
 from kreassign.pipeline.run_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_CALLS
 from kreassign.pipeline.schemas import Row
 from kreassign.pipeline.snapshots import snapshot_tables
@@ -33,9 +35,12 @@ def take_snapshot(world: World, data: Path) -> None:
         write_rows(data, table, rows, file_stem=seen.snapshot_id)
 
 
-def audit(world: World, data: Path, *options: str) -> Result:
-    paths = ["--data", str(data), "--state-dir", str(world.state_dir)]
-    return CliRunner().invoke(kreassign, ["audit", "run", "run-1", *paths, *options])
+def audit(spark: SparkSession, world: World, data: Path) -> Row:
+    """The run as the command finds it."""
+    write_chronicle(chronicle(read_events(world.path())), data)
+    tables = audit_told_runs(spark, data)
+    (run,) = tables["audit_runs"]
+    return found_of(run, tables["audit_brokers"])
 
 
 def give(world: World, rate: int) -> None:
@@ -54,17 +59,16 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "state", [[0, 1]] * 3)
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_run_that_kept_its_promises(world: World, tmp_path: Path) -> None:
+def test_a_run_that_kept_its_promises(spark: SparkSession, world: World, tmp_path: Path) -> None:
     data = tmp_path / "data"
     take_snapshot(world, data)
     assert world.run(world.prepared({0: (2, 1), 1: (3, 1)})).state == "done"
     world.transport.sleep(1)
     take_snapshot(world, data)
 
-    answer = audit(world, data, "--format", "json")
-    assert answer.exit_code == 0, answer.output
-    (run,) = json.loads(answer.stdout)["runs"]
+    run = audit(spark, world, data)
+    assert run["findings"] == []
+    assert "  fullest broker over the mean: +150.0% before, +150.0% planned, +150.0% after" in lines(run)
     assert (run["move_count"], run["complete_count"], run["off_target_count"]) == (2, 2, 0)
     assert (run["predicted_bytes"], run["copied_bytes"]) == (2 * SIZE, 2 * SIZE)
     # Broker 0 leads both, so it has to send both.
@@ -88,12 +92,11 @@ def test_a_run_that_kept_its_promises(world: World, tmp_path: Path) -> None:
     assert {row["is_on_target"] for row in read_rows(data, AUDIT_MOVES)} == {True}
 
     first = everything_made(data)
-    assert audit(world, data).exit_code == 0
+    audit(spark, world, data)
     assert everything_made(data) == first
 
 
-@pytest.mark.usefixtures("spark")
-def test_what_was_not_kept_is_found(world: World, tmp_path: Path) -> None:
+def test_what_was_not_kept_is_found(spark: SparkSession, world: World, tmp_path: Path) -> None:
     data = tmp_path / "data"
     # Somebody else gives the brokers ten times the throttle, and moves a partition on in the end.
     world.after(2, lambda: give(world, 10 * RATE))
@@ -102,22 +105,18 @@ def test_what_was_not_kept_is_found(world: World, tmp_path: Path) -> None:
     world.transport.sleep(60)
     take_snapshot(world, data)
 
-    answer = audit(world, data)
-    assert answer.exit_code == 1
-    assert "of its throttle over a minute" in answer.output
-    assert "1 complete moves are elsewhere in the snapshot after" in answer.output
-    (run,) = read_rows(data, AUDIT_RUNS)
+    run = audit(spark, world, data)
+    assert "of its throttle over a minute" in " ".join(run["findings"])
+    assert "1 complete moves are elsewhere in the snapshot after: table audit_moves" in run["findings"]
     assert (run["snapshot_before"], run["imbalance_before"], run["imbalance_planned"]) == (None, None, None)
     assert [row["is_on_target"] for row in sorted(read_rows(data, AUDIT_MOVES), key=str)].count(False) == 1
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_throttle_that_was_raised_counts_from_then_on(world: World, tmp_path: Path) -> None:
+def test_a_throttle_that_was_raised_counts_from_then_on(spark: SparkSession, world: World, tmp_path: Path) -> None:
     world.ask_after(4, lambda at_ms, number: RateRequested(at_ms, number, 4 * RATE))
     assert world.run(world.prepared({0: (2, 1), 1: (2, 1)})).state == "done"
-    answer = audit(world, tmp_path / "data", "--format", "json")
-    (run,) = json.loads(answer.stdout)["runs"]
+    run = audit(spark, world, tmp_path / "data")
     receiver = next(row for row in run["brokers"] if row["broker"] == 2)
     assert receiver["peak_in_bytes_per_s"] > RATE
     assert receiver["is_throttle_respected"]
-    assert answer.exit_code == 0, answer.output
+    assert run["findings"] == []

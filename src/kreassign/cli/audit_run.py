@@ -45,12 +45,12 @@ def audit_run(
     with jobs.session.spark_session(data / "spark.log", master, name="kreassign audit") as spark:
         tables = jobs.run_audit_job.audit_told_runs(spark, data)
     names = {one.history.run_id for one in told}
-    found = [_found(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in names]
+    found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in names]
     if output_format == "json":
         print_json({"ok": not any(run["findings"] for run in found), "runs": found})
     else:
         for run in found:
-            click.echo("\n".join(_lines(run)))
+            click.echo("\n".join(lines(run)))
     context.exit(1 if any(run["findings"] for run in found) else 0)
 
 
@@ -81,7 +81,7 @@ def _row(value: Any, head: Row) -> Row:
     return head | {name: list(one) if isinstance(one, tuple) else one for name, one in asdict(value).items()}
 
 
-def _found(row: Row, brokers: Iterable[Row]) -> Row:
+def found_of(row: Row, brokers: Iterable[Row]) -> Row:
     """The row of a run with its brokers and with what is wrong, in sentences."""
     its = [broker for broker in brokers if broker["run_id"] == row["run_id"]]
     return {**row, "brokers": its, "findings": [*_findings(row, its)]}
@@ -99,7 +99,8 @@ def _findings(row: Row, brokers: Iterable[Row]) -> Iterator[str]:
             yield f"broker {broker['broker']} used {broker['throttle_use']:.0%} of its throttle over a minute"
 
 
-def _lines(run: Row) -> Iterator[str]:
+def lines(run: Row) -> Iterator[str]:
+    """What is told of a run as `found_of` gives it."""
     moves = f"{run['complete_count']} of {run['move_count']} moves complete"
     yield f"run {run['run_id']} of cluster {run['cluster_id']}: {run['state']}, {moves}"
     yield f"  bytes: {format_bytes(run['copied_bytes'])} copied, {format_bytes(run['predicted_bytes'])} predicted"

@@ -1,0 +1,106 @@
+"""A real standalone Spark cluster on this machine: a master and workers, each a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from testbed.ports import HOST, ReservedPorts
+from testbed.processes import Finished, ProcessGroup
+from testbed.waiting import wait_until
+
+_START_S = 60
+
+
+class StandaloneSpark:
+    """Use as a context: the cluster is up inside it, and gone after it, whatever happens. Logs are in `folder`."""
+
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        self.folder = folder
+        self._workers = workers
+        self._home = _pyspark_home()
+        self._ports = ReservedPorts()
+        self._group = ProcessGroup()
+        self._daemons: list[subprocess.Popen[bytes]] = []
+        self._web_port = self._ports.take()
+        self.master = f"spark://{HOST}:{self._ports.take()}"
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes, executors too."""
+        self._group.close()
+        for daemon in self._daemons:
+            daemon.wait()
+        self._ports.release()
+
+    def submit(
+        self, program: Path, *arguments: str, py_files: Path, conf: Sequence[str] = (), timeout_s: float = 240
+    ) -> Finished:
+        """Run a Python program with spark-submit; of our own code it has only what is in `py_files`."""
+        settings = [word for setting in conf for word in ("--conf", setting)]
+        command = [str(self._home / "bin" / "spark-submit"), "--master", self.master, "--py-files", str(py_files)]
+        return self._group.run(
+            [*self._environment(), *command, *settings, str(program), *arguments], timeout_s=timeout_s
+        )
+
+    def _start(self) -> None:
+        port = self.master.rpartition(":")[2]
+        self._daemon("master.Master", "--port", port, "--webui-port", str(self._web_port))
+        wait_until(self._is_up, timeout_s=_START_S, what=f"the master of Spark (log in {self.folder})")
+        for number in range(self._workers):
+            work_dir = str(self.folder / f"work-{number}")
+            resources = ("--cores", "1", "--memory", "2g", "--webui-port", "0", "--work-dir", work_dir)
+            self._daemon("worker.Worker", *resources, self.master)
+        wait_until(
+            lambda: self._live_workers() == self._workers, timeout_s=_START_S, what=f"workers (log in {self.folder})"
+        )
+
+    def _daemon(self, name: str, *arguments: str) -> None:
+        command = [str(self._home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", HOST]
+        started = self._group.spawn([*self._environment(), *command, *arguments], log=self.folder / f"{name}.log")
+        self._daemons.append(started)
+
+    def _environment(self) -> list[str]:
+        """A prefix of a command line: Spark here, Python as this one, and nothing of ours on its path."""
+        names = {"SPARK_HOME": str(self._home), "SPARK_LOCAL_IP": HOST, "PYSPARK_PYTHON": sys.executable}
+        forgotten = [word for name in ("PYTHONPATH", "SPARK_SUBMIT_OPTS") for word in ("-u", name)]
+        return ["env", *forgotten, *(f"{name}={value}" for name, value in names.items())]
+
+    def _is_up(self) -> bool:
+        return self._live_workers() is not None
+
+    def _live_workers(self) -> int | None:
+        """Workers that the master knows to be alive; None while it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self._web_port}/json/", timeout=5) as answer:
+                return int(json.load(answer)["aliveworkers"])
+        except (OSError, ValueError):
+            return None
+
+
+def _pyspark_home() -> Path:
+    """Where PySpark's own copy of Spark is: programs and jars."""
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise FileNotFoundError("PySpark is not installed: pip install 'kreassign[spark]'")
+    return Path(os.path.realpath(found.origin)).parent
