@@ -101,3 +101,32 @@ def test_a_yes_is_shown_by_a_test_on_such_a_cluster(row: Row) -> None:
         assert answer in {"yes", "untried", "–"}
         if answer == "yes":
             assert any(test.startswith(HOMES[cluster]) for test in row.tests), f"{cluster}: {row.tests}"
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.answers["ZooKeeper"] == "yes"], ids=str)
+def test_a_yes_for_zookeeper_is_shown_by_a_test_that_has_one(row: Row) -> None:
+    real = [test for test in row.tests if test.startswith(HOMES["ZooKeeper"])]
+    assert any("zookeeper" in _text_of(test).lower() for test in real), real
+
+
+def _text_of(test: str) -> str:
+    """A test with its decorators, and the constants of its module that it names."""
+    path, _, name = test.partition("::")
+    source = (TOP / path).read_text()
+    nodes = ast.parse(source).body
+    function = next(node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == name.partition("[")[0])
+    text = ast.unparse(function)
+    constants = (node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name))
+    return text + "".join(ast.unparse(node) for node in constants if ast.unparse(node.targets[0]) in text)
+
+
+CODED = tuple((row, code[1]) for row in ROWS if (code := re.match(r"[^`]*`[A-Z_]+` \((\d+)\)", row.what)))
+
+
+@pytest.mark.parametrize(("row", "code"), CODED, ids=str)
+def test_the_tests_of_an_error_know_its_code(row: Row, code: str) -> None:
+    assert any(_is_a_case(code, TOP / test.partition("::")[0]) for test in row.tests), row.tests
+
+
+def test_there_are_errors_enough() -> None:
+    assert len(CODED) >= 30

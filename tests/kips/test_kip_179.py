@@ -17,7 +17,7 @@ from kreassign.twin.version import DEFAULT, Endpoint, KafkaVersion, kafka_versio
 from kreassign.wire import kip_179
 from kreassign.wire.api import Api, Message
 from tests.kips.topic_change_checks import CHECKS, Check
-from tests.twin.asking import ask, twin
+from tests.twin.asking import ask, partition, twin
 
 WITH = DEFAULT.with_kip_179()
 
@@ -134,3 +134,35 @@ def test_the_status_names_what_it_cannot_tell_of() -> None:
     answer = ask(asked, known, 0, topics=[entry(name="foo", partitions=partitions)])
     told = answer.topics[0].partitions[0].replicas
     assert [(one.broker_id, one.error_code) for one in told] == [(0, 0), (3, 3), (77, 25)]
+
+
+@pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
+def test_a_new_replica_goes_to_the_broker_with_the_fewest_bytes_of_its_rack(version: KafkaVersion) -> None:
+    # 1 and 3 are on the other rack; the partitions of `large` lie on 1.
+    with client_of(twin({"foo": [[0]], "large": [[1], [1]], "more": [[3]]}, version=version)) as client:
+        client.alter_replication_factors({"foo": 2}).raise_if_any()
+        assert client.list_partition_reassignments([FOO])[FOO].target == (0, 3)
+
+
+@pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
+def test_a_replica_out_of_sync_goes_first_and_else_one_of_a_rack_that_has_two(version: KafkaVersion) -> None:
+    asked = twin({"foo": [[0, 1, 2]], "bar": [[0, 1, 2]]}, version=version)
+    with client_of(asked) as client:
+        client.alter_replication_factors({"foo": 2}).raise_if_any()
+        assert partition(asked, "foo")[0] == (0, 1)
+        asked.crash(1)
+        asked.advance(60_000)
+        client.alter_replication_factors({"bar": 2}).raise_if_any()
+        assert partition(asked, "bar")[0] == (0, 2)
+
+
+@pytest.mark.parametrize("version", [WITH, DEFAULT], ids=["with its requests", "without"])
+def test_a_status_has_the_time_at_which_it_was_taken(version: KafkaVersion) -> None:
+    asked = twin({"foo": [[0, 1]]}, version=version)
+    with client_of(asked) as client:
+        first = client.replica_status([FOO], timeout_ms=5_000)[FOO]
+        asked.advance(60_000)
+        later = client.replica_status([FOO], timeout_ms=5_000)[FOO]
+    assert all(
+        after.status_time_ms - before.status_time_ms >= 60_000 for before, after in zip(first, later, strict=True)
+    )
