@@ -1,0 +1,223 @@
+"""What the design documents say of calls, and must hold on a cluster with a quorum and on one with ZooKeeper."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from kreassign.admin import AdminClient
+from kreassign.errors import ClusterError, Drifted, InputError, Rejected
+from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from testbed import Finished, KafkaCluster
+from testbed.records import load_topic
+from testbed.waiting import wait_until
+from tests.real.admin_checks import (
+    PATIENCE_S,
+    client_of,
+    created,
+    held,
+    partitions_of,
+    refusal,
+    wait_idle,
+    wait_replicas,
+)
+
+RECORDS_BYTES = 3_000_000
+ELECTIONS_AT_ONCE = 8
+
+
+def tool(module: str, *words: str) -> Finished:
+    """A tool of ours, as a user starts it."""
+    command = [sys.executable, "-m", f"kreassign.cli.kafka.{module}", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+# KIP-455
+
+
+def each_wrong_target_has_the_code_of_the_document(_: KafkaCluster, client: AdminClient, topic: str) -> None:
+    """39 for lists that cannot be, 3 for what is not there, 85 where nothing moves; the good one is carried out."""
+    keys = created(client, topic, *[(0, 1)] * 6)
+    targets = dict(zip(keys, [(), (9, 1), (1, 1), (2, -1), None, (2, 1)], strict=True))
+    missing, nowhere = TopicPartition(topic, 77), TopicPartition(f"{topic}-absent", 0)
+    batch = client.alter_partition_reassignments({**targets, missing: (0,), nowhere: (0,)})
+    assert [refusal(batch, key)[0] for key in (*keys[:5], missing, nowhere)] == [39, 39, 39, 39, 85, 3, 3]
+    assert dict(batch.ok) == {keys[5]: None}
+    wait_idle(client, *keys)
+    wait_replicas(client, keys[5], (2, 1))
+    assert [part.replicas for part in partitions_of(client, topic)[:5]] == [(0, 1)] * 5
+
+
+def what_is_idle_or_not_there_is_not_listed(_: KafkaCluster, client: AdminClient, topic: str) -> None:
+    (idle,) = created(client, topic, (0, 1))
+    assert client.list_partition_reassignments([idle, TopicPartition(topic, 7), TopicPartition("absent", 0)]) == {}
+
+
+def a_listing_has_a_time_of_its_own(_: KafkaCluster, client: AdminClient, topic: str) -> None:
+    (idle,) = created(client, topic, (0, 1))
+    assert client.list_partition_reassignments([idle], timeout_ms=20_000) == {}
+    with pytest.raises(ClusterError):
+        client.list_partition_reassignments([idle], timeout_ms=0)
+
+
+def moves_are_independent_and_show_both_lists_until_they_end(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    """One is started and one taken back while another goes on; what moves has all of its replicas, old and new."""
+    first, second = created(client, topic, (0, 1), (0, 1))
+    load_topic(cluster.bootstrap_servers, topic, dict.fromkeys((0, 1), RECORDS_BYTES))
+    with held(client, cluster, topic):
+        client.alter_partition_reassignments({first: (2, 1)}).raise_if_any()
+        client.alter_partition_reassignments({second: (1, 2)}).raise_if_any()
+        found = client.list_partition_reassignments([first, second])
+        assert found[first].replicas == (2, 1, 0)
+        assert {key: (move.target, move.adding, move.removing) for key, move in found.items()} == {
+            first: ((2, 1), (2,), (0,)),
+            second: ((1, 2), (2,), (0,)),
+        }
+        wait_replicas(client, first, (2, 1, 0))
+        client.alter_partition_reassignments({second: None}).raise_if_any()
+        assert set(client.list_partition_reassignments([first, second])) == {first}
+    wait_idle(client, first)
+    wait_replicas(client, first, (2, 1))
+    # In the order of the move that was taken back, not in that from before.
+    wait_replicas(client, second, (1, 0))
+
+
+def a_plan_that_is_declined_sets_no_throttle(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
+    (partition,) = created(client, topic, (0, 1))
+    load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
+    brokers = [ConfigResource.broker(broker) for broker in cluster.brokers]
+
+    def rates() -> set[str | None]:
+        described = client.describe_configs(brokers, names=[LEADER_THROTTLED_RATE]).raise_if_any()
+        return {entry.value for found in described.values() for entry in found.values()}
+
+    with held(client, cluster, topic):
+        client.alter_partition_reassignments({partition: (2, 1)}).raise_if_any()
+        wait_until(lambda: rates() == {"1"}, timeout_s=PATIENCE_S, what="the rates of before")
+        with TemporaryDirectory() as folder:
+            plan = Path(folder, "plan.json")
+            entry = {"topic": topic, "partition": 0, "replicas": [1, 0]}
+            plan.write_text(json.dumps({"version": 1, "partitions": [entry]}), encoding="utf-8")
+            words = ("--execute", "--reassignment-json-file", str(plan), "--throttle", "7")
+            done = tool("reassign_partitions", "--bootstrap-server", cluster.bootstrap_servers, *words)
+        assert done.exit_code == 1
+        assert done.stdout.startswith("Cannot execute because there is an existing partition assignment.")
+        assert rates() == {"1"}
+    wait_idle(client, partition)
+
+
+# KIP-183
+
+
+def preferred_leaders_are_elected_each_with_its_outcome(_: KafkaCluster, client: AdminClient, topic: str) -> None:
+    """Named twice is no error; when the answer is there the election has been held."""
+    wrong, right = _led_by_the_wrong_one(client, topic)
+    unknown = TopicPartition(topic, 9)
+    result = client.elect_preferred_leaders([wrong, wrong, right, unknown], timeout_ms=20_000)
+    assert refusal(client.elect_leaders([wrong]), wrong)[0] == 84
+    result.partition_result(wrong)
+    result.partition_result(right)
+    for ask in (result.all, lambda: result.partition_result(unknown)):
+        with pytest.raises(Rejected) as refused:
+            ask()
+        assert refused.value.code == 3
+    assert result.partitions() == {wrong, right, unknown}
+    with pytest.raises(InputError):
+        result.partition_result(TopicPartition("absent", 0))
+
+
+def none_elects_everywhere_and_names_who_needed_it(_: KafkaCluster, client: AdminClient, topic: str) -> None:
+    wrong, right = _led_by_the_wrong_one(client, topic)
+    result = client.elect_preferred_leaders(None)
+    result.partition_result(wrong)
+    assert wrong in result.partitions()
+    assert right not in result.partitions()
+
+
+def of_elections_at_the_same_time_one_is_held(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
+    wrong, _right = _led_by_the_wrong_one(client, topic)
+
+    def elect(_: int) -> bool:
+        with client_of(cluster) as another:
+            return not another.elect_leaders([wrong]).failed
+
+    with ThreadPoolExecutor(ELECTIONS_AT_ONCE) as clients:
+        assert sorted(clients.map(elect, range(ELECTIONS_AT_ONCE))) == [False] * (ELECTIONS_AT_ONCE - 1) + [True]
+    wait_until(lambda: partitions_of(client, topic)[0].leader == 1, timeout_s=PATIENCE_S, what="leader 1")
+
+
+def _led_by_the_wrong_one(client: AdminClient, topic: str) -> tuple[TopicPartition, TopicPartition]:
+    """Partition 0 is led by its second replica, 1 by its first."""
+    wrong, right = created(client, topic, (0, 1), (1, 2))
+    client.alter_partition_reassignments({wrong: (1, 0)}).raise_if_any()
+    wait_idle(client, wrong)
+    wait_replicas(client, wrong, (1, 0))
+    return wrong, right
+
+
+# KIP-179
+
+
+def a_move_that_was_started_is_seen_and_not_started_again(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    """The answer tells that it started; another is 60; views go by targets; `--progress` shows the copy on its way."""
+    (partition,) = created(client, topic, (0, 1))
+    load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
+    with held(client, cluster, topic):
+        client.reassign_partitions({partition: (2, 1)}).raise_if_any()
+        assert client.list_partition_reassignments([partition])[partition].target == (2, 1)
+        assert refusal(client.reassign_partitions({partition: (1, 0)}), partition)[0] == 60
+        (copy,) = _progress(cluster)["moving"]
+        assert (copy["topic"], copy["partition"], copy["broker"]) == (topic, 0, 2)
+        assert copy["done_bytes"] < RECORDS_BYTES <= copy["done_bytes"] + copy["left_bytes"]
+    wait_idle(client, partition)
+    wait_replicas(client, partition, (2, 1))
+    assert _progress(cluster)["moving"] == []
+
+
+def _progress(cluster: KafkaCluster) -> dict[str, list[dict[str, int]]]:
+    words = ("--bootstrap-server", cluster.bootstrap_servers, "--progress", "--format", "json")
+    done = tool("reassign_partitions", *words)
+    assert (done.exit_code, done.stderr) == (0, "")
+    told: dict[str, list[dict[str, int]]] = json.loads(done.stdout)
+    return told
+
+
+# KIP-860
+
+
+def what_is_not_as_expected_is_not_moved(_: KafkaCluster, client: AdminClient, topic: str) -> None:
+    (partition,) = created(client, topic, (0, 1))
+    with pytest.raises(Drifted, match=rf"{topic}-0: expected on 1,0, but it is on 0,1"):
+        client.alter_partition_reassignments({partition: (2, 1)}, expected={partition: (1, 0)})
+    assert partitions_of(client, topic)[0].replicas == (0, 1)
+    client.alter_partition_reassignments({partition: (2, 1)}, expected={partition: (0, 1)}).raise_if_any()
+    wait_idle(client, partition)
+    wait_replicas(client, partition, (2, 1))
+
+
+Check = Callable[[KafkaCluster, AdminClient, str], None]
+CHECKS: tuple[Check, ...] = (
+    each_wrong_target_has_the_code_of_the_document,
+    what_is_idle_or_not_there_is_not_listed,
+    a_listing_has_a_time_of_its_own,
+    moves_are_independent_and_show_both_lists_until_they_end,
+    a_plan_that_is_declined_sets_no_throttle,
+    preferred_leaders_are_elected_each_with_its_outcome,
+    none_elects_everywhere_and_names_who_needed_it,
+    of_elections_at_the_same_time_one_is_held,
+    a_move_that_was_started_is_seen_and_not_started_again,
+    what_is_not_as_expected_is_not_moved,
+)

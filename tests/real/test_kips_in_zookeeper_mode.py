@@ -1,0 +1,193 @@
+"""The design documents on real Kafka with ZooKeeper: calls, and the tools through brokers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from kreassign.admin import Address, AdminClient, TcpTransport
+from kreassign.errors import Unsupported
+from kreassign.model import TopicPartition
+from kreassign.model.znodes import parse_topic, paths
+from kreassign.wire import api
+from kreassign.wire.codec import decode_response, encode_request
+from testbed import KafkaCluster
+from testbed.records import load_topic
+from testbed.waiting import wait_until
+from tests.real.admin_checks import client_of, created, held, partitions_of, settings_of, wait_idle, wait_replicas
+from tests.real.kip_checks import CHECKS, RECORDS_BYTES, Check, tool
+
+PACED = 5
+
+both_checks = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+
+
+@pytest.fixture
+def client(zookeeper_mode: KafkaCluster) -> Iterator[AdminClient]:
+    with client_of(zookeeper_mode) as found:
+        yield found
+
+
+@pytest.fixture
+def znodes(zookeeper_mode: KafkaCluster) -> Iterator[KazooClient]:
+    found = KazooClient(hosts=zookeeper_mode.zookeeper_connect)
+    found.start(timeout=15)
+    yield found
+    found.stop()
+    found.close()
+
+
+@both_checks
+def test_in_zookeeper_mode(check: Check, zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str) -> None:
+    check(zookeeper_mode, client, topic_name)
+
+
+# Messages
+
+
+@pytest.mark.parametrize("timeout_ms", [30_000, 0, -1])
+def test_in_zookeeper_mode_a_move_is_started_whatever_time_the_request_has(
+    zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str, timeout_ms: int
+) -> None:
+    """As KIP-455 says; a controller of a quorum heeds the time."""
+    (partition,) = created(client, topic_name, (0, 1))
+    entry = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
+    wish = entry(name=topic_name, partitions=[entry.ReassignablePartition(partition_index=0, replicas=[2, 1])])
+    controller = client.describe_cluster().controller_id
+    asked = api.ALTER_PARTITION_REASSIGNMENTS
+    answer = _ask(zookeeper_mode, controller, asked, 0, timeout_ms=timeout_ms, topics=[wish])
+    assert (answer.error_code, answer.responses[0].partitions[0].error_code) == (0, 0)
+    wait_idle(client, partition)
+    wait_replicas(client, partition, (2, 1))
+
+
+def _ask(cluster: KafkaCluster, node: int, asked: api.Api, version: int, **fields: object) -> api.Message:
+    """The answer of one broker, as it is on the wire."""
+    frame = encode_request(version, asked.request(**fields), 7, "kips")
+    host, _, port = cluster.brokers[node].address("PLAINTEXT").rpartition(":")
+    with closing(TcpTransport(settings_of(cluster)).connect(Address(host, int(port)), 30)) as connection:
+        return decode_response(asked, version, connection.exchange(frame, 30), 7)
+
+
+# Znodes
+
+
+def test_both_maps_stand_beside_the_replicas_and_are_empty_when_nothing_moves(
+    zookeeper_mode: KafkaCluster, client: AdminClient, znodes: KazooClient, topic_name: str
+) -> None:
+    (partition,) = created(client, topic_name, (0, 1))
+    load_topic(zookeeper_mode.bootstrap_servers, topic_name, {0: RECORDS_BYTES})
+
+    def told() -> dict[str, object]:
+        content = json.loads(znodes.get(paths.topic_path(topic_name))[0])
+        return {key: content[key] for key in ("version", "partitions", "adding_replicas", "removing_replicas")}
+
+    def rests(*replicas: int) -> dict[str, object]:
+        return {"version": 3, "partitions": {"0": [*replicas]}, "adding_replicas": {}, "removing_replicas": {}}
+
+    assert told() == rests(0, 1)
+    with held(client, zookeeper_mode, topic_name):
+        client.alter_partition_reassignments({partition: (2, 1)}).raise_if_any()
+        assert told() == {
+            "version": 3,
+            "partitions": {"0": [2, 1, 0]},
+            "adding_replicas": {"0": [2]},
+            "removing_replicas": {"0": [0]},
+        }
+    wait_until(lambda: told() == rests(2, 1), timeout_s=30, what="empty maps")
+
+
+def test_a_topic_of_version_1_is_read(
+    zookeeper_mode: KafkaCluster, client: AdminClient, znodes: KazooClient, topic_name: str
+) -> None:
+    znodes.create(paths.topic_path(topic_name), b'{"version":1,"partitions":{"0":[2,0]}}')
+    wait_until(
+        lambda: [part.isr for part in partitions_of(client, topic_name)] == [(2, 0)], timeout_s=30, what="the topic"
+    )
+    partition = TopicPartition(topic_name, 0)
+    client.alter_partition_reassignments({partition: (1, 0)}).raise_if_any()
+    wait_idle(client, partition)
+    wait_replicas(client, partition, (1, 0))
+    assert parse_topic(topic_name, znodes.get(paths.topic_path(topic_name))[0]).partitions == {0: (1, 0)}
+
+
+# Tools
+
+
+def test_in_zookeeper_mode_an_empty_list_says_so(zookeeper_mode: KafkaCluster) -> None:
+    done = tool("reassign_partitions", "--bootstrap-server", zookeeper_mode.bootstrap_servers, "--list")
+    assert (done.exit_code, done.stdout) == (0, "No partition reassignments found.\n")
+
+
+def test_in_zookeeper_mode_preferred_replicas_are_elected_through_brokers(
+    zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str, tmp_path: Path
+) -> None:
+    (partition,) = created(client, topic_name, (0, 1))
+    client.alter_partition_reassignments({partition: (1, 0)}).raise_if_any()
+    wait_idle(client, partition)
+    wait_replicas(client, partition, (1, 0))
+    file = tmp_path / "elections.json"
+    file.write_text(json.dumps({"partitions": [{"topic": topic_name, "partition": 0}]}), encoding="utf-8")
+    servers = ("--bootstrap-server", zookeeper_mode.bootstrap_servers)
+    words = (*servers, "--path-to-json-file", str(file))
+    refused = tool("preferred_replica_election", *words, "--zookeeper", zookeeper_mode.zookeeper_connect)
+    assert refused.exit_code == 1
+    assert partitions_of(client, topic_name)[0].leader == 0
+    done = tool("preferred_replica_election", *words)
+    assert done.exit_code == 0
+    assert f"Successfully completed preferred leader election for partitions {topic_name}-0\n" in done.stdout
+    wait_until(lambda: partitions_of(client, topic_name)[0].leader == 1, timeout_s=30, what="leader 1")
+
+
+@pytest.mark.parametrize("incremental", [False, True], ids=["batches", "incremental"])
+def test_in_zookeeper_mode_a_plan_is_started_in_batches_of_one(
+    zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str, tmp_path: Path, *, incremental: bool
+) -> None:
+    keys = created(client, topic_name, *[(0, 1)] * PACED)
+    plan = tmp_path / "plan.json"
+    entries = [{"topic": topic_name, "partition": key.partition, "replicas": [2, 1]} for key in reversed(keys)]
+    plan.write_text(json.dumps({"version": 1, "partitions": entries}), encoding="utf-8")
+    done = tool(
+        "reassign_partitions", "--bootstrap-server", zookeeper_mode.bootstrap_servers, "--execute",
+        "--reassignment-json-file", str(plan), "--reassignment-batch-size", "1",
+        "--reassignment-poll-interval-ms", "100", *(("--incremental",) if incremental else ()),
+    )  # fmt: skip
+    assert (done.exit_code, done.stderr) == (0, "")
+    started = [line for line in done.stdout.splitlines() if line.startswith("Started partition reassignment")]
+    names = [line.partition(" for ")[2].partition(" (")[0] for line in started]
+    assert names == [str(key) for key in keys]
+    wait_idle(client, *keys)
+    for key in keys:
+        wait_replicas(client, key, (2, 1))
+
+
+def test_in_zookeeper_mode_a_factor_and_an_assignment_are_reached(
+    zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str
+) -> None:
+    (partition,) = created(client, topic_name, (0, 1))
+    words = ("--bootstrap-server", zookeeper_mode.bootstrap_servers, "--alter", "--topic", topic_name)
+    assert tool("topics", *words, "--replication-factor", "3").exit_code == 0
+    wait_idle(client, partition)
+    wait_until(lambda: len(partitions_of(client, topic_name)[0].isr) == 3, timeout_s=30, what="three replicas")
+    assert tool("topics", *words, "--replica-assignment", "2:0").exit_code == 0
+    wait_idle(client, partition)
+    wait_replicas(client, partition, (2, 0))
+
+
+@pytest.mark.parametrize("tries", ["with the option", "without it"])
+def test_in_zookeeper_mode_the_guard_of_the_factor_is_refused(
+    zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str, tries: str
+) -> None:
+    (partition,) = created(client, topic_name, (0, 1))
+    if tries == "with the option":
+        with pytest.raises(Unsupported, match="does not support the AllowReplicationFactorChange option"):
+            client.alter_partition_reassignments({partition: (0,)}, allow_replication_factor_change=False)
+        assert partitions_of(client, topic_name)[0].replicas == (0, 1)
+    else:
+        client.alter_partition_reassignments({partition: (0,)}).raise_if_any()
+        wait_replicas(client, partition, (0,))
