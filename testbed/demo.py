@@ -1,8 +1,9 @@
-"""`make demo`: the whole road on a simulated cluster, one `kreassign` command per stop, in half a minute.
+"""`make demo`: the whole road on a simulated cluster, one `kreassign` command per stop, in one to two minutes.
 
 The cluster is the twin of `scenarios/skewed.toml`: four brokers with unevenly placed data that grows, and a fifth,
-empty one. Then snapshot → plan → run, watched from a second process → verify → report. A twin has no records that
-could be read back; instead every copy is asked how much of its log it has.
+empty one. Then snapshot → samples → load model → plan → run, watched from a second process → verify → report. The load
+model is made by Spark; on a machine without Java the plan is made from the snapshot alone, and the demo says so. A twin
+has no records that could be read back; instead every copy is asked how much of its log it has.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from testbed.waiting import wait_until
 
 OUTPUT = Path("build/demo")
 SCENARIO = Path("scenarios/skewed.toml")
+PREREQUISITES = ("bash", "scripts/prerequisites.sh", "java")
 THROTTLE = "500MB/s"
 # A copy in sync is as far as the producers were when its broker was asked; a broker is asked within this time.
 ASKED_WITHIN_S = 5
@@ -52,8 +54,9 @@ def _walk() -> None:
         export_bootstrap(bootstrap_servers)
         with stop("Snapshot: what is where, how large, and how fast it grows"):
             run_kreassign("snapshot", "--data", data, "--out", snapshot, "--rates-over", "2s")
+        loads = _loads(data, snapshot)
         with stop("Plan: even brokers for few bytes"):
-            run_kreassign("plan", "--snapshot", snapshot, "--out", OUTPUT / "plan.json")
+            run_kreassign("plan", *loads, "--out", OUTPUT / "plan.json")
         with stop(f"Run, paced at {THROTTLE} per broker, and watch it from a second process"):
             journal = _run_and_watch(OUTPUT / "plan.json")
         with stop("Verify: replicas, order, ISR, leaders, throttles"):
@@ -63,6 +66,24 @@ def _walk() -> None:
         with stop("Report: before and after"):
             run_kreassign("snapshot", "--data", data)
             run_kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")
+
+
+def _loads(data: Path, snapshot: Path) -> tuple[str, Path]:
+    """What to plan by, as an option of `plan`: the load model if Spark can run here, else the snapshot."""
+    with stop("Samples and load model: how much is written to each partition, on Spark"):
+        if missing := missing_for_spark():
+            print(
+                f"{missing}\nwithout it there is no load model here; the snapshot has sizes and rates to plan by, too"
+            )
+            return "--snapshot", snapshot
+        run_kreassign("collect", "--data", data, "--interval", "2s", "--rounds", "4")
+        run_kreassign("load", "--data", data)
+        return "--from-load", data
+
+
+def missing_for_spark() -> str:
+    """What this machine lacks to run Spark, and how to get it; empty if nothing."""
+    return subprocess.run(PREREQUISITES, capture_output=True, text=True, check=False).stderr.strip()
 
 
 def _paragraph(scenario: Path) -> list[str]:

@@ -102,6 +102,13 @@ def test_the_same_tables_give_the_same_files_byte_for_byte(tmp_path: Path) -> No
     assert (tmp_path / "one.facts.json").read_bytes() == (tmp_path / "two.facts.json").read_bytes()
 
 
+def test_from_load_names_the_same_tables_as_data(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    from_load = CliRunner().invoke(kreassign, ["plan", "--from-load", str(tmp_path)])
+    assert from_load.exit_code == 0, from_load.output
+    assert from_load.stdout == plan(tmp_path).stdout
+
+
 def test_what_is_being_moved_or_has_no_known_size_is_left_alone(tmp_path: Path) -> None:
     tables(tmp_path / "moving", *UNEVEN, is_reassigning=True)
     assert json.loads(plan(tmp_path / "moving").stdout)["partitions"] == []

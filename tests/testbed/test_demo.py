@@ -1,8 +1,9 @@
-"""What the demo says about copies is true, or it does not say it."""
+"""What the demo says about copies is true, or it does not say it; and what is missing is told, not stumbled upon."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.twin import Twin
 from kreassign.twin.scenario import parse_scenario
 from kreassign.twin.server import ServerThread, serving
-from testbed.demo import check_copies
+from testbed.demo import check_copies, missing_for_spark
 from testbed.errors import CopiesIncomplete
 
 SCENARIO = """
@@ -47,3 +48,23 @@ def test_a_copy_that_lacks_records_is_named() -> None:
         partitions = (*topic.partitions[:2], longer, topic.partitions[3])
         with pytest.raises(CopiesIncomplete, match=r"records of t-2$"):
             check_copies(address, replace(seen, topics=(replace(topic, partitions=partitions),)))
+
+
+def java_of_version(folder: Path, version: str) -> Path:
+    """A home of a Java that says this of itself."""
+    java = folder / version / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    return java.parent.parent
+
+
+def test_a_java_that_is_missing_or_too_old_is_named_with_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for home in (tmp_path / "nowhere", java_of_version(tmp_path, "11.0.2")):
+        monkeypatch.setenv("JAVA_HOME", str(home))
+        assert missing_for_spark().startswith("missing: Java 17 or newer")
+        assert "install it" in missing_for_spark()
+    monkeypatch.setenv("JAVA_HOME", str(java_of_version(tmp_path, "17.0.1")))
+    assert missing_for_spark() == ""
