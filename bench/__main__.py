@@ -43,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "pipeline-truth": pipeline_truth.measure,
     "pipeline-2500": lambda: pipeline_scale.measure(2_500, 60),
     "pipeline-5000": lambda: pipeline_scale.measure(5_000, 60),
+    "pipeline-10000": lambda: pipeline_scale.measure(10_000, 60),
     "pipeline-20000": lambda: pipeline_scale.measure(20_000, 60),
     "pipeline-333000": lambda: pipeline_scale.measure(333_000, 300),
     "pacing": pacing.measure,

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.job import StepCount, partition_counts, run_load
 from kreassign.pipeline.rows import read_rows
-from kreassign.pipeline.schemas import LOAD_MODEL, PLAN_INPUTS, QUARANTINE, REPLICAS
+from kreassign.pipeline.schemas import LOAD_MODEL, PLAN_INPUTS, QUARANTINE, REPLICAS, STEP_COUNTS
 from kreassign.pipeline.session import failures_told
 from kreassign.pipeline.tables import struct_type, write_table
 from tests.pipeline.clusters import fill, observation
@@ -38,6 +38,8 @@ def test_the_road_from_snapshots_and_samples_to_plan_inputs_and_again(spark: Spa
         ("plan_inputs", 5, 0),
     ]
     assert str(told[3]) == "samples: 3 rows, 1 bad (see table quarantine)"
+    stored = [(row["table_name"], row["good"], row["bad"], row["late"]) for row in read_rows(tmp_path, STEP_COUNTS)]
+    assert stored == [(step.table.name, step.good, step.bad, step.late) for step in told]
     assert partition_counts(spark, tmp_path, "coverage") == {"measured": 1, "no samples": 1}
 
     loads = {row["partition"]: row for row in read_rows(tmp_path, LOAD_MODEL)}
