@@ -48,6 +48,14 @@ def test_what_leaves_a_full_source_is_passed_over() -> None:
     assert _eligible(queue, Caps(source=Cap(size_bytes=4)), _move(7, 5, 1, 7)) == [1]
 
 
+def test_destinations_are_those_of_what_waits() -> None:
+    queue = _queue(_move(0, 10, 1, 9), _move(1, 10, 2, 8), _move(2, 10, 3, 8))
+    queue.add(Candidate(TopicPartition("t", 3), 10, 4, (), ((5, "/d"),)))
+    assert queue.destinations == {5, 8, 9}
+    queue.remove(TopicPartition("t", 0))
+    assert queue.destinations == {5, 8}
+
+
 def test_in_a_full_cluster_only_what_copies_nothing_can_start() -> None:
     queue = _queue(_move(0, 10, 1, 9), _move(1, 10, 2))
     assert _eligible(queue, Caps(cluster=Cap(moves=1)), _move(7, 5, 3, 7)) == [1]

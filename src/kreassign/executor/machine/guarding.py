@@ -41,7 +41,7 @@ def judge(run: Execution, event: HealthSeen) -> tuple[Verdict, ...]:
     run.inspected_ms = event.at_ms
     wanted = fitting.take_stock(run, health)
     run.first_health = run.first_health or health
-    destinations = {broker for record in run.active for broker in record.lagging}
+    destinations = run.standing.destinations
     for present in health.foreign_configs:
         # What somebody else has set since is theirs: neither overwritten nor restored.
         for known in (run.owed, run.ledger, run.before):
@@ -97,7 +97,7 @@ def _note_absences(run: Execution, at_ms: int, absent: set[int]) -> None:
     """Give up the moves to brokers that are gone for long; the others go on."""
     run.absent_since_ms = {broker: run.absent_since_ms.get(broker, at_ms) for broker in absent}
     gone = {broker for broker, since in run.absent_since_ms.items() if at_ms - since >= GONE_MS}
-    for record in run.active:
+    for record in run.active if gone else ():
         lost = sorted(gone & set(record.lagging))
         if lost and record.status is not MoveStatus.SENT:
             record.give_up(at_ms, f"its destinations {lost} are not there for {GONE_MS // 1000} s; plan it anew")

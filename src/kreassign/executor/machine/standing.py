@@ -51,6 +51,12 @@ class Standing:
             self.unsettled[name] = record
 
     @property
+    def destinations(self) -> set[int]:
+        """Brokers that still have to get a copy."""
+        seen = (record for place in (self.flying, self.unsettled) for record in place.values())
+        return self.queue.destinations.union(broker for record in seen for broker in record.lagging)
+
+    @property
     def to_look_at(self) -> Iterator[TopicPartition]:
         """Moves that may have gone on, or of which nothing is known."""
         places = (self.flying, self.unsettled)

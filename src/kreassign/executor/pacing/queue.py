@@ -58,6 +58,12 @@ class Queue:
         """All that waits."""
         return tuple(self._moves.values())
 
+    @property
+    def destinations(self) -> set[int]:
+        """Brokers that get a copy, or another place for the one they have."""
+        ends = (end for end, lanes in self._by_end.items() if lanes and end[0] != "source")
+        return {which[0] if isinstance(which, tuple) else which for _, which in ends}
+
     def __len__(self) -> int:
         return len(self._moves)
 
