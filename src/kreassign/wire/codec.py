@@ -11,7 +11,7 @@ from kreassign.wire.strictness import fault_of
 
 # All that kafka-python's decoder raises on bytes that make no sense; some of it is assertions. A length that was
 # sent as a huge number may also ask for more memory than there is.
-_SENSELESS = (ValueError, IndexError, KeyError, TypeError, struct.error, AssertionError, OverflowError, MemoryError)
+SENSELESS = (ValueError, IndexError, KeyError, TypeError, struct.error, AssertionError, OverflowError, MemoryError)
 _HEAD = struct.Struct(">hhi")
 _NUMBER_BYTES = 4
 
@@ -32,7 +32,7 @@ def decode_response(api: Api, version: int, payload: bytes, correlation_id: int)
         raise ProtocolViolation(f"expected the answer to request {correlation_id} of {api} but got that to {answered}")
     try:
         return api.response.decode(payload, version=version, header=True)
-    except _SENSELESS as error:
+    except SENSELESS as error:
         raise ProtocolViolation(f"cannot read the answer to {api} version {version}: {error}") from error
 
 
@@ -68,7 +68,7 @@ def decode_request(api: Api, payload: bytes) -> Received:
     head = request_head(payload)
     try:
         message = api.request.decode(payload, version=head.version, header=True)
-    except _SENSELESS as error:
+    except SENSELESS as error:
         raise ProtocolViolation(f"cannot read a request of {api} version {head.version}: {error}") from error
     if (fault := fault_of(api, head.version, message)) is not None:
         raise ProtocolViolation(f"a request of {api} version {head.version} has {fault}")

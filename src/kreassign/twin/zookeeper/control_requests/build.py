@@ -1,0 +1,191 @@
+"""Steps of a controller to requests for brokers, put together as Kafka's controller does it.
+
+The steps of one batch are merged: a broker gets at most one request of each kind, in which the last step of a
+partition counts. What concerns nobody alive is not sent. First everybody concerned gets LeaderAndIsr, then everybody
+alive UpdateMetadata, then those that give up replicas StopReplica.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, ControlVersions, LiveBroker, Sender
+from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.wire.api import Message
+from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, encode_body
+
+Key = tuple[str, int]
+"""Topic and partition."""
+
+_LeaderAndIsr, _Stop, _Update = LEADER_AND_ISR.request, STOP_REPLICA.request, UPDATE_METADATA.request
+_Leader = _LeaderAndIsr.LeaderAndIsrLiveLeader
+_Told = _LeaderAndIsr.LeaderAndIsrPartitionState
+_ToldTopic = _LeaderAndIsr.LeaderAndIsrTopicState
+_StoppedTopic = _Stop.StopReplicaTopicState
+_Stopped = _StoppedTopic.StopReplicaPartitionState
+_Known = _Update.UpdateMetadataPartitionState
+_KnownTopic = _Update.UpdateMetadataTopicState
+_Alive = _Update.UpdateMetadataBroker
+_Endpoint = _Alive.UpdateMetadataEndpoint
+
+
+def build(
+    sender: Sender,
+    steps: Iterable[PartitionStep],
+    live_brokers: Iterable[LiveBroker],
+    versions: ControlVersions | None = None,
+) -> tuple[ControlRequest, ...]:
+    """The requests of one batch, in the order in which they are sent; without steps everybody learns who is alive."""
+    alive = tuple(sorted(live_brokers, key=lambda broker: broker.broker_id))
+    batch = _Batch(sender, alive, versions or ControlVersions())
+    has_steps = False
+    for step in steps:
+        batch.add(step)
+        has_steps = True
+    return (*batch.leader_and_isr(), *batch.update_metadata(is_wanted=not has_steps), *batch.stop_replica())
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is to be sent: by broker and partition what it shall have and give up, by partition what all shall know."""
+
+    sender: Sender
+    alive: tuple[LiveBroker, ...]
+    versions: ControlVersions
+    told: dict[int, dict[Key, PartitionStep]] = field(default_factory=dict)
+    stopped: dict[int, dict[Key, tuple[PartitionStep, bool]]] = field(default_factory=dict)
+    known: dict[Key, PartitionStep] = field(default_factory=dict)
+
+    def add(self, step: PartitionStep) -> None:
+        """Take up one step; later ones win, but what is new stays new, and what is deleted stays deleted."""
+        key = (step.topic, step.partition)
+        for broker in step.brokers_told:
+            before = self.told.setdefault(broker, {}).get(key)
+            is_new = step.is_new or (before is not None and before.is_new)
+            self.told[broker][key] = replace(step, is_new=is_new)
+        for broker, delete in step.stopped:
+            _, deleted = self.stopped.setdefault(broker, {}).get(key, (step, False))
+            self.stopped[broker][key] = (step, delete or deleted)
+        if step.brokers_told or not step.stopped:
+            self.known[key] = step
+
+    def leader_and_isr(self) -> Iterator[ControlRequest]:
+        """One request to each broker that shall have partitions."""
+        version = self.versions.leader_and_isr
+        for broker in self.alive:
+            steps = _sorted(self.told.get(broker.broker_id, {}).values())
+            if not steps:
+                continue
+            leaders = {step.leader for step in steps}
+            message = _LeaderAndIsr(
+                controller_id=self.sender.controller_id,
+                controller_epoch=self.sender.controller_epoch,
+                broker_epoch=broker.broker_epoch,
+                topic_states=[
+                    _ToldTopic(topic_name=name, topic_id=topic_id, partition_states=[_told(one) for one in group])
+                    for name, topic_id, group in _by_topic(steps)
+                ],
+                live_leaders=[
+                    _Leader(broker_id=one.broker_id, host_name=one.host, port=one.port)
+                    for one in self.alive
+                    if one.broker_id in leaders
+                ],
+            )
+            yield _request(broker, LEADER_AND_ISR.key, version, message)
+
+    def update_metadata(self, *, is_wanted: bool) -> Iterator[ControlRequest]:
+        """The same request to everybody alive, if anything is to be known."""
+        if not self.known and not is_wanted:
+            return
+        alive_ids = {broker.broker_id for broker in self.alive}
+        steps = _sorted(self.known.values())
+        for broker in self.alive:
+            message = _Update(
+                controller_id=self.sender.controller_id,
+                controller_epoch=self.sender.controller_epoch,
+                broker_epoch=broker.broker_epoch,
+                topic_states=[
+                    _KnownTopic(
+                        topic_name=name, topic_id=topic_id, partition_states=[_known(one, alive_ids) for one in group]
+                    )
+                    for name, topic_id, group in _by_topic(steps)
+                ],
+                live_brokers=[_alive(one) for one in self.alive],
+            )
+            yield _request(broker, UPDATE_METADATA.key, self.versions.update_metadata, message)
+
+    def stop_replica(self) -> Iterator[ControlRequest]:
+        """One request to each broker that shall give up replicas."""
+        for broker in self.alive:
+            orders = self.stopped.get(broker.broker_id, {})
+            if not orders:
+                continue
+            message = _Stop(
+                controller_id=self.sender.controller_id,
+                controller_epoch=self.sender.controller_epoch,
+                broker_epoch=broker.broker_epoch,
+                topic_states=[
+                    _StoppedTopic(topic_name=name, partition_states=[_stopped(*orders[name, one]) for one in numbers])
+                    for name, numbers in _numbers(orders)
+                ],
+            )
+            yield _request(broker, STOP_REPLICA.key, self.versions.stop_replica, message)
+
+
+def _request(broker: LiveBroker, api_key: int, version: int, message: Message) -> ControlRequest:
+    return ControlRequest(broker.broker_id, api_key, version, encode_body(version, message))
+
+
+def _sorted(steps: Iterable[PartitionStep]) -> list[PartitionStep]:
+    return sorted(steps, key=lambda step: (step.topic, step.partition))
+
+
+def _by_topic(steps: Sequence[PartitionStep]) -> Iterator[tuple[str, uuid.UUID, list[PartitionStep]]]:
+    for name, group in groupby(steps, key=lambda step: step.topic):
+        found = list(group)
+        yield name, uuid.UUID(found[0].topic_id), found
+
+
+def _numbers(orders: Iterable[Key]) -> Iterator[tuple[str, list[int]]]:
+    for name, group in groupby(sorted(orders), key=lambda key: key[0]):
+        yield name, [number for _, number in group]
+
+
+def _told(step: PartitionStep) -> Message:
+    return _Told(
+        partition_index=step.partition,
+        controller_epoch=step.controller_epoch,
+        leader=step.leader,
+        leader_epoch=step.leader_epoch,
+        isr=list(step.isr),
+        partition_epoch=step.partition_epoch,
+        replicas=list(step.replicas),
+        adding_replicas=list(step.adding),
+        removing_replicas=list(step.removing),
+        is_new=step.is_new,
+    )
+
+
+def _known(step: PartitionStep, alive_ids: set[int]) -> Message:
+    return _Known(
+        partition_index=step.partition,
+        controller_epoch=step.controller_epoch,
+        leader=step.leader,
+        leader_epoch=step.leader_epoch,
+        isr=list(step.isr),
+        zk_version=step.partition_epoch,
+        replicas=list(step.replicas),
+        offline_replicas=[broker for broker in step.replicas if broker not in alive_ids],
+    )
+
+
+def _stopped(step: PartitionStep, delete: bool) -> Message:
+    return _Stopped(partition_index=step.partition, leader_epoch=step.leader_epoch, delete_partition=delete)
+
+
+def _alive(broker: LiveBroker) -> Message:
+    endpoint = _Endpoint(port=broker.port, host=broker.host, listener="PLAINTEXT", security_protocol=0)
+    return _Alive(id=broker.broker_id, endpoints=[endpoint], rack=broker.rack)

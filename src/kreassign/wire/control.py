@@ -1,0 +1,95 @@
+"""What the controller tells brokers where the metadata is in ZooKeeper: LeaderAndIsr, StopReplica, UpdateMetadata.
+
+The last Kafka that sends them is 3.9. Only controllers and brokers speak them, so they are no part of `api`. The
+definitions in `messages/` have every version, and a body is written as Kafka itself writes it into its request log.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from dataclasses import dataclass
+from types import new_class
+from typing import Any
+
+from kreassign.errors import ProtocolViolation
+from kreassign.wire import messages
+from kreassign.wire.api import Message
+from kreassign.wire.codec import SENSELESS
+
+# isort: split
+# Only now, since the lines above keep kafka-python's clients out.
+from kafka.protocol.api_message import ApiMessage
+
+# In the definitions the field has a longer name than in Kafka's, since kafka-python's classes have a `type` already.
+_NAMES = {"request_type": "type"}
+
+Json = dict[str, Any]
+"""A message as an object of JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlApi:
+    """A request of the controller: its number, its name in Kafka's documents, and its last version (the first is 0)."""
+
+    key: int
+    name: str
+    request: type[Any]
+    max_version: int
+
+    def __str__(self) -> str:
+        return f"{self.name} (API {self.key})"
+
+
+def _api(key: int, name: str) -> ControlApi:
+    keywords = {"load_json": messages}
+    request: Any = new_class(f"{name}Request", (ApiMessage,), keywords, lambda names: names.update(__module__=__name__))
+    assert key == request.API_KEY
+    return ControlApi(key, name, request, request.max_version)
+
+
+LEADER_AND_ISR = _api(4, "LeaderAndIsr")
+STOP_REPLICA = _api(5, "StopReplica")
+UPDATE_METADATA = _api(6, "UpdateMetadata")
+
+APIS = {known.key: known for known in (LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA)}
+
+
+def encode_body(version: int, request: Message) -> bytes:
+    """The body of a request in this version, without a header."""
+    return bytes(request.encode(version=version))
+
+
+def decode_body(api: ControlApi, version: int, body: bytes) -> Message:
+    """The request in a body; `ProtocolViolation` when it makes no sense, or more follows."""
+    try:
+        message = api.request.decode(body, version=version)
+        message.with_header()  # without any, kafka-python does not encode again what it has decoded
+        is_whole = encode_body(version, message) == body
+    except SENSELESS as error:
+        raise ProtocolViolation(f"cannot read a request of {api} version {version}: {error}") from error
+    if not is_whole:
+        raise ProtocolViolation(f"a request of {api} version {version} has more than its fields")
+    return message
+
+
+def as_json(message: Message) -> Json:
+    """A request that was decoded, with the names and values of Kafka's request log."""
+    shown = _shown(message.to_dict())
+    assert isinstance(shown, dict)
+    return shown
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, dict):
+        return {_camel(name): _topic_id(one) if name == "topic_id" else _shown(one) for name, one in value.items()}
+    return [_shown(one) for one in value] if isinstance(value, list) else value
+
+
+def _camel(name: str) -> str:
+    first, *others = _NAMES.get(name, name).split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def _topic_id(text: str) -> str:
+    return base64.urlsafe_b64encode(uuid.UUID(text).bytes).decode().rstrip("=")

@@ -1,0 +1,109 @@
+"""Who is told what by a controller in ZooKeeper mode, in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.twin.zookeeper.control_requests.build import build
+from kreassign.twin.zookeeper.control_requests.requests import ControlVersions
+from tests.twin.zookeeper.control_requests.sending import SENDER, TOPIC_ID, body, live, order, sent, states, step
+
+EVERYBODY = [("UpdateMetadata", broker) for broker in range(5)]
+
+
+def test_those_concerned_are_told_first_then_all_learn_and_then_replicas_are_given_up() -> None:
+    requests = sent(step(stopped=((1, False),)), step(told=(4, 3, 2)))
+    assert order(requests) == [
+        *(("LeaderAndIsr", broker) for broker in (2, 3, 4)), *EVERYBODY, ("StopReplica", 1)
+    ]  # fmt: skip
+
+
+def test_whoever_is_not_alive_gets_nothing_and_is_known_to_be_offline() -> None:
+    requests = sent(step(told=(4, 3, 2, 1), stopped=((1, True),)), alive=(0, 2, 3))
+    assert order(requests) == [
+        ("LeaderAndIsr", 2), ("LeaderAndIsr", 3), *(("UpdateMetadata", broker) for broker in (0, 2, 3))
+    ]  # fmt: skip
+    assert states(requests[2])[0]["offlineReplicas"] == [4, 1]
+    assert body(requests[0])["liveLeaders"] == []
+
+
+def test_leader_and_isr_has_the_lists_of_the_move_and_where_its_leader_is() -> None:
+    request = sent(step(told=(2,)))[0]
+    assert body(request) == {
+        "controllerId": 0,
+        "isKRaftController": False,
+        "controllerEpoch": 3,
+        "brokerEpoch": 92,
+        "type": 0,
+        "topicStates": [
+            {
+                "topicName": "foo",
+                "topicId": "DWuwzx9cSj6KDj9PfPsvEA",
+                "partitionStates": [
+                    {
+                        "partitionIndex": 0, "controllerEpoch": 2, "leader": 1, "leaderEpoch": 1, "isr": [1, 2, 3],
+                        "partitionEpoch": 7, "replicas": [4, 3, 2, 1], "addingReplicas": [4],
+                        "removingReplicas": [1], "isNew": False, "leaderRecoveryState": 0,
+                    }
+                ],
+            }
+        ],
+        "liveLeaders": [{"brokerId": 1, "hostName": "host1", "port": 9093}],
+    }  # fmt: skip
+    assert TOPIC_ID == "0d6bb0cf-1f5c-4a3e-8a0e-3f4f7cfb2f10"
+
+
+def test_a_broker_gets_one_request_for_all_its_partitions_of_all_topics() -> None:
+    requests = sent(step(told=(1,), partition=1), step(told=(1,), topic="bar"), step(told=(1,)), alive=(1,))
+    assert order(requests) == [("LeaderAndIsr", 1), ("UpdateMetadata", 1)]
+    told = [(one["topicName"], len(one["partitionStates"])) for one in body(requests[0])["topicStates"]]
+    assert told == [("bar", 1), ("foo", 2)]
+
+
+def test_the_last_step_of_a_partition_counts_but_a_new_replica_stays_new() -> None:
+    (told, known) = sent(
+        step(told=(4,), is_new=True), step(told=(4,), leader=4, leader_epoch=2), alive=(4,)
+    )  # fmt: skip
+    assert (states(told)[0]["leaderEpoch"], states(told)[0]["isNew"]) == (2, True)
+    assert states(known)[0]["leader"] == 4
+
+
+def test_original_replicas_are_not_new_where_added_ones_are() -> None:
+    requests = sent(step(told=(1, 2, 3)), step(told=(4,), is_new=True))
+    told = {one.broker_id: states(one)[0]["isNew"] for one in requests if one.api.name == "LeaderAndIsr"}
+    assert told == {1: False, 2: False, 3: False, 4: True}
+
+
+def test_a_replica_that_is_only_deleted_is_nobody_elses_business() -> None:
+    requests = sent(step(stopped=((1, True), (2, False))))
+    assert order(requests) == [("StopReplica", 1), ("StopReplica", 2)]
+    assert [states(one) for one in requests] == [
+        [{"partitionIndex": 0, "leaderEpoch": 1, "deletePartition": True}],
+        [{"partitionIndex": 0, "leaderEpoch": 1, "deletePartition": False}],
+    ]
+
+
+def test_what_is_to_be_deleted_is_deleted_whatever_is_said_later() -> None:
+    (request,) = sent(step(stopped=((1, True),)), step(stopped=((1, False),), leader_epoch=2))
+    assert states(request) == [{"partitionIndex": 0, "leaderEpoch": 2, "deletePartition": True}]
+
+
+def test_without_steps_all_learn_who_is_alive() -> None:
+    requests = sent(alive=(0, 3))
+    assert order(requests) == [("UpdateMetadata", 0), ("UpdateMetadata", 3)]
+    endpoint = {"host": "host0", "listener": "PLAINTEXT", "port": 9092, "securityProtocol": 0}
+    assert body(requests[1])["liveBrokers"][0] == {"id": 0, "endpoints": [endpoint], "rack": None}
+
+
+def test_an_older_version_leaves_out_what_it_has_not() -> None:
+    versions = ControlVersions(leader_and_isr=3, stop_replica=3, update_metadata=5)
+    told, known = build(SENDER, (step(told=(1,)),), live(1), versions)
+    assert "topicId" not in body(told)["topicStates"][0]
+    assert states(told)[0]["addingReplicas"] == [4]
+    assert "leaderRecoveryState" not in states(told)[0]
+    assert "topicId" not in body(known)["topicStates"][0]
+
+
+def test_a_version_that_cannot_say_what_is_adding_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"LeaderAndIsr \(API 4\) is sent in versions 3 to 7, not 2"):
+        ControlVersions(leader_and_isr=2)
