@@ -86,19 +86,25 @@ def test_brokers_are_told_what_the_table_of_the_phases_says() -> None:
     town.office.on_batch = batches.append
     town.alter([4, 5, 6])
     town.settle()
-    told = [(one.replicas, one.leader, set(one.isr), one.brokers_told, one.stopped) for (one,) in batches]
-    everybody = (4, 5, 6, 1, 2, 3)
+    told = [[(one.leader, set(one.isr), one.brokers_told, one.stopped) for one in batch] for batch in batches]
+    removed = (1, 2, 3)
     assert told == [
-        (everybody, 1, {1, 2, 3}, (1, 2, 3), ()),
-        (everybody, 1, {1, 2, 3}, (4, 5, 6), ()),
-        (everybody, 1, {1, 2, 3, 4}, (), ()),
-        (everybody, 1, {1, 2, 3, 4, 5}, (), ()),
-        (everybody, 1, {1, 2, 3, 4, 5, 6}, (), ()),
-        ((4, 5, 6), 4, {1, 2, 3, 4, 5, 6}, everybody, ()),
-        ((4, 5, 6), 4, {4, 5, 6}, (4, 5, 6), ()),
-        ((4, 5, 6), 4, {4, 5, 6}, (), ((1, True), (2, True), (3, True))),
-        ((4, 5, 6), 4, {4, 5, 6}, (), ()),
+        [(1, {1, 2, 3}, (1, 2, 3), ()), (1, {1, 2, 3}, (4, 5, 6), ())],
+        *([(1, {1, 2, 3}, (broker,), ())] for broker in (4, 5, 6)),
+        [(1, {1, 2, 3, 4}, (), ())],
+        [(1, {1, 2, 3, 4, 5}, (), ())],
+        [(1, {1, 2, 3, 4, 5, 6}, (), ())],
+        [(4, {1, 2, 3, 4, 5, 6}, (4, 5, 6), ())],
+        [
+            (4, {1, 2, 3, 4, 5, 6}, (), ((1, False),)),
+            (4, {2, 3, 4, 5, 6}, (), ((2, False),)),
+            (4, {3, 4, 5, 6}, (), ((3, False),)),
+            (4, {4, 5, 6}, (4, 5, 6), ()),
+        ],
+        [(4, {4, 5, 6}, (), tuple((broker, True) for broker in removed))],
+        [(4, {4, 5, 6}, (), ())],
     ]
+    assert [{one.replicas for one in batch} for batch in batches[7:]] == [{(4, 5, 6)}] * 4
 
 
 def test_an_override_starts_from_the_originals_and_drops_what_was_being_added() -> None:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -30,6 +30,9 @@ from kreassign.twin.server import Door, TwinServer, serve, tls_context
 from kreassign.twin.store.file import FileLog
 from kreassign.twin.store.zookeeper import SESSION_TIMEOUT_S, ZooKeeperTree, zookeeper_tree
 from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, RELEASES, Endpoint, KafkaVersion, kafka_version
+from kreassign.twin.zookeeper.control_requests.delivery import Delivery
+from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from kreassign.twin.zookeeper.control_requests.trace import trace_line
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from kreassign.twin.zookeeper.office import Office
 
@@ -68,6 +71,7 @@ class Serving:
     check: bool = False
     faults: tuple[PlannedFault, ...] = ()
     zookeeper: str | None = None
+    trace: TextIO | None = None
 
 
 def serving_options(command: Command) -> Command:
@@ -134,6 +138,12 @@ def twin() -> None:
     "--zookeeper",
     metavar="HOST:PORT[/CHROOT]",
     help="Keep the metadata in this ZooKeeper, as Kafka 3.9 does in ZooKeeper mode.",
+)
+@click.option(
+    "--trace",
+    type=click.File("w", encoding="utf-8", lazy=False),
+    metavar="FILE|-",
+    help="With --zookeeper: write there, as lines of JSON, what the controller sends to brokers.",
 )
 @serving_options
 def start(file: Path | None, brokers: int | None, racks: str | None, **serving: Any) -> None:
@@ -210,6 +220,7 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         cluster = Twin(scenario.blueprint, settings, log)
         if isinstance(log, ZooKeeperLog):
             cluster.office = Office(cluster, log)
+            cluster.office.on_batch = Delivery(cluster, cluster.office, _tracing(serving.trace))
         if serving.check:
             cluster.watch(check_step)
         schedule_faults(cluster, (*scenario.faults, *serving.faults))
@@ -228,12 +239,24 @@ def _version(scenario: Scenario, serving: Serving) -> KafkaVersion:
     """The release to stand for; InputError for one that cannot keep its metadata in ZooKeeper."""
     asked = serving.release or scenario.kafka_version
     if serving.zookeeper is None:
+        if serving.trace is not None:
+            raise InputError("only a controller in ZooKeeper mode has anything to trace; give --zookeeper too")
         return kafka_version(asked or DEFAULT.name)
     if serving.data_dir is not None:
         raise InputError("with --zookeeper the metadata is kept there; leave out --data-dir")
     if asked is not None and kafka_version(asked).name != KAFKA_3_9_ZOOKEEPER.name:
         raise InputError(f"with --zookeeper the twin stands for Kafka {KAFKA_3_9_ZOOKEEPER} only, not for {asked}")
     return KAFKA_3_9_ZOOKEEPER
+
+
+def _tracing(file: TextIO | None) -> Callable[[int, ControlRequest], None]:
+    """What to do with each request of the controller: a line in the file, to be read there at once."""
+
+    def write(time_ms: int, request: ControlRequest) -> None:
+        if file is not None:
+            print(trace_line(time_ms, request), file=file, flush=True)
+
+    return write
 
 
 def _open(server: TwinServer, security_protocol: str, tree: ZooKeeperTree | None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kreassign.errors import ControllerMoved, DamagedZnode
@@ -32,11 +33,12 @@ from kreassign.twin.zookeeper.answers import (
     elections_answered,
     wishes_of,
 )
+from kreassign.twin.zookeeper.control_requests.requests import Sender
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from kreassign.twin.zookeeper.phases import Effect, Move, TakeEntry, Tell, WriteLists, WriteState, effects_of, move_to
 from kreassign.twin.zookeeper.registrations import Registrations
 from kreassign.twin.zookeeper.steps import PartitionStep
-from kreassign.twin.zookeeper.telling import steps_after, steps_at_entry, steps_before
+from kreassign.twin.zookeeper.telling import steps_after, steps_at_entry, steps_before, stopped
 from kreassign.twin.zookeeper.topics import TopicWatch
 from kreassign.twin.zookeeper.tree import Delete, Set
 from kreassign.wire.error_code import NO_REASSIGNMENT_IN_PROGRESS
@@ -71,6 +73,15 @@ class Office:
         """The broker that is the controller; -1 if it is none of this twin's."""
         return self._log.controller_id if self.is_in_office else -1
 
+    @property
+    def sender(self) -> Sender:
+        """Whom brokers get their orders from."""
+        return Sender(self._log.controller_id, self._log.controller_epoch)
+
+    def address_of(self, broker_id: int) -> Address:
+        """Where clients and brokers reach a broker."""
+        return self._registrations.address_of(broker_id)
+
     # --- office -----------------------------------------------------------------------------------------------
 
     def take_over(self) -> None:
@@ -78,6 +89,7 @@ class Office:
         self._registrations.renew()
         with self._telling_nothing():
             self._catch_up_with_znodes()
+        self._tell((), even_if_empty=True)
         self._tell(steps_at_entry(self._twin.metadata, self._log.controller_epoch))
         self._last_change = max(self._log.znodes.children(paths.CONFIG_CHANGES), default="")
         self._done_reassignments = 0
@@ -131,11 +143,16 @@ class Office:
 
     def announce(self, records: tuple[Record, ...]) -> None:
         """Tell brokers what they must know before it becomes so."""
-        self._tell(steps_before(self._twin.metadata, records, self._log.controller_epoch))
+        steps = tuple(steps_before(self._twin.metadata, records, self._log.controller_epoch))
+        self._tell(steps)
+        for delete in (False, True):
+            self._tell(stopped(one, delete=delete) for one in steps)
 
     def follow(self, records: tuple[Record, ...]) -> None:
         """Act on what has just become so: moves may be complete now, or have a reason to be tried again."""
-        self._tell(steps_after(self._twin.metadata, records, self._log.controller_epoch))
+        is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
+        steps = steps_after(self._twin.metadata, records, self._log.controller_epoch)
+        self._tell(steps, even_if_empty=is_about_brokers)
         for record in records:
             match record:
                 case PartitionChanged(key) if self._is_complete(key):
@@ -157,9 +174,16 @@ class Office:
 
     # --- what brokers are told --------------------------------------------------------------------------------
 
-    def _tell(self, steps: Iterable[PartitionStep]) -> None:
-        if self._is_telling and self.on_batch is not _nobody_listens and (told := tuple(steps)):
-            self.on_batch(told)
+    def _tell(self, steps: Iterable[PartitionStep], *, even_if_empty: bool = False) -> None:
+        if self._is_telling and self.on_batch is not _nobody_listens:
+            told = tuple(self._as_of_its_controller(step) for step in steps)
+            if told or even_if_empty:
+                self.on_batch(told)
+
+    def _as_of_its_controller(self, step: PartitionStep) -> PartitionStep:
+        """A step under the epoch of the controller that wrote what the partition is: brokers get the state as it is."""
+        state = self._log.mirror.states.get(TopicPartition(step.topic, step.partition))
+        return step if state is None else replace(step, controller_epoch=state.controller_epoch)
 
     @contextmanager
     def _telling_nothing(self) -> Iterator[None]:
@@ -310,8 +334,8 @@ class Office:
                     self._twin.carry_out(Decision((record,), answer))
             case TakeEntry(key, replicas):
                 self._take_entries(lambda other, target: (other, target) == (key, replicas))
-            case Tell(step):
-                self._tell((step,))
+            case Tell(steps):
+                self._tell(steps)
 
     def _plan(self, key: TopicPartition) -> None:
         """Go on with a move once the present one of its brokers' reports has been dealt with."""

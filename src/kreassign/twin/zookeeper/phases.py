@@ -37,9 +37,9 @@ class WriteState:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Let brokers know of a partition, and stop what they shall not have any more."""
+    """Let brokers know of a partition, and stop what they shall not have any more; all of it at once."""
 
-    step: PartitionStep
+    steps: tuple[PartitionStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def effects_of(situation: Situation, move: Move, controller_epoch: int) -> tuple
     unneeded = without(move.present.replicas, move.wanted.replicas)
     if move.present != move.wanted:
         work.effects.append(WriteLists(move.partition.topic_partition, move.wanted))
-        work.remove(unneeded, move.wanted)
+        work.give_up(unneeded, work.remove(unneeded, move.wanted), move.wanted)
     if move.is_complete:
         _finish(work, move.wanted)
     else:
@@ -91,29 +91,31 @@ def effects_of(situation: Situation, move: Move, controller_epoch: int) -> tuple
 def _begin(work: _Work, wanted: OngoingReassignment) -> None:
     """Phase A."""
     work.change(Wish(replicas=wanted.replicas, adding=wanted.adding, removing=wanted.removing))
-    settled = without(wanted.replicas, wanted.adding)
-    work.tell(wanted, settled)
-    if wanted.adding:
-        work.tell(wanted, wanted.adding, is_new=True)
+    settled = work.step(wanted, without(wanted.replicas, wanted.adding))
+    added = replace(work.step(wanted, wanted.adding), is_new=True)
+    work.tell(settled, *(added,) * bool(wanted.adding))
+    for broker in wanted.adding:
+        work.tell(replace(added, brokers_told=(broker,)))
 
 
 def _finish(work: _Work, wanted: OngoingReassignment) -> None:
     """Phase B."""
-    target, told = wanted.target, wanted.replicas
+    target = wanted.target
     final = OngoingReassignment(target, (), ())
     in_sync = tuple(broker for broker in wanted.removing if broker in work.partition.isr)
     wish = Wish(replicas=target, adding=(), removing=(), isr=without(work.partition.isr, in_sync))
+    leaving: tuple[PartitionStep, ...] = ()
     if in_sync:
         work.lead_within(wish)
-        work.tell(final, told)
-        work.remove(in_sync[:-1], wanted, is_last=False)
+        work.tell(work.step(final, target))
+        leaving = (*work.remove(in_sync[:-1], final), work.stopping(final, in_sync[-1:], delete=False))
     work.change(wish)
-    work.tell(final, told if not in_sync else target)
-    if wanted.removing:
-        work.stop(final, wanted.removing)
+    if not in_sync:
+        work.tell(work.step(final, target))
+    work.give_up(wanted.removing, leaving, final)
     work.effects.append(WriteLists(work.partition.topic_partition, final))
     work.effects.append(TakeEntry(work.partition.topic_partition, target))
-    work.tell(final, ())
+    work.tell(work.step(final, ()))
 
 
 @dataclass(slots=True)
@@ -142,31 +144,40 @@ class _Work:
         change = change_of(self.situation, self.partition, wish)
         self._write(PartitionChanged(self.partition.topic_partition, leader=change.leader if change else None))
 
-    def remove(self, brokers: tuple[int, ...], lists: OngoingReassignment, *, is_last: bool = True) -> None:
-        """Take brokers out of the ISR one by one, each under a new leader epoch; `is_last` stops them for good."""
+    def remove(self, brokers: tuple[int, ...], lists: OngoingReassignment) -> tuple[PartitionStep, ...]:
+        """Take brokers out of the ISR one by one, each under a new leader epoch; how each of them is stopped before."""
+        leaving = []
         for broker in brokers:
+            leaving.append(self.stopping(lists, (broker,), delete=False))
             isr = without(self.partition.isr, (broker,))
             if broker in self.partition.isr and isr:
                 leader = NO_LEADER if broker == self.partition.leader else self.partition.leader
                 self._write(PartitionChanged(self.partition.topic_partition, isr=isr, leader=leader))
-        if brokers and is_last:
-            self.stop(lists, brokers)
+        return tuple(leaving)
 
-    def stop(self, lists: OngoingReassignment, brokers: tuple[int, ...]) -> None:
-        """Let brokers give up their replicas and delete them."""
-        step = replace(self._step(lists, ()), stopped=tuple((broker, True) for broker in brokers))
-        self.effects.append(Tell(step))
+    def give_up(self, brokers: tuple[int, ...], leaving: tuple[PartitionStep, ...], lists: OngoingReassignment) -> None:
+        """Let the others know that brokers are `leaving` the ISR, and then let these delete what they have."""
+        if brokers:
+            stopped = {broker for step in leaving for broker, _ in step.stopped}
+            late = (self.stopping(lists, (one,), delete=False) for one in brokers if one not in stopped)
+            self.tell(*leaving, *late, self.step(lists, lists.replicas))
+            self.tell(self.stopping(lists, brokers, delete=True))
 
-    def tell(self, lists: OngoingReassignment, brokers: tuple[int, ...], *, is_new: bool = False) -> None:
-        """Let brokers know of the partition with these lists."""
-        self.effects.append(Tell(replace(self._step(lists, brokers), is_new=is_new)))
+    def stopping(self, lists: OngoingReassignment, brokers: tuple[int, ...], *, delete: bool) -> PartitionStep:
+        """The step that stops the replicas of these brokers."""
+        return replace(self.step(lists, ()), stopped=tuple((broker, delete) for broker in brokers))
+
+    def tell(self, *steps: PartitionStep) -> None:
+        """Let brokers know of these steps at once."""
+        self.effects.append(Tell(steps))
+
+    def step(self, lists: OngoingReassignment, told: tuple[int, ...]) -> PartitionStep:
+        """The partition as it is now, with these lists, for these brokers."""
+        step = step_of(self.situation.metadata, self.partition, self.controller_epoch, told)
+        return replace(step, replicas=lists.replicas, adding=lists.adding, removing=lists.removing)
 
     def _write(self, change: PartitionChanged) -> None:
         leader = self.partition.leader if change.leader is None else change.leader
         record = replace(change, leader=leader)
         self.effects.append(WriteState(record))
         self.partition = self.partition.changed_by(record)
-
-    def _step(self, lists: OngoingReassignment, told: tuple[int, ...]) -> PartitionStep:
-        step = step_of(self.situation.metadata, self.partition, self.controller_epoch, told)
-        return replace(step, replicas=lists.replicas, adding=lists.adding, removing=lists.removing)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kreassign.model.znodes import BrokerZnode, format_broker, paths
+from kreassign.twin.endpoints import Address
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from kreassign.twin.zookeeper.tree import Create, Delete
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
-    from kreassign.twin.endpoints import Address
 
 
 class Registrations:
@@ -30,10 +30,15 @@ class Registrations:
             if self._twin.metadata.is_active(broker_id):
                 self.register(broker_id)
 
+    def address_of(self, broker_id: int) -> Address:
+        """Where a broker is, or will be, registered to be reached."""
+        known = self._twin.metadata.brokers[broker_id]
+        return self._addresses.get(broker_id) or Address(known.host, known.port)
+
     def register(self, broker_id: int) -> None:
         """A broker came into service."""
         known = self._twin.metadata.brokers[broker_id]
-        host, port = self._addresses.get(broker_id, (known.host, known.port))
+        host, port = self.address_of(broker_id)
         content = format_broker(BrokerZnode(broker_id, host, port, known.rack), self._twin.now_ms)
         path = paths.broker_path(broker_id)
         if self._log.znodes.get(path) is None:

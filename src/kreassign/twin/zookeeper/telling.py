@@ -42,13 +42,16 @@ def step_of(
 def steps_before(
     metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
 ) -> Iterator[PartitionStep]:
-    """What is told before records become so: of topics that will be gone, every replica is deleted."""
+    """What is told before records become so: which topics are being deleted."""
     for record in records:
         if isinstance(record, TopicDeleted):
             for partition in metadata.topics[record.name].partitions.values():
-                step = step_of(metadata, partition, controller_epoch)
-                stopped = tuple((broker, True) for broker in partition.replicas)
-                yield replace(step, leader=BEING_DELETED, stopped=stopped)
+                yield replace(step_of(metadata, partition, controller_epoch), leader=BEING_DELETED)
+
+
+def stopped(step: PartitionStep, *, delete: bool) -> PartitionStep:
+    """The step that stops every replica of a partition."""
+    return replace(step, stopped=tuple((broker, delete) for broker in step.replicas))
 
 
 def steps_after(metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int) -> Iterator[PartitionStep]:

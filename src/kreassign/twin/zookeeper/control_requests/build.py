@@ -14,9 +14,11 @@ from itertools import groupby
 
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, ControlVersions, LiveBroker, Sender
 from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.telling import BEING_DELETED
 from kreassign.wire.api import Message
 from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, encode_body
 
+EPOCH_WHILE_DELETED = -2
 Key = tuple[str, int]
 """Topic and partition."""
 
@@ -183,7 +185,8 @@ def _known(step: PartitionStep, alive_ids: set[int]) -> Message:
 
 
 def _stopped(step: PartitionStep, delete: bool) -> Message:
-    return _Stopped(partition_index=step.partition, leader_epoch=step.leader_epoch, delete_partition=delete)
+    leader_epoch = EPOCH_WHILE_DELETED if step.leader == BEING_DELETED else step.leader_epoch
+    return _Stopped(partition_index=step.partition, leader_epoch=leader_epoch, delete_partition=delete)
 
 
 def _alive(broker: LiveBroker) -> Message:

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 
 from kreassign.model import TopicPartition
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from kreassign.twin.zookeeper.telling import BEING_DELETED
 from kreassign.wire.api import Message
 from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA
 from kreassign.wire.error_code import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
 
 ANY_EPOCH = -1
-LEADER_WHILE_DELETED = -2
-EPOCH_WHILE_DELETED = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ class BrokerKnowledge:
         for topic in message.topic_states:
             for state in topic.partition_states:
                 key = TopicPartition(topic.topic_name, state.partition_index)
-                if state.leader == LEADER_WHILE_DELETED:
+                if state.leader == BEING_DELETED:
                     self.partitions.pop(key, None)
                     continue
                 self.partitions[key] = KnownPartition(

@@ -1,0 +1,115 @@
+"""Brokers that know nothing but what requests have told them know all that is so."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.model import ElectionType, TopicPartition
+from kreassign.twin.controller.elections import ElectLeaders
+from kreassign.twin.metadata import PartitionState
+from kreassign.twin.zookeeper.control_requests.delivery import Delivery
+from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from tests.twin.zookeeper.control_requests.sending import body, states
+from tests.twin.zookeeper.towns import Town
+
+
+class Informed(Town):
+    """A town whose brokers get the requests; `requests` are those since they were last looked at."""
+
+    def __init__(self, replicas: list[int]) -> None:
+        super().__init__(replicas, others={"bar": [[3, 4], [4, 5]]})
+        self.requests: list[ControlRequest] = []
+        self.delivery = Delivery(self.twin, self.office, lambda _, request: self.requests.append(request))
+        self.office.on_batch = self.delivery
+
+    def flow(self) -> list[tuple[str, int]]:
+        """Who got what since the last look."""
+        found = [(request.api.name, request.broker_id) for request in self.requests]
+        self.requests.clear()
+        return found
+
+    def check(self) -> None:
+        """Every broker alive has just the replicas that it shall have, and knows of every partition what is so."""
+        metadata = self.twin.metadata
+        alive = tuple(one for one in sorted(metadata.brokers) if not metadata.brokers[one].fenced)
+        partitions = [one for topic in metadata.topics.values() for one in topic.partitions.values()]
+        sender = (self.log.controller_id, self.log.controller_epoch)
+        for broker in alive:
+            known = self.delivery.knowledge[broker]
+            assert (known.live, known.controller_id, known.controller_epoch) == (alive, *sender)
+            shown = {
+                key: (one.leader, one.leader_epoch, one.isr, one.replicas) for key, one in known.partitions.items()
+            }
+            assert shown == {
+                one.topic_partition: (one.leader, one.leader_epoch, one.isr, self.replicas_of(one))
+                for one in partitions
+            }
+            own = {key: (one.leader, one.leader_epoch) for key, one in known.replicas.items()}
+            assert own == {
+                one.topic_partition: (one.leader, one.leader_epoch)
+                for one in partitions
+                if broker in self.replicas_of(one)
+            }
+
+    def replicas_of(self, partition: PartitionState) -> tuple[int, ...]:
+        """The replicas of a partition in ZooKeeper."""
+        return self.log.mirror.lists(partition.topic_partition).replicas
+
+
+def test_example_of_kip_455_from_1_2_3_to_4_3_2_is_told_as_kafka_3_9_tells_it() -> None:
+    town = Informed([1, 2, 3])
+    town.begin()
+    town.check()
+    town.flow()
+    town.alter([4, 3, 2])
+    everybody = [("UpdateMetadata", broker) for broker in range(7)]
+    target = [("LeaderAndIsr", broker) for broker in (2, 3, 4)]
+    assert [body(one)["topicStates"][0]["partitionStates"][0].get("isNew") for one in town.requests[:4]] == [
+        False, False, False, True
+    ]  # fmt: skip
+    assert town.flow() == [("LeaderAndIsr", 1), *target, *everybody, ("LeaderAndIsr", 4), *everybody]
+    town.check()
+    town.settle()
+    stops = [(one.broker_id, states(one)) for one in town.requests if one.api.name == "StopReplica"]
+    assert town.flow() == [
+        *everybody,  # in sync
+        *target, *everybody,  # another leader
+        *target, *everybody, ("StopReplica", 1),  # out of the ISR
+        ("StopReplica", 1), *everybody,  # deleted; done
+    ]  # fmt: skip
+    assert stops == [
+        (1, [{"partitionIndex": 0, "leaderEpoch": 2, "deletePartition": False}]),
+        (1, [{"partitionIndex": 0, "leaderEpoch": 3, "deletePartition": True}]),
+    ]
+    town.check()
+
+
+@pytest.mark.parametrize("others", [[[4, 5, 6]], [[4, 5, 6], [0, 1, 2]], [[4, 5], None], [[3, 2, 1]], [[2]]])
+def test_brokers_know_all_that_is_so_after_every_order(others: list[list[int] | None]) -> None:
+    town = Informed([1, 2, 3])
+    town.begin()
+    for target in others:
+        assert town.alter(target) == (0, None)
+        town.check()
+    town.settle()
+    town.check()
+
+
+def test_brokers_know_all_that_is_so_after_elections_failures_returns_and_failovers() -> None:
+    town = Informed([1, 2, 3])
+    town.begin()
+    town.alter([3, 2, 1])
+    town.settle()
+    town.office.elect(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),)))
+    assert town.state[0] == 3
+    town.check()
+    town.twin.processes.crash(3)
+    town.settle()
+    town.check()
+    assert town.delivery.knowledge[2].partitions[TopicPartition("bar", 0)].offline == (3,)
+    town.twin.processes.start(3)
+    town.settle()
+    town.check()
+    town.office.fail_over()
+    town.settle()
+    town.check()
