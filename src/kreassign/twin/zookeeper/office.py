@@ -150,9 +150,10 @@ class Office:
 
     def follow(self, records: tuple[Record, ...]) -> None:
         """Act on what has just become so: moves may be complete now, or have a reason to be tried again."""
-        is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
-        steps = steps_after(self._twin.metadata, records, self._log.controller_epoch)
-        self._tell(steps, even_if_empty=is_about_brokers)
+        if BrokerFenced(self.controller_id) not in records:  # whoever follows it will tell
+            is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
+            steps = steps_after(self._twin.metadata, records, self._log.controller_epoch)
+            self._tell(steps, even_if_empty=is_about_brokers)
         for record in records:
             match record:
                 case PartitionChanged(key) if self._is_complete(key):

@@ -66,7 +66,8 @@ def steps_after(metadata: ClusterMetadata, records: Iterable[Record], controller
                 yield _to_replicas(metadata, key, controller_epoch)
             case BrokerUnfenced(broker):
                 for partition in metadata.partitions_on(broker):
-                    yield step_of(metadata, partition, controller_epoch, (broker,))
+                    if broker not in partition.adding:  # its move begins anew, and tells of it
+                        yield step_of(metadata, partition, controller_epoch, (broker,))
             case _:
                 pass
 
