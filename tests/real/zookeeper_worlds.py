@@ -1,0 +1,303 @@
+"""Kafka 3.9.1 and the twin side by side: both get the same orders, and their znodes are compared after each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
+from kreassign.model.znodes import (
+    format_election,
+    format_reassignments,
+    parse_broker,
+    parse_config,
+    parse_controller,
+    parse_controller_epoch,
+    parse_partition_state,
+    parse_reassignments,
+    parse_topic,
+    paths,
+)
+from kreassign.twin.blueprint import small_cluster
+from kreassign.twin.checkers import check_step
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.server import Door, ServerThread, TwinServer
+from kreassign.twin.store.zookeeper import ZooKeeperTree, zookeeper_tree
+from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER
+from kreassign.twin.zookeeper.control_requests.delivery import Delivery
+from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from kreassign.twin.zookeeper.log import ZooKeeperLog
+from kreassign.twin.zookeeper.office import Office
+from testbed import KafkaCluster
+from testbed.waiting import wait_until
+
+BROKERS = 6
+SPEED = 5.0
+REST_S = 0.6
+"""How long both must be the same, and stay as they are, to count as at rest."""
+PATIENCE_S = 40.0
+
+DONE = "done"
+
+Picture = dict[str, object]
+Targets = Mapping[TopicPartition, tuple[int, ...] | None]
+
+
+@dataclass
+class World:
+    """One of the two clusters: its ZooKeeper, its brokers' addresses, and how to stop and start a broker."""
+
+    name: str
+    znodes: KazooClient
+    bootstrap: str
+    stop: Callable[[int], None]
+    start: Callable[[int], None]
+    first_epoch: int = 0
+
+    def ask(self, question: Callable[[AdminClient], Any]) -> Any:
+        """Ask the brokers something, over a connection of its own."""
+        with AdminClient.connect(client_settings({}, bootstrap_servers=self.bootstrap)) as client:
+            return question(client)
+
+    def content(self, path: str) -> bytes | None:
+        """What a znode says; None if there is none."""
+        try:
+            return bytes(self.znodes.retry(self.znodes.get, path)[0])
+        except NoNodeError:
+            return None
+
+    def children(self, path: str) -> list[str]:
+        """What is below a znode."""
+        try:
+            return sorted(self.znodes.retry(self.znodes.get_children, path))
+        except NoNodeError:
+            return []
+
+    def controller_epoch(self) -> int:
+        """Which term of office this is, counted from the beginning of the story."""
+        found = self.content(paths.CONTROLLER_EPOCH)
+        assert found is not None
+        return parse_controller_epoch(found) - self.first_epoch
+
+
+class Worlds:
+    """Both clusters. Every order goes to both, and both must come to rest with the same znodes."""
+
+    def __init__(self, kafka: World, twin: World) -> None:
+        self.both = (kafka, twin)
+        self._topics: list[str] = []
+        self._stopped: set[int] = set()
+
+    # --- orders ------------------------------------------------------------------------------------------------
+
+    def create_topic(self, name: str, *replicas: tuple[int, ...]) -> None:
+        """Create a topic with these replicas."""
+        self._topics.append(name)
+        assert self._ask(lambda client: client.create_topics([NewTopic(name, assignments=replicas)])) == {name: DONE}
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic."""
+        self._ask(lambda client: client.delete_topics([name]))
+
+    def alter(self, targets: Targets) -> None:
+        """Move, override or cancel (None) by the API of KIP-455."""
+        self._ask(lambda client: client.alter_partition_reassignments(targets))
+
+    def submit(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        """Move by the reassignment znode."""
+        self._create(paths.REASSIGN_PARTITIONS, format_reassignments(targets))
+
+    def elect(self, *partitions: TopicPartition) -> None:
+        """Hold preferred elections by their znode."""
+        self._create(paths.PREFERRED_REPLICA_ELECTION, format_election(partitions))
+
+    def configure(self, resource: ConfigResource, *changes: ConfigChange) -> None:
+        """Change configuration by the API."""
+        done = self._ask(lambda client: client.incremental_alter_configs({resource: changes}))
+        assert done == {str(resource): DONE}
+
+    def stop(self, broker: int) -> None:
+        """Stop a broker in order."""
+        self._stopped.add(broker)
+        for world in self.both:
+            world.stop(broker)
+
+    def start(self, broker: int) -> None:
+        """Start it again."""
+        self._stopped.discard(broker)
+        for world in self.both:
+            world.start(broker)
+
+    def clear(self) -> None:
+        """Let all brokers work again, and no topic be left."""
+        for broker in tuple(self._stopped):
+            self.start(broker)
+        self.rest("all brokers are back")
+        for name in self._topics:
+            self._ask(lambda client, name=name: client.delete_topics([name]))
+        self.rest("all topics are deleted")
+
+    def depose_the_controller(self) -> None:
+        """Delete /controller, so that another one is elected."""
+        for world in self.both:
+            world.znodes.delete(paths.CONTROLLER)
+
+    def _ask(self, question: Callable[[AdminClient], Any]) -> dict[str, str]:
+        """Ask both, which must answer the same."""
+        kafka, twin = (_outcomes(world, question) for world in self.both)
+        assert twin == kafka
+        return kafka
+
+    def _create(self, path: str, content: bytes) -> None:
+        for world in self.both:
+            world.znodes.create(path, content)
+
+    # --- comparing ---------------------------------------------------------------------------------------------
+
+    def rest(self, what: str) -> None:
+        """Wait until both have the same znodes and these stay as they are; AssertionError says what is different."""
+        watch = _Watch(self.both, self._topics)
+        try:
+            wait_until(watch.is_at_rest, timeout_s=PATIENCE_S, what=what)
+        except TimeoutError:
+            raise AssertionError(f"{what}: {watch.difference()}") from None
+
+
+@dataclass
+class _Watch:
+    """Looks at both until they have been the same for a while."""
+
+    worlds: tuple[World, World]
+    topics: list[str]
+    last: tuple[Picture, Picture] = ({}, {})
+    since_s: float = 0.0
+
+    def is_at_rest(self) -> bool:
+        """Whether both are the same, and have been since long enough."""
+        seen, now = (picture(self.worlds[0], self.topics), picture(self.worlds[1], self.topics)), time.monotonic()
+        if seen != self.last:
+            self.last, self.since_s = seen, now
+        return seen[0] == seen[1] and now - self.since_s >= REST_S
+
+    def difference(self) -> str:
+        """What was different when last looked at."""
+        kafka, twin = self.last
+        names = [name for name in sorted({*kafka, *twin}) if kafka.get(name) != twin.get(name)]
+        found = [f"{name}: Kafka {kafka.get(name)}, twin {twin.get(name)}" for name in names]
+        return "; ".join(found) or "the znodes do not come to rest"
+
+
+def _outcomes(world: World, question: Callable[[AdminClient], Any]) -> dict[str, str]:
+    batch = world.ask(question)
+    return {str(key): str(batch.failed.get(key, DONE)) for key in batch}
+
+
+def picture(world: World, topics: list[str]) -> Picture:
+    """All that the znodes of a cluster say about these topics, without what is peculiar to each cluster."""
+    found: Picture = {
+        "brokers": world.children(paths.BROKER_IDS),
+        "racks": [_broker(world, int(broker)) for broker in world.children(paths.BROKER_IDS)],
+        "election": world.content(paths.PREFERRED_REPLICA_ELECTION),
+        "deletions": world.children(paths.DELETE_TOPICS),
+        "topics": [name for name in world.children(paths.TOPICS) if name in topics],
+        "controller": _controller(world),
+    }
+    waiting = world.content(paths.REASSIGN_PARTITIONS)
+    found["reassignments"] = None if waiting is None else parse_reassignments(waiting)
+    for broker in range(BROKERS):
+        found[f"config of {broker}"] = _config(world, ConfigResource.broker(broker))
+    for name in topics:
+        found[f"config of {name}"] = _config(world, ConfigResource.topic(name))
+        found |= _topic(world, name)
+    return found
+
+
+def _broker(world: World, broker: int) -> str | None:
+    content = world.content(paths.broker_path(broker))
+    return None if content is None else parse_broker(broker, content).rack
+
+
+def _controller(world: World) -> tuple[bool, int]:
+    content = world.content(paths.CONTROLLER)
+    return content is not None and parse_controller(content).broker_id >= 0, world.controller_epoch()
+
+
+def _config(world: World, resource: ConfigResource) -> object:
+    content = world.content(paths.config_path(resource))
+    return {} if content is None else dict(parse_config(resource, content))
+
+
+def _topic(world: World, name: str) -> Iterator[tuple[str, object]]:
+    content = world.content(paths.topic_path(name))
+    if content is None:
+        return
+    topic = parse_topic(name, content)
+    yield f"{name}", (topic.topic_id is not None, dict(topic.partitions), dict(topic.adding), dict(topic.removing))
+    for number in topic.partitions:
+        key = TopicPartition(name, number)
+        content = world.content(paths.partition_state_path(key))
+        if content is not None:
+            state = parse_partition_state(key, content)
+            epoch = state.controller_epoch - world.first_epoch
+            yield f"{key}", (state.leader, state.leader_epoch, sorted(state.isr), epoch)
+
+
+def kafka_world(cluster: KafkaCluster, znodes: KazooClient) -> World:
+    """Real Kafka."""
+
+    def start(broker: int) -> None:
+        cluster.brokers[broker].start()
+
+    def stop(broker: int) -> None:
+        cluster.brokers[broker].stop()
+
+    return World("Kafka", znodes, cluster.bootstrap_servers, stop, start)
+
+
+@contextmanager
+def twin_world(zookeeper: str, requests: list[ControlRequest]) -> Iterator[World]:
+    """A twin with its metadata there, which tells here what its controller sends."""
+    with ExitStack() as stack:
+        tree = stack.enter_context(zookeeper_tree(zookeeper))
+        server = ServerThread(lambda: TwinServer(_twin(tree, requests), (Door(),), speed=SPEED))
+        server.start()
+        stack.callback(server.stop)
+        addresses = server.server.addresses()
+
+        def open_office(twin: Twin) -> None:
+            assert twin.office is not None
+            twin.office.open_at(addresses)
+            twin.office.take_over()
+            tree.on_news = server.server.doorbell(lambda _: twin.office.heed())
+
+        server.do(open_office)
+        znodes = KazooClient(hosts=zookeeper)
+        znodes.start(timeout=15)
+        stack.callback(znodes.close)
+        stack.callback(znodes.stop)
+        bootstrap = ",".join(f"{address.host}:{address.port}" for address in addresses.values())
+        yield World(
+            "twin",
+            znodes,
+            bootstrap,
+            lambda broker: server.do(lambda twin: twin.stop(broker)),
+            lambda broker: server.do(lambda twin: twin.start(broker)),
+        )
+
+
+def _twin(tree: ZooKeeperTree, requests: list[ControlRequest]) -> Twin:
+    blueprint = small_cluster(BROKERS, racks=("a", "b", "c"))
+    log = ZooKeeperLog(tree, blueprint)
+    assert log.enter_office(0, 0)
+    twin = Twin(blueprint, TwinSettings(KAFKA_3_9_ZOOKEEPER, start_ms=int(time.time() * 1000), controller_count=0), log)
+    twin.office = Office(twin, log)
+    twin.office.on_batch = Delivery(twin, twin.office, lambda _, request: requests.append(request))
+    twin.watch(check_step)
+    return twin
