@@ -70,7 +70,7 @@ class Served:
 
 
 @contextmanager
-def served(zookeeper: str, folder: Path, *, speed: str = "20") -> Iterator[Served]:
+def served(zookeeper: str, folder: Path, *options: str, speed: str = "20") -> Iterator[Served]:
     """A twin of four brokers with its metadata there."""
     scenario = folder / "scenario.toml"
     scenario.write_text(SCENARIO, encoding="utf-8")
@@ -78,7 +78,7 @@ def served(zookeeper: str, folder: Path, *, speed: str = "20") -> Iterator[Serve
     command = [sys.executable, "-c", main, "twin", "start", "--scenario", str(scenario), "--port", "0"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
-        [*command, "--speed", speed, "--zookeeper", zookeeper, "--check"],
+        [*command, "--speed", speed, "--zookeeper", zookeeper, "--check", *options],
         stdout=subprocess.PIPE,
         text=True,
         env=environment,
