@@ -24,6 +24,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.instructions import Instruction
 from kreassign.executor.machine import Execution, handle
+from kreassign.executor.rates import Rates
 from kreassign.executor.throttling import ConfigValue, Debt, changes, flows, keys_to_change, wanted_lists, wanted_rates
 from kreassign.model import TopicPartition
 
@@ -35,7 +36,7 @@ FLOWS = flows({move.topic_partition: move.reassignment for move in MOVES})
 KEYS = keys_to_change(FLOWS, LIVE)
 BEFORE = tuple(ConfigValue(key, "7000" if key.resource.name == "1" else None) for key in KEYS)
 KNOWN = {present.key: present.value for present in BEFORE}
-RATES = changes(wanted_rates(KNOWN, RATE), KNOWN, {})
+RATES = changes(wanted_rates(KNOWN, Rates(RATE)), KNOWN, {})
 LISTS = changes(wanted_lists(FLOWS, KNOWN), KNOWN, {})
 OWED = (*RATES, *LISTS)
 

@@ -1,3 +1,4 @@
+from kreassign.executor.rates import BrokerRate, Rates
 from kreassign.executor.throttling import (
     ConfigKey,
     ConfigValue,
@@ -41,8 +42,14 @@ def list_debts(moves: Flows, **before: str | None) -> tuple[Debt, ...]:
     return changes(wanted_lists(moves, known), known, {})
 
 
+def test_a_broker_gets_its_own_rate_and_one_without_a_limit_keeps_what_it_had() -> None:
+    rates = Rates(100, (BrokerRate(1, 7), BrokerRate(3, None)))
+    before = {sending(1): None, sending(2): "5", receiving(3): "9", LEADERS: None}
+    assert wanted_rates(before, rates) == {sending(1): "7", sending(2): "100", receiving(3): "9"}
+
+
 def rate_debts(rate: int | None, before: dict[ConfigKey, str | None], *owed: Debt) -> tuple[Debt, ...]:
-    return changes(wanted_rates(before, rate), before, {debt.key: debt for debt in owed})
+    return changes(wanted_rates(before, Rates(rate)), before, {debt.key: debt for debt in owed})
 
 
 def test_senders_receivers_and_topics_of_a_move_get_one_setting_each_side() -> None:

@@ -15,6 +15,7 @@ from kreassign.executor.journal import Journal, journal_path, post_request, read
 from kreassign.executor.machine import Execution
 from kreassign.executor.pacing import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.rates import BrokerRate
 from kreassign.executor.runner import Listener, Runner
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -85,9 +86,10 @@ class World:
         throttle: int | None = RATE,
         guards: Mapping[GuardName, Reaction] = DEFAULTS,
         pace: Pace = NO_LIMITS,
+        own: tuple[BrokerRate, ...] = (),
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
-        chosen = RunSettings("run-1", self.transport.now_ms(), throttle, settings(guards), pace)
+        chosen = RunSettings("run-1", self.transport.now_ms(), throttle, settings(guards), pace, own)
         return prepare(self.client, plan, chosen)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:

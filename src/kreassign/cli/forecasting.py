@@ -17,7 +17,7 @@ def tell_outlook(started: RunStarted) -> None:
 
     Without a throttle nobody knows the rate yet; then the run itself tells.
     """
-    hours, limit = started.pace.hours, started.throttle_bytes_per_s
+    hours, limit = started.pace.hours, started.rates.slowest_bytes_per_s
     if not hours.are_limited or limit is None:
         return
     moves = [candidate(MoveRecord(move)) for move in started.moves]

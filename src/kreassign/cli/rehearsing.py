@@ -116,5 +116,5 @@ def _pause(started: RunStarted, blueprint: Blueprint) -> float:
         for broker in move.adding:
             incoming[broker] = incoming.get(broker, 0) + move.size_bytes
     fastest = max(hardware.net_in_bytes_per_s for hardware in blueprint.hardware.values())
-    rate = started.throttle_bytes_per_s or fastest
+    rate = started.rates.slowest_bytes_per_s or fastest
     return min(LONGEST_LOOK_S, max(1.0, max(incoming.values(), default=0) / rate / LOOKS))

@@ -8,11 +8,12 @@ from typing import Any
 from rich.console import Console
 
 from kreassign.cli.live import overall_fields
+from kreassign.cli.rate_options import rates_text
 from kreassign.executor.history import RunHistory
 from kreassign.executor.pacing import Cap, Hours, Pace
 from kreassign.executor.pacing.hours import moment
 from kreassign.executor.progress import Progress
-from kreassign.report.text import format_bytes, format_duration, format_rate
+from kreassign.report.text import format_bytes, format_duration
 
 SHOWN = 10
 
@@ -71,8 +72,8 @@ def _time(history: RunHistory) -> str:
     if history.ended_ms is None:
         return ""
     seconds = (history.ended_ms - history.started_ms) / 1000
-    limit = history.throttle_bytes_per_s
-    throttled = "" if limit is None else f", throttled to {format_rate(limit)} per broker"
+    limit = rates_text(history.rates)
+    throttled = f", throttled to {limit}" if limit else ""
     return f" in {format_duration(seconds)}{throttled}"
 
 

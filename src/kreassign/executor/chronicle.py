@@ -144,7 +144,7 @@ def _arrivals(execution: Execution, event: Event, leaders: dict[TopicPartition, 
         (topic, partition), source = record.name, _source(record, leaders)
         arrived = record.bytes_received
         for broker, done in ((broker, arrived[broker]) for broker in record.move.adding):
-            yield Arrival(event.at_ms, topic, partition, broker, source, done, execution.throttle_bytes_per_s)
+            yield Arrival(event.at_ms, topic, partition, broker, source, done, execution.rates.of(broker))
 
 
 def _source(record: MoveRecord, leaders: dict[TopicPartition, int]) -> int:

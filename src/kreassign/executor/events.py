@@ -13,6 +13,7 @@ from enum import StrEnum
 from kreassign.executor.directories import DirectoryWish
 from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.pacing import NO_LIMITS, Pace, PaceChange
+from kreassign.executor.rates import BrokerRate, Rates
 from kreassign.executor.throttling import ConfigValue, Debt
 from kreassign.model import Reassignment, TopicPartition, TopicPartitionReplica
 
@@ -118,7 +119,10 @@ class Unwritten:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run was prepared and its journal begun; nothing has been sent. Always the first event."""
+    """A run was prepared and its journal begun; nothing has been sent. Always the first event.
+
+    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`.
+    """
 
     at_ms: int
     run_id: str
@@ -128,6 +132,12 @@ class RunStarted:
     live_brokers: tuple[int, ...]
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
+    broker_rates: tuple[BrokerRate, ...] = ()
+
+    @property
+    def rates(self) -> Rates:
+        """The throttle with which it begins."""
+        return Rates(self.throttle_bytes_per_s, self.broker_rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +182,12 @@ class CancelRequested:
 
 @dataclass(frozen=True, slots=True)
 class RateRequested:
-    """Someone asked for another throttle; None for none."""
+    """Someone asked for another throttle, None for none: of these brokers, or where none is named, of all."""
 
     at_ms: int
     request: int
     rate_bytes_per_s: int | None
+    brokers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

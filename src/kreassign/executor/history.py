@@ -13,6 +13,7 @@ from kreassign.executor.machine import Execution, Replay
 from kreassign.executor.moves import MoveRecord, MoveStatus
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.progress import ProgressMeter
+from kreassign.executor.rates import BrokerRate, Rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class RunHistory:
     guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
     `pace` is its order, limits and hours as they are now, `outlook` what
     it waits for and what will not fit into its hours.
+    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`.
     `throttle_residue` has a sentence per setting that the run still owes.
     """
 
@@ -64,6 +66,12 @@ class RunHistory:
     verdicts: tuple[str, ...] = ()
     pace: Pace = NO_LIMITS
     outlook: tuple[str, ...] = ()
+    broker_rates: tuple[BrokerRate, ...] = ()
+
+    @property
+    def rates(self) -> Rates:
+        """Its throttle as it is now."""
+        return Rates(self.throttle_bytes_per_s, self.broker_rates)
 
     @property
     def bytes_copied(self) -> int:
@@ -97,7 +105,7 @@ def history(execution: Execution) -> RunHistory:
         started_ms=execution.started_ms,
         ended_ms=execution.ended_ms,
         state=execution.phase.value,
-        throttle_bytes_per_s=execution.throttle_bytes_per_s,
+        throttle_bytes_per_s=execution.rates.bytes_per_s,
         moves=tuple(_move(record) for record in execution.records.values()),
         throttle_residue=execution.residue,
         problems=(*execution.problems, *execution.findings),
@@ -106,6 +114,7 @@ def history(execution: Execution) -> RunHistory:
         verdicts=tuple(map(str, execution.verdicts)),
         pace=execution.pace,
         outlook=execution.outlook,
+        broker_rates=execution.rates.own,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.executor.directories import ReplicaPlace, places
+from kreassign.executor.rates import Rates
 from kreassign.model import Cluster, LogDir, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
 
@@ -26,17 +27,25 @@ class Situation:
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
 
 
-def violations(plan: Plan, situation: Situation, throttle_bytes_per_s: int | None) -> tuple[str, ...]:
+def violations(plan: Plan, situation: Situation, rates: Rates) -> tuple[str, ...]:
     """A sentence for each thing that is wrong, all of them; empty when the plan can be carried out."""
     found = [] if len(plan) else ["it names no partition"]
-    if throttle_bytes_per_s is not None and throttle_bytes_per_s <= 0:
-        found.append(f"a throttle of {throttle_bytes_per_s} B/s would never let it end")
+    found += _of_rates(rates, situation.cluster)
     found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
     for wish in plan.assignments:
         found += [f"{wish.topic_partition}: {text}" for text in _of_wish(wish, situation.cluster)]
         found += [f"{wish.topic_partition}: {text}" for text in _of_partition(wish, situation)]
     found += [f"{replica.topic_partition}: {text}" for replica, text in _of_log_dirs(plan, situation)]
     return tuple(dict.fromkeys(found))
+
+
+def _of_rates(rates: Rates, cluster: Cluster) -> Iterator[str]:
+    slowest = rates.slowest_bytes_per_s
+    if slowest is not None and slowest <= 0:
+        yield f"a throttle of {slowest} B/s would never let it end"
+    for one in rates.own:
+        if one.broker not in cluster.broker_ids:
+            yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
 
 
 def _of_wish(wish: PartitionAssignment, cluster: Cluster) -> Iterator[str]:

@@ -12,6 +12,7 @@ from kreassign.executor.guards import GuardSetting
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.port import ClusterPort
 from kreassign.executor.preflight import Situation, violations
+from kreassign.executor.rates import BrokerRate, Rates
 from kreassign.executor.reading import is_unknown_topic, partitions_of
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 from kreassign.model.plan import Plan
@@ -28,6 +29,12 @@ class RunSettings:
     throttle_bytes_per_s: int | None = None
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
+    broker_rates: tuple[BrokerRate, ...] = ()
+
+    @property
+    def rates(self) -> Rates:
+        """The throttle of the run."""
+        return Rates(self.throttle_bytes_per_s, self.broker_rates)
 
 
 def prepare(
@@ -43,7 +50,7 @@ def prepare(
     everything that speaks against it, ClusterError when the cluster does not answer.
     """
     situation = look_around(port, plan, expected)
-    wrong = violations(plan, situation, settings.throttle_bytes_per_s)
+    wrong = violations(plan, situation, settings.rates)
     if wrong:
         raise IllegalPlan(wrong)
     currents = {name: situation.partitions[name].replicas for name in plan.replicas}
@@ -69,6 +76,7 @@ def prepare(
         live_brokers=situation.cluster.broker_ids,
         guards=settings.guards,
         pace=settings.pace,
+        broker_rates=settings.broker_rates,
     )
 
 

@@ -198,7 +198,7 @@ class ProgressMeter:
         """When the run ends, if moves have begun and all that is left is known."""
         if not self._totals or any(side.unknown for side in self._sums.values()):
             return None
-        limit = self._execution.throttle_bytes_per_s
+        limit = self._execution.rates.fastest_bytes_per_s
         best = self._best_bytes_per_s if limit is None else max(limit * REACHED, self._lately())
         sides = [self._side(end, side) for end, side in self._sums.items()]
         return interval(sides, Side(self._all.samples), best) if best else None

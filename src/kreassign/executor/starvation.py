@@ -12,23 +12,35 @@ from dataclasses import dataclass
 from kreassign.clock import Clock
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.port import ClusterPort
+from kreassign.executor.rates import Rates
 from kreassign.model import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class Starvation:
-    """What a throttle is too low for. `is_certain`: no order of moves could help."""
+    """What a throttle is too low for. `is_certain`: no order of moves could help.
+
+    `copies` are those of a partition that share the rate: what is needed is so many times what is written.
+    """
 
     subject: str
     needed_bytes_per_s: float
     rate_bytes_per_s: int
     is_certain: bool
+    copies: int = 1
+
+    @property
+    def least_bytes_per_s(self) -> int:
+        """The lowest rate at which it ends, if nothing more is written than was measured; give more than that."""
+        return int(self.needed_bytes_per_s) + 1
 
     def __str__(self) -> str:
         certainty = "never ends" if self.is_certain else "may never end if all its copies go at the same time"
+        times = f" for each of {self.copies} copies" if self.copies > 1 else ""
         return (
             f"{self.subject}: at {self.rate_bytes_per_s} B/s it {certainty}, for producers write "
-            f"{self.needed_bytes_per_s:.0f} B/s meanwhile; give more than that with --throttle"
+            f"{self.needed_bytes_per_s / self.copies:.0f} B/s meanwhile{times}; the least rate that works is "
+            f"{self.least_bytes_per_s} B/s, give more with --throttle or --throttle-broker"
         )
 
 
@@ -54,10 +66,10 @@ def measure_writes(
 
 
 def starved(
-    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rate_bytes_per_s: int
+    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: Rates
 ) -> tuple[Starvation, ...]:
-    """What this rate is too low for: single partitions first, then destinations with all that comes in."""
-    found = list(_partitions(moves := tuple(moves), writes, rate_bytes_per_s))
+    """What these rates are too low for: single partitions first, then destinations with all that comes in."""
+    found = list(_partitions(moves := tuple(moves), writes, rates))
     hopeless = {starvation.subject for starvation in found}
     incoming: dict[int, float] = {}
     for move in moves:
@@ -66,17 +78,32 @@ def starved(
     return (
         *found,
         *(
-            Starvation(f"broker {broker}", needed, rate_bytes_per_s, is_certain=False)
+            Starvation(f"broker {broker}", needed, rate, is_certain=False)
             for broker, needed in sorted(incoming.items())
-            if needed >= rate_bytes_per_s
+            if (rate := rates.of(broker)) is not None and needed >= rate
         ),
     )
 
 
 def _partitions(
-    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rate_bytes_per_s: int
+    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: Rates
 ) -> Iterator[Starvation]:
     for move in moves:
-        needed = writes.get(move.topic_partition, 0.0) * len(move.adding)
-        if needed >= rate_bytes_per_s:
-            yield Starvation(str(move.topic_partition), needed, rate_bytes_per_s, is_certain=True)
+        written = writes.get(move.topic_partition, 0.0)
+        for copies, rate in _passages(move, rates):
+            if rate is not None and written * copies >= rate:
+                yield Starvation(str(move.topic_partition), written * copies, rate, is_certain=True, copies=copies)
+                break
+
+
+def _passages(move: PlannedMove, rates: Rates) -> Iterator[tuple[int, int | None]]:
+    """How many copies of a move pass a broker, and its rate: where they leave, then where they arrive.
+
+    Any of the old replicas may come to lead, so only what is too much for each of them is too much.
+    """
+    sending = [rates.of(broker) for broker in move.original]
+    way_out = None if None in sending else max((rate for rate in sending if rate is not None), default=None)
+    if move.adding:
+        yield len(move.adding), way_out
+    for broker in move.adding:
+        yield 1, rates.of(broker)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from kreassign.executor.rates import Rates
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -143,10 +144,10 @@ def log_dir_keys(brokers: Iterable[int], live_brokers: Iterable[int]) -> tuple[C
     )
 
 
-def wanted_rates(before: Mapping[ConfigKey, str | None], rate_bytes_per_s: int | None) -> dict[ConfigKey, str | None]:
-    """What each rate among these settings shall be; without a throttle, what it was before."""
-    rates = {key: value for key, value in before.items() if key.name not in _LISTS}
-    return rates if rate_bytes_per_s is None else dict.fromkeys(rates, str(rate_bytes_per_s))
+def wanted_rates(before: Mapping[ConfigKey, str | None], rates: Rates) -> dict[ConfigKey, str | None]:
+    """What each rate among these settings shall be; where there is no limit, what it was before."""
+    wanted = {key: rates.of(key.broker) for key in before if key.name not in _LISTS}
+    return {key: before[key] if rate is None else str(rate) for key, rate in wanted.items()}
 
 
 def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[ConfigKey, str | None]:

@@ -97,11 +97,14 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         assert "moving (held)" in terminal.type("status").stdout
         assert "throttled to 100 kB/s per broker" in terminal.type("throttle", run_id, "100kB/s").stdout
         assert terminal.runs[0]["throttle_bytes_per_s"] == 100_000
+        single = terminal.type("throttle", run_id, "90kB/s", "--broker", "3")
+        assert "throttled to 90 kB/s at broker 3" in single.stdout
+        assert terminal.runs[0]["broker_rates"] == [{"broker": 3, "bytes_per_s": 90_000}]
         paced = terminal.type("pace", run_id, "--max-moves-per-source", "1", "--max-bytes", "none")
         assert "order makespan, at most 1 moves per source, 100 elections a step" in paced.stdout
         assert terminal.runs[0]["pace"]["caps"]["source"] == {"moves": 1, "size_bytes": None}
         heard = json.loads(terminal.type("resume", run_id, "--format", "json").stdout)
-        assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 4)
+        assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 5)
         assert not terminal.runs[0]["is_held"]
 
         second = terminal.ask_cluster("run", terminal.plan)

@@ -12,6 +12,7 @@ from kreassign.cli.carrying import exit_code
 from kreassign.cli.output import format_option, parse_quantity, print_json
 from kreassign.cli.pace_options import pace_options, read_pace, stepwise_option
 from kreassign.cli.plan_files import read_plan_file
+from kreassign.cli.rate_options import rate_options, read_rates
 from kreassign.cli.rehearsing import Rehearsal
 from kreassign.cli.rehearsing import rehearse as carry_out
 from kreassign.cli.runs import guards_option
@@ -31,7 +32,7 @@ from kreassign.twin.from_snapshot import Speeds, blueprint_of
     metavar="FILE",
     help="The cluster, as `kreassign snapshot --out` wrote it; with --rates-over it also knows what is written.",
 )
-@click.option("--throttle", type=parse_quantity, metavar="RATE", help="As for `kreassign run`.  [default: no limit]")
+@rate_options("no limit")
 @guards_option
 @pace_options
 @stepwise_option
@@ -53,8 +54,9 @@ def rehearse(
     It is the run that `kreassign run` would make, with the same options; only the cluster is not real.
     """
     seen = read_snapshot(snapshot)
-    pace = read_pace(wish, seen.taken_ms)
-    chosen = RunSettings("rehearsal", seen.taken_ms, wish["throttle"], settings(dict(wish["guards"])), pace)
+    pace, rates = read_pace(wish, seen.taken_ms), read_rates(wish)
+    guards = settings(dict(wish["guards"]))
+    chosen = RunSettings("rehearsal", seen.taken_ms, rates.bytes_per_s, guards, pace, rates.own)
     shown = carry_out(read_plan_file(plan), blueprint_of(seen, Speeds(*speeds)), chosen)
     if output_format == "json":
         print_json(asdict(shown))

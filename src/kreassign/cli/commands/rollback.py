@@ -22,8 +22,9 @@ from kreassign.cli.carrying import (
 from kreassign.cli.commands.watch import follow
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.live import view_for
-from kreassign.cli.output import console, format_option, parse_quantity, print_json
+from kreassign.cli.output import console, format_option, print_json
 from kreassign.cli.pace_options import pace_options, read_pace_change
+from kreassign.cli.rate_options import rate_options, read_rates
 from kreassign.cli.requests import ask
 from kreassign.cli.run_text import document, print_summary
 from kreassign.cli.runs import find_journal, guards_option, is_active, poll_option, state_dir_option
@@ -38,6 +39,7 @@ from kreassign.executor.inverse import WayBack, way_back
 from kreassign.executor.journal import read_events
 from kreassign.executor.pacing import Hours, PaceChange
 from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.rates import NO_THROTTLE, Rates
 from kreassign.executor.reading import partitions_of
 from kreassign.model import TopicPartition
 from kreassign.model.plan_json import format_plan
@@ -54,7 +56,7 @@ class Undoing:
     """
 
     run_id: str
-    throttle_bytes_per_s: int | None = None
+    rates: Rates = NO_THROTTLE
     is_dry: bool = False
     guards: tuple[tuple[GuardName, Reaction], ...] = ()
     pace: PaceChange = NO_CHANGE
@@ -91,13 +93,7 @@ class Undone:
 @click.argument("run_id")
 @cluster_options
 @controller_option
-@click.option(
-    "--throttle",
-    "throttle_bytes_per_s",
-    type=parse_quantity,
-    metavar="RATE",
-    help="What each broker may send and receive meanwhile.  [default: as for the run]",
-)
+@rate_options("as for the run")
 @guards_option
 @pace_options
 @click.option("--dry-run", "is_dry", is_flag=True, help="Say what would be done; change nothing.")
@@ -107,7 +103,7 @@ class Undone:
 @click.pass_context
 def rollback(
     context: click.Context, /, run_id: str, bootstrap_server: str, command_config: Path | None, is_dry: bool,
-    throttle_bytes_per_s: int | None, **wishes: Any,
+    **wishes: Any,
 ) -> None:  # fmt: skip
     """Bring the partitions of run RUN_ID back to the replicas they had before it, in the order they had.
 
@@ -117,7 +113,7 @@ def rollback(
     how = read_manner(wishes, command_config)
     change = read_pace_change(wishes, SystemClock().now_ms())
     with connect(bootstrap_server, command_config) as client:
-        undone = undo(client, Undoing(run_id, throttle_bytes_per_s, is_dry, wishes["guards"], change), how)
+        undone = undo(client, Undoing(run_id, read_rates(wishes), is_dry, wishes["guards"], change), how)
     if how.is_quiet:
         print_json(undone.document)
     context.exit(undone.exit_code)
@@ -150,9 +146,9 @@ def _settings(wish: Undoing, journal: Path, done: RunHistory) -> RunSettings:
     reactions = {
         guard: Reaction.CANCEL if reaction is Reaction.ROLLBACK else reaction for guard, reaction in chosen.items()
     }
-    rate = wish.throttle_bytes_per_s or done.throttle_bytes_per_s
+    rates = wish.rates if wish.rates != NO_THROTTLE else done.rates
     pace = replace(done.pace, hours=Hours()).changed(wish.pace)
-    return RunSettings(new_run_id(now_ms), now_ms, rate, settings(reactions), pace)
+    return RunSettings(new_run_id(now_ms), now_ms, rates.bytes_per_s, settings(reactions), pace, rates.own)
 
 
 def end_of_run(client: AdminClient, found: RunHistory, manner: Manner) -> int:

@@ -13,9 +13,10 @@ from kreassign.cli.carrying import Manner, begin, new_run_id, refuse_unless_free
 from kreassign.cli.commands.rollback import end_of_run
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.forecasting import tell_outlook
-from kreassign.cli.output import format_option, parse_quantity
+from kreassign.cli.output import format_option
 from kreassign.cli.pace_options import pace_options, read_pace, stepwise_option
 from kreassign.cli.plan_files import read_plan, read_plan_file
+from kreassign.cli.rate_options import rate_options, read_rates
 from kreassign.cli.runs import find_journal, guards_option, poll_option, state_dir_option
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan
@@ -25,6 +26,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.rates import NO_THROTTLE, Rates
 from kreassign.executor.starvation import measure_writes, starved
 
 
@@ -34,7 +36,7 @@ class Wish:
 
     plan: Path | None
     expect_current: Path | None
-    throttle_bytes_per_s: int | None
+    rates: Rates
     resume: str | None
     guards: tuple[tuple[GuardName, Reaction], ...] = ()
     rates_over: float = 0.0
@@ -44,7 +46,7 @@ class Wish:
         if (self.plan is None) == (self.resume is None):
             raise click.UsageError("give either a plan to carry out or --resume RUN_ID")
         if self.resume is not None and (
-            self.throttle_bytes_per_s is not None or self.expect_current or self.guards or self.pace != NO_LIMITS
+            self.rates != NO_THROTTLE or self.expect_current or self.guards or self.pace != NO_LIMITS
         ):
             raise click.UsageError("a resumed run keeps plan, throttle, guards and pace; leave out the other options")
 
@@ -53,13 +55,7 @@ class Wish:
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @cluster_options
 @controller_option
-@click.option(
-    "--throttle",
-    "throttle_bytes_per_s",
-    type=parse_quantity,
-    metavar="RATE",
-    help="What each broker may send and receive for these moves, for example 20MB/s.  [default: no limit]",
-)
+@rate_options("no limit")
 @click.option(
     "--expect-current",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -92,7 +88,7 @@ def run(
     Ctrl-C pauses; a second one leaves at once. Either way `kreassign resume` goes on.
     """
     manner = Manner(state_dir, output_format, poll_s, wishes.pop("bootstrap_controller"), command_config)
-    wish = Wish(pace=read_pace(wishes, SystemClock().now_ms()), **wishes)
+    wish = Wish(pace=read_pace(wishes, SystemClock().now_ms()), rates=read_rates(wishes), **wishes)
     with connect(bootstrap_server, command_config) as client:
         code = end_of_run(client, carry_out(client, wish, manner), manner)
     context.exit(code)
@@ -106,14 +102,12 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
     refuse_unless_free(client, manner)
     found = read_plan_file(wish.plan)
     expected = read_plan(wish.expect_current).replicas if wish.expect_current else found.expected
-    now_ms = SystemClock().now_ms()
-    started = prepare(
-        client,
-        found.plan,
-        RunSettings(new_run_id(now_ms), now_ms, wish.throttle_bytes_per_s, settings(dict(wish.guards)), wish.pace),
-        expected=expected,
+    now_ms, rates = SystemClock().now_ms(), wish.rates
+    chosen = RunSettings(
+        new_run_id(now_ms), now_ms, rates.bytes_per_s, settings(dict(wish.guards)), wish.pace, rates.own
     )
-    if started.throttle_bytes_per_s is not None and wish.rates_over > 0:
+    started = prepare(client, found.plan, chosen, expected=expected)
+    if started.rates.is_limited and wish.rates_over > 0:
         started = measured(client, started, wish.rates_over, SystemClock())
     tell_outlook(started)
     return begin(client, started, manner)
@@ -124,9 +118,8 @@ def measured(client: AdminClient, started: RunStarted, seconds: float, clock: Cl
 
     Raises IllegalPlan if a copy would never end at this throttle; warns if it may not.
     """
-    assert started.throttle_bytes_per_s is not None
     writes = measure_writes(client, clock, started.moves, seconds)
-    found = starved(started.moves, writes, started.throttle_bytes_per_s)
+    found = starved(started.moves, writes, started.rates)
     hopeless = tuple(str(starvation) for starvation in found if starvation.is_certain)
     if hopeless:
         raise IllegalPlan(hopeless)

@@ -11,6 +11,7 @@ from kreassign.executor.machine.speed import Speedometer
 from kreassign.executor.machine.standing import Standing
 from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
 from kreassign.executor.pacing import NO_LIMITS, Pace, Room
+from kreassign.executor.rates import NO_THROTTLE, Rates
 from kreassign.executor.throttling import ConfigKey, Debt
 from kreassign.model import TopicPartition
 
@@ -51,7 +52,7 @@ class Execution:
     phase: Phase = Phase.NEW
     run_id: str = ""
     cluster_id: str = ""
-    throttle_bytes_per_s: int | None = None
+    rates: Rates = NO_THROTTLE
     live_brokers: tuple[int, ...] = ()
     pace: Pace = NO_LIMITS
     speed: Speedometer = field(default_factory=Speedometer)

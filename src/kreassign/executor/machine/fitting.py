@@ -22,7 +22,7 @@ def take_stock(run: Execution, health: Health) -> tuple[TopicPartition, ...]:
         return run.starting
     wanted = run.starting or run.stuck
     copying = (left_of(record) for record in run.in_flight)
-    run.room = Room.after(_usable(health, run.pace.disk_reserve), copying, run.throttle_bytes_per_s)
+    run.room = Room.after(_usable(health, run.pace.disk_reserve), copying, run.rates.slowest_bytes_per_s)
     run.starting = tuple(_fitting(run, run.starting))
     return run.starting if run.starting or run.in_flight else wanted
 

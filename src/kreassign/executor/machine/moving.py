@@ -162,7 +162,7 @@ def _listing(run: Execution) -> tuple[throttling.Debt, ...]:
     """The changes that list exactly the replicas that copy now or are about to; none while the end is near."""
     if not run.before or not run.is_active:
         return ()
-    flows = {} if run.throttle_bytes_per_s is None else _present_flows(run)
+    flows = _present_flows(run) if run.rates.is_limited else {}
     return throttling.changes(throttling.wanted_lists(flows, run.before), run.before, run.owed)
 
 

@@ -30,7 +30,7 @@ CONFIG_PATIENCE_MS = 60_000
 
 def enter(run: Execution) -> Orders:
     """Put the throttle in force as it shall be now, then move."""
-    if not run.active or (run.throttle_bytes_per_s is None and not run.owed):
+    if not run.active or not (run.rates.is_limited or run.owed):
         return moving.enter(run)
     run.waiting_since_ms = None
     return _read(run)
@@ -38,7 +38,7 @@ def enter(run: Execution) -> Orders:
 
 def _begin(run: Execution, event: RunStarted) -> Orders:
     run.run_id, run.cluster_id, run.started_ms = event.run_id, event.cluster_id, event.at_ms
-    run.throttle_bytes_per_s, run.live_brokers = event.throttle_bytes_per_s, event.live_brokers
+    run.rates, run.live_brokers = event.rates, event.live_brokers
     run.reactions, run.pace = reactions(event.guards), event.pace
     run.records = {
         move.topic_partition: MoveRecord(move, legs=legs(move) if event.pace.is_stepwise else ())
@@ -85,7 +85,7 @@ def _set(run: Execution) -> Orders:
     That is all of it in a run that was taken up, and in any run that of brokers that are back.
     """
     run.before |= {key: debt.before for key, debt in run.owed.items()}
-    rates = throttling.wanted_rates(run.before, run.throttle_bytes_per_s)
+    rates = throttling.wanted_rates(run.before, run.rates)
     changes = {debt.key: debt for debt in throttling.changes(rates, run.before, run.owed)}
     back = run.awaited.intersection(run.live_brokers)
     again = {key: debt for key, debt in run.owed.items() if run.is_unsure or key.broker in back}

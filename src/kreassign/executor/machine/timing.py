@@ -74,8 +74,8 @@ def _foresee(run: Execution, in_flight: Sequence[Candidate], at_ms: int) -> None
 
 
 def rate(run: Execution) -> float | None:
-    """What a broker sends, or receives, for the moves of this run; None as long as nobody knows."""
-    limit = run.throttle_bytes_per_s
+    """What the slowest broker sends, or receives, for the moves of this run; None as long as nobody knows."""
+    limit = run.rates.slowest_bytes_per_s
     return run.speed.fastest_bytes_per_s if limit is None else limit * REACHED
 
 
