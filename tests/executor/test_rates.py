@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from kreassign.executor.event_json import from_json, to_json
-from kreassign.executor.events import RateRequested, RunStarted
+from kreassign.executor.events import RateRequested, RunStarted, TrafficSeen
+from kreassign.executor.leftover import Auto, BrokerTraffic, Capacity, PartitionWrites
 from kreassign.executor.rates import NO_THROTTLE, BrokerRate, Rates
+from kreassign.model import TopicPartition
 
 MIXED = Rates(100, (BrokerRate(1, 20), BrokerRate(3, 500)))
 
@@ -41,7 +43,23 @@ def test_rates_are_kept_in_the_journal_and_older_journals_have_one_for_all() -> 
     started = RunStarted(0, "r", "c", (), 100, (), broker_rates=MIXED.own)
     assert from_json("RunStarted", to_json(started)) == started
     assert started.rates == MIXED
-    older = to_json(RunStarted(0, "r", "c", (), 100, ())).replace(',"broker_rates":[]', "")
+    older = to_json(RunStarted(0, "r", "c", (), 100, ())).replace(',"broker_rates":[],"auto":null', "")
     assert "broker_rates" not in older
     assert from_json("RunStarted", older) == RunStarted(0, "r", "c", (), 100, ())
     assert from_json("RateRequested", '{"at_ms":1,"request":2,"rate_bytes_per_s":3}') == RateRequested(1, 2, 3)
+
+
+def test_a_throttle_that_follows_the_traffic_has_no_rate_that_is_known_beforehand() -> None:
+    rates = NO_THROTTLE.changed(None, auto=Auto(1_000))
+    assert (rates.is_limited, rates.slowest_bytes_per_s, rates.fastest_bytes_per_s) == (True, None, None)
+    single = rates.changed(50, (3,))
+    assert (single.auto, single.of(3), single.is_own(3), single.is_own(2)) == (Auto(1_000), 50, True, False)
+    assert single.changed(50) == Rates(50)
+
+
+def test_capacities_are_kept_in_the_journal() -> None:
+    auto = Auto(1_000, (Capacity(3, 50),), 7)
+    asked = RateRequested(1, 2, None, (), auto)
+    assert from_json("RateRequested", to_json(asked)) == asked
+    seen = TrafficSeen(1, (BrokerTraffic(0, 1.5, 2.0),), (PartitionWrites(TopicPartition("t", 0), 3.0),))
+    assert from_json("TrafficSeen", to_json(seen)) == seen

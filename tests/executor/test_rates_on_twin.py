@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import RateRequested
+from kreassign.executor.events import RateRequested, RunStarted, ThrottleIntended, ThrottleSet, TrafficSeen
 from kreassign.executor.history import RunHistory
-from kreassign.executor.rates import BrokerRate
+from kreassign.executor.journal import Journal, read_events
+from kreassign.executor.leftover import Auto, Capacity
+from kreassign.executor.rates import BrokerRate, Rates
+from kreassign.executor.runner import Runner
+from kreassign.executor.throttling import ConfigKey
 from kreassign.model import ConfigResource
+from tests.executor.test_crashes import Died, Dying
 from tests.executor.worlds import RATE, World
 
 SENT, RECEIVED = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
@@ -70,3 +75,80 @@ def test_the_rate_of_one_broker_is_changed_during_the_run_and_kept_when_it_is_ta
     found = world.resume()
     assert (found.state, world.throttles) == ("done", {})
     assert (found.throttle_bytes_per_s, found.broker_rates) == (RATE, (BrokerRate(3, 5 * RATE),))
+
+
+def written(tmp_path: Path, size: int = 60) -> World:
+    """Partition 0 is written with a tenth of a megabyte a second."""
+    return World(tmp_path, [[0, 1], [1, 0]], size_bytes=size * RATE, write_bytes_per_s=RATE / 10)
+
+
+def sent_by_0(world: World) -> list[str]:
+    key = ConfigKey(ConfigResource.broker(0), SENT)
+    intended = (event for event in world.seen if isinstance(event, ThrottleIntended))
+    return [debt.ours for event in intended for debt in event.debts if debt.key == key and debt.ours is not None]
+
+
+def test_with_auto_a_broker_begins_at_its_floor_and_then_gets_what_its_traffic_leaves_over(tmp_path: Path) -> None:
+    world = written(tmp_path)
+    found = world.run(world.prepared({0: (2, 1)}, throttle=None, auto=Auto(4 * RATE, (), RATE)))
+    assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {})
+    floor, left = sent_by_0(world)
+    assert int(floor) == RATE
+    # It leads one partition, whose other replica fetches all that is written.
+    assert int(left) == pytest.approx(3.9 * RATE, rel=0.02)
+
+
+def test_with_auto_a_rate_is_never_below_what_its_partitions_are_written_at(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]], size_bytes=10 * RATE, write_bytes_per_s=RATE)
+    found = world.run(world.prepared({0: (2, 1)}, throttle=None, auto=Auto(RATE // 2, (), 1_000)))
+    assert (found.state, world.throttles) == ("done", {})
+    # A new copy and the other replica both fetch what is written.
+    assert int(sent_by_0(world)[-1]) >= 2 * RATE
+
+
+def test_auto_is_turned_on_and_off_during_a_run_and_a_single_broker_keeps_its_rate(tmp_path: Path) -> None:
+    world = written(tmp_path, size=180)
+    auto = Auto(3 * RATE, (Capacity(2, 2 * RATE),))
+    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, None, (), auto))
+    world.ask_after(25, lambda at_ms, number: RateRequested(at_ms, number, 5 * RATE, (1,)))
+    world.ask_after(50, lambda at_ms, number: RateRequested(at_ms, number, 9 * RATE))
+    following, at_last = rates_after(world, 45), rates_after(world, 55)
+    found = world.run(world.prepared({0: (2, 1), 1: (3, 0)}))
+    assert (found.state, found.rates, world.throttles) == ("done", Rates(9 * RATE), {})
+    assert int(following[f"broker 0 {SENT}"]) == pytest.approx(2.9 * RATE, rel=0.02)
+    assert int(following[f"broker 2 {RECEIVED}"]) == 2 * RATE
+    assert int(following[f"broker 1 {SENT}"]) == 5 * RATE
+    assert set(at_last.values()) == {str(9 * RATE)}
+
+
+def test_a_run_with_auto_is_taken_up_measures_anew_and_leaves_nothing(tmp_path: Path) -> None:
+    world = written(tmp_path)
+    world.after(15, lambda: world.runner and world.runner.request_stop())
+    started = world.prepared({0: (2, 1)}, throttle=None, auto=Auto(4 * RATE, (), RATE))
+    assert world.run(started).state == "paused"
+    assert world.throttles
+    found = world.resume()
+    assert (found.state, found.auto, world.throttles) == ("done", Auto(4 * RATE, (), RATE), {})
+    measured = [event for event in read_events(world.path()) if isinstance(event, TrafficSeen)]
+    assert not measured[0].brokers
+    assert len(measured) >= 3
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
+def test_a_run_with_auto_that_dies_while_it_changes_rates_is_carried_on(tmp_path: Path, is_written: bool) -> None:
+    def begun(folder: str) -> tuple[World, RunStarted]:
+        world = written(tmp_path / folder, size=15)
+        return world, world.prepared({0: (2, 1)}, throttle=None, auto=Auto(2 * RATE, (), RATE))
+
+    whole, started = begun("whole")
+    whole.run(started)
+    events = read_events(whole.path())
+    first = next(row for row, event in enumerate(events, 1) if isinstance(event, TrafficSeen) and event.brokers)
+    last = next(row for row, event in enumerate(events, 1) if row > first and isinstance(event, ThrottleSet))
+    for row in range(first - 1, last + 1):
+        world, started = begun(str(row))
+        with Journal.create(world.state_dir, started) as journal, pytest.raises(Died):
+            Runner(world.client, world.transport, Dying(journal, row, is_written=is_written)).start(started)
+        found = world.resume()
+        assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {}), row
+        assert world.replicas[0] == (2, 1)

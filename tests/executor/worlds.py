@@ -12,6 +12,7 @@ from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history import RunHistory, fold
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
+from kreassign.executor.leftover import Auto
 from kreassign.executor.machine import Execution
 from kreassign.executor.pacing import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.executor.preparing import RunSettings, prepare
@@ -87,9 +88,10 @@ class World:
         guards: Mapping[GuardName, Reaction] = DEFAULTS,
         pace: Pace = NO_LIMITS,
         own: tuple[BrokerRate, ...] = (),
+        auto: Auto | None = None,
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
-        chosen = RunSettings("run-1", self.transport.now_ms(), throttle, settings(guards), pace, own)
+        chosen = RunSettings("run-1", self.transport.now_ms(), throttle, settings(guards), pace, own, auto)
         return prepare(self.client, plan, chosen)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from kreassign.executor.directories import DirectoryWish
 from kreassign.executor.guards import GuardSetting, Health, Verdict
+from kreassign.executor.leftover import Auto, BrokerTraffic, PartitionWrites
 from kreassign.executor.pacing import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.rates import BrokerRate, Rates
 from kreassign.executor.throttling import ConfigValue, Debt
@@ -121,7 +122,8 @@ class Unwritten:
 class RunStarted:
     """A run was prepared and its journal begun; nothing has been sent. Always the first event.
 
-    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`.
+    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`; with `auto` all others get
+    what their traffic leaves over.
     """
 
     at_ms: int
@@ -133,11 +135,12 @@ class RunStarted:
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
     broker_rates: tuple[BrokerRate, ...] = ()
+    auto: Auto | None = None
 
     @property
     def rates(self) -> Rates:
         """The throttle with which it begins."""
-        return Rates(self.throttle_bytes_per_s, self.broker_rates)
+        return Rates(self.throttle_bytes_per_s, self.broker_rates, self.auto)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +185,16 @@ class CancelRequested:
 
 @dataclass(frozen=True, slots=True)
 class RateRequested:
-    """Someone asked for another throttle, None for none: of these brokers, or where none is named, of all."""
+    """Someone asked for another throttle, None for none: of these brokers, or where none is named, of all.
+
+    With `auto` all brokers shall get what their traffic leaves over.
+    """
 
     at_ms: int
     request: int
     rate_bytes_per_s: int | None
     brokers: tuple[int, ...] = ()
+    auto: Auto | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +302,15 @@ class HealthSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficSeen:
+    """The traffic of brokers was measured, and what is written to partitions that move; empty where that failed."""
+
+    at_ms: int
+    brokers: tuple[BrokerTraffic, ...]
+    writes: tuple[PartitionWrites, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictsNoted:
     """What the guards said of the last inspection, where it is not what they said before; empty when all is well."""
 
@@ -353,6 +369,7 @@ Event = (
     | MovesCancelled
     | ClusterSeen
     | HealthSeen
+    | TrafficSeen
     | VerdictsNoted
     | CallFailed
     | TimePassed

@@ -9,6 +9,7 @@ from pathlib import Path
 from kreassign.executor.directories import DirectoryWish
 from kreassign.executor.events import Event
 from kreassign.executor.journal import read_events
+from kreassign.executor.leftover import Auto
 from kreassign.executor.machine import Execution, Replay
 from kreassign.executor.moves import MoveRecord, MoveStatus
 from kreassign.executor.pacing import NO_LIMITS, Pace
@@ -48,7 +49,8 @@ class RunHistory:
     guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
     `pace` is its order, limits and hours as they are now, `outlook` what
     it waits for and what will not fit into its hours.
-    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`.
+    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`; with `auto` it follows
+    the traffic.
     `throttle_residue` has a sentence per setting that the run still owes.
     """
 
@@ -67,11 +69,12 @@ class RunHistory:
     pace: Pace = NO_LIMITS
     outlook: tuple[str, ...] = ()
     broker_rates: tuple[BrokerRate, ...] = ()
+    auto: Auto | None = None
 
     @property
     def rates(self) -> Rates:
         """Its throttle as it is now."""
-        return Rates(self.throttle_bytes_per_s, self.broker_rates)
+        return Rates(self.throttle_bytes_per_s, self.broker_rates, self.auto)
 
     @property
     def bytes_copied(self) -> int:
@@ -115,6 +118,7 @@ def history(execution: Execution) -> RunHistory:
         pace=execution.pace,
         outlook=execution.outlook,
         broker_rates=execution.rates.own,
+        auto=execution.rates.auto,
     )
 
 

@@ -70,6 +70,13 @@ class Inspect:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureTraffic:
+    """Measure what brokers send and receive, and what is written to these partitions. Ends in TrafficSeen."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NoteVerdicts:
     """Write down what the guards say. Ends in VerdictsNoted."""
 
@@ -96,7 +103,7 @@ class Verify:
     configs: tuple[ConfigValue, ...]
 
 
-Question = ReadConfigs | Look | Inspect | NoteVerdicts | Verify | Wait
+Question = ReadConfigs | Look | Inspect | MeasureTraffic | NoteVerdicts | Verify | Wait
 """Instructions that leave the cluster as it is."""
 
 Deed = SetThrottle | RestoreThrottle | SubmitMoves | CancelMoves | ElectLeaders

@@ -9,6 +9,7 @@ from kreassign.errors import IllegalPlan
 from kreassign.executor.directories import DirectoryWish, ReplicaPlace, places
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
+from kreassign.executor.leftover import Auto
 from kreassign.executor.pacing import NO_LIMITS, Pace
 from kreassign.executor.port import ClusterPort
 from kreassign.executor.preflight import Situation, violations
@@ -30,11 +31,12 @@ class RunSettings:
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
     broker_rates: tuple[BrokerRate, ...] = ()
+    auto: Auto | None = None
 
     @property
     def rates(self) -> Rates:
         """The throttle of the run."""
-        return Rates(self.throttle_bytes_per_s, self.broker_rates)
+        return Rates(self.throttle_bytes_per_s, self.broker_rates, self.auto)
 
 
 def prepare(
@@ -77,6 +79,7 @@ def prepare(
         guards=settings.guards,
         pace=settings.pace,
         broker_rates=settings.broker_rates,
+        auto=settings.auto,
     )
 
 

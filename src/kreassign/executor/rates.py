@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kreassign.executor.leftover import Auto
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class BrokerRate:
@@ -16,20 +18,24 @@ class BrokerRate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The throttle of a run: a rate for every broker, or None for no limit, but for those with a rate of their own."""
+    """The throttle of a run: a rate for every broker, or None for no limit, but for those with a rate of their own.
+
+    With `auto` the others get what their traffic leaves over, and nobody knows beforehand what that is.
+    """
 
     bytes_per_s: int | None = None
     own: tuple[BrokerRate, ...] = ()
+    auto: Auto | None = None
 
     @property
     def is_limited(self) -> bool:
         """Whether any broker is throttled."""
-        return self.bytes_per_s is not None or any(one.bytes_per_s is not None for one in self.own)
+        return self.auto is not None or bool(self._known)
 
     @property
     def slowest_bytes_per_s(self) -> int | None:
-        """The lowest rate of any broker; None where nothing is limited."""
-        return min(self._known, default=None)
+        """The lowest rate of any broker; None where nothing is limited, or nobody knows."""
+        return None if self.auto is not None else min(self._known, default=None)
 
     @property
     def fastest_bytes_per_s(self) -> int | None:
@@ -45,14 +51,18 @@ class Rates:
         """What this broker may send and receive; None for no limit."""
         return next((one.bytes_per_s for one in self.own if one.broker == broker), self.bytes_per_s)
 
-    def changed(self, bytes_per_s: int | None, brokers: Iterable[int] = ()) -> Rates:
-        """The same with another rate for these brokers; without any, with this one rate for all."""
+    def is_own(self, broker: int | None) -> bool:
+        """Whether this broker has a rate, or no limit, of its own."""
+        return any(one.broker == broker for one in self.own)
+
+    def changed(self, bytes_per_s: int | None, brokers: Iterable[int] = (), auto: Auto | None = None) -> Rates:
+        """The same with another rate for these brokers; without any, with this one rate, or `auto`, for all."""
         others = tuple(BrokerRate(broker, bytes_per_s) for broker in sorted({*brokers}))
         if not others:
-            return Rates(bytes_per_s)
+            return Rates(bytes_per_s, (), auto)
         names = {one.broker for one in others}
         kept = (one for one in self.own if one.broker not in names)
-        return Rates(self.bytes_per_s, tuple(sorted((*kept, *others), key=lambda one: one.broker)))
+        return Rates(self.bytes_per_s, tuple(sorted((*kept, *others), key=lambda one: one.broker)), self.auto)
 
 
 NO_THROTTLE = Rates()

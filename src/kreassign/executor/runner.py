@@ -33,6 +33,7 @@ from kreassign.executor.events import (
     ThrottleRestored,
     ThrottleSet,
     TimePassed,
+    TrafficSeen,
     VerdictsNoted,
     Verified,
 )
@@ -44,6 +45,7 @@ from kreassign.executor.instructions import (
     Inspect,
     Instruction,
     Look,
+    MeasureTraffic,
     NoteVerdicts,
     Question,
     ReadConfigs,
@@ -55,6 +57,7 @@ from kreassign.executor.instructions import (
 )
 from kreassign.executor.machine import AT_REST, ENDED, Execution, Replay, can_stop, handle, hears
 from kreassign.executor.port import ClusterPort, ConfigPort
+from kreassign.executor.traffic import TrafficMeter
 from kreassign.executor.verify import Wishes, verify
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 
@@ -101,6 +104,7 @@ class Runner:
         self._journal = journal
         self._listener = listener
         self._poll_s = poll_s
+        self._meter = TrafficMeter(port)
         self._is_stop_requested = False
 
     def request_stop(self) -> None:
@@ -167,16 +171,22 @@ class Runner:
         match question:
             case Wait():
                 return self._wait()
-            case Look():
-                return self._look(question)
-            case Inspect():
-                return HealthSeen(self._clock.now_ms(), inspecting.inspect(self._port, question))
             case NoteVerdicts():
                 return VerdictsNoted(self._clock.now_ms(), question.verdicts)
             case ReadConfigs():
                 return self._read_configs(question)
             case Verify():
                 return self._verify(question)
+        return self._observe(question)
+
+    def _observe(self, question: Look | Inspect | MeasureTraffic) -> Event:
+        match question:
+            case Look():
+                return self._look(question)
+            case Inspect():
+                return HealthSeen(self._clock.now_ms(), inspecting.inspect(self._port, question))
+            case MeasureTraffic():
+                return self._measure(question)
         assert_never(question)
 
     def _change(self, deed: Deed) -> Event:
@@ -210,6 +220,14 @@ class Runner:
         records = self.execution.records
         known = {sighting.topic_partition: records[sighting.topic_partition].sighting for sighting in seen}
         return ClusterSeen(self._clock.now_ms(), looking.news(known, seen))
+
+    def _measure(self, question: MeasureTraffic) -> Event:
+        # Without measures a run goes on at its floor: no reason to fail.
+        at_ms = self._clock.now_ms()
+        try:
+            return TrafficSeen(at_ms, *self._meter.measure(at_ms, question.partitions))
+        except ClusterError:
+            return TrafficSeen(at_ms, ())
 
     def _read_configs(self, question: ReadConfigs) -> Event:
         values, unread = reading.read_configs(self._port, question.keys)

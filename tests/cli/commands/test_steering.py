@@ -100,11 +100,16 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         single = terminal.type("throttle", run_id, "90kB/s", "--broker", "3")
         assert "throttled to 90 kB/s at broker 3" in single.stdout
         assert terminal.runs[0]["broker_rates"] == [{"broker": 3, "bytes_per_s": 90_000}]
+        assert terminal.type("throttle", run_id, "auto").exit_code == 2
+        capacity = ("--broker-capacity", "100kB/s", "--throttle-floor", "60kB/s")
+        followed = terminal.type("throttle", run_id, "auto", *capacity)
+        assert "throttled to what traffic leaves of 100 kB/s per broker" in followed.stdout
+        assert terminal.runs[0]["auto"]["floor_bytes_per_s"] == 60_000
         paced = terminal.type("pace", run_id, "--max-moves-per-source", "1", "--max-bytes", "none")
         assert "order makespan, at most 1 moves per source, 100 elections a step" in paced.stdout
         assert terminal.runs[0]["pace"]["caps"]["source"] == {"moves": 1, "size_bytes": None}
         heard = json.loads(terminal.type("resume", run_id, "--format", "json").stdout)
-        assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 5)
+        assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 6)
         assert not terminal.runs[0]["is_held"]
 
         second = terminal.ask_cluster("run", terminal.plan)

@@ -56,7 +56,7 @@ def rehearse(
     seen = read_snapshot(snapshot)
     pace, rates = read_pace(wish, seen.taken_ms), read_rates(wish)
     guards = settings(dict(wish["guards"]))
-    chosen = RunSettings("rehearsal", seen.taken_ms, rates.bytes_per_s, guards, pace, rates.own)
+    chosen = RunSettings("rehearsal", seen.taken_ms, rates.bytes_per_s, guards, pace, rates.own, rates.auto)
     shown = carry_out(read_plan_file(plan), blueprint_of(seen, Speeds(*speeds)), chosen)
     if output_format == "json":
         print_json(asdict(shown))

@@ -148,7 +148,7 @@ def _settings(wish: Undoing, journal: Path, done: RunHistory) -> RunSettings:
     }
     rates = wish.rates if wish.rates != NO_THROTTLE else done.rates
     pace = replace(done.pace, hours=Hours()).changed(wish.pace)
-    return RunSettings(new_run_id(now_ms), now_ms, rates.bytes_per_s, settings(reactions), pace, rates.own)
+    return RunSettings(new_run_id(now_ms), now_ms, rates.bytes_per_s, settings(reactions), pace, rates.own, rates.auto)
 
 
 def end_of_run(client: AdminClient, found: RunHistory, manner: Manner) -> int:

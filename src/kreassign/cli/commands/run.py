@@ -104,7 +104,7 @@ def carry_out(client: AdminClient, wish: Wish, manner: Manner) -> RunHistory:
     expected = read_plan(wish.expect_current).replicas if wish.expect_current else found.expected
     now_ms, rates = SystemClock().now_ms(), wish.rates
     chosen = RunSettings(
-        new_run_id(now_ms), now_ms, rates.bytes_per_s, settings(dict(wish.guards)), wish.pace, rates.own
+        new_run_id(now_ms), now_ms, rates.bytes_per_s, settings(dict(wish.guards)), wish.pace, rates.own, rates.auto
     )
     started = prepare(client, found.plan, chosen, expected=expected)
     if started.rates.is_limited and wish.rates_over > 0:

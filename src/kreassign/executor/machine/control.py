@@ -51,7 +51,7 @@ def _change_rate_and_set_it(run: Execution, event: RateRequested) -> Orders:
 
 def _change_rate(run: Execution, event: RateRequested) -> Orders:
     run.last_request = event.request
-    run.rates = run.rates.changed(event.rate_bytes_per_s, event.brokers)
+    run.rates = run.rates.changed(event.rate_bytes_per_s, event.brokers, event.auto)
     return ()
 
 

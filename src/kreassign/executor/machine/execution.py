@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
+from kreassign.executor.leftover import BrokerTraffic
 from kreassign.executor.machine.speed import Speedometer
 from kreassign.executor.machine.standing import Standing
 from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
@@ -110,6 +111,11 @@ class Execution:
     recalling: tuple[TopicPartition, ...] = ()
     """Moves that are to be cancelled now."""
     waiting_since_ms: int | None = None
+    traffic: dict[int, tuple[int, BrokerTraffic]] = field(default_factory=dict)
+    """What each broker carries besides the moves, and when that was measured."""
+    writes: dict[TopicPartition, float] = field(default_factory=dict)
+    """Bytes per second that producers were last seen to write to partitions that are copied."""
+    measured_ms: int | None = None
     last_request: int = 0
     """Number of the last request from another terminal that was taken in."""
 

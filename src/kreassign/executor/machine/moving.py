@@ -22,9 +22,10 @@ from kreassign.executor.events import (
     ThrottleIntended,
     ThrottleSet,
     TimePassed,
+    TrafficSeen,
 )
 from kreassign.executor.instructions import CancelMoves, Look, SetThrottle, SubmitMoves, Wait
-from kreassign.executor.machine import busyness, electing, fitting, guarding, restoring, timing
+from kreassign.executor.machine import busyness, electing, fitting, guarding, rating, restoring, timing
 from kreassign.executor.machine.execution import Ending, Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.machine.standing import candidate
@@ -159,11 +160,15 @@ def _list_then_send(run: Execution) -> Orders:
 
 
 def _listing(run: Execution) -> tuple[throttling.Debt, ...]:
-    """The changes that list exactly the replicas that copy now or are about to; none while the end is near."""
+    """The changes that list exactly the replicas that copy now or are about to; none while the end is near.
+
+    Rates that follow the traffic are changed with them.
+    """
     if not run.before or not run.is_active:
         return ()
     flows = _present_flows(run) if run.rates.is_limited else {}
-    return throttling.changes(throttling.wanted_lists(flows, run.before), run.before, run.owed)
+    rates = {} if run.rates.auto is None else rating.wanted(run)
+    return throttling.changes(throttling.wanted_lists(flows, run.before) | rates, run.before, run.owed)
 
 
 def _present_flows(run: Execution) -> throttling.Flows:
@@ -268,7 +273,15 @@ def _after_cancelling(run: Execution, event: MovesCancelled) -> Orders:
 
 
 def _look_again(run: Execution, event: TimePassed) -> Orders:
-    return (Wait(),) if timing.sleeps(run, event.at_ms) else (look(run),)
+    if timing.sleeps(run, event.at_ms):
+        return (Wait(),)
+    order = look(run)
+    return (rating.measurement(run) if rating.is_due(run, event.at_ms) else order,)
+
+
+def _after_measuring(run: Execution, event: TrafficSeen) -> Orders:
+    rating.take_in(run, event)
+    return (look(run),)
 
 
 def _blind(run: Execution, event: CallFailed) -> Orders:
@@ -292,4 +305,5 @@ ROWS: Rows = {
     (Phase.MOVING, MovesCancelled): row(_after_cancelling, Phase.MOVING),
     (Phase.MOVING, CallFailed): row(_blind, Phase.MOVING, Phase.PAUSED),
     (Phase.MOVING, TimePassed): row(_look_again, Phase.MOVING),
+    (Phase.MOVING, TrafficSeen): row(_after_measuring, Phase.MOVING),
 }

@@ -18,7 +18,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards.settings import reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
 from kreassign.executor.legs import legs
-from kreassign.executor.machine import moving, restoring, verifying
+from kreassign.executor.machine import moving, rating, restoring, verifying
 from kreassign.executor.machine.execution import Execution, Orders, Phase
 from kreassign.executor.machine.rows import Rows, row
 from kreassign.executor.machine.standing import Standing
@@ -55,6 +55,7 @@ def _take_up(run: Execution, event: RunResumed) -> Orders:
     run.is_stopping = run.is_abandoned = run.has_just_restored = run.is_held = False
     run.before, run.is_unsure = {}, True
     run.inspected_ms, run.absent_since_ms = None, {}
+    run.measured_ms = None
     run.standing = Standing.unseen(run.records.values())
     return enter(run)
 
@@ -85,8 +86,7 @@ def _set(run: Execution) -> Orders:
     That is all of it in a run that was taken up, and in any run that of brokers that are back.
     """
     run.before |= {key: debt.before for key, debt in run.owed.items()}
-    rates = throttling.wanted_rates(run.before, run.rates)
-    changes = {debt.key: debt for debt in throttling.changes(rates, run.before, run.owed)}
+    changes = {debt.key: debt for debt in throttling.changes(rating.wanted(run), run.before, run.owed)}
     back = run.awaited.intersection(run.live_brokers)
     again = {key: debt for key, debt in run.owed.items() if run.is_unsure or key.broker in back}
     run.is_unsure, run.awaited = False, run.awaited - back
