@@ -10,7 +10,7 @@ from kreassign.twin.controller.elections import ElectLeaders
 from kreassign.twin.zookeeper.steps import PartitionStep
 from kreassign.wire import api
 from tests.twin.asking import ask
-from tests.twin.zookeeper.memory_tree import Candidate, StoppedError
+from tests.twin.zookeeper.memory_tree import Candidate
 from tests.twin.zookeeper.towns import FOO, Town, left_by
 
 NOT_ALIVE = "Replica assignment has brokers that are not alive."
@@ -216,6 +216,24 @@ def test_throttles_that_a_tool_writes_are_learnt_from_the_notification() -> None
     assert town.twin.metadata.config(owner, "leader.replication.throttled.rate") == "1000"
 
 
+def test_throttles_set_through_any_broker_are_written_with_a_notification_and_stay_as_nothing_when_taken_back() -> None:
+    town = Town().begin()
+    path, key = paths.config_path(ConfigResource.broker(1)), "leader.replication.throttled.rate"
+    resource = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
+
+    def alter(operation: int, value: str | None) -> None:
+        config = resource.AlterableConfig(name=key, config_operation=operation, value=value)
+        entry = resource(resource_type=4, resource_name="1", configs=[config])
+        ask(town.twin, api.INCREMENTAL_ALTER_CONFIGS, 1, node=1, resources=[entry], validate_only=False)
+
+    alter(0, "1000")
+    assert town.tree.znodes[path].content == format_config({key: "1000"})
+    alter(1, None)
+    assert town.tree.znodes[path].content == b'{"version":1,"config":{}}'
+    changes = [znode.content for name, znode in town.tree.znodes.items() if name.startswith(paths.CONFIG_CHANGE_PREFIX)]
+    assert changes == [b'{"version":2,"entity_path":"brokers/1"}'] * 2
+
+
 def test_brokers_that_are_not_the_controller_refuse() -> None:
     town = Town().begin()
     refused = ask(town.twin, api.ALTER_PARTITION_REASSIGNMENTS, 0, node=1, timeout_ms=1, topics=[])
@@ -233,32 +251,6 @@ def test_the_api_shows_a_move_that_a_znode_started() -> None:
 
 
 # Who is in office
-
-
-def _end_after(writes: int) -> tuple[Town, bool]:
-    """A move through the znode whose controller stops after so many writes, and is followed by another."""
-    first = Town([1, 2, 3]).begin()
-    first.candidate.writes_left = writes
-    stopped = False
-    try:
-        first.submit({FOO: (4, 3, 2)})
-        first.settle()
-    except StoppedError:
-        stopped = True
-    return Town([1, 2, 3], tree=left_by(first)).begin().settle(), stopped
-
-
-@pytest.mark.parametrize("writes", range(12))
-def test_a_controller_that_stops_after_any_write_is_followed_by_one_that_ends_the_move(writes: int) -> None:
-    town, _ = _end_after(writes)
-    assert town.lists == ((4, 3, 2), (), ())
-    assert town.state[2] == {4, 3, 2}
-    assert town.state[0] in (3, 4)
-    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
-
-
-def test_the_move_above_needs_no_more_writes_than_were_tried() -> None:
-    assert [_end_after(writes)[1] for writes in (0, 5, 11)] == [True, True, False]
 
 
 def test_a_deposed_controller_writes_nothing() -> None:
