@@ -8,15 +8,17 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from kreassign.errors import ProtocolViolation
+from kreassign.errors import ControllerMoved, ProtocolViolation
 from kreassign.twin.disturbances import Reply
 from kreassign.twin.endpoints import Node
 from kreassign.twin.handlers.asked import Asked, Client
+from kreassign.twin.handlers.handler import Handler
 from kreassign.twin.handlers.not_controller import refusal
 from kreassign.twin.handlers.table import BY_KEY
 from kreassign.twin.permissions import ANONYMOUS
 from kreassign.twin.sasl import MECHANISM, Users
 from kreassign.wire import api
+from kreassign.wire.api import Message
 from kreassign.wire.codec import (
     Received,
     decode_request,
@@ -71,9 +73,18 @@ class Conversation:
         if self._stage is not _Stage.DONE:
             return self._authenticating(received)
         asked = Asked(self._twin, self._node, self._client, received.version, received.message)
-        response = refusal(asked, handler.api) or handler.handle(asked)
+        response = self._respond(asked, handler)
         reply = Reply(encode_response(received.version, response, received.correlation_id))
         return self._twin.disturbances.distort(self._twin, self._node.id, handler.api, reply)
+
+    def _respond(self, asked: Asked, handler: Handler) -> Message:
+        try:
+            return refusal(asked, handler.api) or handler.handle(asked)
+        except ControllerMoved as moved:  # Only found out when it wanted to write.
+            refused = refusal(asked, handler.api)
+            if refused is None:
+                raise ProtocolViolation(f"{handler.api} needs a controller, and there is none here") from moved
+            return refused
 
     # --- SASL -------------------------------------------------------------------------------------------------
 

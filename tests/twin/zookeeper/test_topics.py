@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from kreassign.errors import ProtocolViolation
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.znodes import format_config, parse_partition_state, parse_topic, paths
 from kreassign.twin.zookeeper.steps import PartitionStep
@@ -188,6 +191,40 @@ def test_a_controller_that_sees_another_in_office_leaves_its_own() -> None:
     stranger.resign()
     town.office.heed()
     assert (town.twin.controller_id, town.tree.znodes[paths.CONTROLLER_EPOCH].content) == (0, b"3")
+
+
+def test_a_deposed_controller_that_finds_out_when_it_wants_to_write_refuses_whatever_it_is_asked() -> None:
+    town = Town([1, 2]).begin()
+    town.candidate.resign()
+    stranger = type(town.candidate)(town.tree)
+    assert stranger.elect(5, 0) == 2
+    before = dict(town.tree.znodes)
+    wanted = api.CREATE_PARTITIONS.request.CreatePartitionsTopic(name="foo", count=2, assignments=None)
+    (result,) = ask(town.twin, api.CREATE_PARTITIONS, 3, node=0, topics=[wanted], timeout_ms=1000).results
+    assert result.error_code == 41
+    resource = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
+    config = resource.AlterableConfig(name="retention.ms", config_operation=0, value="1")
+    entry = resource(resource_type=2, resource_name="foo", configs=[config])
+    with pytest.raises(ProtocolViolation):
+        ask(town.twin, api.INCREMENTAL_ALTER_CONFIGS, 1, node=0, resources=[entry], validate_only=False)
+    assert town.tree.znodes == before
+
+
+def test_a_move_ends_although_an_operator_has_written_the_topic_meanwhile() -> None:
+    town = Town([1, 2]).begin()
+    town.alter([3, 4])
+    path = paths.topic_path("foo")
+    town.tree.put(path, town.tree.znodes[path].content)
+    assert town.settle().lists == ((3, 4), (), ())
+
+
+def test_a_session_that_ends_while_its_successor_is_being_elected_does_not_keep_the_office_empty() -> None:
+    town = Town([1, 2]).begin()
+    town.candidate.session_ended = True
+    town.office.heed()
+    town.candidate.session_ended = True
+    town.office.heed()
+    assert town.twin.controller_id == 0
 
 
 def test_a_broker_that_is_down_is_not_elected() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from kreassign.errors import InputError, StaleZnode
+from kreassign.errors import ControllerMoved, InputError, StaleZnode
+from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.model.znodes import parse_controller_epoch, paths
 from kreassign.twin.blueprint import Blueprint, seeded
 from kreassign.twin.records import BrokerRegistered, BrokerUnfenced, Record
@@ -21,11 +22,15 @@ class ZooKeeperLog:
         self.mirror = Mirror()
         self.controller_id = -1
         self.controller_epoch = 0
+        self.is_in_office = False
         self._blueprint = blueprint
 
     def enter_office(self, broker_id: int, now_ms: int) -> bool:
         """Let a broker of this twin become the controller and read everything; False if another one is in office."""
+        self.znodes.has_new_session()  # Whatever session there was, this one counts from now on.
+        self.znodes.resign()
         epoch = self.znodes.elect(broker_id, now_ms)
+        self.is_in_office = epoch is not None
         if epoch is None:
             return False
         self.controller_id, self.controller_epoch = broker_id, epoch
@@ -33,11 +38,12 @@ class ZooKeeperLog:
         self.mirror.load(self.znodes)
         return True
 
-    def holds_office(self) -> bool:
-        """Whether the controller elected here last has neither been followed nor put out of office by hand."""
-        epoch = self.znodes.get(paths.CONTROLLER_EPOCH)
+    def look_for_another(self) -> None:
+        """Take note if the controller elected here has been followed by another, or put out of office by hand."""
+        has_new_session, epoch = self.znodes.has_new_session(), self.znodes.get(paths.CONTROLLER_EPOCH)
         is_latest = epoch is not None and parse_controller_epoch(epoch.content) == self.controller_epoch
-        return is_latest and self.znodes.get(paths.CONTROLLER) is not None
+        if has_new_session or not is_latest or self.znodes.get(paths.CONTROLLER) is None:
+            self.is_in_office = False
 
     def read(self) -> Iterator[Record]:
         """What makes the metadata as it is; nothing if ZooKeeper has no topics or settings yet.
@@ -63,9 +69,31 @@ class ZooKeeperLog:
 
     def write(self, writes: tuple[Write, ...]) -> None:
         """Write znodes, all or none. Raises `ControllerMoved` and `StaleZnode`."""
-        if writes:
+        if not self.is_in_office:
+            raise ControllerMoved("this controller has left office; nothing was written")
+        if not writes:
+            return
+        try:
             self.znodes.write(writes)
-            self.mirror.took(writes)
+        except ControllerMoved:
+            self.is_in_office = False
+            raise
+        self.mirror.took(writes)
+
+    def write_lists(self, key: TopicPartition, lists: OngoingReassignment) -> None:
+        """Write other lists of a partition, if they are others. Raises `ControllerMoved`."""
+        if lists == self.mirror.lists(key):
+            return
+        try:
+            self.write(self.mirror.lists_written(key, lists))
+        except StaleZnode:  # As above.
+            self.mirror.read(self.znodes, paths.topic_path(key.topic))
+            self.write(self.mirror.lists_written(key, lists))
+
+    def leave_office(self) -> None:
+        """Be the controller no longer, so that another can be."""
+        self.is_in_office = False
+        self.znodes.resign()
 
     def _prepare(self) -> None:
         """Create what every cluster has and this one has not yet."""

@@ -6,11 +6,11 @@ It decides by the rules in `phases`, writes as its epoch allows, and needs nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kreassign.errors import ControllerMoved, DamagedZnode
+from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
 from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
 from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
@@ -57,7 +57,6 @@ class Office:
 
     def __init__(self, twin: Twin, log: ZooKeeperLog) -> None:
         self.on_batch: Callable[[tuple[PartitionStep, ...]], None] = _nobody_listens
-        self.is_in_office = True
         self._twin = twin
         self._log = log
         self._registrations = Registrations(twin, log)
@@ -71,7 +70,7 @@ class Office:
     @property
     def controller_id(self) -> int:
         """The broker that is the controller; -1 if it is none of this twin's."""
-        return self._log.controller_id if self.is_in_office else -1
+        return self._log.controller_id if self._log.is_in_office else -1
 
     @property
     def sender(self) -> Sender:
@@ -105,15 +104,14 @@ class Office:
 
     def stand_for_election(self, broker_id: int) -> bool:
         """Let a broker become the controller if nobody is; whether it did."""
-        self.is_in_office = self._log.enter_office(broker_id, self._twin.now_ms)
-        if self.is_in_office:
+        is_elected = self._log.enter_office(broker_id, self._twin.now_ms)
+        if is_elected:
             self.take_over()
-        return self.is_in_office
+        return is_elected
 
     def fail_over(self) -> None:
         """Leave office to the next broker that is at work."""
-        self._log.znodes.resign()
-        self.is_in_office = False
+        self._log.leave_office()
         self._elect_next(self._log.controller_id + 1)
 
     def _elect_next(self, first: int) -> None:
@@ -128,18 +126,16 @@ class Office:
         znodes = self._log.znodes
         for path in _WATCHED:
             znodes.watch(path)
-        try:
-            if znodes.has_new_session() or not self._log.holds_office():
-                self.is_in_office = False
-            if not self.is_in_office:
+        # Whoever else wrote something at the same moment makes for news, and then this is done once more.
+        with suppress(ControllerMoved, StaleZnode):
+            self._log.look_for_another()
+            if not self._log.is_in_office:
                 self._elect_next(self._log.controller_id)
                 return
             self._topics.heed()
             self._take_reassignments()
             self._take_elections()
             self._take_configs()
-        except ControllerMoved:
-            self.is_in_office = False
 
     def announce(self, records: tuple[Record, ...]) -> None:
         """Tell brokers what they must know before it becomes so."""
@@ -202,7 +198,6 @@ class Office:
         try:
             outcomes = self._alter(wishes_of(command))
         except ControllerMoved:
-            self.is_in_office = False
             return ReassignmentsAltered(WRONG_CONTROLLER, ())
         # Kafka answers with an empty text in place of none.
         return ReassignmentsAltered(Outcome(message=""), by_topic(outcomes.items()))
@@ -328,8 +323,7 @@ class Office:
     def _perform(self, effect: Effect, answer: object) -> None:
         match effect:
             case WriteLists(key, lists):
-                if lists != self._log.mirror.lists(key):
-                    self._log.write(self._log.mirror.lists_written(key, lists))
+                self._log.write_lists(key, lists)
             case WriteState(record):
                 with self._telling_nothing():
                     self._twin.carry_out(Decision((record,), answer))
