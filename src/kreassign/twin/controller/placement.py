@@ -57,7 +57,9 @@ def usable_brokers(situation: Situation) -> tuple[UsableBroker, ...]:
     return tuple(
         UsableBroker(broker.broker_id, broker.rack, broker.fenced)
         for broker in situation.metadata.brokers.values()
-        if not broker.shutting_down and not _is_cordoned(situation, broker)
+        if not broker.shutting_down
+        and not _is_cordoned(situation, broker)
+        and (situation.rules.places_on_absent or not broker.fenced)
     )
 
 

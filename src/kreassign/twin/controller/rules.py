@@ -29,18 +29,24 @@ class Rules:
     `has_eligible_leaders`: whether it keeps eligible leader replicas (KIP-966), so that an ISR may become empty.
     `has_cordoning`: whether log directories can be cordoned (KIP-1066), which some texts mention.
     `raises_epoch_for_absent`: whether the leader epoch goes up when a follower that is gone leaves the ISR.
+    `places_on_absent`: whether new replicas may go to brokers that are down, where there are too few others.
     """
 
     completion: CompletionRule = CompletionRule.V3
     has_eligible_leaders: bool = True
     has_cordoning: bool = True
     raises_epoch_for_absent: bool = False
+    places_on_absent: bool = True
 
 
 LATEST = Rules()
 
 ZOOKEEPER = Rules(
-    CompletionRule.BY_PHASES, has_eligible_leaders=False, has_cordoning=False, raises_epoch_for_absent=True
+    CompletionRule.BY_PHASES,
+    has_eligible_leaders=False,
+    has_cordoning=False,
+    raises_epoch_for_absent=True,
+    places_on_absent=False,
 )
 """The rules of Kafka 3.9 with its metadata in ZooKeeper."""
 

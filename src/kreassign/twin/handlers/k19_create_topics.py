@@ -8,6 +8,8 @@ Behaviour:
   cordoned (4.3) are avoided.
 - From version 5 on the answer has counts and configuration, if the client may see the configuration.
 - The option to validate only is followed; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
+- In ZooKeeper mode the words are others, only brokers that are alive get replicas, and a request whose time-out is 0
+  or less is carried out all the same.
 
 Left out:
 - Quotas on how much may be created; policies of the operator's own.
@@ -22,6 +24,7 @@ from kreassign.twin.controller.topics import CreateTopics, TopicCreation, Wanted
 from kreassign.twin.handlers.asked import Asked
 from kreassign.twin.handlers.handler import Handler
 from kreassign.twin.permissions import Operation
+from kreassign.twin.zookeeper.new_partitions import create_topics_there
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.error_code import TOPIC_AUTHORIZATION_FAILED
@@ -35,7 +38,8 @@ def _handle(asked: Asked) -> Message:
     wanted = tuple(_wanted(topic) for topic in asked.message.topics)
     denied = frozenset(topic.name for topic in wanted if not _may_create(asked, topic.name))
     command = CreateTopics(wanted, asked.message.validate_only, asked.message.timeout_ms, denied)
-    answers = asked.twin.carry_out(create_topics(asked.twin.situation, command, asked.twin.random))
+    create = create_topics_there if asked.twin.version.uses_zookeeper else create_topics
+    answers = asked.twin.carry_out(create(asked.twin.situation, command, asked.twin.random))
     return _RESPONSE(topics=[_result(asked, answer) for answer in answers])
 
 

@@ -1,4 +1,4 @@
-"""CreatePartitions: gives topics more partitions, also while they are being moved.
+"""CreatePartitions: gives topics more partitions, also while they are being moved (not so in ZooKeeper mode).
 
 Versions: 0-3.
 Permission: ALTER on the topic; without it TOPIC_AUTHORIZATION_FAILED, and no text.
@@ -8,6 +8,8 @@ Behaviour:
   Which one that is Kafka leaves to a hash table: 2 of three or four partitions, 5 of six to nine, 0 of fewer.
 - The same topic twice is INVALID_REQUEST, answered once; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
 - The option to validate only is followed.
+- In ZooKeeper mode a topic in a move gets no more partitions, the words are others, and a request whose time-out is 0
+  or less is carried out all the same.
 
 Left out:
 - Quotas on how much may be created.
@@ -20,6 +22,7 @@ from kreassign.twin.controller.partitions import CreatePartitions, MorePartition
 from kreassign.twin.handlers.asked import Asked
 from kreassign.twin.handlers.handler import Handler
 from kreassign.twin.permissions import Operation
+from kreassign.twin.zookeeper.new_partitions import create_partitions_there
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.error_code import TOPIC_AUTHORIZATION_FAILED
@@ -33,7 +36,8 @@ def _handle(asked: Asked) -> Message:
     command = CreatePartitions(
         tuple(one for one in wanted if one.topic not in denied), asked.message.validate_only, asked.message.timeout_ms
     )
-    decision = create_partitions(asked.twin.situation, command, asked.twin.random)
+    create = create_partitions_there if asked.twin.version.uses_zookeeper else create_partitions
+    decision = create(asked.twin.situation, command, asked.twin.random)
     answers = [(name, Outcome(TOPIC_AUTHORIZATION_FAILED)) for name in sorted(denied)]
     return _RESPONSE(results=[_result(*answer) for answer in (*answers, *asked.twin.carry_out(decision))])
 
