@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import Event, Request, RunStarted
-from kreassign.executor.journal import Journal, read_events
+from kreassign.executor.events import Event, LeadersElected, Request, RunStarted
+from kreassign.executor.inverse import way_back
+from kreassign.executor.journal import Journal, journal_path, read_events
+from kreassign.executor.pacing import Pace
+from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.reading import partitions_of
 from kreassign.executor.runner import Runner
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
@@ -21,6 +25,7 @@ from tests.executor.worlds import RATE, World
 
 TARGETS = {0: (2, 1), 1: (3, 0), 2: (1, 0)}
 FASTER = 5 * RATE
+HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}
 
 
 class Died(BaseException):
@@ -49,7 +54,7 @@ class Dying:
 
 def new_world(folder: Path) -> tuple[World, Counter[TopicPartition]]:
     """A world, and how often each partition was set on its way with a copy to make."""
-    world = World(folder, [[0, 1], [1, 0], [0, 1]])
+    world = World(folder, [list(replicas) for replicas in HOME.values()])
     starts: Counter[TopicPartition] = Counter()
 
     def watch(_: Twin, step: Step) -> None:
@@ -87,4 +92,56 @@ def test_a_run_that_dies_at_any_row_of_its_journal_is_carried_on_to_the_same_end
         found = world.resume()
         assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
         assert (world.replicas, world.throttles) == (TARGETS, {}), row
+        assert set(starts.values()) == {1}, row
+
+
+def led(world: World) -> dict[int, int]:
+    return {number: state.leader for number, state in world.twin.metadata.topics["t"].partitions.items()}
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
+def test_a_run_that_dies_between_steps_of_elections_elects_all_its_leaders(tmp_path: Path, is_written: bool) -> None:
+    one_by_one = Pace(elections_per_step=1)
+    reversed_lists = {number: tuple(reversed(replicas)) for number, replicas in HOME.items()}
+
+    def new(folder: str) -> tuple[World, RunStarted]:
+        world, _ = new_world(tmp_path / folder)
+        return world, world.prepared(reversed_lists, throttle=None, pace=one_by_one)
+
+    whole, begun = new("whole")
+    whole.run(begun)
+    events = read_events(whole.path())
+    assert sum(isinstance(event, LeadersElected) for event in events) == len(HOME)
+    for row in range(1, len(events) - is_written):
+        world, begun = new(str(row))
+        die(world, begun, row, is_written=is_written)
+        found = world.resume()
+        assert (found.state, found.problems) == ("done", ()), row
+        assert led(world) == {number: replicas[0] for number, replicas in reversed_lists.items()}, row
+
+
+def undoing(folder: Path) -> tuple[World, Counter[TopicPartition], RunStarted]:
+    """A world whose run was done, and what undoes it."""
+    world, starts = new_world(folder)
+    done = world.run(world.prepared(TARGETS, throttle=None))
+    back = way_back(done.moves, partitions_of(world.client.describe_topics(["t"])))
+    starts.clear()
+    settings = RunSettings("run-2", world.transport.now_ms(), FASTER)
+    return world, starts, prepare(world.client, back.plan, settings, expected=back.expected)
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
+def test_a_rollback_that_dies_at_any_row_of_its_journal_still_brings_everything_back(
+    tmp_path: Path, is_written: bool
+) -> None:
+    whole, starts, begun = undoing(tmp_path / "whole")
+    whole.run(begun)
+    assert starts, "the rollback copies something"
+    rows = len(read_events(journal_path(whole.state_dir, whole.twin.cluster_id, "run-2")))
+    for row in range(1, rows - is_written):
+        world, starts, begun = undoing(tmp_path / str(row))
+        die(world, begun, row, is_written=is_written)
+        found = world.resume("run-2")
+        assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
+        assert (world.replicas, world.throttles) == (HOME, {}), row
         assert set(starts.values()) == {1}, row

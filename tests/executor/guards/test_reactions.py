@@ -1,0 +1,152 @@
+"""What a run does when a guard is breached: each guard with each reaction, as events.
+
+Two moves are in flight and a third waits. One of the two arrives, so that the third may start; then the cluster is
+inspected again, and one guard finds a breach.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kreassign.executor.event_json import from_json, to_json
+from kreassign.executor.events import (
+    ClusterSeen,
+    CopySeen,
+    Event,
+    HealthSeen,
+    PlannedMove,
+    RunStarted,
+    TimePassed,
+    VerdictsNoted,
+    Whereabouts,
+)
+from kreassign.executor.guards import GuardName, Health, LogDirRoom, Reaction, Troubled
+from kreassign.executor.guards.settings import settings
+from kreassign.executor.guards.verdicts import STALL_MS
+from kreassign.executor.instructions import Inspect, Look, NoteVerdicts, SubmitMoves, Wait
+from kreassign.executor.machine import Execution
+from kreassign.executor.machine.execution import Ending
+from kreassign.executor.pacing import Cap, Caps, Pace
+from kreassign.executor.throttling import ConfigKey, ConfigValue
+from kreassign.model import ConfigResource, TopicPartition
+from tests.executor.stories import A0, A1, LIVE, look, seen, told
+
+STAYS = PlannedMove(A0, (0, 1), (2, 1), 1_000)
+ARRIVES = PlannedMove(A1, (1, 0), (3, 0), 500)
+WAITS = PlannedMove(TopicPartition("b", 0), (0, 1), (4, 1), 700)
+PACE = Pace(caps=Caps(cluster=Cap(moves=2)), is_eager=True)
+LATER = 2_000 + STALL_MS
+WELL = Health(LIVE)
+THEIRS = ConfigValue(ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate"), "7")
+ROOM = (LogDirRoom(2, "/data/2/d0", 10_000, 499), LogDirRoom(2, "/data/2/d1", 10_000, 9_000))
+
+ADVANCED = CopySeen(2, 900, 100)
+STOOD_STILL = CopySeen(2, 0, 1_000)
+FELL_BACK = CopySeen(2, 500, 1_500)
+
+BREACHES: dict[GuardName, tuple[Health, CopySeen]] = {
+    GuardName.OFFLINE: (Health(LIVE, offline=Troubled.of([A0])), ADVANCED),
+    GuardName.MIN_ISR: (Health(LIVE, under_min_isr=Troubled.of([A0])), ADVANCED),
+    GuardName.UNDER_REPLICATED: (Health(LIVE, under_replicated=Troubled.of([A0])), ADVANCED),
+    GuardName.BROKER: (Health((0, 2, 3, 4)), ADVANCED),
+    GuardName.DISK: (Health(LIVE, room=ROOM), ADVANCED),
+    GuardName.CORDONED: (Health(LIVE, cordoned=(2,)), ADVANCED),
+    GuardName.FOREIGN_MOVE: (Health(LIVE, foreign_moves=(A0,)), ADVANCED),
+    GuardName.FOREIGN_THROTTLE: (Health(LIVE, foreign_configs=(THEIRS,)), ADVANCED),
+    GuardName.STALL: (WELL, STOOD_STILL),
+    GuardName.RATE: (WELL, FELL_BACK),
+}
+ACTING = [reaction for reaction in Reaction if reaction is not Reaction.OFF]
+
+
+def started(guard: GuardName, reaction: Reaction) -> RunStarted:
+    """A run with this guard and one that finds nothing here, so that the cluster is inspected in any case."""
+    quiet = GuardName.OFFLINE if guard is not GuardName.OFFLINE else GuardName.MIN_ISR
+    chosen = {**dict.fromkeys(GuardName, Reaction.OFF), quiet: Reaction.WARN, guard: reaction}
+    return RunStarted(0, "run-1", "cluster-1", (STAYS, ARRIVES, WAITS), None, LIVE, settings(chosen), PACE)
+
+
+def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
+    """Until the inspection that shows the breach."""
+    health, copy = BREACHES[guard]
+    going_on = replace(seen(STAYS, Whereabouts.MOVING), copies=(copy,))
+    return (
+        started(guard, reaction),
+        look(1_000, Whereabouts.MOVING, STAYS, ARRIVES),
+        HealthSeen(1_000, WELL),
+        TimePassed(LATER),
+        ClusterSeen(LATER, (going_on, seen(ARRIVES, Whereabouts.ARRIVED))),
+        look(LATER, Whereabouts.UNTOUCHED, WAITS),
+        HealthSeen(LATER, health),
+    )
+
+
+def written_down(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
+    """Until the verdict is in the journal: what is read back from there is the same."""
+    events = breached(guard, reaction)
+    (order,) = told(*events)[1]
+    assert isinstance(order, NoteVerdicts)
+    noted = VerdictsNoted(LATER, order.verdicts)
+    read_back = from_json("VerdictsNoted", to_json(noted))
+    assert read_back == noted
+    return (*events, read_back)
+
+
+def sole_problem(execution: Execution) -> str:
+    (problem,) = execution.problems
+    return problem
+
+
+def test_every_guard_has_a_breach_here() -> None:
+    assert set(BREACHES) == set(GuardName)
+
+
+def test_the_waiting_move_starts_when_no_guard_finds_anything() -> None:
+    *until_then, _ = breached(GuardName.BROKER, Reaction.HOLD)
+    assert isinstance(told(*until_then)[1][0], Inspect)
+    assert told(*until_then, HealthSeen(LATER, WELL))[1] == (SubmitMoves({WAITS.topic_partition: (4, 1)}),)
+
+
+@pytest.mark.parametrize("guard", GuardName)
+def test_a_guard_that_is_off_neither_tells_nor_holds_anything(guard: GuardName) -> None:
+    execution, orders = told(*breached(guard, Reaction.OFF))
+    assert (orders, execution.problems) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), [])
+
+
+@pytest.mark.parametrize("guard", GuardName)
+@pytest.mark.parametrize("reaction", ACTING)
+def test_a_breach_is_written_down_with_what_was_seen_and_what_to_do(guard: GuardName, reaction: Reaction) -> None:
+    execution, _ = told(*written_down(guard, reaction))
+    (verdict,) = execution.verdicts
+    assert (verdict.guard, verdict.reaction) == (guard, reaction)
+    assert verdict.seen
+    assert verdict.advice
+    assert sole_problem(execution) == str(verdict)
+
+
+@pytest.mark.parametrize("guard", GuardName)
+def test_a_guard_that_warns_lets_the_run_go_on(guard: GuardName) -> None:
+    execution, orders = told(*written_down(guard, Reaction.WARN))
+    assert (orders, execution.ending) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
+
+
+@pytest.mark.parametrize("guard", GuardName)
+def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName) -> None:
+    execution, orders = told(*written_down(guard, Reaction.HOLD))
+    assert (orders, execution.ending) == ((Wait(),), None)
+    assert [record.name for record in execution.in_flight] == [A0]
+
+
+@pytest.mark.parametrize("guard", GuardName)
+@pytest.mark.parametrize("reaction", [Reaction.CANCEL, Reaction.ROLLBACK])
+def test_a_guard_that_cancels_calls_back_what_is_in_flight_and_only_one_of_them_wants_it_undone(
+    guard: GuardName, reaction: Reaction
+) -> None:
+    execution, orders = told(*written_down(guard, reaction))
+    (order,) = orders
+    assert isinstance(order, Look)
+    assert A0 in {move.topic_partition for move in order.moves}
+    assert execution.ending is Ending.RECALL
+    assert execution.wants_rollback is (reaction is Reaction.ROLLBACK)
