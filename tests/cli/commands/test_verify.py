@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from kreassign.cli.context import connect
-from kreassign.model import ConfigChange, ConfigResource
+from kreassign.cli.plan_files import write_plan
+from kreassign.model import ConfigChange, ConfigResource, TopicPartition, TopicPartitionReplica
+from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from testbed.waiting import wait_until
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 
 RATE = ConfigResource.broker(3), FOLLOWER_THROTTLED_RATE
@@ -65,6 +68,22 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
     assert (code, kinds(found)) == (1, ["throttle"])
     told = terminal.ask_cluster("verify", run_id)
     assert (told.exit_code, told.stdout.splitlines()[-1]) == (1, "2 partitions, 40 MB in 4 copies: 1 findings")
+
+
+def test_a_copy_that_has_left_the_directory_of_its_run_is_told(terminal: Terminal) -> None:
+    wish = PartitionAssignment(TopicPartition("t", 0), (3, 1), ("/data/3/d1", "any"))
+    write_plan(terminal.plan, Plan((wish,)))
+    ended = terminal.ask_cluster("run", terminal.plan, "--rates-over", 0, "--poll-interval", 0.1, "--format", "json")
+    assert ended.exit_code == 0, ended.output
+    run_id = json.loads(ended.stdout)["run_id"]
+    assert verify(terminal, run_id)[0] == 0
+
+    copy = TopicPartitionReplica(3, "t", 0)
+    with connect(terminal.bootstrap, None) as client:
+        client.alter_replica_log_dirs({copy: "/data/3/d0"}).raise_if_any()
+    wait_until(lambda: verify(terminal, run_id)[0] == 1, timeout_s=30, what="the copy to leave its directory")
+    (finding,) = verify(terminal, run_id)[1]["findings"]
+    assert (finding["kind"], "/data/3/d1" in finding["sentence"]) == ("log_dir", True)
 
 
 def test_what_cannot_be_asked_is_an_error_of_its_own(terminal: Terminal) -> None:

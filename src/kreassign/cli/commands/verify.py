@@ -67,7 +67,10 @@ def _wishes(client: AdminClient, subject: str, state_dir: Path, *, minds_throttl
 def _wishes_of_run(journal: Path, *, minds_throttles: bool) -> Wishes:
     run = fold(read_events(journal))
     before = tuple(ConfigValue(debt.key, debt.before) for debt in run.ledger.values()) if minds_throttles else ()
-    return Wishes({name: record.move.target for name, record in run.records.items()}, configs=before, minds_sizes=True)
+    moves = [record.move for record in run.records.values()]
+    targets = {move.topic_partition: move.target for move in moves}
+    log_dirs = {copy: path for move in moves for copy, path in move.places.items()}
+    return Wishes(targets, log_dirs, before, minds_sizes=True)
 
 
 def _no_throttles(plan: Plan, brokers: tuple[int, ...]) -> tuple[ConfigValue, ...]:
