@@ -12,7 +12,7 @@ from kreassign.executor.events import CancelRequested, HoldRequested, RateReques
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history import RunHistory
 from kreassign.executor.inverse import way_back
-from kreassign.executor.pacing import AtEnd, Hours
+from kreassign.executor.pacing import AtEnd, Hours, Pace
 from kreassign.executor.preparing import RunSettings, prepare
 from kreassign.executor.reading import partitions_of
 from kreassign.model import ConfigResource
@@ -125,6 +125,22 @@ def ended_by_its_deadline(world: World) -> RunHistory:
     return world.run(replace(started, pace=replace(started.pace, hours=hours)))
 
 
+def done_in_steps(world: World) -> RunHistory:
+    return world.run(world.prepared({0: (2, 3)}, throttle=SLOW, pace=Pace(is_stepwise=True)))
+
+
+def cancelled_in_steps(world: World) -> RunHistory:
+    world.ask_after(25, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    return world.run(world.prepared({0: (2, 3)}, throttle=SLOW, pace=Pace(is_stepwise=True)))
+
+
+def ended_by_a_guard_to_be_undone(world: World) -> RunHistory:
+    world.after(3, lambda: world.twin.crash(4))
+    found = world.run(world.prepared(AWAY, throttle=SLOW // 4, guards={GuardName.BROKER: Reaction.ROLLBACK}))
+    assert found.wants_rollback
+    return found
+
+
 def rolled_back(world: World) -> RunHistory:
     found = carry_out(world)
     back = way_back(found.moves, partitions_of(world.client.describe_topics(["t"])))
@@ -140,11 +156,14 @@ def rolled_back(world: World) -> RunHistory:
         (throttled_otherwise, "done"),
         (throttled_no_more, "done"),
         (stopped_and_resumed, "done"),
+        (done_in_steps, "done"),
         (rolled_back, "done"),
         (cancelled_gracefully, "cancelled"),
         (cancelled_now, "cancelled"),
         (cancelled_before_it_moved, "cancelled"),
+        (cancelled_in_steps, "cancelled"),
         (ended_by_a_guard, "cancelled"),
+        (ended_by_a_guard_to_be_undone, "cancelled"),
         (ended_by_its_deadline, "failed"),  # what no time was left for
         (failed_with_a_dead_destination, "failed"),
         (stopped_before_it_moved, "paused"),
