@@ -66,6 +66,28 @@ def test_in_zookeeper_mode_a_move_is_started_whatever_time_the_request_has(
     wait_replicas(client, partition, (2, 1))
 
 
+def test_in_zookeeper_mode_only_the_controller_takes_requests(
+    zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str
+) -> None:
+    """To an election it says so for each partition, and else for the request."""
+    created(client, topic_name, (0, 1))
+    controller = client.describe_cluster().controller_id
+    other = next(broker for broker in zookeeper_mode.brokers if broker != controller)
+    entry = api.ELECT_LEADERS.request.TopicPartitions(topic=topic_name, partitions=[0])
+
+    def code(node: int) -> int:
+        answer = _ask(zookeeper_mode, node, api.ELECT_LEADERS, 1, timeout_ms=9_000, topic_partitions=[entry])
+        return int(answer.replica_election_results[0].partition_result[0].error_code)
+
+    assert (code(other), code(controller)) == (41, 84)
+    refused = [
+        _ask(zookeeper_mode, other, call, 0, timeout_ms=9_000, topics=[])
+        for call in (api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS)
+    ]
+    assert [answer.error_code for answer in refused] == [41, 41]
+    assert (refused[0].responses, refused[1].topics) == ([], [])
+
+
 def _ask(cluster: KafkaCluster, node: int, asked: api.Api, version: int, **fields: object) -> api.Message:
     """The answer of one broker, as it is on the wire."""
     frame = encode_request(version, asked.request(**fields), 7, "kips")
