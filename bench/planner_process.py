@@ -54,6 +54,7 @@ def factor(problem: Problem) -> Problem:
         offsets=np.concatenate(([0], np.cumsum(np.minimum(partitions.factors, 2)))).astype(np.int32),
         replicas=partitions.replicas[kept],
         log_dirs=partitions.log_dirs[kept],
+        is_lost=partitions.is_lost[kept],
     )
     return replace(problem, partitions=lists)
 

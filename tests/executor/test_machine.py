@@ -33,9 +33,10 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.machine import AT_REST, TRANSITIONS, Phase
+from kreassign.executor.machine.moving import UNSET_PATIENCE_MS
 from kreassign.executor.moves import ACTIVE, DOUBT_MS, RULES, MoveStatus
 from kreassign.executor.throttling import ConfigValue
-from kreassign.model import TopicPartition
+from kreassign.model import ConfigResource, TopicPartition
 from tests.executor.stories import (
     A0,
     A1,
@@ -133,6 +134,24 @@ def test_when_the_lists_cannot_be_set_nothing_is_sent_and_it_looks_again() -> No
     assert orders == (Wait(),)
     assert told(*LISTED[:-1], ThrottleSet(4_000, ("topic a: no",)), TimePassed(5_000))[1] == (Look(MOVES),)
     assert execution.problems == ["topic a: not authorized"]
+
+
+def test_lists_that_could_not_be_set_are_set_again_before_anything_is_sent() -> None:
+    refused = ThrottleSet(4_000, ("topic a: no",), failed=(ConfigResource.topic("a"),))
+    looked = (*LISTED[:-1], refused, TimePassed(5_000), look(5_000, Whereabouts.UNTOUCHED))
+    ((order,), (expected,)) = told(*looked)[1], told(*LISTED[:-2])[1]
+    assert isinstance(order, SetThrottle)
+    assert isinstance(expected, SetThrottle)
+    assert [(debt.key, debt.ours) for debt in order.debts] == [(debt.key, debt.ours) for debt in expected.debts]
+    again = ThrottleIntended(5_000, order.debts)
+    assert told(*looked, again, ThrottleSet(6_000))[1] == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
+    late = replace(refused, at_ms=4_000 + UNSET_PATIENCE_MS)
+    execution, orders = told(*looked, again, late)
+    assert isinstance(orders[0], ReadConfigs)
+    assert "the throttle could not be set, so nothing more was started" in execution.problems
+    # A topic that is gone is no reason to wait: its moves are over at the next look.
+    gone = (*LISTED[:-1], ThrottleSet(4_000, ("topic a: gone",)), TimePassed(5_000))
+    assert told(*gone, look(5_000, Whereabouts.GONE))[0].phase is Phase.RESTORING
 
 
 def test_a_run_without_throttle_changes_no_setting() -> None:

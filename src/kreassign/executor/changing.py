@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Unreachable
+from kreassign.executor import reading
 from kreassign.executor.events import Unwritten
 from kreassign.executor.port import ClusterPort, ConfigPort
 from kreassign.model import Batch, ConfigChange, ConfigResource, ResourceType
@@ -24,13 +25,15 @@ Changes = Mapping[ConfigResource, Sequence[ConfigChange]]
 class Changed:
     """What became of changes, where they were not just made.
 
-    `problems` has a sentence per topic or broker where they failed, or may have failed; `unwritten` the brokers that
-    are down and to which nobody could carry them; `by_controller` those that are down and whose controller took them.
+    `problems` has a sentence per topic or broker where they failed, or may have failed; `failed` names those that are
+    not gone; `unwritten` the brokers that are down and to which nobody could carry them; `by_controller` those that are
+    down and whose controller took them.
     """
 
     problems: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
     by_controller: tuple[int, ...] = ()
+    failed: tuple[ConfigResource, ...] = ()
 
 
 def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: Changes) -> Changed:
@@ -43,13 +46,14 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         # One that died just now is listed until its session is over.
         live = port.describe_cluster().broker_ids if _silent(outcome, brokers) else live
     except ClusterError as error:
-        return Changed((f"throttle settings could not be changed: {error}",))
+        return Changed((f"throttle settings could not be changed: {error}",), failed=tuple(changes))
     down = {one: broker for one, broker in brokers.items() if broker not in live}
     carried = _carry_to(controllers, {one: changes[one] for one in down})
     return Changed(
         tuple(f"{one}: {error}" for one, error in outcome.failed.items() if one not in down),
         tuple(Unwritten(down[one], str(error)) for one, error in sorted(carried.failed.items())),
         tuple(sorted(down[one] for one in carried.ok)),
+        tuple(one for one, error in outcome.failed.items() if one not in down and not reading.is_unknown_topic(error)),
     )
 
 

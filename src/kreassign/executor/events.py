@@ -16,7 +16,7 @@ from kreassign.executor.leftover import Auto, BrokerTraffic, PartitionWrites
 from kreassign.executor.pacing import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.rates import BrokerRate, Rates
 from kreassign.executor.throttling import ConfigValue, Debt
-from kreassign.model import Reassignment, TopicPartition, TopicPartitionReplica
+from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicPartitionReplica
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +229,15 @@ class ThrottleIntended:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleSet:
-    """The settings were changed, but for what `problems` tells, and those of brokers that are down."""
+    """The settings were changed, but for what `problems` tells, and those of brokers that are down.
+
+    `failed` are the topics and brokers that may not have taken theirs and are still there.
+    """
 
     at_ms: int
     problems: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
+    failed: tuple[ConfigResource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

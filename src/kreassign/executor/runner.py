@@ -194,7 +194,7 @@ class Runner:
             case SetThrottle():
                 self._happened(ThrottleIntended(self._clock.now_ms(), deed.debts))
                 changed = self._change_configs(throttling.changes_to_ours(deed.debts))
-                return ThrottleSet(self._clock.now_ms(), changed.problems, changed.unwritten)
+                return ThrottleSet(self._clock.now_ms(), changed.problems, changed.unwritten, changed.failed)
             case RestoreThrottle():
                 changed = self._change_configs(throttling.changes_to_before(deed.debts))
                 return ThrottleRestored(

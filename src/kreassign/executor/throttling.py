@@ -10,7 +10,7 @@ stays, and the run says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -161,13 +161,16 @@ def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[C
 
 
 def changes(
-    wanted: Mapping[ConfigKey, str | None], before: Mapping[ConfigKey, str | None], owed: Mapping[ConfigKey, Debt]
+    wanted: Mapping[ConfigKey, str | None],
+    before: Mapping[ConfigKey, str | None],
+    owed: Mapping[ConfigKey, Debt],
+    unset: Collection[ConfigResource] = (),
 ) -> tuple[Debt, ...]:
-    """The debts to make so that each setting is as wanted; what is so already is left alone."""
+    """The debts to make so that each setting is as wanted; what is so already is left alone, but for the `unset`."""
     return tuple(
         Debt(key, before[key], value, owed[key].possible if key in owed else ())
         for key, value in wanted.items()
-        if value != (owed[key].ours if key in owed else before[key])
+        if value != (owed[key].ours if key in owed else before[key]) or (key in owed and key.resource in unset)
     )
 
 

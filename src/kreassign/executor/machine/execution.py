@@ -14,7 +14,7 @@ from kreassign.executor.moves import ACTIVE, IN_FLIGHT, MoveRecord
 from kreassign.executor.pacing import NO_LIMITS, Pace, Room
 from kreassign.executor.rates import NO_THROTTLE, Rates
 from kreassign.executor.throttling import ConfigKey, Debt
-from kreassign.model import TopicPartition
+from kreassign.model import ConfigResource, TopicPartition
 
 Orders = tuple[Instruction, ...]
 
@@ -79,6 +79,9 @@ class Execution:
     """Whether settings that are owed may not have been written: the run was taken up."""
     awaited: frozenset[int] = frozenset()
     """Brokers that are down and whose rates are to be set when they are back."""
+    unset: frozenset[ConfigResource] = frozenset()
+    """Topics and brokers that may not have taken their last settings; they are told again."""
+    unset_since_ms: int | None = None
     returned: frozenset[int] = frozenset()
     """Those of them that the last inspection showed live."""
     unrestored: tuple[str, ...] = ()

@@ -36,6 +36,9 @@ from kreassign.model.throttle import ThrottledMove
 MOVES_PER_REQUEST = 1_000
 """Kafka takes at most 10,000 changes at once and fails the rest; the others follow in further requests."""
 
+UNSET_PATIENCE_MS = 60_000
+"""How long settings that could not be made are tried again while nothing is in flight."""
+
 CHECKED_AT_ONCE = 5_000
 """So many moves that waited are looked at together before they start: what can be sent while that look is fresh."""
 
@@ -72,6 +75,7 @@ def owe(run: Execution, event: ThrottleIntended) -> Orders:
 def confirm(run: Execution, event: ThrottleSet) -> None:
     """What was set without a problem has no other value of ours any more. Brokers that are down get theirs later."""
     run.awaited |= {one.broker for one in event.unwritten}
+    run.unset = frozenset(event.failed)
     for one in event.unwritten:
         run.note(f"{one}; it is set when the broker is back")
     if not event.problems:
@@ -162,13 +166,13 @@ def _list_then_send(run: Execution) -> Orders:
 def _listing(run: Execution) -> tuple[throttling.Debt, ...]:
     """The changes that list exactly the replicas that copy now or are about to; none while the end is near.
 
-    Rates that follow the traffic are changed with them.
+    Rates that follow the traffic are changed with them, and what may not have been set is set again.
     """
     if not run.before or not run.is_active:
         return ()
     flows = _present_flows(run) if run.rates.is_limited else {}
-    rates = {} if run.rates.auto is None else rating.wanted(run)
-    return throttling.changes(throttling.wanted_lists(flows, run.before) | rates, run.before, run.owed)
+    rates = rating.wanted(run) if run.rates.auto is not None or run.unset else {}
+    return throttling.changes(throttling.wanted_lists(flows, run.before) | rates, run.before, run.owed, run.unset)
 
 
 def _present_flows(run: Execution) -> throttling.Flows:
@@ -193,9 +197,15 @@ def _after_listing(run: Execution, event: ThrottleSet) -> Orders:
     for problem in event.problems:
         run.note(problem)
     if not event.problems:
+        run.unset_since_ms = None
         return _send(run)
     run.starting = ()
-    return (Wait(),)
+    run.unset_since_ms = event.at_ms if run.unset_since_ms is None else run.unset_since_ms
+    if run.in_flight or not run.unset or event.at_ms - run.unset_since_ms < UNSET_PATIENCE_MS:
+        return (Wait(),)
+    run.is_abandoned = True
+    run.note("the throttle could not be set, so nothing more was started")
+    return restoring.enter(run)
 
 
 def _send(run: Execution) -> Orders:
