@@ -233,3 +233,20 @@ def test_a_broker_that_is_down_is_not_elected() -> None:
     del town.tree.znodes[paths.CONTROLLER]
     town.office.heed()
     assert town.twin.controller_id == 1
+
+
+@pytest.mark.parametrize(
+    "names", [("adding_replicas", "removing_replicas"), ("addingReplicas", "removingReplicas")], ids=["snake", "camel"]
+)
+def test_a_move_in_a_znode_of_version_2_is_taken_over_and_ended(names: tuple[str, str]) -> None:
+    first = Town([1, 2]).begin()
+    first.alter([3, 4])
+    tree = left_by(first)
+    path = paths.topic_path("foo")
+    znode = json.loads(tree.znodes[path].content)
+    older = {"version": 2, "partitions": znode["partitions"]}
+    older |= {names[0]: znode["adding_replicas"], names[1]: znode["removing_replicas"]}
+    tree.put(path, json.dumps(older).encode())
+    second = Town(tree=tree).begin()
+    assert second.lists == ((3, 4, 1, 2), (3, 4), (1, 2))
+    assert second.settle().lists == ((3, 4), (), ())
