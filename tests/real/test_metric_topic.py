@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,21 +12,22 @@ import pytest
 from kreassign.pipeline.rows import has_table, read_rows
 from kreassign.pipeline.schemas import METRICS
 from testbed import KafkaCluster
+from testbed.jars import spark_kafka_jars
+from testbed.processes import ProcessGroup
 from testbed.records import Writer
 from testbed.waiting import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(420)]
 
-JARS = Path("build/jvm/spark-kafka-4.0.0")
-START_S = 120.0
+START_S = 200.0
 _PROGRAM = "from kreassign.cli.main import main; main()"
 
 
-def streaming(bootstrap: str, topic: str, data: Path, *options: str) -> subprocess.Popen[bytes]:
+def streaming(bootstrap: str, topic: str, data: Path, *options: str) -> list[str]:
+    """The command line that reads the topic into the data directory."""
     command = [sys.executable, "-c", _PROGRAM, "stream-metrics", "--bootstrap-server", bootstrap, "--data", str(data)]
-    own = ["--topic", topic, "--cluster", "c", "--jars", str(JARS.resolve()), "--master", "local[2]", *options]
-    environment = os.environ | {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
-    return subprocess.Popen([*command, *own], env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
+    own = ["--topic", topic, "--cluster", "c", "--jars", str(spark_kafka_jars()), "--master", "local[2]", *options]
+    return [*command, *own]
 
 
 def send(bootstrap: str, topic: str, numbers: range) -> None:
@@ -46,20 +44,24 @@ def values(data: Path) -> list[float]:
 
 
 def test_a_killed_stream_goes_on_with_every_record_exactly_once(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not JARS.is_dir():
-        pytest.skip("the jars of Spark's Kafka source are not there: make jars")
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     brokers = sorted(kafka.brokers)
     kafka.create_topic(topic_name, [[brokers[0]], [brokers[1]]])
     send(kafka.bootstrap_servers, topic_name, range(300))
-    running = streaming(kafka.bootstrap_servers, topic_name, tmp_path)
+    data, command = tmp_path / "data", streaming(kafka.bootstrap_servers, topic_name, tmp_path / "data")
+    killed = ProcessGroup()
+    running = killed.spawn(command, log=tmp_path / "log")
     try:
-        wait_until(lambda: any((tmp_path / "metrics").rglob("*.parquet")), timeout_s=START_S, what="a batch")
+        wait_until(lambda: any((data / "metrics").rglob("*.parquet")), timeout_s=START_S, what="a batch")
         send(kafka.bootstrap_servers, topic_name, range(300, 600))
     finally:
-        os.killpg(running.pid, signal.SIGKILL)  # Java too, which is what does the work
+        killed.close()  # Java too, which is what does the work
         running.wait(20)
     send(kafka.bootstrap_servers, topic_name, range(600, 700))
-    assert streaming(kafka.bootstrap_servers, topic_name, tmp_path, "--once").wait(START_S) == 0
-    assert values(tmp_path) == [float(number) for number in range(700)]
+    second = ProcessGroup()
+    finished = second.run([*command, "--once"], timeout_s=START_S)
+    second.close()
+    assert finished.exit_code == 0, finished.stderr
+    assert values(data) == [float(number) for number in range(700)]
