@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,6 +19,10 @@ def test_answers_come_from_other_processes_in_the_order_of_the_values(spark: Spa
     found = map_on_executors(spark, lambda value: (value + step, os.getpid()), range(5))
     assert [answer for answer, _ in found] == [10, 11, 12, 13, 14]
     assert os.getpid() not in {process for _, process in found}
+
+
+def test_workers_on_this_machine_run_the_python_of_this_process(spark: SparkSession) -> None:
+    assert map_on_executors(spark, lambda _: sys.executable, [0]) == [sys.executable]
 
 
 def test_nothing_to_do_is_done(spark: SparkSession) -> None:

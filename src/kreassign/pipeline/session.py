@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,9 @@ def spark_session(
         builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         builder = builder.master(master or "local[*]").config(map=_LOCAL_SETTINGS if _is_local(master) else {})
+        if _is_local(master):
+            # Else its workers run whatever `python3` is first in PATH, which need not have any of our packages.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         with _stderr_to(log_file):
             session = builder.getOrCreate()
