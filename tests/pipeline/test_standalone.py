@@ -46,8 +46,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in PACKAGED:
         place = REPOSITORY / name
         (shutil.copytree if place.is_dir() else shutil.copy)(place, source / name)
-    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*build, "-w", str(folder), str(source)], check=True, capture_output=True, timeout=120)
+    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet"]
+    subprocess.run([*build, "-w", str(folder), str(source)], check=True, capture_output=True, timeout=300)
     (wheel,) = folder.glob("kreassign-*.whl")
     return wheel.rename(folder / "kreassign.zip")
 
