@@ -8,8 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Reads until its standard input ends, then kills its process group, itself included.
-_GUARD = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(0, signal.SIGKILL)"
+# Reads until its standard input ends, then kills its process group, itself included. The kernel hangs up on a group
+# with a stopped process when its last link to the session dies: that must not end the guard before it has killed.
+_GUARD = """
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+sys.stdin.buffer.read()
+os.killpg(0, signal.SIGKILL)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +83,9 @@ class ProcessGroup:
         if self._guard.stdin is not None:
             self._guard.stdin.close()
         self._guard.wait()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead and only waits to be collected does not."""
+    finished = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return finished.stdout.strip()[:1] not in {"", "Z"}

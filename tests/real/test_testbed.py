@@ -22,6 +22,7 @@ from testbed import (
     probe,
 )
 from testbed.cluster import FOLDER_VARIABLE
+from testbed.processes import is_alive
 from testbed.producing import Producing
 from testbed.properties import render
 from testbed.records import load_topic, read_all, verify_readable
@@ -271,10 +272,10 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path):
         assert parent.stdout is not None
         pids = [int(word) for word in parent.stdout.readline().split()]
         # All alive, though the thread that started them is gone.
-        assert [_is_alive(pid) for pid in pids] == [True] * 3
+        assert [is_alive(pid) for pid in pids] == [True] * 3
         parent.kill()
         assert parent.wait() == -signal.SIGKILL
-    wait_until(lambda: not any(map(_is_alive, pids)), timeout_s=60, what="all nodes dead")
+    wait_until(lambda: not any(map(is_alive, pids)), timeout_s=60, what="all nodes dead")
 
 
 def test_a_node_that_fails_says_why_and_its_log_is_kept(tmp_path, monkeypatch, capfd):
@@ -293,7 +294,7 @@ def test_nothing_is_left_when_all_went_well(tmp_path, monkeypatch):
         assert cluster.folder.is_dir()
         pid = cluster.brokers[0].pid
     assert pid is not None
-    assert not _is_alive(pid)
+    assert not is_alive(pid)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -329,9 +330,3 @@ def _zookeeper(cluster: KafkaCluster, *command: str) -> str:
     finished = cluster.java_tool("org.apache.zookeeper.ZooKeeperMain", "-server", cluster.zookeeper_connect, *command)
     assert finished.exit_code == 0, finished.stderr
     return finished.stdout
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead and only waits to be collected does not."""
-    finished = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return finished.stdout.strip()[:1] not in {"", "Z"}
