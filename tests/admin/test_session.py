@@ -347,7 +347,7 @@ def test_a_dead_broker_does_not_keep_the_others_from_their_answers(listen: Liste
         # Nobody else may listen on that port meanwhile: bound, but not listening, it refuses connections.
         placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         placeholder.bind((dead.address.host, dead.address.port))
-        batch = connect(alive).describe_log_dirs(timeout_ms=2_000)
+        batch = connect(alive).describe_log_dirs(timeout_ms=5_000)
     assert list(batch.ok) == [0]
     assert "connection refused" in str(batch.failed[1])
 
