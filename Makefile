@@ -45,6 +45,8 @@ $(JARS)/%.ready: jvm/pom.xml
 
 # Checks and tests.
 
+FAST = $(PYTEST) -q -n 2 -m "not kafka and not spark"
+
 .PHONY: check
 check: $(VENV_READY) ## format, lint, types, import rules, tidiness
 	$(BIN)/ruff format --check
@@ -55,11 +57,12 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness
 .PHONY: test
 test: check $(JARS_READY) ## check, then every test, those on real Kafka and Spark too
 	@bash scripts/prerequisites.sh java
-	KREASSIGN_REQUIRE_KAFKA=1 $(PYTEST)
+	$(FAST)
+	KREASSIGN_REQUIRE_KAFKA=1 $(PYTEST) -m "kafka or spark" --durations=20
 
 .PHONY: test-fast
 test-fast: $(VENV_READY) ## the tests that need neither Kafka nor Spark
-	$(PYTEST) -q -n 2 -m "not kafka and not spark"
+	$(FAST)
 
 .PHONY: test-kafka
 test-kafka: $(VENV_READY) $(JARS_READY) ## the tests on real Kafka

@@ -13,6 +13,7 @@ from pathlib import Path
 _GUARD = """
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
+os.close(1)
 sys.stdin.buffer.read()
 os.killpg(0, signal.SIGKILL)
 """
@@ -39,8 +40,14 @@ class ProcessGroup:
 
     def __init__(self) -> None:
         self._guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _GUARD], stdin=subprocess.PIPE, process_group=0
+            [sys.executable, "-I", "-S", "-c", _GUARD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,
         )
+        assert self._guard.stdout is not None
+        with self._guard.stdout as ready:
+            ready.read()  # until the guard is deaf to hangups
 
     def spawn(self, command: Sequence[str], *, log: Path) -> subprocess.Popen[bytes]:
         """Start a process whose output is appended to a file. The caller waits for its end."""
@@ -87,5 +94,14 @@ class ProcessGroup:
 
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that is dead and only waits to be collected does not."""
+    return _state(pid) not in {"", "Z"}
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process has come to a stop, which it has not yet when it was only told to."""
+    return _state(pid) == "T"
+
+
+def _state(pid: int) -> str:
     finished = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return finished.stdout.strip()[:1] not in {"", "Z"}
+    return finished.stdout.strip()[:1]

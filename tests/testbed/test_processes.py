@@ -3,7 +3,7 @@ import signal
 import subprocess
 import sys
 
-from testbed.processes import is_alive
+from testbed.processes import is_alive, is_stopped
 from testbed.waiting import wait_until
 
 _DEAF = "import signal, time; signal.signal(signal.SIGHUP, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
@@ -26,8 +26,9 @@ def test_a_group_with_a_stopped_process_dies_with_its_parent_however_late_its_gu
         assert parent.stdout is not None
         guard, child = (int(word) for word in parent.stdout.readline().split())
         # The kernel hangs up on both when the parent is gone, and only then lets them go on.
-        os.kill(guard, signal.SIGSTOP)
-        os.kill(child, signal.SIGSTOP)
+        for pid in (guard, child):
+            os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: is_stopped(guard) and is_stopped(child), timeout_s=20, what="both stopped")
         parent.kill()
         assert parent.wait() == -signal.SIGKILL
     try:
