@@ -21,10 +21,11 @@ from testbed.records import load_topic
 from testbed.waiting import wait_until
 from tests.real.admin_checks import client_of, created, held, partitions_of, settings_of, wait_idle, wait_replicas
 from tests.real.kip_checks import CHECKS, RECORDS_BYTES, Check, tool
+from tests.real.pacing_checks import PACING_CHECKS
 
 PACED = 5
 
-both_checks = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+both_checks = pytest.mark.parametrize("check", [*CHECKS, *PACING_CHECKS], ids=lambda check: check.__name__)
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ import pytest
 from testbed import KafkaCluster
 from tests.real.admin_checks import client_of
 from tests.real.kip_checks import CHECKS, Check, tool
+from tests.real.pacing_checks import PACING_CHECKS
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [*CHECKS, *PACING_CHECKS], ids=lambda check: check.__name__)
 def test_with_a_quorum(check: Check, kafka: KafkaCluster, topic_name: str) -> None:
     with client_of(kafka) as client:
         check(kafka, client, topic_name)
