@@ -1,5 +1,7 @@
 """A process with all that it starts: wall time, time of processors, and the most memory that they held together.
 
+Memory that several of them share is counted once (the proportional set size of each, summed).
+
 The time of processors says what a run costs on a machine where others run, too, and wall time says little.
 """
 
@@ -47,18 +49,26 @@ def run_tree(command: list[str]) -> TreeRun:
 
 def _tree(root: int) -> dict[int, float]:
     """The process and its descendants, with the MiB that each holds."""
-    parents, resident = {}, {}
+    parents: dict[int, int] = {}
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             fields = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines() if ":" in line)
         except OSError:
             continue  # it has ended meanwhile
         parents[int(fields["Pid"])] = int(fields["PPid"])
-        resident[int(fields["Pid"])] = int(fields.get("VmRSS", "0 kB").split()[0]) / 1024
     tree = {root}
     while more := {pid for pid, parent in parents.items() if parent in tree} - tree:
         tree |= more
-    return {pid: resident.get(pid, 0.0) for pid in tree}
+    return {pid: _mib(pid) for pid in tree}
+
+
+def _mib(pid: int) -> float:
+    """What a process holds, of shared pages its share; nothing when it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def _cpu_s(pid: int) -> float | None:
