@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kreassign.pipeline.audit_schemas import AUDIT_TABLES
+from kreassign.pipeline.metric_schemas import METRIC_TABLES
 from kreassign.pipeline.run_schemas import AUDITED_RUN_TABLES, RUN_TABLES
 from kreassign.pipeline.schemas import TABLES, Table
 
@@ -25,11 +26,13 @@ Times are milliseconds since the epoch, sizes are bytes, and a column marked *nu
 given.
 
 This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/schemas.py`,
-`audit_schemas.py` and `run_schemas.py`; change those instead.
+`metric_schemas.py`, `audit_schemas.py` and `run_schemas.py`; change those instead.
 """
 
 
-def tables_page(tables: tuple[Table, ...] = (*TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)) -> str:
+def tables_page(
+    tables: tuple[Table, ...] = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES),
+) -> str:
     """The page in Markdown."""
     return "\n".join([_HEAD, *(_section(table) for table in tables)])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kreassign.pipeline.metric_records import RecordForm
-from kreassign.pipeline.metric_stream import BatchCount, MetricTopic, metrics_of, start, store_batch
+from kreassign.pipeline.metric_schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
+from kreassign.pipeline.metric_stream import BatchCount, MetricTopic, metrics_of, start, store_batch, watch
 from kreassign.pipeline.rows import read_rows
-from kreassign.pipeline.schemas import METRICS, METRICS_QUARANTINE
 
 pytestmark = pytest.mark.spark
 
@@ -41,8 +42,16 @@ def stream(spark: SparkSession, folder: Path) -> DataFrame:
 def run(spark: SparkSession, folder: Path, data: Path) -> list[BatchCount]:
     told: list[BatchCount] = []
     query = start(stream(spark, folder), data, told.append, once=True)
-    query.awaitTermination(120)
+    watch(query, spark, data, 120)
     return told
+
+
+def counted(data: Path) -> dict[str, int]:
+    """Records of all batches by verdict."""
+    found: Counter[str] = Counter()
+    for row in read_rows(data, METRIC_BATCHES):
+        found[row["verdict"]] += row["records"]
+    return dict(found)
 
 
 def values(data: Path) -> list[Any]:
@@ -58,6 +67,7 @@ def test_a_restart_goes_on_where_it_was_and_a_batch_that_comes_again_adds_nothin
     first = run(spark, folder, data)
     assert (sum(batch.good for batch in first), sum(batch.bad for batch in first)) == (2, 2)
     assert values(data) == [1, 2]
+    assert counted(data) == {"good": 2, "bad": 2, "late": 0}
     reasons = sorted(row["reason"] for row in read_rows(data, METRICS_QUARANTINE))
     assert reasons[0].startswith("a record is not JSON")
     assert reasons[1] == "taken_ms is after the time at which the record was written"
@@ -66,6 +76,7 @@ def test_a_restart_goes_on_where_it_was_and_a_batch_that_comes_again_adds_nothin
     put(spark, folder, 120, metric(100, 1), metric(120, 3), metric(50, 8))
     run(spark, folder, data)
     assert values(data) == [1, 2, 3]
+    assert counted(data) == {"good": 3, "bad": 2, "late": 1}
 
     # Killed after the files of a batch were written and before the checkpoint says so: the commit is not there.
     commits = sorted((data / "_metrics_checkpoint" / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
@@ -73,6 +84,7 @@ def test_a_restart_goes_on_where_it_was_and_a_batch_that_comes_again_adds_nothin
         file.unlink(missing_ok=True)
     run(spark, folder, data)
     assert values(data) == [1, 2, 3]
+    assert counted(data) == {"good": 3, "bad": 2, "late": 1}
 
 
 def test_a_batch_replaces_what_a_killed_one_of_its_number_left(spark: SparkSession, tmp_path: Path) -> None:
@@ -84,3 +96,4 @@ def test_a_batch_replaces_what_a_killed_one_of_its_number_left(spark: SparkSessi
     for _ in range(2):
         assert store_batch(batch, tmp_path, 7) == BatchCount(7, good=1, bad=0)
     assert values(tmp_path) == [2.0]
+    assert counted(tmp_path) == {"good": 1, "bad": 0}

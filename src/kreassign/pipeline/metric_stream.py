@@ -3,12 +3,12 @@
 Spark notes in the checkpoint which offsets a batch has before it begins, so that a batch that was broken off comes
 again with the same offsets and the same number. A batch replaces the folder of its number: done twice it is as good as
 done once. What producers sent twice is left out within the watermark; what comes later than the watermark is left out,
-too, and counted.
+too, and counted. How many of each, table `metric_batches` tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from kreassign.errors import InputError
 from kreassign.pipeline.metric_records import RecordForm, read_record
+from kreassign.pipeline.metric_schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
 from kreassign.pipeline.rows import arrow_schema
-from kreassign.pipeline.schemas import METRICS, METRICS_QUARANTINE, Row
+from kreassign.pipeline.schemas import Row
 from kreassign.pipeline.tables import struct_type, write_batch
 
 CHECKPOINT = "_metrics_checkpoint"
@@ -96,21 +97,42 @@ def store_batch(batch: DataFrame, data_dir: Path, number: int) -> BatchCount:
         sql.lit(METRICS.name).alias("table_name"), "reason", sql.col("raw").alias("row_json")
     )
     good = kept.where(~is_bad).select(*METRICS.column_names)
-    folder = f"batch={number:09}"
-    write_batch(bad, data_dir, METRICS_QUARANTINE, folder)
-    write_batch(good, data_dir, METRICS, folder)
+    write_batch(bad, data_dir, METRICS_QUARANTINE, _folder(number))
+    write_batch(good, data_dir, METRICS, _folder(number))
     told = BatchCount(number, good.count(), bad.count())
     kept.unpersist()
+    _write_counts(batch.sparkSession, data_dir, number, "stored", {"good": told.good, "bad": told.bad})
     return told
 
 
-def late_count(query: StreamingQuery) -> int:
-    """Rows that came later than the watermark since the query was started, as far as Spark remembers."""
-    return sum(
-        operator["numRowsDroppedByWatermark"]
+def late_counts(query: StreamingQuery) -> dict[int, int]:
+    """By batch, how many rows came later than the watermark; of the batches that Spark remembers."""
+    return {
+        progress["batchId"]: sum(operator["numRowsDroppedByWatermark"] for operator in progress["stateOperators"])
         for progress in query.recentProgress
-        for operator in progress["stateOperators"]
-    )
+    }
+
+
+def watch(query: StreamingQuery, spark: SparkSession, data_dir: Path, every_s: int) -> int:
+    """Until the query ends, write down what was late, now and then; how many rows that were in all."""
+    late: dict[int, int] = {}
+    is_over = False
+    while not is_over:
+        is_over = bool(query.awaitTermination(every_s))
+        for number, count in late_counts(query).items():
+            if number not in late:
+                _write_counts(spark, data_dir, number, "late", {"late": count})
+                late[number] = count
+    return sum(late.values())
+
+
+def _write_counts(spark: SparkSession, data_dir: Path, number: int, part: str, counts: Mapping[str, int]) -> None:
+    rows = spark.createDataFrame([(number, *count) for count in counts.items()], struct_type(METRIC_BATCHES))
+    write_batch(rows, data_dir, METRIC_BATCHES, f"{_folder(number)}/{part}")
+
+
+def _folder(number: int) -> str:
+    return f"batch={number:09}"
 
 
 def _read(batches: Iterable[pa.RecordBatch], form: RecordForm, cluster_id: str) -> Iterator[pa.RecordBatch]:

@@ -233,26 +233,6 @@ THROTTLES = Table(
     ),
 )
 
-METRICS = Table(
-    "metrics",
-    "Metrics that brokers told of themselves, by way of Prometheus or of Cruise Control's reporter.",
-    "kreassign import-metrics` or `kreassign stream-metrics",
-    ("cluster_id", "taken_ms", "broker", "topic", "partition", "name"),
-    (
-        _CLUSTER_ID,
-        Column("taken_ms", BIGINT, "when the metric was taken"),
-        _BROKER,
-        _optional("topic", STRING, "topic that it is about; NULL for metrics of the whole broker"),
-        _optional("partition", INT, "partition that it is about; NULL for metrics of a topic or the whole broker"),
-        Column(
-            "name",
-            STRING,
-            "what it is: counters end in `_total`, rates in `_per_s`, parts of one in `_share`, the rest says its unit",
-        ),
-        Column("value", DOUBLE, "its value"),
-    ),
-)
-
 RATES = Table(
     "rates",
     "What was written between neighbouring samples: one row per sample that counts. Duplicates and samples that are "
@@ -451,18 +431,10 @@ PLAN_INPUTS = Table(
     ),
 )
 
-_QUARANTINE_COLUMNS = (
+QUARANTINE_COLUMNS = (
     Column("table_name", STRING, "table that the row is in"),
     Column("reason", STRING, "first check that the row failed, as a sentence"),
     Column("row_json", STRING, "the whole row as JSON; of a record of a topic its value in hexadecimal digits"),
-)
-
-METRICS_QUARANTINE = Table(
-    "metrics_quarantine",
-    "Records of a topic of metrics that say nothing, each with the reason.",
-    "kreassign stream-metrics",
-    ("row_json",),
-    _QUARANTINE_COLUMNS,
 )
 
 QUARANTINE = Table(
@@ -470,7 +442,7 @@ QUARANTINE = Table(
     "Rows that failed a check and were left out, each with the reason. Empty when all rows are good.",
     _LOAD,
     ("table_name", "reason", "row_json"),
-    _QUARANTINE_COLUMNS,
+    QUARANTINE_COLUMNS,
 )
 
 TABLES = (
@@ -481,8 +453,6 @@ TABLES = (
     REPLICAS,
     SAMPLES,
     THROTTLES,
-    METRICS,
-    METRICS_QUARANTINE,
     RATES,
     LOAD_HOURS,
     LOAD_MODEL,

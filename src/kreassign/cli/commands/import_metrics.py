@@ -11,9 +11,10 @@ import click
 from kreassign.cli.data_dir import data_option
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
+from kreassign.pipeline.metric_schemas import METRICS
 from kreassign.pipeline.prometheus import Origin, Parsed, metric_rows, parse
 from kreassign.pipeline.rows import hour_folder, write_rows
-from kreassign.pipeline.schemas import METRICS, Row
+from kreassign.pipeline.schemas import Row
 
 
 def parse_instances(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:

@@ -10,6 +10,8 @@ from kreassign.cli.data_dir import data_option
 from kreassign.cli.spark_jobs import spark_jobs
 from kreassign.pipeline.metric_records import RecordForm
 
+_COUNT_EVERY_S = 60
+
 
 @click.command("stream-metrics")
 @click.option(
@@ -32,8 +34,8 @@ def stream_metrics(
 ) -> None:
     """Read a Kafka topic of metrics into table `metrics` in DIR, each record exactly once.
 
-    It may be killed at any time and started again. Records that say nothing go to table `metrics_quarantine`. Spark's
-    log goes to DIR/spark.log.
+    It may be killed at any time and started again. Records that say nothing go to table `metrics_quarantine`, the
+    counts of good, bad and late ones to `metric_batches`. Spark's log goes to DIR/spark.log.
     """
     jobs = spark_jobs("reading a topic of metrics")
     stream = jobs.metric_stream
@@ -42,5 +44,5 @@ def stream_metrics(
     with jobs.session.spark_session(data / "spark.log", master, name="kreassign stream-metrics", jars=files) as spark:
         rows = stream.metrics_of(stream.kafka_records(spark, topic), topic, source["watermark"])
         query = stream.start(rows, data, click.echo, once=once)
-        query.awaitTermination()
-        click.echo(f"{stream.late_count(query)} rows came later than the watermark")
+        late = stream.watch(query, spark, data, _COUNT_EVERY_S)
+        click.echo(f"{late} rows came later than the watermark")

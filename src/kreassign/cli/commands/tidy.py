@@ -8,6 +8,7 @@ import click
 
 from kreassign.cli.data_dir import data_option
 from kreassign.clock import SystemClock
+from kreassign.pipeline.metric_schemas import METRIC_TABLES
 from kreassign.pipeline.schemas import TABLES
 from kreassign.pipeline.upkeep import compact, expire, repair
 
@@ -25,7 +26,7 @@ def tidy(data: Path, keep_days: float | None) -> None:
     at any time; done again, it goes on.
     """
     now_ms = SystemClock().now_ms()
-    for table in TABLES:
+    for table in (*TABLES, *METRIC_TABLES):
         repaired = repair(data, table)
         expired = 0 if keep_days is None else expire(data, table, ended_before_ms=now_ms - round(keep_days * _DAY_MS))
         merged = compact(data, table, ended_before_ms=now_ms - _HOUR_MS)
