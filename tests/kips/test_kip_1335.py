@@ -49,6 +49,12 @@ def test_ten_partitions_in_batches_of_three(box: Box, capsys: pytest.CaptureFixt
     assert _at_end(box) == [(2, 1)] * 10
 
 
+def test_one_by_one_each_partition_has_a_request_of_its_own(box: Box) -> None:
+    box.execute(TARGETS, Pace(1))
+    assert box.steps == [(key,) for key in FOO]
+    assert _at_end(box) == [(2, 1)] * 10
+
+
 def test_a_batch_waits_for_all_of_the_one_before_and_the_last_is_not_waited_for(box: Box) -> None:
     box.execute(TARGETS, Pace(5))
     first, second = (sent.at_ms for sent in box.world.sent if sent.api == "alter")

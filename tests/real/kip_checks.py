@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +13,13 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from kreassign.admin import AdminClient
+from kreassign.cli.kafka.reassign.cancel_all import cancel_all
+from kreassign.cli.kafka.reassign.conversation import Conversation
+from kreassign.cli.kafka.reassign.requests import CancelAllRequest
+from kreassign.clock import SystemClock
 from kreassign.errors import ClusterError, Drifted, InputError, Rejected
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
+from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from testbed import Finished, KafkaCluster
 from testbed.records import load_topic
@@ -208,6 +213,118 @@ def what_is_not_as_expected_is_not_moved(_: KafkaCluster, client: AdminClient, t
     wait_replicas(client, partition, (2, 1))
 
 
+def cancelling_everything_writes_the_plan_that_starts_it_again(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    first, second = created(client, topic, (0, 1), (1, 0))
+    load_topic(cluster.bootstrap_servers, topic, dict.fromkeys((0, 1), RECORDS_BYTES))
+    words = ("reassign_partitions", "--bootstrap-server", cluster.bootstrap_servers)
+    with TemporaryDirectory() as folder:
+        again = Path(folder) / "again.json"
+        with held(client, cluster, topic):
+            client.alter_partition_reassignments({first: (2, 1), second: (3, 0)}).raise_if_any()
+            done = tool(*words, "--cancel", "--all", "--preserve-throttles", "--output", str(again))
+            assert (done.exit_code, done.stderr) == (0, "")
+            assert f"Successfully cancelled partition reassignments for: {first},{second}" in done.stdout
+            wait_idle(client, first, second)
+        assert parse_plan(again.read_text(encoding="utf-8")).replicas == {first: (2, 1), second: (3, 0)}
+        assert tool(*words, "--execute", "--reassignment-json-file", str(again)).exit_code == 0
+    wait_idle(client, first, second)
+    wait_replicas(client, first, (2, 1))
+    wait_replicas(client, second, (3, 0))
+
+
+class _Interrupted(Conversation):
+    """A conversation in which somebody starts another move right after the listing."""
+
+    def __init__(self, client: AdminClient, other: TopicPartition) -> None:
+        super().__init__(client, through_controllers=False)
+        self._admin = client
+        self._other = other
+
+    def reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, OngoingReassignment]:
+        found = super().reassignments(partitions)
+        self._admin.alter_partition_reassignments({self._other: (3, 0)}).raise_if_any()
+        return found
+
+
+def what_starts_between_the_listing_and_the_cancelling_goes_on(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    first, second = created(client, topic, (0, 1), (1, 0))
+    load_topic(cluster.bootstrap_servers, topic, dict.fromkeys((0, 1), RECORDS_BYTES))
+    with held(client, cluster, topic):
+        client.alter_partition_reassignments({first: (2, 1)}).raise_if_any()
+        request = CancelAllRequest(preserves_throttles=True, timeout_ms=10_000, output=None)
+        cancel_all(_Interrupted(client, second), request, SystemClock())
+        wait_idle(client, first)
+        assert client.list_partition_reassignments([first, second]).keys() == {second}
+    wait_idle(client, second)
+    wait_replicas(client, second, (3, 0))
+
+
+def a_description_shows_what_is_added_and_removed(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
+    (partition,) = created(client, topic, (0, 1))
+    load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
+    words = ("topics", "--bootstrap-server", cluster.bootstrap_servers, "--describe", "--topic", topic)
+    with held(client, cluster, topic):
+        client.alter_partition_reassignments({partition: (2, 1)}).raise_if_any()
+        wait_until(
+            lambda: len(partitions_of(client, topic)[0].replicas) == 3, timeout_s=PATIENCE_S, what="three replicas"
+        )
+        assert "Adding Replicas: 2\tRemoving Replicas: 0" in tool(*words).stdout
+    wait_idle(client, partition)
+
+
+# KIP-179
+
+
+def a_status_can_be_given_a_time(_: KafkaCluster, client: AdminClient, topic: str) -> None:
+    (partition,) = created(client, topic, (0, 1))
+    found = client.replica_status([partition], timeout_ms=20_000)
+    assert sorted(status.broker for status in found.ok[partition]) == [0, 1]
+
+
+def a_new_replica_goes_to_a_new_rack_and_there_to_the_fewest_bytes(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    """Brokers 0 and 3 are in the rack that the topic is not in."""
+    (heavy,) = created(client, f"{topic}-heavy", (0,))
+    load_topic(cluster.bootstrap_servers, heavy.topic, {0: 2 * RECORDS_BYTES})
+    (partition,) = created(client, topic, (1, 2))
+    held_bytes = {
+        broker: sum(copy.size_bytes for log_dir in dirs for copy in log_dir.replicas)
+        for broker, dirs in client.describe_log_dirs([0, 3]).ok.items()
+    }
+    client.alter_replication_factors({topic: 3}).raise_if_any()
+    wait_idle(client, partition)
+    wait_replicas(client, partition, (1, 2, min(held_bytes, key=held_bytes.__getitem__)))
+
+
+def who_is_out_of_sync_goes_first_then_from_the_rack_that_has_most(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    (crowded,) = created(client, f"{topic}-crowded", (0, 3, 1))
+    client.alter_replication_factors({crowded.topic: 2}).raise_if_any()
+    wait_idle(client, crowded)
+    wait_replicas(client, crowded, (0, 1))
+    (partition,) = created(client, topic, (0, 2, 1))
+    cluster.brokers[2].stop()
+    try:
+        wait_until(
+            lambda: sorted(partitions_of(client, topic)[0].isr) == [0, 1],
+            timeout_s=PATIENCE_S,
+            what="broker 2 out of sync",
+        )
+        client.alter_replication_factors({topic: 2}).raise_if_any()
+        wait_replicas(client, partition, (0, 1))
+    finally:
+        cluster.brokers[2].start()
+        cluster.wait_ready()
+
+
 Check = Callable[[KafkaCluster, AdminClient, str], None]
 CHECKS: tuple[Check, ...] = (
     each_wrong_target_has_the_code_of_the_document,
@@ -220,4 +337,10 @@ CHECKS: tuple[Check, ...] = (
     of_elections_at_the_same_time_one_is_held,
     a_move_that_was_started_is_seen_and_not_started_again,
     what_is_not_as_expected_is_not_moved,
+    cancelling_everything_writes_the_plan_that_starts_it_again,
+    what_starts_between_the_listing_and_the_cancelling_goes_on,
+    a_description_shows_what_is_added_and_removed,
+    a_status_can_be_given_a_time,
+    a_new_replica_goes_to_a_new_rack_and_there_to_the_fewest_bytes,
+    who_is_out_of_sync_goes_first_then_from_the_rack_that_has_most,
 )
