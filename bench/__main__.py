@@ -37,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "twin-million": twin_million.measure,
     "planner-random": planner_random.measure,
     "pop": pop.measure,
+    "pop-executors": pop.measure_executors,
     "record-audit": record_audit.measure,
     "twin-scale": twin_scale.measure,
     "twin-server": twin_server.measure,

@@ -9,11 +9,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from kreassign.pipeline.parallel import map_on_executors
+from kreassign.pipeline.session import spark_session
 from kreassign.planner import BrokerFacts, Problem, bytes_bound, evaluate, problem_from, solve
 from kreassign.planner.from_columns import ReplicaColumns
 from kreassign.planner.partitions import Assignment
@@ -77,6 +81,22 @@ def measure(brokers: int = 1_000, replicas: int = 2_000_000, parts: Sequence[int
             f"| {timed.parts_s:.1f} | {timed.rest_s:.1f} |",
             flush=True,
         )
+
+
+def measure_executors(
+    brokers: int = 300, replicas: int = 600_000, parts: int = 4, executors: Sequence[int] = (1, 2), runs: int = 3
+) -> None:
+    """Solve the parts of a smaller cluster on so many executors of Spark on this machine, and print a row for each."""
+    problem = giant(brokers, replicas, topics=brokers * 20)
+    problems = [part.problem for part in split(problem, parts)]
+    print(f"{brokers} brokers, {len(problem.partitions.replicas)} replicas, {parts} parts\n")
+    print("| executors | parts solved and sent to and fro, s |")
+    print("|---|---|")
+    for count in executors:
+        with TemporaryDirectory() as folder, spark_session(Path(folder) / "spark.log", f"local[{count}]") as spark:
+            map_on_executors(spark, attempt, problems)  # starts the workers
+            seconds = sorted(_timed(lambda: map_on_executors(spark, attempt, problems))[1] for _ in range(runs))
+        print(f"| {count} | {seconds[len(seconds) // 2]:.1f} ({seconds[0]:.1f}–{seconds[-1]:.1f}) |", flush=True)
 
 
 def _planned(problem: Problem, count: int) -> tuple[Assignment, Timed]:
