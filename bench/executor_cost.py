@@ -130,19 +130,21 @@ def case_of(count: int) -> Case:
 def cost_of(count: int) -> Cost:
     """Carry a plan of so many moves out, with guards and a journal, and measure."""
     case = case_of(count)
+    plan, moves = case.plan, len(case.moves)
     with twin_of(case) as (_, transport, _), tempfile.TemporaryDirectory() as folder:
+        del case  # the twin has it
         meter, before = Meter(transport), _mib()
         chosen = client_settings({}, bootstrap_servers="broker-0:9092")
         begun_s, begun_ms = time.process_time(), meter.now_ms()
         with AdminClient.connect(chosen, clock=meter, transport=meter) as client:
-            started = prepare(client, case.plan, RunSettings("run", begun_ms, None, settings(), NO_LIMITS))
+            started = prepare(client, plan, RunSettings("run", begun_ms, None, settings(), NO_LIMITS))
             with Journal.create(Path(folder), started) as journal:
                 found = Runner(client, meter, journal, poll_s=LOOK_S).start(started)
                 journal_bytes = sum(file.stat().st_size for file in journal.path.parent.iterdir())
         cpu_s = time.process_time() - begun_s
     assert found.state == "done", found.problems
     virtual_s = ((found.ended_ms or begun_ms) - begun_ms) / 1000
-    return Cost(len(case.moves), cpu_s, meter.twin_s, meter.requests, before, _mib(), journal_bytes, virtual_s)
+    return Cost(moves, cpu_s, meter.twin_s, meter.requests, before, _mib(), journal_bytes, virtual_s)
 
 
 def _mib() -> float:

@@ -62,7 +62,14 @@ def _sighting(move: PlannedMove, answers: Answers) -> Sighting | None:
     where = _with_directories(move, _whereabouts(move, partition.replicas, answers.ongoing.get(name)), answers)
     copies = (*_copies(move, answers.statuses.get(name, ())), *_directory_copies(move, answers))
     away = unsettled(name, move.log_dirs, answers.places, answers.silent)
-    return Sighting(name, where, partition.replicas, partition.isr, partition.leader, copies, away)
+    # One copy in memory of lists that are the same, of which a long plan has hundreds of thousands.
+    replicas = _one_of(partition.replicas, move.target, move.original)
+    isr = _one_of(partition.isr, replicas, move.original)
+    return Sighting(name, where, replicas, isr, partition.leader, copies, away)
+
+
+def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:
+    return next((one for one in known if one == found), found)
 
 
 def _with_directories(move: PlannedMove, where: Whereabouts, answers: Answers) -> Whereabouts:

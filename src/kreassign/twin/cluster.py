@@ -33,7 +33,7 @@ from kreassign.twin.replication import Replication
 from kreassign.twin.replication_settings import ReplicationSettings
 from kreassign.twin.stale_views import StaleViews
 from kreassign.twin.step import Step
-from kreassign.twin.store.memory import MemoryLog
+from kreassign.twin.store.memory import NoLog
 from kreassign.twin.version import DEFAULT, Endpoint, KafkaVersion
 from kreassign.wire.frame import PREFIX_BYTES
 
@@ -98,7 +98,7 @@ class Twin:
         self.listener = Listener("PLAINTEXT")
         self.office: Office | None = None
         self._watchers: list[Watcher] = []
-        self._log: MetadataLog = MemoryLog() if log is None else log
+        self._log: MetadataLog = NoLog() if log is None else log
         self._agenda: Agenda[Callable[[], None]] = Agenda()
         self._conversations = 0
         self.replication = Replication(blueprint.hardware, self.settings.replication, self.settings.start_ms)

@@ -1,4 +1,4 @@
-"""A metadata log that lasts as long as its process."""
+"""Metadata logs that last no longer than their process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from collections.abc import Iterable, Iterator
 from kreassign.twin.records import Record
 
 
+class NoLog:
+    """Of a twin that nobody takes up again: it keeps nothing, since a long run makes more records than partitions."""
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Nothing is kept."""
+
+    def read(self) -> Iterator[Record]:
+        """There are none."""
+        return iter(())
+
+
 class MemoryLog:
-    """Records in a list."""
+    """Records in a list, from which another twin of the same process can go on."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
