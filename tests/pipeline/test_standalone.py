@@ -72,7 +72,7 @@ def test_the_load_is_the_same_as_on_a_laptop(submit: Submit, spark: SparkSession
     fill(here)
     fill(there)
     run_load(spark, here, lambda _: None)
-    submit("load", "--data", there)
+    submit("load", "--data", there.as_uri())
     for table in (LOAD_MODEL, PLAN_INPUTS):
         assert sorted(map(str, read_rows(there, table))) == sorted(map(str, read_rows(here, table)))
 

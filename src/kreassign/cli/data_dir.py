@@ -12,6 +12,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 DATA_ENVIRONMENT = "KREASSIGN_DATA"
 _SHOWN_FAILURES = 3
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 def data_option(command: Command) -> Command:
@@ -34,7 +35,19 @@ def data_or_out_option(command: Command) -> Command:
     return _data_option("--out", is_required=True)(command)
 
 
-def _data_option(*names: str, is_required: bool) -> Callable[[Command], Command]:
+def data_or_address_option(command: Command) -> Command:
+    """Add `--data DIR` to a command that leaves reading and writing to Spark: `data: Path`, or `str` for an address."""
+    return _data_option(is_required=True, kind=_DirectoryOrAddress(file_okay=False, path_type=Path))(command)
+
+
+class _DirectoryOrAddress(click.Path):
+    """An address such as `s3a://bucket/data` stays text: a path would lose one of its slashes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if "://" in str(value) else super().convert(value, param, ctx)
+
+
+def _data_option(*names: str, is_required: bool, kind: click.Path = _DIRECTORY) -> Callable[[Command], Command]:
     return click.option(
         "--data",
         *names,
@@ -42,7 +55,7 @@ def _data_option(*names: str, is_required: bool) -> Callable[[Command], Command]
         required=is_required,
         envvar=DATA_ENVIRONMENT,
         metavar="DIR",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=kind,
         help=f"Directory of the tables (or the environment variable {DATA_ENVIRONMENT}).",
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -32,7 +31,7 @@ from kreassign.pipeline.schemas import (
     Table,
 )
 from kreassign.pipeline.skew import skew
-from kreassign.pipeline.tables import read_table, struct_type, write_table
+from kreassign.pipeline.tables import DataDir, read_table, struct_type, write_table
 
 _SOURCES = (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES)
 
@@ -60,7 +59,7 @@ class Job:
     """One load job: where its tables are, and who hears of each step."""
 
     spark: SparkSession
-    data_dir: Path
+    data_dir: DataDir
     tell: Callable[[StepCount], None]
     counted: list[StepCount]
 
@@ -83,7 +82,7 @@ class Job:
 
 
 def run_load(
-    spark: SparkSession, data_dir: Path, on_step: Callable[[StepCount], None], *, horizon_days: float = 30.0
+    spark: SparkSession, data_dir: DataDir, on_step: Callable[[StepCount], None], *, horizon_days: float = 30.0
 ) -> None:
     """Make every table of the load from snapshots and samples; tell the counts of each step.
 
@@ -102,7 +101,7 @@ def run_load(
     write_table(_count_rows(job), data_dir, STEP_COUNTS)
 
 
-def partition_counts(spark: SparkSession, data_dir: Path, column: str) -> dict[str, int]:
+def partition_counts(spark: SparkSession, data_dir: DataDir, column: str) -> dict[str, int]:
     """Partitions of table `load_model` by what a column of words says of them."""
     told = read_table(spark, data_dir, LOAD_MODEL).groupBy(column).agg(sql.count("*").alias("partitions"))
     return {row[column]: row["partitions"] for row in told.orderBy(column).collect()}
@@ -140,7 +139,7 @@ def _counted(screened: Mapping[str, Screened]) -> Iterator[StepCount]:
         yield StepCount(part.table, told[name]["good"], told[name]["bad"]) if name in told else StepCount(part.table, 0)
 
 
-def _require_good(step: StepCount, data_dir: Path) -> None:
+def _require_good(step: StepCount, data_dir: DataDir) -> None:
     if not step.good:
         raise DataError(
             f"table {step.table.name} in {data_dir} has no good row ({step.bad} bad, see table {QUARANTINE.name}); "

@@ -20,6 +20,9 @@ _SPARK_TYPES: dict[str, spark_types.DataType] = {
     INTS: spark_types.ArrayType(spark_types.IntegerType()),
 }
 
+DataDir = Path | str
+"""A directory, or an address that Spark's file systems understand, such as `s3a://bucket/data`."""
+
 _MISSING = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 
 
@@ -35,11 +38,11 @@ def struct_type(table: Table) -> spark_types.StructType:
     )
 
 
-def read_table(spark: SparkSession, data_dir: Path, table: Table) -> DataFrame:
+def read_table(spark: SparkSession, data_dir: DataDir, table: Table) -> DataFrame:
     """All rows of a table with exactly its columns; DataError when it is missing or has other columns."""
     try:
         # Folders of dates are only names of places here: files outside of them belong to the table as well.
-        rows = spark.read.option("recursiveFileLookup", "true").parquet(str(data_dir / table.name))
+        rows = spark.read.option("recursiveFileLookup", "true").parquet(_place(data_dir, table.name))
     except AnalysisException as error:
         if error.getCondition() not in _MISSING:
             raise
@@ -54,18 +57,24 @@ def read_table(spark: SparkSession, data_dir: Path, table: Table) -> DataFrame:
     return rows.select(*table.column_names)
 
 
-def write_table(rows: DataFrame, data_dir: Path, table: Table, part: str = "") -> None:
+def write_table(rows: DataFrame, data_dir: DataDir, table: Table, part: str = "") -> None:
     """Replace a table as a whole, or a part of it that has a folder of its own: doing it again gives the same table."""
     if tuple(rows.columns) != table.column_names or _wrong_columns(table, rows):
         raise InvariantBroken(f"table {table.name}: a step made {rows.schema.simpleString()}")
-    rows.write.mode("overwrite").parquet(str(data_dir / table.name / part))
+    rows.write.mode("overwrite").parquet(_place(data_dir, table.name, part))
 
 
-def write_batch(rows: DataFrame, data_dir: Path, table: Table, folder: str) -> None:
+def write_batch(rows: DataFrame, data_dir: DataDir, table: Table, folder: str) -> None:
     """Replace one folder of a table, so that doing a batch again gives the same table."""
     if tuple(rows.columns) != table.column_names or _wrong_columns(table, rows):
         raise InvariantBroken(f"table {table.name}: a batch made {rows.schema.simpleString()}")
-    rows.coalesce(1).write.mode("overwrite").parquet(str(data_dir / table.name / folder))
+    rows.coalesce(1).write.mode("overwrite").parquet(_place(data_dir, table.name, folder))
+
+
+def _place(data_dir: DataDir, *names: str) -> str:
+    if isinstance(data_dir, Path):
+        return str(data_dir.joinpath(*names))
+    return "/".join((data_dir.rstrip("/"), *filter(None, names)))
 
 
 def _wrong_columns(table: Table, rows: DataFrame) -> list[str]:
