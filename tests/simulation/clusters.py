@@ -16,21 +16,22 @@ from kreassign.twin import (
     TwinSettings,
     small_cluster,
 )
+from kreassign.twin.store.memory import MemoryLog
 from kreassign.twin.version import RELEASES
 
 MB = 1_000_000
 TB = 1_000_000 * MB
 
 
-def draw_twin(chance: random.Random) -> Twin:
-    """A twin of any release, with some topics on which something is written."""
+def draw_twin(chance: random.Random, log: MemoryLog) -> Twin:
+    """A twin of any release with this metadata log, and with some topics on which something is written."""
     broker_count = chance.randint(3, 6)
     shape = small_cluster(broker_count, racks=chance.choice(((), ("a", "b"), ("a", "b", "c"))))
     brokers = tuple(replace(broker, hardware=_hardware(chance, broker.id)) for broker in shape.brokers)
     topics = tuple(_topic(chance, f"topic-{number}", broker_count) for number in range(chance.randint(1, 4)))
     blueprint: Blueprint = replace(shape, brokers=brokers, topics=topics)
     settings = TwinSettings(chance.choice(RELEASES), chance.randrange(1_000), controller_count=chance.randint(1, 3))
-    return Twin(blueprint, settings)
+    return Twin(blueprint, settings, log)
 
 
 def _hardware(chance: random.Random, broker: int) -> BrokerHardware:

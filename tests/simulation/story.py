@@ -13,6 +13,7 @@ from kreassign.twin.checkers import check_all, check_step
 from kreassign.twin.faults import draw_faults, schedule_faults
 from kreassign.twin.metadata import ClusterMetadata, PartitionState
 from kreassign.twin.step import Step
+from kreassign.twin.store.memory import MemoryLog
 from tests.simulation.clusters import draw_twin
 from tests.simulation.workload import Operator, Promises, cleared
 
@@ -48,7 +49,8 @@ class Story:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self.lines: list[str] = []
-        self._twin = draw_twin(self._chance)
+        self._log = MemoryLog()
+        self._twin = draw_twin(self._chance, self._log)
         self._twin.watch(check_step)
         self._twin.watch(self._compare_after_failover)
         self._epoch = self._twin.quorum.epoch
@@ -83,7 +85,7 @@ class Story:
         """A controller that has just taken over knows what the log tells, and nothing else."""
         if twin.quorum.epoch != self._epoch:
             self._epoch = twin.quorum.epoch
-            if replayed(twin) != twin.metadata:
+            if replayed(self._log) != twin.metadata:
                 raise StillGoingError(f"controller {twin.controller_id} took over another state than the log tells")
 
     # --- bringing it to an end --------------------------------------------------------------------------------
@@ -142,15 +144,15 @@ class Story:
             raise StillGoingError(f"a broker or directory did not come back: {twin.metadata.brokers}")
         if any(twin.metadata_of(broker) is not twin.metadata for broker in twin.processes.ids):
             raise StillGoingError("a broker still knows old metadata")
-        if replayed(twin) != twin.metadata:
+        if replayed(self._log) != twin.metadata:
             raise StillGoingError("the metadata log tells of another state")
         check_all(twin)
 
 
-def replayed(twin: Twin) -> ClusterMetadata:
-    """What the metadata log tells."""
+def replayed(log: MemoryLog) -> ClusterMetadata:
+    """What a metadata log tells."""
     metadata = ClusterMetadata()
-    for record in twin._log.read():
+    for record in log.read():
         metadata.apply(record)
     return metadata
 
