@@ -84,7 +84,7 @@ def measure(brokers: int = 1_000, replicas: int = 2_000_000, parts: Sequence[int
 
 
 def measure_executors(
-    brokers: int = 300, replicas: int = 600_000, parts: int = 4, executors: Sequence[int] = (1, 2), runs: int = 3
+    brokers: int = 100, replicas: int = 200_000, parts: int = 4, executors: Sequence[int] = (1, 2), runs: int = 3
 ) -> None:
     """Solve the parts of a smaller cluster on so many executors of Spark on this machine, and print a row for each."""
     problem = giant(brokers, replicas, topics=brokers * 20)
