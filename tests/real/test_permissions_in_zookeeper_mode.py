@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kreassign.admin import AdminClient
 from kreassign.errors import Rejected
 from kreassign.model import TopicPartition
 from testbed import ClusterSpec, KafkaCluster
 from testbed.waiting import wait_until
-from tests.real.admin_checks import PATIENCE_S, client_of, created, wait_idle
+from tests.real.admin_checks import PATIENCE_S, client_of, created, partitions_of, wait_idle
 from tests.real.kip_checks import tool
 
 CLUSTER_AUTHORIZATION_FAILED = 31
@@ -64,7 +63,7 @@ def test_in_zookeeper_mode_each_call_needs_the_permission_of_its_document(guarde
         done = tool("preferred_replica_election", "--bootstrap-server", guarded.bootstrap_servers)
         assert done.exit_code == 1
         assert "Not authorized to perform leader election" in done.stderr
-        assert replicas(client) == (0, 1)
+        assert partitions_of(client, "foo")[0].replicas == (0, 1)
 
         allow(guarded, "Describe")
         wait_until(lambda: code_of(calls["list"]) == 0, timeout_s=PATIENCE_S, what="listing allowed")
@@ -74,9 +73,3 @@ def test_in_zookeeper_mode_each_call_needs_the_permission_of_its_document(guarde
         wait_until(lambda: code_of(calls["move"]) == 0, timeout_s=PATIENCE_S, what="moving allowed")
         wait_idle(client, partition)
         assert code_of(calls["elect"]) in {0, 84}
-
-
-def replicas(client: AdminClient) -> tuple[int, ...]:
-    """Of the one partition."""
-    (topic,) = client.describe_topics(["foo"]).raise_if_any().values()
-    return topic.partitions[0].replicas

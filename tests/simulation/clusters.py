@@ -16,8 +16,8 @@ from kreassign.twin import (
     TwinSettings,
     small_cluster,
 )
-from kreassign.twin.store.memory import MemoryLog
 from kreassign.twin.version import RELEASES
+from tests.twin.memory_log import MemoryLog
 
 MB = 1_000_000
 TB = 1_000_000 * MB

@@ -13,9 +13,9 @@ from kreassign.twin.checkers import check_all, check_step
 from kreassign.twin.faults import draw_faults, schedule_faults
 from kreassign.twin.metadata import ClusterMetadata, PartitionState
 from kreassign.twin.step import Step
-from kreassign.twin.store.memory import MemoryLog
 from tests.simulation.clusters import draw_twin
 from tests.simulation.workload import Operator, Promises, cleared
+from tests.twin.memory_log import MemoryLog
 
 MOST_FAULTS = 12
 DEEDS = 40

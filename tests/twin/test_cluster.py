@@ -14,11 +14,11 @@ from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.partition_logs import Traffic
 from kreassign.twin.store.file import FileLog
-from kreassign.twin.store.memory import MemoryLog
 from kreassign.twin.version import KAFKA_3_7, KAFKA_3_9
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from tests.twin.asking import ask, cluster, partition, twin
+from tests.twin.memory_log import MemoryLog
 
 ORDERS = TopicPartition("orders", 0)
 

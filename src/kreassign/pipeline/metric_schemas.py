@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from kreassign.pipeline.schemas import BIGINT, DOUBLE, INT, QUARANTINE_COLUMNS, STRING, Column, Table
+from kreassign.pipeline.schemas import (
+    BIGINT,
+    BROKER,
+    CLUSTER_ID,
+    DOUBLE,
+    INT,
+    QUARANTINE_COLUMNS,
+    STRING,
+    Column,
+    Table,
+)
 
 _STREAM = "kreassign stream-metrics"
 
@@ -12,9 +22,9 @@ METRICS = Table(
     "kreassign import-metrics` or `kreassign stream-metrics",
     ("cluster_id", "taken_ms", "broker", "topic", "partition", "name"),
     (
-        Column("cluster_id", STRING, "id that the cluster gives itself"),
+        CLUSTER_ID,
         Column("taken_ms", BIGINT, "when the metric was taken"),
-        Column("broker", INT, "id of the broker"),
+        BROKER,
         Column("topic", STRING, "topic that it is about; NULL for metrics of the whole broker", nullable=True),
         Column(
             "partition",

@@ -105,7 +105,7 @@ def store_batch(batch: DataFrame, data_dir: Path, number: int) -> BatchCount:
     return told
 
 
-def late_counts(query: StreamingQuery) -> dict[int, int]:
+def _late_counts(query: StreamingQuery) -> dict[int, int]:
     """By batch, how many rows came later than the watermark; of the batches that Spark remembers."""
     return {
         progress["batchId"]: sum(operator["numRowsDroppedByWatermark"] for operator in progress["stateOperators"])
@@ -119,7 +119,7 @@ def watch(query: StreamingQuery, spark: SparkSession, data_dir: Path, every_s: i
     is_over = False
     while not is_over:
         is_over = bool(query.awaitTermination(every_s))
-        for number, count in late_counts(query).items():
+        for number, count in _late_counts(query).items():
             if number not in late:
                 _write_counts(spark, data_dir, number, "late", {"late": count})
                 late[number] = count

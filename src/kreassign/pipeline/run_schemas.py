@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.pipeline.schemas import BIGINT, BOOLEAN, DOUBLE, INT, INTS, STRING, Column, ColumnType, Table
+from kreassign.pipeline.schemas import BIGINT, BOOLEAN, BROKER, DOUBLE, INT, INTS, STRING, Column, ColumnType, Table
 
 _AUDIT = "kreassign audit run"
 _RUN = (
@@ -11,7 +11,6 @@ _RUN = (
 )
 _TOPIC = Column("topic", STRING, "name of the topic")
 _PARTITION = Column("partition", INT, "number of the partition within its topic")
-_BROKER = Column("broker", INT, "id of the broker")
 _AT = Column("at_ms", BIGINT, "when it was so, ms since the epoch")
 
 
@@ -177,7 +176,7 @@ AUDIT_BROKERS = Table(
     ("run_id", "broker"),
     (
         *_RUN,
-        _BROKER,
+        BROKER,
         Column("predicted_in_bytes", BIGINT, "sizes before the run of the copies that it was to get"),
         Column("predicted_out_bytes", BIGINT, "sizes of the copies that it was to send, if the first replica leads"),
         Column("copied_in_bytes", BIGINT, "bytes that reached it"),

@@ -66,16 +66,16 @@ _SNAPSHOT = "kreassign snapshot"
 _COLLECT = "kreassign collect"
 _LOAD = "kreassign load"
 
-_CLUSTER_ID = Column("cluster_id", STRING, "id that the cluster gives itself")
+CLUSTER_ID = Column("cluster_id", STRING, "id that the cluster gives itself")
 _SNAPSHOT_COLUMNS = (
     Column("snapshot_id", STRING, "time and cluster of the snapshot; sorts by time"),
-    _CLUSTER_ID,
+    CLUSTER_ID,
     Column("taken_ms", BIGINT, "when the snapshot was begun, ms since the epoch, clock of the machine that took it"),
 )
 _TOPIC = Column("topic", STRING, "name of the topic")
 _TOPIC_ID = _optional("topic_id", STRING, "id of the topic; changes when it is re-created; NULL before Kafka 2.8")
 _PARTITION = Column("partition", INT, "number of the partition within its topic")
-_BROKER = Column("broker", INT, "id of the broker")
+BROKER = Column("broker", INT, "id of the broker")
 _POSITION = Column("position", INT, "place in the replica list; 0 is the preferred leader")
 _SIZE = _optional(
     "size_bytes",
@@ -130,7 +130,7 @@ BROKERS = Table(
     ("snapshot_id", "broker"),
     (
         *_SNAPSHOT_COLUMNS,
-        _BROKER,
+        BROKER,
         Column("host", STRING, "host of the listener that clients use"),
         Column("port", INT, "port of that listener"),
         _optional("rack", STRING, "rack of the broker; NULL where it names none"),
@@ -146,7 +146,7 @@ LOG_DIRS = Table(
     ("snapshot_id", "broker", "path"),
     (
         *_SNAPSHOT_COLUMNS,
-        _BROKER,
+        BROKER,
         Column("path", STRING, "absolute path of the directory on its broker"),
         _optional("error", STRING, "why the directory is offline; NULL if it works"),
         _optional("total_bytes", BIGINT, "size of its file system; NULL before Kafka 3.3"),
@@ -186,7 +186,7 @@ REPLICAS = Table(
         *_SNAPSHOT_COLUMNS,
         _TOPIC,
         _PARTITION,
-        _BROKER,
+        BROKER,
         _POSITION,
         Column("is_leader", BOOLEAN, "whether this broker leads the partition"),
         Column("is_in_sync", BOOLEAN, "whether the copy is in the ISR"),
@@ -206,7 +206,7 @@ SAMPLES = Table(
     _COLLECT,
     ("cluster_id", "taken_ms", "topic", "partition"),
     (
-        _CLUSTER_ID,
+        CLUSTER_ID,
         Column("taken_ms", BIGINT, "when the end offsets of the round were asked, ms since the epoch"),
         _TOPIC,
         _TOPIC_ID,
@@ -224,7 +224,7 @@ THROTTLES = Table(
     _COLLECT,
     ("cluster_id", "taken_ms", "resource_type", "resource", "name"),
     (
-        _CLUSTER_ID,
+        CLUSTER_ID,
         Column("taken_ms", BIGINT, "when the end offsets of the round were asked, ms since the epoch"),
         Column("resource_type", STRING, "`broker` for rates, `topic` for lists of replicas"),
         Column("resource", STRING, "id of the broker, or name of the topic"),
@@ -240,7 +240,7 @@ RATES = Table(
     _LOAD,
     ("cluster_id", "taken_ms", "topic", "partition"),
     (
-        _CLUSTER_ID,
+        CLUSTER_ID,
         Column("taken_ms", BIGINT, "when the sample was taken: end of the interval"),
         _TOPIC,
         _TOPIC_ID,
@@ -275,7 +275,7 @@ LOAD_HOURS = Table(
     _LOAD,
     ("cluster_id", "topic", "partition", "epoch", "hour_ms"),
     (
-        _CLUSTER_ID,
+        CLUSTER_ID,
         _TOPIC,
         _PARTITION,
         _EPOCH,
@@ -292,7 +292,7 @@ LOAD_MODEL = Table(
     _LOAD,
     ("cluster_id", "topic", "partition"),
     (
-        _CLUSTER_ID,
+        CLUSTER_ID,
         Column("snapshot_id", STRING, "snapshot that the partition and its size come from"),
         _TOPIC,
         _PARTITION,
@@ -337,7 +337,7 @@ FORECAST = Table(
     _LOAD,
     ("cluster_id", "topic", "partition"),
     (
-        _CLUSTER_ID,
+        CLUSTER_ID,
         Column("snapshot_id", STRING, "snapshot that it starts from"),
         _TOPIC,
         _PARTITION,
@@ -367,7 +367,7 @@ SKEW = Table(
     _LOAD,
     ("cluster_id", "topic"),
     (
-        _CLUSTER_ID,
+        CLUSTER_ID,
         Column("snapshot_id", STRING, "snapshot that the topic is in"),
         _TOPIC,
         Column("partition_count", INT, "its partitions"),
@@ -411,11 +411,11 @@ PLAN_INPUTS = Table(
     _LOAD,
     ("cluster_id", "topic", "partition", "broker"),
     (
-        _CLUSTER_ID,
+        CLUSTER_ID,
         Column("snapshot_id", STRING, "snapshot that the replica comes from"),
         _TOPIC,
         _PARTITION,
-        _BROKER,
+        BROKER,
         _POSITION,
         Column("is_leader", BOOLEAN, "whether this broker leads the partition"),
         Column("is_reassigning", BOOLEAN, "whether the partition is being moved already: leave it alone"),

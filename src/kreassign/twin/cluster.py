@@ -33,7 +33,7 @@ from kreassign.twin.replication import Replication
 from kreassign.twin.replication_settings import ReplicationSettings
 from kreassign.twin.stale_views import StaleViews
 from kreassign.twin.step import Step
-from kreassign.twin.store.memory import NoLog
+from kreassign.twin.store.nothing import NoLog
 from kreassign.twin.version import DEFAULT, Endpoint, KafkaVersion
 from kreassign.wire.frame import PREFIX_BYTES
 

@@ -1,7 +1,7 @@
 """The log in memory."""
 
 from kreassign.twin.records import BrokerFenced, BrokerUnfenced
-from kreassign.twin.store.memory import MemoryLog
+from tests.twin.memory_log import MemoryLog
 
 
 def test_what_was_appended_is_read_in_order():

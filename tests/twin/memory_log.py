@@ -1,21 +1,10 @@
-"""Metadata logs that last no longer than their process."""
+"""A metadata log that lasts as long as its process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from kreassign.twin.records import Record
-
-
-class NoLog:
-    """Of a twin that nobody takes up again: it keeps nothing, since a long run makes more records than partitions."""
-
-    def append(self, records: Iterable[Record]) -> None:
-        """Nothing is kept."""
-
-    def read(self) -> Iterator[Record]:
-        """There are none."""
-        return iter(())
 
 
 class MemoryLog:
