@@ -44,6 +44,11 @@ def started(done: Finished) -> list[str]:
     return [line for line in done.stdout.splitlines() if line.startswith("Started partition reassignment")]
 
 
+def partitions_started(done: Finished) -> list[str]:
+    """The partitions of all steps, in the order in which they were started."""
+    return [name for line in started(done) for name in line.partition(" for ")[2].partition(" (")[0].split(",")]
+
+
 @contextmanager
 def slow(cluster: KafkaCluster, client: AdminClient, topic: str) -> Iterator[TopicPartition]:
     """A partition on 0 and 1 that does not move while the block runs."""
@@ -109,8 +114,7 @@ def incrementally_a_slow_partition_holds_up_no_other(cluster: KafkaCluster, clie
         assert most == 2
         assert first in client.list_partition_reassignments([first])
     wait_idle(client, *keys)
-    names = [name for line in started(done) for name in line.partition(" for ")[2].partition(" (")[0].split(",")]
-    assert names == [str(first), *map(str, keys)]
+    assert partitions_started(done) == [str(first), *map(str, keys)]
 
 
 def the_last_batch_is_not_waited_for(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:

@@ -21,7 +21,7 @@ from testbed.records import load_topic
 from testbed.waiting import wait_until
 from tests.real.admin_checks import client_of, created, held, partitions_of, settings_of, wait_idle, wait_replicas
 from tests.real.kip_checks import CHECKS, RECORDS_BYTES, Check, tool
-from tests.real.pacing_checks import PACING_CHECKS
+from tests.real.pacing_checks import PACING_CHECKS, paced, partitions_started, started
 
 PACED = 5
 
@@ -169,21 +169,13 @@ def test_in_zookeeper_mode_preferred_replicas_are_elected_through_brokers(
 
 @pytest.mark.parametrize("incremental", [False, True], ids=["batches", "incremental"])
 def test_in_zookeeper_mode_a_plan_is_started_in_batches_of_one(
-    zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str, tmp_path: Path, *, incremental: bool
+    zookeeper_mode: KafkaCluster, client: AdminClient, topic_name: str, *, incremental: bool
 ) -> None:
     keys = created(client, topic_name, *[(0, 1)] * PACED)
-    plan = tmp_path / "plan.json"
-    entries = [{"topic": topic_name, "partition": key.partition, "replicas": [2, 1]} for key in reversed(keys)]
-    plan.write_text(json.dumps({"version": 1, "partitions": entries}), encoding="utf-8")
-    done = tool(
-        "reassign_partitions", "--bootstrap-server", zookeeper_mode.bootstrap_servers, "--execute",
-        "--reassignment-json-file", str(plan), "--reassignment-batch-size", "1",
-        "--reassignment-poll-interval-ms", "100", *(("--incremental",) if incremental else ()),
-    )  # fmt: skip
-    assert (done.exit_code, done.stderr) == (0, "")
-    started = [line for line in done.stdout.splitlines() if line.startswith("Started partition reassignment")]
-    names = [line.partition(" for ")[2].partition(" (")[0] for line in started]
-    assert names == [str(key) for key in keys]
+    options = ("--reassignment-batch-size", "1", *(("--incremental",) if incremental else ()))
+    done = paced(zookeeper_mode, dict.fromkeys(keys, (2, 1)), *options)
+    assert (done.exit_code, done.stderr, len(started(done))) == (0, "", PACED)
+    assert partitions_started(done) == [str(key) for key in keys]
     wait_idle(client, *keys)
     for key in keys:
         wait_replicas(client, key, (2, 1))
