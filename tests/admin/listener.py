@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum, auto
 
 from kreassign.admin import Address
@@ -119,6 +120,16 @@ class Listener:
         elif not isinstance(reply, Deed):
             connection.sendall(write_response(asked, reply))
         return reply is not Deed.HANG_UP
+
+
+@contextmanager
+def refusing(node: Listener) -> Iterator[None]:
+    """Close a node and let its port refuse connections: bound, so that nobody else listens there meanwhile."""
+    node.close()
+    with socket.socket() as placeholder:
+        placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        placeholder.bind((node.address.host, node.address.port))
+        yield
 
 
 def join(*nodes: Listener, controller: int = 0) -> Cluster:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -17,13 +16,15 @@ from kreassign.model import ConfigChange, ConfigResource, LogDir, NewTopic, Ongo
 from kreassign.wire import api
 from kreassign.wire.api import Api
 from tests.admin import answers
-from tests.admin.conftest import REQUEST_TIMEOUT_MS
-from tests.admin.listener import PATIENCE_S, Deed, Listener, Reply, in_turn, join
+from tests.admin.conftest import API_TIMEOUT_MS, REQUEST_TIMEOUT_MS
+from tests.admin.listener import PATIENCE_S, Deed, Listener, Reply, in_turn, join, refusing
 from tests.wire.peer import Asked, write_response
 
 ALTER, LIST, LOG_DIRS = api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS, api.DESCRIBE_LOG_DIRS
 T0 = TopicPartition("t", 0)
 ONE_TIMEOUT_S = REQUEST_TIMEOUT_MS / 1000
+# What does not end at once here ends with its call; between the two there is room for a machine that is busy.
+LONG_BEFORE_THE_END_S = 0.8 * API_TIMEOUT_MS / 1000
 NO_MOVES = answers.listed({})
 DONE = answers.altered({T0: answers.FINE})
 NOT_CONTROLLER = 41
@@ -54,11 +55,9 @@ def test_a_write_without_an_answer_is_never_sent_twice(node: Listener, connect: 
 def test_a_write_that_met_silence_is_never_sent_twice(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = in_turn(Deed.STAY_SILENT, DONE)
-    started = time.monotonic()
     with pytest.raises(OutcomeUnknown, match=r"did not answer within 0\.5 s"):
         alter(connect(node))
     assert node.times_asked(ALTER) == 1
-    assert time.monotonic() - started < 2 * ONE_TIMEOUT_S
 
 
 WRITES: dict[Api, Callable[[AdminClient], object]] = {
@@ -101,7 +100,7 @@ def test_trying_again_ends_with_the_time_of_the_call(node: Listener, connect: Co
     started = time.monotonic()
     with pytest.raises(OutcomeUnknown):
         connect(node, retry_backoff_ms=150).list_partition_reassignments(timeout_ms=400)
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
     assert node.times_asked(LIST) > 1
 
 
@@ -238,15 +237,15 @@ def test_a_first_address_that_hangs_costs_the_time_of_a_connection(listen: Liste
     alive.answers[LIST] = NO_MOVES
     started = time.monotonic()
     assert connect(hanging, alive, connect_timeout_ms=200).list_partition_reassignments() == {}
-    assert 0.2 <= time.monotonic() - started < 2
+    assert 0.2 <= time.monotonic() - started < LONG_BEFORE_THE_END_S
 
 
 def test_a_node_of_another_protocol_is_reported_at_once(node: Listener, connect: Connect) -> None:
     node.answers[api.API_VERSIONS] = b"\x15\x03\x03\x00\x02\x02\x46"
     started = time.monotonic()
     with pytest.raises(ProtocolViolation, match="does it expect TLS"):
-        connect(node).list_topics()
-    assert time.monotonic() - started < ONE_TIMEOUT_S
+        connect(node, request_timeout_ms=API_TIMEOUT_MS).list_topics()
+    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
 
 
 def test_a_broker_that_the_cluster_does_not_list_is_looked_up_again_before_it_is_given_up(
@@ -268,7 +267,7 @@ def test_a_read_at_a_broker_that_is_gone_ends_after_one_fresh_look(node: Listene
     join(node)
     started = time.monotonic()
     assert isinstance(connect(node).describe_log_dirs([7]).failed[7], Unreachable)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
     assert node.times_asked(api.METADATA) == 2
 
 
@@ -304,7 +303,7 @@ def test_a_hanging_broker_costs_one_timeout_and_the_others_answer(listen: Listen
     nodes[2].answers[LOG_DIRS] = Deed.STAY_SILENT
     started = time.monotonic()
     batch = connect(*nodes).describe_log_dirs()
-    assert ONE_TIMEOUT_S <= time.monotonic() - started < 2 * ONE_TIMEOUT_S
+    assert ONE_TIMEOUT_S <= time.monotonic() - started < LONG_BEFORE_THE_END_S
     assert {broker: found[0].path for broker, found in batch.ok.items()} == {0: "/0", 1: "/1", 3: "/3"}
     assert isinstance(batch.failed[2], OutcomeUnknown)
     assert nodes[2].times_asked(LOG_DIRS) == 1
@@ -318,7 +317,7 @@ def test_a_broker_that_hangs_from_the_first_byte_costs_no_more(listen: Listen, c
     nodes[1].answers[api.API_VERSIONS] = Deed.STAY_SILENT
     started = time.monotonic()
     batch = connect(nodes[0]).describe_log_dirs()
-    assert time.monotonic() - started < 2 * ONE_TIMEOUT_S
+    assert time.monotonic() - started < LONG_BEFORE_THE_END_S
     assert list(batch.ok) == [0, 2]
     assert isinstance(batch.failed[1], Unreachable)
 
@@ -342,13 +341,20 @@ def test_a_dead_broker_does_not_keep_the_others_from_their_answers(listen: Liste
     alive, dead = listen(), listen()
     join(alive, dead)
     alive.answers[LOG_DIRS] = log_dirs("/a")
-    dead.close()
-    with socket.socket() as placeholder:
-        # Nobody else may listen on that port meanwhile: bound, but not listening, it refuses connections.
-        placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        placeholder.bind((dead.address.host, dead.address.port))
+    with refusing(dead):
         batch = connect(alive).describe_log_dirs(timeout_ms=5_000)
     assert list(batch.ok) == [0]
+    assert "connection refused" in str(batch.failed[1])
+
+
+def test_what_was_wrong_is_told_also_when_the_last_try_runs_out_of_time(listen: Listen, connect: Connect) -> None:
+    alive, dead = listen(), listen()
+    cluster = join(alive, dead)
+    alive.answers[LOG_DIRS] = log_dirs("/a")
+    alive.answers[api.METADATA] = in_turn(answers.metadata(cluster), Deed.STAY_SILENT)
+    with refusing(dead):
+        batch = connect(alive).describe_log_dirs([1], timeout_ms=400)
+    assert alive.times_asked(api.METADATA) == 2
     assert "connection refused" in str(batch.failed[1])
 
 

@@ -97,7 +97,7 @@ def test_a_backlog_that_is_full_costs_the_timeout(stack: ExitStack, dial: Callab
     started = time.monotonic()
     with pytest.raises(Unreachable, match=r"could not connect to .*: timed out"):
         dial(address, SHORT_S)
-    assert SHORT_S <= time.monotonic() - started < SHORT_S + 1
+    assert SHORT_S <= time.monotonic() - started < PATIENCE_S
 
 
 # Exchanging
@@ -154,7 +154,7 @@ def test_a_frame_that_the_other_side_does_not_take_never_arrived(
     started = time.monotonic()
     with pytest.raises(Unreachable, match=r"could not send to .*: timed out"):
         connection.exchange(LARGE_FRAME, SHORT_S)
-    assert time.monotonic() - started < SHORT_S + 2
+    assert time.monotonic() - started < PATIENCE_S
     assert not connection.is_usable()
 
 
@@ -173,7 +173,7 @@ def test_silence_leaves_the_outcome_unknown_after_one_timeout(node: Listener, di
     started = time.monotonic()
     with pytest.raises(OutcomeUnknown, match=f"{node.address} did not answer within 0.2 s"):
         connection.exchange(FRAME, SHORT_S)
-    assert SHORT_S <= time.monotonic() - started < SHORT_S + 1
+    assert SHORT_S <= time.monotonic() - started < PATIENCE_S
     assert not connection.is_usable()
 
 
@@ -312,7 +312,7 @@ def test_silence_in_the_handshake_is_unreachable_after_one_timeout(
     started = time.monotonic()
     with pytest.raises(Unreachable, match=r"no TLS connection with .*timed out"):
         dial(server.address, SHORT_S, **over_tls(authority))
-    assert time.monotonic() - started < SHORT_S + 1
+    assert time.monotonic() - started < PATIENCE_S
 
 
 def test_only_the_enabled_versions_are_spoken(

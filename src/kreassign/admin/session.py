@@ -62,6 +62,7 @@ class Session:
         deadline = self._deadline(timeout_ms)
         avoid: set[Address] = set()
         has_looked_afresh = False
+        failure: ClusterError | None = None
         self._known_cluster(deadline)  # A cluster that cannot be reached at all is reported at once.
         while True:
             link: Link | None = None
@@ -72,7 +73,11 @@ class Session:
                 # A read at a broker that a fresh look does not show either is not worth the wait; a change may be.
                 is_absent = link is None and isinstance(target, int) and has_looked_afresh and not call.is_write
                 if is_absent or not self._may_ask_again(call, target, error, deadline):
+                    # A last try that ran out of time tells less than the one before it.
+                    if failure is not None and isinstance(error, Unreachable) and not self._time_is_left(deadline):
+                        raise failure from error
                     raise
+                failure = error
                 if link is not None:
                     avoid.add(link.address)
             else:
