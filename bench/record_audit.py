@@ -1,26 +1,23 @@
 """The audit of ten million records on real Kafka: how long it takes, and that it finds four that were tampered with.
 
-Kafka's own producer writes the bulk, and all of its partitions are moved between the two readings. Beside it stands a
-small topic that is deleted and written again in between: with one record lost, one duplicated, one altered, and two
-that have changed places. Both are in the same two readings.
+They are read, all partitions are moved, and they are read again. Then the topic is deleted and written anew with one
+record lost, one duplicated, one altered, and two that have changed places, each in the middle of its partition; and
+read a third time.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
-
-from kafka import KafkaProducer
 
 from bench.process import run
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import NewTopic, TopicPartition
 from kreassign.pipeline.audit_job import compare_readings, read_records
 from kreassign.pipeline.record_digests import AuditedPartition
-from kreassign.pipeline.schemas import Row
 from kreassign.pipeline.session import spark_session
 from testbed import ClusterSpec, KafkaCluster
 from testbed.jars import spark_kafka_jars
@@ -29,12 +26,12 @@ from testbed.waiting import wait_until
 
 Result = TypeVar("Result")
 
-BULK, SMALL = "bulk", "small"
+TOPIC = "audited"
 BROKERS, PARTITIONS = 3, 8
-RECORD_BYTES = 100
-SMALL_COUNT = 200
+VALUE_BYTES = 100
 AT_MS = 1_700_000_000_000
 PATIENCE_S = 240.0
+PROBLEMS = ("lost", "duplicated", "added", "altered", "displaced", "first_offset")
 
 
 def measure(records: int = 10_000_000) -> None:
@@ -42,18 +39,13 @@ def measure(records: int = 10_000_000) -> None:
     with KafkaCluster.start(ClusterSpec(brokers=BROKERS)) as cluster, tempfile.TemporaryDirectory() as folder:
         settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
         with AdminClient.connect(settings) as client:
-            _measure(cluster, client, Path(folder), records)
+            _measure(cluster, client, Path(folder), records // PARTITIONS)
 
 
-def _measure(cluster: KafkaCluster, client: AdminClient, data: Path, records: int) -> None:
-    print(
-        f"{records:,} records of {RECORD_BYTES} bytes in {PARTITIONS} partitions, and {5 * SMALL_COUNT:,} beside them\n"
-    )
-    _create(client, BULK, PARTITIONS)
-    _told("written by Kafka's producer", lambda: _produce_bulk(cluster, records))
-    whole = list(range(SMALL_COUNT))
-    _create(client, SMALL, 5)
-    _produce(cluster, dict.fromkeys(range(5), whole))
+def _measure(cluster: KafkaCluster, client: AdminClient, data: Path, count: int) -> None:
+    print(f"{count * PARTITIONS:,} records with values of {VALUE_BYTES} bytes in {PARTITIONS} partitions\n")
+    _create(client)
+    _told("written", lambda: _write(cluster, count))
     jars = sorted(spark_kafka_jars().glob("*.jar"))
     with spark_session(data / "spark.log", "local[2]", name="kreassign audit", jars=jars) as spark:
         servers = {"bootstrap.servers": cluster.bootstrap_servers}
@@ -61,14 +53,21 @@ def _measure(cluster: KafkaCluster, client: AdminClient, data: Path, records: in
         def read(label: str) -> int:
             return read_records(spark, data, label, _partitions(client), client=servers, taken_ms=AT_MS)
 
-        assert _told("first reading", lambda: read("before")) == records + 5 * SMALL_COUNT
+        assert _told("first reading", lambda: read("before")) == count * PARTITIONS
         _told("all partitions moved on", lambda: _move(client))
-        _write_again(cluster, client, whole)
-        _told("second reading", lambda: read("after"))
-        rows = _told("compared", lambda: compare_readings(spark, data, "before", "after"))
+        _told("second reading", lambda: read("moved"))
+        moved = _told("compared with the first", lambda: compare_readings(spark, data, "before", "moved"))
+        _delete(client)
+        _create(client)
+        _told("written again, with faults", lambda: _write(cluster, count, count // 2))
+        _told("third reading", lambda: read("after"))
+        tampered = _told("compared with the first", lambda: compare_readings(spark, data, "before", "after"))
     size = sum(file.stat().st_size for file in data.rglob("*.parquet"))
-    print(f"| tables of both readings, MB | {size / 1e6:.0f} |\n")
-    _show(rows)
+    print(f"| tables of the three readings, MB | {size / 1e6:.0f} |\n")
+    for what, rows in (("moved", moved), ("written again", tampered)):
+        print(f"{what}:")
+        for row in rows:
+            print(f"  {row['partition']}, {row['verdict']}: " + ", ".join(f"{name} {row[name]}" for name in PROBLEMS))
 
 
 def _told(what: str, work: Callable[[], Result]) -> Result:
@@ -78,59 +77,32 @@ def _told(what: str, work: Callable[[], Result]) -> Result:
     return found
 
 
-def _show(rows: list[Row]) -> None:
-    bulk = [row for row in rows if row["topic"] == BULK]
-    verdicts = ", ".join(sorted({row["verdict"] for row in bulk}))
-    print(f"{BULK}: {sum(row['record_count'] for row in bulk):,} records: {verdicts}")
-    for row in rows:
-        if row["topic"] == SMALL:
-            names = ("lost", "duplicated", "added", "altered", "displaced", "first_offset")
-            print(f"{SMALL}-{row['partition']}: " + ", ".join(f"{name} {row[name]}" for name in names))
-
-
-def _create(client: AdminClient, topic: str, partitions: int) -> None:
-    lists = tuple((number % BROKERS,) for number in range(partitions))
+def _create(client: AdminClient) -> None:
+    lists = tuple((number % BROKERS,) for number in range(PARTITIONS))
     configs = {"message.timestamp.before.max.ms": str(2**62), "retention.ms": "-1"}
-    client.create_topics([NewTopic(topic, assignments=lists, configs=configs)]).raise_if_any()
-    wait_until(lambda: topic in client.list_topics(), timeout_s=PATIENCE_S, what=f"topic {topic}")
+    client.create_topics([NewTopic(TOPIC, assignments=lists, configs=configs)]).raise_if_any()
+    wait_until(lambda: TOPIC in client.list_topics(), timeout_s=PATIENCE_S, what=f"topic {TOPIC}")
 
 
-def _produce_bulk(cluster: KafkaCluster, records: int) -> None:
-    properties = (f"bootstrap.servers={cluster.bootstrap_servers}", "acks=all", "batch.size=200000", "linger.ms=20")
-    options = ("--topic", BULK, "--num-records", str(records), "--record-size", str(RECORD_BYTES), "--throughput", "-1")
-    tool = "org.apache.kafka.tools.ProducerPerformance"
-    run(tool_command("3.9.1", tool, *options, "--producer-props", *properties, flags=()))
+def _delete(client: AdminClient) -> None:
+    client.delete_topics([TOPIC]).raise_if_any()
+    wait_until(lambda: TOPIC not in client.list_topics(), timeout_s=PATIENCE_S, what="the deletion")
 
 
-def _produce(cluster: KafkaCluster, partitions: Mapping[int, list[int]]) -> None:
-    """Records with these numbers to each partition of the small topic; the number decides all that is in a record."""
-    producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, acks="all")
-    for partition, numbers in partitions.items():
-        for number in numbers:
-            text = f"{number}".encode()
-            producer.send(SMALL, b"value " + text, text, partition=partition, timestamp_ms=AT_MS + number)
-    producer.flush()
-    producer.close()
-
-
-def _write_again(cluster: KafkaCluster, client: AdminClient, whole: list[int]) -> None:
-    client.delete_topics([SMALL]).raise_if_any()
-    wait_until(lambda: SMALL not in client.list_topics(), timeout_s=PATIENCE_S, what="the deletion")
-    _create(client, SMALL, 5)
-    lost, altered = [*whole[:50], *whole[51:]], [*whole[:70], 1_000, *whole[71:]]
-    doubled = [*whole[:61], *whole[60:]]
-    swapped = [*whole[:80], whole[81], whole[80], *whole[82:]]
-    _produce(cluster, dict(enumerate((lost, doubled, altered, swapped, whole))))
+def _write(cluster: KafkaCluster, count: int, *fault: int) -> None:
+    """`count` records to each partition by Kafka's own producer, with the faults of `Records.java` at one number."""
+    words = (cluster.bootstrap_servers, TOPIC, PARTITIONS, count, VALUE_BYTES, AT_MS, *fault)
+    run(tool_command("3.9.1", str(Path(__file__).with_name("Records.java")), *map(str, words), flags=()))
 
 
 def _partitions(client: AdminClient) -> list[AuditedPartition]:
-    topics = client.describe_topics([BULK, SMALL]).raise_if_any()
-    keys = sorted(part.topic_partition for topic in topics.values() for part in topic.partitions)
+    topic = client.describe_topics([TOPIC]).raise_if_any()[TOPIC]
+    keys = sorted(part.topic_partition for part in topic.partitions)
     starts, ends = (client.list_offsets(keys, earliest=earliest).raise_if_any() for earliest in (True, False))
-    return [AuditedPartition(*key, starts[key], ends[key], "delete", str(topics[key.topic].topic_id)) for key in keys]
+    return [AuditedPartition(*key, starts[key], ends[key], "delete", str(topic.topic_id)) for key in keys]
 
 
 def _move(client: AdminClient) -> None:
-    names = [TopicPartition(BULK, number) for number in range(PARTITIONS)]
+    names = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
     client.alter_partition_reassignments({name: ((name.partition + 1) % BROKERS,) for name in names}).raise_if_any()
     wait_until(lambda: not client.list_partition_reassignments(names), timeout_s=PATIENCE_S, what="the moves")

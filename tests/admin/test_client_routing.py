@@ -27,9 +27,10 @@ from kreassign.model import (
 )
 from kreassign.wire import api
 from kreassign.wire.api import Message
+from kreassign.wire.error_code import NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE
 from tests.admin import answers
 from tests.admin.answers import some_topic
-from tests.admin.listener import Deed, Listener, Reply, join, partitions_of
+from tests.admin.listener import Deed, Listener, Reply, in_turn, join, partitions_of
 from tests.wire.peer import Asked
 
 ALTER, PAGE = api.ALTER_PARTITION_REASSIGNMENTS, api.DESCRIBE_TOPIC_PARTITIONS
@@ -171,6 +172,34 @@ def test_offsets_of_a_leader_that_does_not_answer_fail_alone(listen: Listen, con
     batch = connect(first).list_offsets([T0, T1], timeout_ms=3_000)
     assert dict(batch.ok) == {T0: 10}
     assert isinstance(batch.failed[T1], Unreachable)
+
+
+def test_offsets_of_a_partition_whose_leader_just_changed_are_asked_again(listen: Listen, connect: Connect) -> None:
+    first, second = listen(), listen()
+    join(first, second)
+    stays = some_topic("t", 0, leader=0).partitions
+    before, after = (
+        [Topic("t", None, False, (*stays, *some_topic("t", 1, leader=leader).partitions))] for leader in (0, 1)
+    )
+    first.answers[PAGE] = in_turn(answers.topic_page(before), answers.topic_page(before), answers.topic_page(after))
+    first.answers[api.LIST_OFFSETS] = offsets_of({T0: (3, 10)}, {T1: NOT_LEADER_OR_FOLLOWER})
+    ready = offsets_of({T1: (4, 20)}, {})
+    second.answers[api.LIST_OFFSETS] = in_turn(offsets_of({}, {T1: OFFSET_NOT_AVAILABLE}), ready)
+    assert dict(connect(first, second).list_offsets([T0, T1]).ok) == {T0: 10, T1: 20}
+    asked = [
+        [partitions_of(asked) for asked in node.asked if asked.api is api.LIST_OFFSETS] for node in (first, second)
+    ]
+    assert asked == [[[T0, T1], [T1]], [[T1], [T1]]]
+
+
+def test_a_leader_that_is_never_told_of_is_given_up_in_time(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[PAGE] = answers.topic_page([some_topic("t", 0, leader=0)])
+    node.answers[api.LIST_OFFSETS] = offsets_of({}, {T0: NOT_LEADER_OR_FOLLOWER})
+    error = connect(node).list_offsets([T0], timeout_ms=100).failed[T0]
+    assert isinstance(error, Rejected)
+    assert error.code == NOT_LEADER_OR_FOLLOWER
+    assert node.times_asked(api.LIST_OFFSETS) > 1
 
 
 def dirs_with(size_bytes: int) -> Message:

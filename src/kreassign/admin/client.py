@@ -318,10 +318,7 @@ class AdminClient:
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
             return self._session.call(translate.describe_configs(asked, keys), node, timeout_ms)
 
-        grouped = self._by_owner(resources)
-        answers, errors = self._session.fan_out(grouped, lambda node: ask(node, grouped[node]))
-        silent = {resource: error for node, error in errors.items() for resource in grouped[node]}
-        return join([*answers.values(), Batch({}, silent)])
+        return self._session.fan_out_groups(self._by_owner(resources), ask)
 
     def incremental_alter_configs(
         self,
@@ -341,10 +338,7 @@ class AdminClient:
             call = translate.incremental_alter_configs(chosen, validate_only=validate_only)
             return self._session.call(call, node, timeout_ms)
 
-        grouped = self._by_owner(changes)
-        answers, errors = self._session.fan_out(grouped, lambda node: ask(node, grouped[node]))
-        silent = {resource: error for node, error in errors.items() for resource in grouped[node]}
-        return join([*answers.values(), Batch({}, silent)])
+        return self._session.fan_out_groups(self._by_owner(changes), ask)
 
     def _by_owner(self, resources: Iterable[ConfigResource]) -> dict[Target, list[ConfigResource]]:
         """Resources by the node that answers for them."""
@@ -398,21 +392,23 @@ class AdminClient:
         self, partitions: Iterable[TopicPartition], *, earliest: bool = False, timeout_ms: int | None = None
     ) -> Batch[TopicPartition, int]:
         """The high watermark of each partition, or with `earliest` its first offset, as its leader says."""
-        found, failed = self._partitions(partitions, timeout_ms)
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for topic_partition, partition in found.items():
-            if partition.leader == NO_LEADER:
-                failed[topic_partition] = Unreachable(f"{topic_partition} has no leader; ask again once one is elected")
-            else:
-                by_leader.setdefault(partition.leader, []).append(topic_partition)
         spec = OffsetSpec.EARLIEST if earliest else OffsetSpec.LATEST
+        return self._session.ask_leaders(
+            partitions, lambda some: self._leaders_offsets(some, spec, timeout_ms), timeout_ms
+        )
 
-        def ask(leader: int) -> Batch[TopicPartition, int]:
-            return self._session.call(translate.list_offsets(by_leader[leader], spec), leader, timeout_ms)
+    def _leaders_offsets(
+        self, partitions: Iterable[TopicPartition], spec: OffsetSpec, timeout_ms: int | None
+    ) -> Batch[TopicPartition, int]:
+        found, failed = self._partitions(partitions, timeout_ms)
+        by_leader = _by_leader(found)
+        for key in by_leader.pop(NO_LEADER, ()):
+            failed[key] = Unreachable(f"{key} has no leader; ask again once one is elected")
 
-        answers, errors = self._session.fan_out(by_leader, ask)
-        silent = {key: error for leader, error in errors.items() for key in by_leader[leader]}
-        return join([*answers.values(), Batch({}, failed | silent)])
+        def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, int]:
+            return self._session.call(translate.list_offsets(led, spec), leader, timeout_ms)
+
+        return join([self._session.fan_out_groups(by_leader, ask), Batch({}, failed)])
 
     def replica_status(
         self,
@@ -441,21 +437,18 @@ class AdminClient:
         self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Ask as KIP-179 has it; `Unsupported` where brokers do not know that request."""
-        by_leader: dict[int, list[TopicPartition]] = {}
-        for topic_partition, partition in found.items():
-            by_leader.setdefault(partition.leader, []).append(topic_partition)
+        by_leader = _by_leader(found)
         leaderless = dict.fromkeys(by_leader.pop(NO_LEADER, ()))
         if not by_leader:
             raise Unsupported("nobody leads these partitions, so nobody can be asked")
 
-        def ask(leader: int) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-            return self._session.call(kip_179.replica_status(by_leader[leader], leader), leader, timeout_ms)
+        def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+            return self._session.call(kip_179.replica_status(led, leader), leader, timeout_ms)
 
-        answers, errors = self._session.fan_out(by_leader, ask)
-        if unsupported := next((error for error in errors.values() if isinstance(error, Unsupported)), None):
+        told = self._session.fan_out_groups(by_leader, ask)
+        if unsupported := next((error for error in told.failed.values() if isinstance(error, Unsupported)), None):
             raise unsupported
-        silent = {key: error for leader, error in errors.items() for key in by_leader[leader]}
-        return join([*answers.values(), Batch({}, silent), statuses({key: found[key] for key in leaderless}, {}, {})])
+        return join([told, statuses({key: found[key] for key in leaderless}, {}, {})])
 
     def _measured(
         self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None
@@ -493,6 +486,13 @@ class AdminClient:
     def _needs_brokers(self, method: str) -> None:
         if self._session.talks_to_controllers:
             raise Unsupported(f"{method} needs brokers; this client was given controllers (bootstrap_controllers)")
+
+
+def _by_leader(found: Mapping[TopicPartition, Partition]) -> dict[int, list[TopicPartition]]:
+    leaders: dict[int, list[TopicPartition]] = {}
+    for key, partition in found.items():
+        leaders.setdefault(partition.leader, []).append(key)
+    return leaders
 
 
 def _replica(broker: int, topic_partition: TopicPartition) -> TopicPartitionReplica:

@@ -6,12 +6,13 @@ The rules of retrying live here and nowhere else:
   a broker that the cluster does not list;
 - sent, no answer (`OutcomeUnknown`): a read is asked again, elsewhere if possible; a write never;
 - NOT_CONTROLLER: nothing was done, so the controller is looked up afresh and asked;
+- a partition whose leader has just changed: it alone is asked about again;
 - anything else is the answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from threading import Lock
@@ -25,14 +26,18 @@ from kreassign.admin.transport import Transport
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.model import Batch, Broker, Cluster
-from kreassign.wire.error_code import NOT_CONTROLLER
+from kreassign.model.batch import join
+from kreassign.wire.error_code import LEADER_NOT_AVAILABLE, NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE
 
 Answer = TypeVar("Answer")
 Key = TypeVar("Key", bound=Hashable)
+Node = TypeVar("Node", bound=Hashable)
 
 _FAN_OUT_THREADS = 64
 # Long enough for a listener that is just starting; a cluster that is down should be said to be down.
 _BOOTSTRAP_PATIENCE_S = 5.0
+# Brokers learn of a new leader one after the other, and it learns last how far its followers are (KIP-207).
+_LEADER_CHANGED = frozenset({LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE})
 
 
 class To(Enum):
@@ -116,6 +121,26 @@ class Session:
     def fan_out_batch(self, keys: Iterable[Key], ask: Callable[[Key], Answer]) -> Batch[Key, Answer]:
         """`fan_out` as a batch."""
         return Batch(*self.fan_out(keys, ask))
+
+    def fan_out_groups(
+        self, groups: Mapping[Node, list[Key]], ask: Callable[[Node, list[Key]], Batch[Key, Answer]]
+    ) -> Batch[Key, Answer]:
+        """Ask each node about the keys of its group; where it does not answer, they fail with its error."""
+        answers, errors = self.fan_out(groups, lambda node: ask(node, groups[node]))
+        silent = {key: error for node, error in errors.items() for key in groups[node]}
+        return join([*answers.values(), Batch({}, silent)])
+
+    def ask_leaders(
+        self, keys: Iterable[Key], ask: Callable[[Iterable[Key]], Batch[Key, Answer]], timeout_ms: int | None
+    ) -> Batch[Key, Answer]:
+        """Ask about partitions at their leaders, and within the deadline again where these have just changed."""
+        deadline = self._deadline(timeout_ms)
+        told = ask(keys)
+        while (changed := _leader_changed(told)) and self._time_is_left(deadline):
+            self._clock.sleep(self._backoff_s)
+            kept = {key: error for key, error in told.failed.items() if key not in changed}
+            told = join([Batch(told.ok, kept), ask(changed)])
+        return told
 
     @property
     def talks_to_controllers(self) -> bool:
@@ -225,6 +250,10 @@ class Session:
         if remaining <= 0:
             raise Unreachable("no time is left to ask the cluster")
         return remaining
+
+
+def _leader_changed(told: Batch[Key, Answer]) -> list[Key]:
+    return [key for key, error in told.failed.items() if isinstance(error, Rejected) and error.code in _LEADER_CHANGED]
 
 
 def _timed_out(error: BaseException | None) -> bool:

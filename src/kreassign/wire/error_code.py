@@ -42,6 +42,7 @@ SASL_AUTHENTICATION_FAILED = 58
 REASSIGNMENT_IN_PROGRESS = 60
 FENCED_LEADER_EPOCH = 74
 UNKNOWN_LEADER_EPOCH = 75
+OFFSET_NOT_AVAILABLE = 78
 STALE_BROKER_EPOCH = 77
 PREFERRED_LEADER_NOT_AVAILABLE = 80
 ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
@@ -136,6 +137,7 @@ CODES: tuple[ErrorCode, ...] = (
     ErrorCode(74, "FENCED_LEADER_EPOCH", "FencedLeaderEpochException", "The leader epoch in the request is older than the epoch on the broker.", retriable=True),
     ErrorCode(75, "UNKNOWN_LEADER_EPOCH", "UnknownLeaderEpochException", "The leader epoch in the request is newer than the epoch on the broker.", retriable=True),
     ErrorCode(77, "STALE_BROKER_EPOCH", "StaleBrokerEpochException", "Broker epoch has changed."),
+    ErrorCode(78, "OFFSET_NOT_AVAILABLE", "OffsetNotAvailableException", "The leader high watermark has not caught up from a recent leader election so the offsets cannot be guaranteed to be monotonically increasing.", retriable=True),
     ErrorCode(80, "PREFERRED_LEADER_NOT_AVAILABLE", "PreferredLeaderNotAvailableException", "The preferred leader was not available.", retriable=True),
     ErrorCode(83, "ELIGIBLE_LEADERS_NOT_AVAILABLE", "EligibleLeadersNotAvailableException", "Eligible topic partition leaders are not available.", retriable=True),
     ErrorCode(84, "ELECTION_NOT_NEEDED", "ElectionNotNeededException", "Leader election not needed for topic partition.", retriable=True),
