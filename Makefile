@@ -45,23 +45,26 @@ $(JARS)/%.ready: jvm/pom.xml
 
 # Checks and tests.
 
-FAST = $(PYTEST) -q -n 2 -m "not kafka and not spark"
+LINTS = tests/test_architecture.py tests/test_tidy.py
+ON_BOTH_CORES = $(PYTEST) -q -n 2 $(LINTS:%=--ignore=%)
+FAST = $(ON_BOTH_CORES) -m "not (thorough or kafka or spark)"
 
 .PHONY: check
 check: $(VENV_READY) ## format, lint, types, import rules, tidiness
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(PYTEST) -q tests/test_architecture.py tests/test_tidy.py
+	$(PYTEST) -q $(LINTS)
 
 .PHONY: test
 test: check $(JARS_READY) ## check, then every test, those on real Kafka and Spark too
 	@bash scripts/prerequisites.sh java
 	$(FAST)
+	$(ON_BOTH_CORES) -m "thorough and not (kafka or spark)"
 	KREASSIGN_REQUIRE_KAFKA=1 $(PYTEST) -m "kafka or spark" --durations=20
 
 .PHONY: test-fast
-test-fast: $(VENV_READY) ## the tests that need neither Kafka nor Spark
+test-fast: $(VENV_READY) ## quick tests, without Kafka and Spark
 	$(FAST)
 
 .PHONY: test-kafka

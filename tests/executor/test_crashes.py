@@ -23,6 +23,8 @@ from kreassign.twin.records import PartitionChanged
 from kreassign.twin.step import Step
 from tests.executor.worlds import RATE, World
 
+pytestmark = pytest.mark.thorough
+
 TARGETS = {0: (2, 1), 1: (3, 0), 2: (1, 0)}
 FASTER = 5 * RATE
 HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}

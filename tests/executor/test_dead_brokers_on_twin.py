@@ -12,6 +12,8 @@ from kreassign.executor.runner import Runner
 from tests.executor.test_crashes import Died
 from tests.executor.worlds import RATE, World
 
+pytestmark = pytest.mark.thorough
+
 SLOW = RATE // 8
 AWAY = {0: (2, 1), 1: (3, 0)}
 

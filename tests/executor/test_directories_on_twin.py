@@ -122,6 +122,7 @@ def test_cancelling_at_once_gives_up_copies_between_directories_too(world: World
     assert not [place for place in under_way.values() if place.future is not None]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_with_directories_that_dies_at_any_row_is_carried_on(tmp_path: Path, is_written: bool) -> None:
     def new(folder: str) -> tuple[World, Wishes]:

@@ -26,6 +26,8 @@ from kreassign.twin.controller.decision import Decision
 from kreassign.twin.records import ConfigChanged
 from tests.executor.worlds import RATE, World, pace
 
+pytestmark = pytest.mark.thorough
+
 AWAY = {0: (2, 1), 1: (3, 0), 2: (2, 1)}
 SLOW = RATE // 2
 THEIRS = {

@@ -63,6 +63,7 @@ def die(world: World, row: int, *, is_written: bool) -> None:
         Runner(world.client, world.transport, Dying(journal, row, is_written=is_written)).start(started)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_in_steps_that_dies_at_any_row_is_carried_on_from_the_step_it_was_in(
     tmp_path: Path, is_written: bool

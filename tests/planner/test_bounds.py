@@ -65,6 +65,7 @@ def test_a_goal_other_than_disk_costs_the_fewest_bytes_that_carry_its_excess() -
     assert bound.excess == 3 * GIGABYTE
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(40))
 def test_no_plan_that_reaches_its_bands_copies_less_than_the_bound(seed: int) -> None:
     found = replace(random_cluster(seed).problem, budget=Budget())

@@ -1,8 +1,12 @@
 from itertools import permutations
 
+import pytest
+
 from kreassign.planner import Assignment, evaluate
 from kreassign.planner.pareto import Choice, pareto
 from tests.planner.worlds import GIGABYTE, brokers, partition, world
+
+pytestmark = pytest.mark.thorough
 
 PROBLEM = world(brokers(1, 2, 3), [partition(number, 1, 2, gigabytes=10 + number) for number in range(12)])
 

@@ -61,6 +61,7 @@ def test_parts_that_stay_as_they_are_are_the_present_state_again(problem: Proble
     assert [again.replicas.tolist(), again.offsets.tolist()] == [now.replicas.tolist(), now.offsets.tolist()]
 
 
+@pytest.mark.thorough
 def test_in_parts_hardly_more_is_copied_and_every_band_is_met(problem: Problem) -> None:
     found = evaluate(problem, solve_in_parts(problem, 4, 1, here).assignment)
     assert (found.violations, found.misses()) == ((), ())
@@ -72,6 +73,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another(small: Proble
     assert plans[0] == plans[1] != plans[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(0, 60, 15))
 def test_plans_of_random_clusters_in_parts_break_no_rule(seed: int) -> None:
     whole = random_cluster(seed).problem

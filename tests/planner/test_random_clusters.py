@@ -9,6 +9,8 @@ from bench.random_clusters import random_cluster
 from kreassign.planner import plan_of, solve
 from kreassign.planner.fingerprint import fingerprint
 
+pytestmark = pytest.mark.thorough
+
 SAMPLE = range(0, 300, 15)
 
 

@@ -78,6 +78,7 @@ def test_topics_of_a_tenant_are_shared_out_within_its_brokers() -> None:
     assert held(problem, solve(problem).assignment) == {"t": [2, 2, 0, 0]}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(12))
 def test_on_random_clusters_rules_and_bands_are_kept_and_topics_get_no_worse(seed: int) -> None:
     plain = random_cluster(seed).problem

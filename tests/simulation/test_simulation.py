@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from tests.simulation.__main__ import main, parse_seeds
 from tests.simulation.story import StillGoingError, Story, told
 
+pytestmark = pytest.mark.thorough
+
 SEEDS = range(1, 9)
 
 

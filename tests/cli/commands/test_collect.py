@@ -87,6 +87,7 @@ class Collecting:
         return self.process.returncode
 
 
+@pytest.mark.thorough
 def test_a_collector_that_is_killed_leaves_whole_files_only_and_a_restart_goes_on(tmp_path: Path) -> None:
     def sealed() -> int:
         return len(list((tmp_path / "clusters").rglob("2*.parquet")))

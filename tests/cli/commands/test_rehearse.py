@@ -21,6 +21,8 @@ from kreassign.model.snapshot import (
     SnapshotTopic,
 )
 
+pytestmark = pytest.mark.thorough
+
 GIGABYTE = 1_000_000_000
 ROOM = SnapshotLogDir("/d", 100 * GIGABYTE, 90 * GIGABYTE)
 

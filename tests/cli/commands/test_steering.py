@@ -23,6 +23,8 @@ from kreassign.twin.server import serving
 from testbed.waiting import wait_until
 from tests.twin.asking import cluster
 
+pytestmark = pytest.mark.thorough
+
 SPEED = 10.0
 """Seconds of the twin in one second of ours."""
 

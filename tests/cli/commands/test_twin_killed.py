@@ -7,11 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError
 from kreassign.model import NewTopic, TopicPartition
 from testbed.waiting import wait_until
 from tests.cli.commands.test_twin import PATIENCE_S, serving
+
+pytestmark = pytest.mark.thorough
 
 ENOUGH = 20
 

@@ -11,6 +11,8 @@ from tests.conformance.differential.comparing import SPEC, Course, both_sides, c
 from tests.conformance.differential.side import Side
 from tests.conformance.worlds import InProcess, World
 
+pytestmark = pytest.mark.thorough
+
 SEED, STEPS = 20, 500
 QUICK_SEED, QUICK_STEPS = 32, 60
 KINDS = {"Alter", "Configure", "Create", "Delete", "Elect", "Grow", "Start", "Stop", "Throttle"}

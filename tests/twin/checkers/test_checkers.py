@@ -246,6 +246,7 @@ def test_a_twin_that_is_watched_stops_at_the_step_that_breaks_something() -> Non
         move(twin, (3, 1))
 
 
+@pytest.mark.thorough
 def test_large_clusters_are_looked_at_as_a_whole_now_and_then() -> None:
     twin = Twin(cluster({"orders": [[0]] * (LARGE + 1)}))
     unlisted = copy.deepcopy(twin)
