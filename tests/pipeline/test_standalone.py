@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
+from kreassign.cli.main import kreassign
 from kreassign.cli.plan_files import read_plan_file
+from kreassign.pipeline.audit_schemas import DATA_AUDIT
 from kreassign.pipeline.job import run_load
 from kreassign.pipeline.rows import read_rows
-from kreassign.pipeline.run_schemas import AUDIT_MOVES
 from kreassign.pipeline.schemas import LOAD_MODEL, PLAN_INPUTS
+from testbed import KafkaCluster
+from testbed.jars import spark_kafka_jars
+from testbed.records import load_topic
 from testbed.spark import StandaloneSpark
-from tests.cli.test_plan_many import snapshot
-from tests.executor.worlds import World
 from tests.pipeline.clusters import fill
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGED = ("src", "pyproject.toml", "README.md", "LICENSE")
-# What a user writes too: spark-submit runs files, not commands. The package must come from the wheel.
+# What a user writes too: spark-submit runs files, not commands. The package must come from the wheel. One Java that
+# carries out several commands spares them its start.
 PROGRAM = """
+import sys
 import kreassign
-from kreassign.cli.main import main
+from kreassign.cli.main import kreassign as group
 assert ".zip" in kreassign.__file__, kreassign.__file__
-main()
+for command in " ".join(sys.argv[1:]).split(" then "):
+    if code := group.main(command.split(), prog_name="kreassign", standalone_mode=False):
+        sys.exit(code)
 """
 CONF = ("spark.sql.shuffle.partitions=2", "spark.executor.memory=1g", "spark.driver.memory=1g")
 
@@ -59,8 +67,8 @@ def submit(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     program.write_text(PROGRAM)
     with StandaloneSpark(folder) as cluster:
 
-        def run(*arguments: object) -> str:
-            finished = cluster.submit(program, *map(str, arguments), py_files=package, conf=CONF)
+        def run(*arguments: object, conf: Sequence[str] = ()) -> str:
+            finished = cluster.submit(program, *map(str, arguments), py_files=package, conf=[*CONF, *conf])
             assert finished.exit_code == 0, finished.stdout[-2000:] + finished.stderr[-4000:]
             return finished.stdout
 
@@ -77,17 +85,45 @@ def test_the_load_is_the_same_as_on_a_laptop(submit: Submit, spark: SparkSession
         assert sorted(map(str, read_rows(there, table))) == sorted(map(str, read_rows(here, table)))
 
 
-def test_executors_plan_and_audit(submit: Submit, tmp_path: Path) -> None:
-    file = snapshot(tmp_path, "c1")
-    data = tmp_path / "data"
-    out = tmp_path / "plan.json"
-    words = ("--on", "spark", "--parts", "2", "--out", out, "--data", data)
-    submit("plan", "rebalance", "--snapshot", file, *words)
-    assert read_plan_file(out).plan.replicas
+@pytest.mark.kafka
+def test_the_road_of_a_real_cluster_from_samples_to_audits(
+    submit: Submit, kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    one, two, *_ = sorted(kafka.brokers)
+    kafka.create_topic(topic_name, [[one, two], [two, one]] * 6)
+    written = load_topic(kafka.bootstrap_servers, topic_name, dict.fromkeys(range(12), 1_000_000), seed=1)
+    plan = tmp_path / "plan.json"
+    where = ("--bootstrap-server", kafka.bootstrap_servers)
+    data, state = ("--data", tmp_path / "data"), ("--state-dir", tmp_path / "state")
+    jars = ",".join(map(str, sorted(spark_kafka_jars().glob("*.jar"))))
+    with_kafka = [f"spark.jars={jars}"]
+    records = ("audit", "records", "--topics", topic_name, *where, *data, "--label")
 
-    world = World(tmp_path / "state", [[0, 1]])
-    assert world.run(world.prepared({0: (2, 1)})).state == "done"
-    said = submit("audit", "run", "run-1", "--data", data, "--state-dir", world.state_dir)
-    assert "run run-1 of cluster twin: done, 1 of 1 moves complete" in said
-    (move,) = read_rows(data, AUDIT_MOVES)
-    assert move["copied_bytes"] == move["predicted_bytes"] > 0
+    said = submit(
+        *("collect", *where, *data, "--interval", "1s", "--rounds", 3),
+        *("then", "load", *data),
+        *("then", "plan", "rebalance", "--topic", topic_name, "--on", "spark", "--parts", "2", "--out", plan, *data),
+        *("then", *records, "before"),
+        conf=with_kafka,
+    )
+    assert f"before: {written.count} records of 12 partitions" in said
+    moves = len(read_plan_file(plan).plan.replicas)
+    assert moves > 0
+
+    run = json.loads(done_here("run", plan, *where, *state, "--format", "json"))
+    done_here("collect", *where, *data, "--rounds", 1)
+    said = submit(
+        *("audit", "run", run["run_id"], *data, *state),
+        *("then", *records, "after"),
+        *("then", "audit", "compare", "before", "after", *data),
+        conf=with_kafka,
+    )
+    assert f"done, {moves} of {moves} moves complete" in said
+    assert {row["verdict"] for row in read_rows(tmp_path / "data", DATA_AUDIT)} == {"same"}
+
+
+def done_here(*arguments: object) -> str:
+    """What a command prints that needs no Spark."""
+    result = CliRunner().invoke(kreassign, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
