@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,7 +14,7 @@ from typing import Self
 from testbed import permissions, probe, security
 from testbed.assembly import Assembly
 from testbed.certificates import Certificates
-from testbed.errors import Refused
+from testbed.errors import NotController, Refused
 from testbed.jars import class_path
 from testbed.java import QUICK_START, java_binary, tool_command
 from testbed.node import START_TIMEOUT_S, Node
@@ -124,13 +124,13 @@ class KafkaCluster:
 
         Returns when every running broker knows its leaders and has made its own replicas.
         """
-        probe.create_topic(self._controller_port(), name, replicas, config=config)
+        self._ask_controller(lambda port: probe.create_topic(port, name, replicas, config=config))
         wait_until(lambda: self._has_leaders(name, len(replicas)), timeout_s=30, what=f"topic {name} with leaders")
         wait_until(lambda: self._has_replicas(name, replicas), timeout_s=30, what=f"topic {name} with replicas")
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic."""
-        probe.delete_topic(self._controller_port(), name)
+        self._ask_controller(lambda port: probe.delete_topic(port, name))
 
     def describe_topic(self, name: str) -> tuple[probe.SeenPartition, ...]:
         """The partitions of a topic as the first running broker knows them."""
@@ -218,10 +218,23 @@ class KafkaCluster:
     def _any_port(self) -> int:
         return next(iter(self._awake().values())).place.ports["PLAINTEXT"]
 
-    def _controller_port(self) -> int:
-        # In ZooKeeper mode only the controller itself carries requests out; with KRaft the broker named forwards them.
-        controller = probe.metadata(self._any_port()).controller
-        return self.brokers[controller].place.ports["PLAINTEXT"]
+    def _ask_controller(self, ask: Callable[[int], None]) -> None:
+        """Give a request to the controller, anew where that has just become another one.
+
+        In ZooKeeper mode only the controller itself carries requests out; with KRaft the broker named forwards them.
+        """
+
+        def is_taken() -> bool:
+            controller = self.brokers.get(probe.metadata(self._any_port()).controller)
+            if controller is None:
+                return False
+            try:
+                ask(controller.place.ports["PLAINTEXT"])
+            except NotController:
+                return False
+            return True
+
+        wait_until(is_taken, timeout_s=30, what="a controller that takes requests")
 
     def _is_ready(self) -> bool:
         return all(self._is_broker_ready(node.place) for node in self._awake().values())

@@ -19,6 +19,10 @@ class Refused(RuntimeError):
     """A node answered with an error code."""
 
 
+class NotController(Refused):
+    """A node answered that another one is the controller; nothing was done."""
+
+
 class RecordsLost(RuntimeError):
     """Acknowledged records cannot be read back as they were written."""
 

@@ -21,9 +21,10 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from testbed.errors import Refused
+from testbed.errors import NotController, Refused
 from testbed.ports import HOST
 
+_NOT_CONTROLLER = 41
 _TIMEOUT_S = 5.0
 _CONTROLLERS = 2
 
@@ -129,4 +130,5 @@ def ask_zookeeper(port: int, word: str) -> str:
 
 def _check(subject: str, error_code: int, message: str | None) -> None:
     if error_code:
-        raise Refused(f"{subject}: error {error_code}{f', {message}' if message else ''}")
+        kind = NotController if error_code == _NOT_CONTROLLER else Refused
+        raise kind(f"{subject}: error {error_code}{f', {message}' if message else ''}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 
@@ -188,18 +188,26 @@ def held(client: AdminClient, cluster: KafkaCluster, topic: str, bytes_per_s: in
     """Copying of a topic at next to nothing while the block runs."""
     lists = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
     rates = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-    wished = {ConfigResource.topic(topic): dict.fromkeys(lists, "*")} | {
-        ConfigResource.broker(broker): dict.fromkeys(rates, str(bytes_per_s)) for broker in cluster.brokers
-    }
-    client.incremental_alter_configs(
-        {owner: [ConfigChange.set(name, value) for name, value in values.items()] for owner, values in wished.items()}
-    ).raise_if_any()
+    listed = {ConfigResource.topic(topic): dict.fromkeys(lists, "*")}
+    rated = {ConfigResource.broker(broker): dict.fromkeys(rates, str(bytes_per_s)) for broker in cluster.brokers}
+    for wished in (listed, rated):
+        client.incremental_alter_configs(
+            {owner: [ConfigChange.set(*pair) for pair in values.items()] for owner, values in wished.items()}
+        ).raise_if_any()
+    # Brokers learn of changes one after the other: what knows its rate knows of the lists.
+    with client_of(cluster) as asking:
+        wait_until(lambda: _set(asking, rated, rates), timeout_s=PATIENCE_S, what="brokers that know of their throttle")
     try:
         yield
     finally:
         client.incremental_alter_configs(
-            {owner: [ConfigChange.delete(name) for name in values] for owner, values in wished.items()}
+            {owner: [ConfigChange.delete(name) for name in values] for owner, values in (listed | rated).items()}
         ).raise_if_any()
+
+
+def _set(client: AdminClient, wished: Mapping[ConfigResource, Mapping[str, str]], names: Sequence[str]) -> bool:
+    found = client.describe_configs(wished, names=names).raise_if_any()
+    return {owner: {name: entry.value for name, entry in entries.items()} for owner, entries in found.items()} == wished
 
 
 def leaders_are_elected(_cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
