@@ -6,6 +6,7 @@ import os
 
 from hypothesis import settings
 
+from testbed.java import QUICK_START
 from tests.checked_twins import invariants_hold, watched_twins
 
 __all__ = ["invariants_hold", "watched_twins"]
@@ -16,3 +17,6 @@ pytest_plugins = ["tests.clusters"]
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=2_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# For Spark, which tests start in many processes and end before Java's second compiler has paid off.
+os.environ["SPARK_SUBMIT_OPTS"] = " ".join(QUICK_START)

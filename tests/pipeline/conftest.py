@@ -25,7 +25,5 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         # Or pyspark.testing warns of it, on behalf of a part of Spark that we do not use.
         environment.setenv("PYARROW_IGNORE_TIMEZONE", "1")
-        # Tests end before Java's second compiler has paid off.
-        environment.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
         with spark_session(tmp_path_factory.mktemp("spark") / "spark.log", "local[2]") as session:
             yield session

@@ -21,6 +21,7 @@ from kreassign.pipeline.rows import read_rows
 from kreassign.pipeline.schemas import LOAD_MODEL, PLAN_INPUTS
 from testbed import KafkaCluster
 from testbed.jars import spark_kafka_jars
+from testbed.java import QUICK_START
 from testbed.records import load_topic
 from testbed.spark import StandaloneSpark
 from tests.pipeline.clusters import fill
@@ -40,7 +41,10 @@ for command in " ".join(sys.argv[1:]).split(" then "):
     if code := group.main(command.split(), prog_name="kreassign", standalone_mode=False):
         sys.exit(code)
 """
-CONF = ("spark.sql.shuffle.partitions=2", "spark.executor.memory=1g", "spark.driver.memory=1g")
+CONF = (
+    *("spark.sql.shuffle.partitions=2", "spark.executor.memory=1g", "spark.driver.memory=1g", "spark.ui.enabled=false"),
+    *(f"spark.{process}.extraJavaOptions={' '.join(QUICK_START)}" for process in ("driver", "executor")),
+)
 
 Submit = Callable[..., str]
 

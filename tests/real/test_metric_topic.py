@@ -44,9 +44,8 @@ def values(data: Path) -> list[float]:
 
 
 def test_a_killed_stream_goes_on_with_every_record_exactly_once(
-    kafka: KafkaCluster, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     brokers = sorted(kafka.brokers)
     kafka.create_topic(topic_name, [[brokers[0]], [brokers[1]]])
     send(kafka.bootstrap_servers, topic_name, range(300))
