@@ -47,7 +47,7 @@ $(JARS)/%.ready: jvm/pom.xml
 
 LINTS = tests/test_architecture.py tests/test_tidy.py
 ON_BOTH_CORES = $(PYTEST) -q -n 2 $(LINTS:%=--ignore=%)
-FAST = $(ON_BOTH_CORES) -m "not (thorough or kafka or spark)"
+FAST = $(ON_BOTH_CORES) --dist loadfile -m "not (thorough or kafka or spark)"
 
 .PHONY: check
 check: $(VENV_READY) ## format, lint, types, import rules, tidiness
