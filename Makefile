@@ -45,12 +45,12 @@ $(JARS)/%.ready: jvm/pom.xml
 
 # Checks and tests.
 
-LINTS = tests/test_architecture.py tests/test_tidy.py
+LINTS = tests/test_architecture.py tests/test_tidy.py tests/test_kips_page.py
 ON_BOTH_CORES = $(PYTEST) -q -n 2 $(LINTS:%=--ignore=%)
-FAST = $(ON_BOTH_CORES) --dist loadfile -m "not (thorough or kafka or spark)"
+FAST = $(ON_BOTH_CORES) --dist loadfile --ignore=tests/real -m "not (thorough or kafka or spark)"
 
 .PHONY: check
-check: $(VENV_READY) ## format, lint, types, import rules, tidiness
+check: $(VENV_READY) ## format, lint, types, import rules, tidiness, the page of the KIPs
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy

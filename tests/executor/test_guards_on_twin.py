@@ -14,6 +14,8 @@ from kreassign.twin.controller.decision import Decision
 from kreassign.twin.records import ConfigChanged
 from tests.executor.worlds import RATE, World
 
+pytestmark = pytest.mark.thorough
+
 THREE = [[0, 1], [1, 0], [0, 1]]
 AWAY = {0: (2, 1), 1: (3, 0)}
 

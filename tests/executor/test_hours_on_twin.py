@@ -14,6 +14,8 @@ from kreassign.executor.journal import read_events
 from kreassign.executor.pacing import AtEnd, Hours, Pace, PaceChange, Window
 from tests.executor.worlds import RATE, World, pace
 
+pytestmark = pytest.mark.thorough
+
 SIX = [[0, 1]] * 6
 TARGETS = dict.fromkeys(range(6), (3, 1))
 MINUTE_MS = 60_000

@@ -13,6 +13,8 @@ from kreassign.twin.disturbances import Concerned, Lost
 from kreassign.wire import api
 from tests.executor.worlds import World, pace
 
+pytestmark = pytest.mark.thorough
+
 TARGETS = dict.fromkeys(range(6), (3, 1))
 
 

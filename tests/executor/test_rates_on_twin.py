@@ -17,6 +17,8 @@ from kreassign.model import ConfigResource
 from tests.executor.test_crashes import Died, Dying
 from tests.executor.worlds import RATE, World
 
+pytestmark = pytest.mark.thorough
+
 SENT, RECEIVED = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 TO_TWO_AND_THREE = {0: (2, 1), 1: (3, 0)}
 
@@ -134,7 +136,6 @@ def test_a_run_with_auto_is_taken_up_measures_anew_and_leaves_nothing(tmp_path: 
     assert len(measured) >= 3
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_with_auto_that_dies_while_it_changes_rates_is_carried_on(tmp_path: Path, is_written: bool) -> None:
     def begun(folder: str) -> tuple[World, RunStarted]:

@@ -10,6 +10,8 @@ from kreassign.wire import api, kip_179
 from kreassign.wire.api import Api
 from tests.twin.asking import ask, twin
 
+pytestmark = pytest.mark.thorough
+
 OFFERED = [
     (release, endpoint, key, version)
     for release in RELEASES
