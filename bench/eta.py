@@ -13,15 +13,15 @@ from statistics import median
 
 from bench.makespan import Forgetful
 from bench.moves_on_twin import Case, random_case, twin_of
-from kreassign.executor.ending import Interval
 from kreassign.executor.events import Event, RunStarted
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.machine import Execution, Phase
-from kreassign.executor.pacing import NO_LIMITS, End, Limit, Measure, Pace, PaceChange
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.progress import ProgressMeter
+from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight.starvation import measure_writes
+from kreassign.executor.progress.eta_interval import Interval
+from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.runner import Runner
-from kreassign.executor.starvation import measure_writes
+from kreassign.executor.scheduling import NO_LIMITS, End, Limit, Measure, Pace, PaceChange
+from kreassign.executor.state import Execution, Phase
 from kreassign.model import TopicPartition
 
 PARTS = (0.10, 0.25, 0.50, 0.75)

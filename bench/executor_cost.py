@@ -20,10 +20,10 @@ from bench.process import run
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.journal import Journal
-from kreassign.executor.pacing import NO_LIMITS
-from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.twin.transport import HostAndPort, TwinConnection, TwinTransport
+from kreassign.executor.scheduling import NO_LIMITS
+from kreassign.twin.network.transport import HostAndPort, TwinConnection, TwinTransport
 
 COUNTS = (1_000, 10_000, 100_000)
 BROKERS = 30

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kreassign.model import Batch, Broker, Cluster, LogDir, LogDirReplica, Partition, Topic, TopicPartition
-from kreassign.pipeline.rows import arrow_schema, hour_folder, write_rows
-from kreassign.pipeline.schemas import SAMPLES
-from kreassign.pipeline.snapshots import Observation, snapshot_tables
+from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
+from kreassign.pipeline.tables.arrow_rows import arrow_schema, hour_folder, write_rows
+from kreassign.pipeline.tables.schemas import SAMPLES
 
 BEGIN_MS = 1_762_214_400_000  # midnight, UTC
 BROKERS = 6

@@ -22,14 +22,14 @@ from bench.planned_moves import planned_case
 from kreassign.admin import AdminClient
 from kreassign.executor.events import Event, Request
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.pacing import NO_LIMITS, Pace
-from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
+from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
-from kreassign.twin.records import PartitionChanged
-from kreassign.twin.step import Step
-from kreassign.twin.transport import TwinTransport
+from kreassign.twin.metadata.records import PartitionChanged
+from kreassign.twin.metadata.step import Step
+from kreassign.twin.network.transport import TwinTransport
 
 Moves = Mapping[TopicPartition, Move]
 Pick = Callable[[Moves, Moves], Iterable[TopicPartition]]

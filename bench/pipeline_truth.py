@@ -9,8 +9,8 @@ import numpy as np
 
 from bench.known_load import PARTITIONS_PER_TOPIC, Floats, KnownLoad, Shape, known_load, write_samples
 from bench.process_tree import run_kreassign
-from kreassign.pipeline.rows import read_rows
-from kreassign.pipeline.schemas import LOAD_MODEL, Row
+from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
 
 SHAPE = Shape(partitions=200, days=7, interval_s=300, is_troubled=True)
 _QUANTILES = {"p50_write_bytes_per_s": 0.5, "p95_write_bytes_per_s": 0.95, "p99_write_bytes_per_s": 0.99}

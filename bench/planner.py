@@ -57,7 +57,7 @@ def measure() -> None:
 
 
 def measure_tasks() -> None:
-    """A tenth of the brokers leaves or joins, two replicas become three: against the bound of `planner/bounds.py`."""
+    """A tenth of the brokers leaves or joins, or two replicas become three, against `planner.check.bounds`."""
     print(
         "| case | task | wall s | cpu s | MiB | moved GB | bound GB | × bound | brokers outside a band | broken rules |"
     )

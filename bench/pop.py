@@ -16,12 +16,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kreassign.pipeline.parallel import map_on_executors
-from kreassign.pipeline.session import spark_session
-from kreassign.planner import BrokerFacts, Problem, bytes_bound, evaluate, problem_from, solve
-from kreassign.planner.from_columns import ReplicaColumns
-from kreassign.planner.partitions import Assignment
-from kreassign.planner.pop import DEFAULT_SEED, attempt, merged, split
+from kreassign.pipeline.spark.parallel import map_on_executors
+from kreassign.pipeline.spark.session import spark_session
+from kreassign.planner import BrokerFacts, Problem, bytes_bound, problem_from, solve
+from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.from_columns import ReplicaColumns
+from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.search.pop import DEFAULT_SEED, attempt, merged, split
 
 Result = TypeVar("Result")
 

@@ -23,11 +23,11 @@ from kreassign.model.throttle import (
     rate_changes,
     topic_changes,
 )
-from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.partition_logs import Traffic
-from kreassign.twin.replication_settings import ReplicationSettings
-from kreassign.twin.transport import TwinTransport
+from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster
 from testbed import ClusterSpec, KafkaCluster
 from testbed.producing import Producing
 from testbed.records import load_topic

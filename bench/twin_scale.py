@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from bench.process import run
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
+from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.directories import assign_directories
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
 from kreassign.twin.controller.reassignments import (
@@ -27,11 +28,7 @@ from kreassign.twin.controller.reassignments import (
     TopicTargets,
     alter_reassignments,
 )
-from kreassign.twin.controller.situation import Situation
-from kreassign.twin.hardware import BrokerHardware, LogDirHardware
-from kreassign.twin.metadata import ClusterMetadata, PartitionState
-from kreassign.twin.partition_logs import Traffic
-from kreassign.twin.records import (
+from kreassign.twin.metadata.records import (
     BrokerRegistered,
     BrokerUnfenced,
     ConfigChanged,
@@ -40,8 +37,11 @@ from kreassign.twin.records import (
     Record,
     TopicCreated,
 )
-from kreassign.twin.replica_events import ReplicaCaughtUp, ReplicaEvent, ReplicaPlaced
-from kreassign.twin.replication import Replication
+from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.replication.events import ReplicaCaughtUp, ReplicaEvent, ReplicaPlaced
+from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
+from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.replication.replication import Replication
 
 SIZES = (6_000, 60_000, 300_000, 1_000_000)
 REPLICATION_FACTOR = 3

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kreassign.executor.events import PlannedMove, RunResumed, Sighting, Whereabouts
-from kreassign.executor.machine import AT_REST, TRANSITIONS, Phase
-from kreassign.executor.moves import DOUBT_MS, MAXIMUM_SUBMISSIONS, RULES, MoveRecord, MoveStatus, Wish, conclude
-from kreassign.executor.throttling import ConfigKey, ConfigValue, Debt, restoration
+from kreassign.executor.state import AT_REST, TRANSITIONS, Phase
+from kreassign.executor.state.move import DOUBT_MS, MAXIMUM_SUBMISSIONS, RULES, MoveRecord, MoveStatus, Wish, conclude
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue, Debt, restoration
 from kreassign.model import ConfigResource, TopicPartition
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "run-states.md"
@@ -20,8 +20,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "run-stat
 _HEAD = """\
 # States of a run, of a move, of an owed setting
 
-This page is written by `python scripts/run_states_page.py` from the tables in `src/kreassign/executor/machine/` and
-`src/kreassign/executor/moves.py`; change those instead.
+This page is written by `python scripts/run_states_page.py` from the tables in `src/kreassign/executor/state/` and
+`src/kreassign/executor/state/move.py`; change those instead.
 
 The journal of a run holds its events. Folding them, in order, through these tables gives the state of the run: that is
 what a process does that takes the run up after a crash, and what `kreassign status` and `kreassign watch` do.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.pipeline.audit_schemas import AUDIT_TABLES
-from kreassign.pipeline.metric_schemas import METRIC_TABLES
-from kreassign.pipeline.run_schemas import AUDITED_RUN_TABLES, RUN_TABLES
-from kreassign.pipeline.schemas import TABLES, Table
+from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES
+from kreassign.pipeline.tables.metric_schemas import METRIC_TABLES
+from kreassign.pipeline.tables.run_schemas import AUDITED_RUN_TABLES, RUN_TABLES
+from kreassign.pipeline.tables.schemas import TABLES, Table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "tables.md"
 
@@ -25,7 +25,7 @@ begin with a dot or an underscore are not part of it.
 Times are milliseconds since the epoch, sizes are bytes, and a column marked *nullable* is NULL only for the reason
 given.
 
-This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/schemas.py`,
+This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/tables/schemas.py`,
 `metric_schemas.py`, `audit_schemas.py` and `run_schemas.py`; change those instead.
 """
 

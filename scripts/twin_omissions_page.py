@@ -12,9 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from kreassign.twin.handlers.handler import Handler
-from kreassign.twin.handlers.table import HANDLERS
-from kreassign.twin.version import RELEASES
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.table import HANDLERS
+from kreassign.twin.setup.version import RELEASES
 from kreassign.wire import kip_179
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "twin-omissions.md"
@@ -28,7 +28,7 @@ all the same is hung up on, as by a broker that does not know the API. There are
 or fetched, sizes and offsets are computed.
 
 This page is written by `python scripts/twin_omissions_page.py` from the headers of the modules in
-`src/kreassign/twin/handlers/`; change those instead.
+`src/kreassign/twin/api/`; change those instead.
 """
 _NO_KAFKAS = {known.key for known in kip_179.APIS}
 _SECTIONS = ("Behaviour:", "Left out:")

@@ -31,9 +31,16 @@ LAYERS = {
         Layer("admin", FOUNDATION | {"wire"}, "it meets a cluster, real or twin, only at bytes; siblings never meet"),
         Layer("twin", FOUNDATION | {"wire"}, "it meets a client only at bytes; siblings never meet"),
         Layer("planner", FOUNDATION, "it computes from values; what it needs of others arrives as arguments"),
-        Layer("executor", FOUNDATION, "it says what it needs in executor/port.py; AdminClient fits by its shape"),
+        Layer(
+            "executor", FOUNDATION, "it says what it needs in executor/cluster/port.py; AdminClient fits by its shape"
+        ),
         Layer("pipeline", FOUNDATION, "it reads and writes tables; the command line brings it the values"),
         Layer("report", FOUNDATION, "it shows its own small view records; the command line fills them"),
+        Layer(
+            "kafka_tools",
+            FOUNDATION | {"admin", "executor", "report"},
+            "Kafka's own tools, over the client; they know nothing of the command `kreassign`",
+        ),
         Layer(
             "cli",
             FOUNDATION | {"admin", "twin", "planner", "executor", "pipeline", "report"},
@@ -81,7 +88,7 @@ THIRD_PARTY = (
     Home(
         "the compiler of inner loops",
         ("numba",),
-        ("planner/compiled.py",),
+        ("planner/search/compiled.py",),
         "one file bears what it asks for; the loops themselves stay ordinary functions of arrays",
         "import numba",
     ),
@@ -89,14 +96,14 @@ THIRD_PARTY = (
     Home(
         "the ZooKeeper client",
         ("kazoo",),
-        ("twin/store/", "cli/kafka/"),
+        ("twin/store/", "kafka_tools/"),
         "only the twin's store and --zookeeper of the drop-in tools need it",
         "from kazoo.client import KazooClient",
     ),
     Home(
         "terminal output",
         ("rich", "click"),
-        ("cli/", "report/"),
+        ("cli/", "kafka_tools/", "report/"),
         "packages return values; only the edge shows them",
         "import click",
     ),
@@ -122,8 +129,7 @@ EFFECTS = (
         ),
         (
             "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal.py",
-            "pipeline/rows.py", "pipeline/tables.py", "pipeline/session.py", "pipeline/upkeep.py", "report/web/",
-            "cli/",
+            "pipeline/tables/", "pipeline/spark/session.py", "report/web/", "cli/", "kafka_tools/",
         ),
         "elsewhere take and return text or values",
         "def f(path): return path.read_text()",
@@ -131,21 +137,21 @@ EFFECTS = (
     Home(
         "sockets",
         ("socket", "select", "selectors", "asyncio", "http", "urllib.request", "socketserver"),
-        ("admin/transport.py", "twin/server.py", "report/web/"),
+        ("admin/transport.py", "twin/network/server.py", "report/web/"),
         "take a Transport, so that the twin can stand in for a cluster",
         "import socket",
     ),
     Home(
         "TLS",
         ("ssl",),
-        ("admin/", "twin/server.py"),
+        ("admin/", "twin/network/server.py"),
         "certificates belong to the edge of the cluster",
         "import ssl",
     ),
     Home(
         "threads",
         ("threading", "concurrent.futures", "multiprocessing", "_thread"),
-        ("admin/", "twin/server.py", "twin/transport.py", "report/web/"),
+        ("admin/", "twin/network/server.py", "twin/network/transport.py", "report/web/"),
         "only asking many brokers at once needs them; the rest stays single-threaded and repeatable",
         "from concurrent.futures import ThreadPoolExecutor",
     ),
@@ -162,7 +168,7 @@ EFFECTS = (
     Home(
         "randomness",
         ("random.*", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"),
-        ("executor/runner.py", "cli/"),
+        ("executor/runner.py", "cli/", "kafka_tools/"),
         "take a seeded random.Random, so that a run can be repeated",
         "import random\nx = random.random()",
         but=("random.Random",),
@@ -184,14 +190,14 @@ EFFECTS = (
     Home(
         "the terminal",
         ("builtins.print", "builtins.input", "sys.stdout", "sys.stderr", "sys.stdin", "getpass"),
-        ("cli/",),
+        ("cli/", "kafka_tools/"),
         "return text; the command line prints it",
         "print('moved')",
     ),
     Home(
         "the process",
         ("os.environ", "os.getenv", "os.getcwd", "os.chdir", "sys.argv", "sys.exit", "os._exit", "signal", "atexit"),
-        ("cli/", "pipeline/session.py"),
+        ("cli/", "kafka_tools/", "pipeline/spark/session.py"),
         "settings arrive as arguments; only the edge reads them from the process",
         "import os\nhome = os.environ['HOME']",
     ),
@@ -200,11 +206,11 @@ EFFECTS = (
 HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "jinja2", "sqlite3", "kazoo")
 QUICK_STARTS = (
     QuickStart(
-        "kreassign.cli.kafka.reassign_partitions", HEAVY, "The drop-in tool must start faster than Kafka's own."
+        "kreassign.kafka_tools.reassign_partitions", HEAVY, "The drop-in tool must start faster than Kafka's own."
     ),
     QuickStart("kreassign.cli.main", HEAVY, "Each command loads only what it needs."),
     QuickStart("kreassign.admin", HEAVY, "The client is a library of its own."),
-    QuickStart("kreassign.pipeline.schemas", HEAVY, "Tables are described without any engine."),
+    QuickStart("kreassign.pipeline.tables.schemas", HEAVY, "Tables are described without any engine."),
 )
 
 
@@ -256,10 +262,10 @@ def test_an_import_that_points_sideways_is_found_however_it_is_written(text: str
     ("model/partition.py", "clock"),
     ("errors.py", "model"),
     ("wire/codec.py", "admin"),
-    ("planner/search.py", "wire"),
-    ("planner/search.py", "executor"),
+    ("planner/search/search.py", "wire"),
+    ("planner/search/search.py", "executor"),
     ("executor/machine.py", "admin"),
-    ("pipeline/rows.py", "admin"),
+    ("pipeline/tables/arrow_rows.py", "admin"),
     ("report/view.py", "executor"),
     ("cli/main.py", "wire"),
     ("admin/client.py", "cli"),
@@ -326,12 +332,12 @@ def test_an_unknown_package_is_found() -> None:
 
 def test_a_heavy_import_is_found_through_other_modules_but_not_inside_a_function() -> None:
     rule = QuickStart("kreassign.cli.main", ("pyspark",), "why")
-    main = _source("cli/main.py", "from kreassign.pipeline.job import run")
+    main = _source("cli/main.py", "from kreassign.pipeline.load.job import run")
     packages = (_source("__init__.py", ""), _source("cli/__init__.py", ""), _source("pipeline/__init__.py", ""))
     heavy, lazy = "import pyspark", "def run():\n    import pyspark"
-    (finding,) = slow_starts(rule, (*packages, main, _source("pipeline/job.py", heavy)))
-    assert "(kreassign.cli.main → kreassign.pipeline.job.run → pyspark)" in str(finding)
-    assert not list(slow_starts(rule, (*packages, main, _source("pipeline/job.py", lazy))))
+    (finding,) = slow_starts(rule, (*packages, main, _source("pipeline/load/job.py", heavy)))
+    assert "(kreassign.cli.main → kreassign.pipeline.load.job.run → pyspark)" in str(finding)
+    assert not list(slow_starts(rule, (*packages, main, _source("pipeline/load/job.py", lazy))))
 
 
 def test_a_rule_about_a_module_that_is_not_there_is_found() -> None:

@@ -20,7 +20,15 @@ KIPS = {"KIP-455", "KIP-183", "KIP-179", "KIP-860", "KIP-1335"}
 HOMES = {
     "KRaft": ("tests/real/", "tests/conformance/", "tests/twin/test_java_tools.py"),
     "ZooKeeper": ("tests/real/",),
-    "Twin": ("tests/twin/", "tests/kips/", "tests/conformance/", "tests/cli/", "tests/executor/", "tests/admin/"),
+    "Twin": (
+        "tests/twin/",
+        "tests/kips/",
+        "tests/conformance/",
+        "tests/cli/",
+        "tests/kafka_tools/",
+        "tests/executor/",
+        "tests/admin/",
+    ),
 }
 
 

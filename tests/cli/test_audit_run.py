@@ -1,14 +1,14 @@
-"""What the journal of a run becomes in the tables; what Spark makes of it: tests/pipeline/test_run_audit.py."""
+"""What the journal of a run becomes in the tables; what Spark makes of it: tests/pipeline/audit/test_run_audit.py."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from kreassign.cli.audit_run import write_chronicle
-from kreassign.executor.chronicle import chronicle
+from kreassign.executor.history.audit_trail import chronicle
 from kreassign.executor.journal import read_events
-from kreassign.pipeline.rows import read_rows
-from kreassign.pipeline.run_schemas import RUN_ARRIVALS, RUN_CALLS, RUN_MOVES, RUN_PROMISES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.run_schemas import RUN_ARRIVALS, RUN_CALLS, RUN_MOVES, RUN_PROMISES, RUN_TABLES, RUNS
 from tests.executor.worlds import World
 
 

@@ -15,10 +15,10 @@ from kreassign.cli.snapshot_files import read_snapshot, write_snapshot
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.planner.wishes import Wishes
+from kreassign.planner.problem.policy import Wishes
 from kreassign.twin import Blueprint, Twin, TwinTransport
-from kreassign.twin.from_snapshot import Speeds, blueprint_of
-from kreassign.twin.scenario import parse_scenario
+from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.setup.scenario import parse_scenario
 
 SCENARIO = """
     cluster_id = "small"

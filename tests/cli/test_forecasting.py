@@ -7,7 +7,7 @@ import pytest
 from kreassign.cli.forecasting import tell_outlook
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import PlannedMove, RunStarted
-from kreassign.executor.pacing import Hours, Pace, Window
+from kreassign.executor.scheduling import Hours, Pace, Window
 from kreassign.model import TopicPartition
 
 RATE = 12

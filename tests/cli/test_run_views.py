@@ -11,10 +11,10 @@ from rich.console import Console
 from kreassign.cli.live import BarsView, LinesView, picture, view_for
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import ClusterSeen, Event, RunStarted, StopRequested, Whereabouts
-from kreassign.executor.history import fold_with_progress
+from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.journal import Journal
-from kreassign.executor.machine import Execution, handle
-from kreassign.executor.progress import Progress, ProgressMeter
+from kreassign.executor.progress.meter import Progress, ProgressMeter
+from kreassign.executor.state import Execution, handle
 from tests.executor.stories import MOVES, SUBMITTED, WHOLE, look, seen
 
 HALF_WAY: tuple[Event, ...] = (

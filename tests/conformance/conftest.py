@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kreassign.twin.server import serving
+from kreassign.twin.network.server import serving
 from tests.conformance.worlds import Cluster, InProcess, OverTcp, RealKafka, World, small_twin
 
 NEWEST = "4.3"

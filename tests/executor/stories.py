@@ -23,9 +23,17 @@ from kreassign.executor.events import (
     Whereabouts,
 )
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.machine import Execution, handle
-from kreassign.executor.rates import Rates
-from kreassign.executor.throttling import ConfigValue, Debt, changes, flows, keys_to_change, wanted_lists, wanted_rates
+from kreassign.executor.state import Execution, handle
+from kreassign.executor.throttle.ledger import (
+    ConfigValue,
+    Debt,
+    changes,
+    flows,
+    keys_to_change,
+    wanted_lists,
+    wanted_rates,
+)
+from kreassign.executor.throttle.rates import Rates
 from kreassign.model import TopicPartition
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)

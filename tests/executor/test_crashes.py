@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import Event, LeadersElected, Request, RunStarted
-from kreassign.executor.inverse import way_back
+from kreassign.executor.history.rollback_plan import way_back
 from kreassign.executor.journal import Journal, journal_path, read_events
-from kreassign.executor.pacing import Pace
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.reading import partitions_of
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
+from kreassign.executor.scheduling import Pace
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
-from kreassign.twin.records import PartitionChanged
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.records import PartitionChanged
+from kreassign.twin.metadata.step import Step
 from tests.executor.worlds import RATE, World
 
 pytestmark = pytest.mark.thorough

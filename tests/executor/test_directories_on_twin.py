@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.directories import places
+from kreassign.executor.cluster.log_dirs import places
+from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
-from kreassign.executor.history import RunHistory
-from kreassign.executor.inverse import way_back
+from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.pacing import Cap, Caps, Order, Pace
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.reading import partitions_of
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
+from kreassign.executor.scheduling import Cap, Caps, Order, Pace
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from tests.executor.test_crashes import Died, Dying

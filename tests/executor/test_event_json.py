@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kreassign.executor.event_json import KINDS, from_json, kind_of, to_json
 from kreassign.executor.events import Event, StopRequested, ThrottleIntended
-from kreassign.executor.throttling import ConfigKey, Debt
+from kreassign.executor.throttle.ledger import ConfigKey, Debt
 from kreassign.model import ConfigResource
 from kreassign.model.config import ResourceType
 from tests.executor.stories import OWED, WHOLE

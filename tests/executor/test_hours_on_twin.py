@@ -9,9 +9,9 @@ import pytest
 
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import CancelIntended, ClusterSeen, MovesSubmitted, PaceRequested, RunStarted
-from kreassign.executor.history import RunHistory, fold_with_progress
+from kreassign.executor.history.run_history import RunHistory, fold_with_progress
 from kreassign.executor.journal import read_events
-from kreassign.executor.pacing import AtEnd, Hours, Pace, PaceChange, Window
+from kreassign.executor.scheduling import AtEnd, Hours, Pace, PaceChange, Window
 from tests.executor.worlds import RATE, World, pace
 
 pytestmark = pytest.mark.thorough

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from kreassign.executor.events import ClusterSeen, MovesSubmitted, PlannedMove, SubmissionIntended, Whereabouts
 from kreassign.executor.instructions import Look, SubmitMoves
-from kreassign.executor.machine import handle
-from kreassign.executor.moves import MoveStatus
-from kreassign.executor.pacing import Cap, Caps, Pace
+from kreassign.executor.scheduling import Cap, Caps, Pace
+from kreassign.executor.state import handle
+from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
 from tests.executor.stories import look, started, told
 

@@ -8,8 +8,8 @@ import pytest
 
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
-from kreassign.executor.pacing import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
-from kreassign.twin.disturbances import Concerned, Lost
+from kreassign.executor.scheduling import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
+from kreassign.twin.network.response_faults import Concerned, Lost
 from kreassign.wire import api
 from tests.executor.worlds import World, pace
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.events import RateRequested, RunStarted, ThrottleIntended, ThrottleSet, TrafficSeen
-from kreassign.executor.history import RunHistory
+from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.leftover import Auto, Capacity
-from kreassign.executor.rates import BrokerRate, Rates
 from kreassign.executor.runner import Runner
-from kreassign.executor.throttling import ConfigKey
+from kreassign.executor.throttle.adaptive import Auto, Capacity
+from kreassign.executor.throttle.ledger import ConfigKey
+from kreassign.executor.throttle.rates import BrokerRate, Rates
 from kreassign.model import ConfigResource
 from tests.executor.test_crashes import Died, Dying
 from tests.executor.worlds import RATE, World

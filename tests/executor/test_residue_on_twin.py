@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import CancelRequested, HoldRequested, RateRequested, ReleaseRequested
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history import RunHistory
-from kreassign.executor.inverse import way_back
-from kreassign.executor.pacing import AtEnd, Hours, Pace
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.reading import partitions_of
+from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.scheduling import AtEnd, Hours, Pace
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -23,7 +23,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_REPLICAS,
 )
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.records import ConfigChanged
+from kreassign.twin.metadata.records import ConfigChanged
 from tests.executor.worlds import RATE, World, pace
 
 pytestmark = pytest.mark.thorough

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import CancelRequested
-from kreassign.executor.history import RunHistory
-from kreassign.executor.inverse import WayBack, way_back
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.reading import partitions_of
+from kreassign.executor.history.rollback_plan import WayBack, way_back
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from tests.executor.worlds import RATE, World
 
 HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import CancelRequested, SubmissionIntended
-from kreassign.executor.history import RunHistory
-from kreassign.executor.inverse import way_back
+from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.pacing import AtEnd, Hours, Pace, Window
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.reading import partitions_of
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
+from kreassign.executor.scheduling import AtEnd, Hours, Pace, Window
 from kreassign.twin.cluster import Twin
 from tests.executor.test_crashes import Died, Dying
 from tests.executor.worlds import RATE, World

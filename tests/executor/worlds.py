@@ -10,21 +10,21 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.events import Event, Request, RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.history import RunHistory, fold
+from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
-from kreassign.executor.leftover import Auto
-from kreassign.executor.machine import Execution
-from kreassign.executor.pacing import NO_LIMITS, Cap, Caps, Order, Pace
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.rates import BrokerRate
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Listener, Runner
+from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
+from kreassign.executor.state import Execution
+from kreassign.executor.throttle.adaptive import Auto
+from kreassign.executor.throttle.rates import BrokerRate
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.partition_logs import Traffic
-from kreassign.twin.transport import TwinTransport
+from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.setup.blueprint import Blueprint, PartitionPlan, TopicPlan
 from tests.twin.asking import MEGABYTES, cluster
 
 RATE = MEGABYTES

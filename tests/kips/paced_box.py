@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kreassign.admin import Address, AdminClient, Connection, client_settings
-from kreassign.cli.kafka.reassign.conversation import Conversation
-from kreassign.cli.kafka.reassign.execute import execute
-from kreassign.cli.kafka.reassign.pacing import Pace
-from kreassign.cli.kafka.reassign.requests import ExecuteRequest
+from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.execute import execute
+from kreassign.kafka_tools.reassign.pacing import Pace
+from kreassign.kafka_tools.reassign.requests import ExecuteRequest
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin import Twin, TwinTransport

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.kafka.reassign_partitions import main
+from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource
 from kreassign.model.config import ConfigSource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport
-from kreassign.twin.permissions import Permissions
-from tests.cli.kafka.elections import served
+from kreassign.twin.network.permissions import Permissions
+from tests.kafka_tools.elections import served
 from tests.twin.asking import partition, twin
 
 BOTH = ("--execute", "--cancel")

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.kafka.options import parse
-from kreassign.cli.kafka.reassign.arguments import OPTIONS, choose_action
-from kreassign.cli.kafka.reassign.conversation import Conversation
-from kreassign.cli.kafka.reassign.execute import execute
-from kreassign.cli.kafka.reassign.requests import ExecuteRequest, read_request
 from kreassign.errors import Drifted, KreassignError
+from kreassign.kafka_tools.options import parse
+from kreassign.kafka_tools.reassign.arguments import OPTIONS, choose_action
+from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.execute import execute
+from kreassign.kafka_tools.reassign.requests import ExecuteRequest, read_request
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport

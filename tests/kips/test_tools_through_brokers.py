@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import Address, AdminClient, Connection, client_settings
-from kreassign.cli.kafka.reassign.cancel_all import cancel_all
-from kreassign.cli.kafka.reassign.conversation import Conversation
-from kreassign.cli.kafka.reassign.requests import CancelAllRequest
-from kreassign.cli.kafka.reassign_partitions import main
+from kreassign.kafka_tools.reassign.cancel_all import cancel_all
+from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.requests import CancelAllRequest
+from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.config import ConfigSource
 from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport
 from kreassign.wire import api
-from tests.cli.kafka.elections import served
+from tests.kafka_tools.elections import served
 from tests.twin.asking import partition, twin
 
 FOO, BAR = TopicPartition("foo", 0), TopicPartition("bar", 0)

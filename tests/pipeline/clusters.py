@@ -17,9 +17,9 @@ from kreassign.model import (
     Topic,
     TopicPartition,
 )
-from kreassign.pipeline.rows import write_rows
-from kreassign.pipeline.schemas import SAMPLES
-from kreassign.pipeline.snapshots import Observation, SampleRound, sample_rows, snapshot_tables
+from kreassign.pipeline.ingest.snapshots import Observation, SampleRound, sample_rows, snapshot_tables
+from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.tables.schemas import SAMPLES
 
 UNKNOWN_LOADS = dict.fromkeys(
     ("p95_write_bytes_per_s", "p99_write_bytes_per_s", "peak_write_bytes_per_s", "forecast_size_bytes",

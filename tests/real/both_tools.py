@@ -55,7 +55,7 @@ class Programs:
 
 
 REASSIGN = Programs(
-    "org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "kreassign.cli.kafka.reassign_partitions"
+    "org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "kreassign.kafka_tools.reassign_partitions"
 )
 
 Scenario = Callable[["Tool"], None]

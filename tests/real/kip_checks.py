@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from kreassign.admin import AdminClient
-from kreassign.cli.kafka.reassign.cancel_all import cancel_all
-from kreassign.cli.kafka.reassign.conversation import Conversation
-from kreassign.cli.kafka.reassign.requests import CancelAllRequest
 from kreassign.clock import SystemClock
 from kreassign.errors import ClusterError, Drifted, InputError, Rejected
+from kreassign.kafka_tools.reassign.cancel_all import cancel_all
+from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.requests import CancelAllRequest
 from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
 from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
@@ -41,7 +41,7 @@ ELECTIONS_AT_ONCE = 8
 
 def tool(module: str, *words: str) -> Finished:
     """A tool of ours, as a user starts it."""
-    command = [sys.executable, "-m", f"kreassign.cli.kafka.{module}", *words]
+    command = [sys.executable, "-m", f"kreassign.kafka_tools.{module}", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     return Finished(done.returncode, done.stdout, done.stderr)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kreassign.cli.kafka.reassign_partitions import main
+from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.config import ConfigSource
 from kreassign.model.plan_json import parse_plan

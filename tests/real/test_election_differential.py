@@ -11,9 +11,9 @@ from testbed import KafkaCluster
 from tests.real.both_tools import Programs, outcomes
 from tests.real.election_scenarios import PREFERRED_SCENARIOS, SCENARIOS, through_zookeeper, without_the_right
 
-LEADER = Programs("org.apache.kafka.tools.LeaderElectionCommand", "kreassign.cli.kafka.leader_election")
+LEADER = Programs("org.apache.kafka.tools.LeaderElectionCommand", "kreassign.kafka_tools.leader_election")
 PREFERRED = Programs(
-    "kafka.admin.PreferredReplicaLeaderElectionCommand", "kreassign.cli.kafka.preferred_replica_election", "2.8.2"
+    "kafka.admin.PreferredReplicaLeaderElectionCommand", "kreassign.kafka_tools.preferred_replica_election", "2.8.2"
 )
 
 _UNNEEDED = re.compile(r"(?<=Preferred replica already elected for partitions ).*")

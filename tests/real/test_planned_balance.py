@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from kreassign.cli.main import kreassign
 from kreassign.cli.plan_files import read_plan_file
 from kreassign.cli.planning.inputs import inputs_of_snapshot
-from kreassign.planner import Assignment, evaluate
-from kreassign.planner.wishes import Wishes
+from kreassign.planner import Assignment
+from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.policy import Wishes
 from testbed import KafkaCluster
 from testbed.records import load_topic
 

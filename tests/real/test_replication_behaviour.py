@@ -17,8 +17,8 @@ from kreassign.model.throttle import (
     log_dir_rate_changes,
     rate_changes,
 )
-from kreassign.twin.move_turns import thread_number
-from kreassign.twin.replication_settings import ReplicationSettings
+from kreassign.twin.replication.alter_dir_threads import thread_number
+from kreassign.twin.replication.settings import ReplicationSettings
 from testbed import KafkaCluster
 from testbed.producing import Producing
 from testbed.records import load_topic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kreassign.cli.plan_files import write_plan
-from kreassign.executor.directories import places
+from kreassign.executor.cluster.log_dirs import places
 from kreassign.executor.events import ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import TopicPartition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.cli.kafka.topics import main
+from kreassign.kafka_tools.topics import main
 from kreassign.model import NewTopic, TopicPartition
 from testbed import KafkaCluster
 from testbed.waiting import wait_until

@@ -11,7 +11,7 @@ from testbed import KafkaCluster
 from tests.real.both_tools import Programs, outcomes
 from tests.real.topic_scenarios import SCENARIOS
 
-TOPICS = Programs("org.apache.kafka.tools.TopicCommand", "kreassign.cli.kafka.topics")
+TOPICS = Programs("org.apache.kafka.tools.TopicCommand", "kreassign.kafka_tools.topics")
 _TOPIC_ID = re.compile(r"(?<=TopicId: )[\w-]{22}")
 
 

@@ -19,7 +19,7 @@ from testbed.waiting import wait_until
 from tests.real.both_tools import Programs, outcomes
 from tests.real.zookeeper_scenarios import SCENARIOS
 
-REASSIGN_28 = Programs("kafka.admin.ReassignPartitionsCommand", "kreassign.cli.kafka.reassign_partitions", "2.8.2")
+REASSIGN_28 = Programs("kafka.admin.ReassignPartitionsCommand", "kreassign.kafka_tools.reassign_partitions", "2.8.2")
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -30,7 +30,7 @@ def test_both_tools_do_and_say_the_same(kafka_zookeeper: KafkaCluster, tmp_path:
 
 
 def _reassign(*words: str) -> Finished:
-    command = [sys.executable, "-m", "kreassign.cli.kafka.reassign_partitions", *words]
+    command = [sys.executable, "-m", "kreassign.kafka_tools.reassign_partitions", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     return Finished(done.returncode, done.stdout, done.stderr)
 

@@ -25,16 +25,16 @@ from kreassign.model.znodes import (
     parse_topic,
     paths,
 )
-from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.server import Door, ServerThread, TwinServer
+from kreassign.twin.network.server import Door, ServerThread, TwinServer
+from kreassign.twin.setup.blueprint import small_cluster
+from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER
 from kreassign.twin.store.zookeeper import ZooKeeperTree, zookeeper_tree
-from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER
 from kreassign.twin.zookeeper.control_requests.delivery import Delivery
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from kreassign.twin.zookeeper.controller import Office
 from kreassign.twin.zookeeper.log import ZooKeeperLog
-from kreassign.twin.zookeeper.office import Office
 from testbed import KafkaCluster
 from testbed.waiting import wait_until
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.pipeline.schemas import INT, STRING, Column, Table
+from kreassign.pipeline.tables.schemas import INT, STRING, Column, Table
 from scripts.tables_page import PAGE, tables_page
 
 TABLE = Table(

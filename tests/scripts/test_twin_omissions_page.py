@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.twin.handlers.handler import Handler
-from kreassign.twin.handlers.table import HANDLERS
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.table import HANDLERS
 from scripts.twin_omissions_page import PAGE, documented, header, offered, omissions_page
 
 TEXT = """Dance: moves the partitions to music.

@@ -11,8 +11,8 @@ from kreassign.model import ConfigChange, ElectionType
 from kreassign.twin import Twin, TwinTransport
 from kreassign.twin.checkers import check_all, check_step
 from kreassign.twin.faults import draw_faults, schedule_faults
-from kreassign.twin.metadata import ClusterMetadata, PartitionState
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.metadata.step import Step
 from tests.simulation.clusters import draw_twin
 from tests.simulation.workload import Operator, Promises, cleared
 from tests.twin.memory_log import MemoryLog

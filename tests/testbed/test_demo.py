@@ -13,8 +13,8 @@ from kreassign.cli.commands.snapshot import observe
 from kreassign.clock import SystemClock
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.twin import Twin
-from kreassign.twin.scenario import parse_scenario
-from kreassign.twin.server import ServerThread, serving
+from kreassign.twin.network.server import ServerThread, serving
+from kreassign.twin.setup.scenario import parse_scenario
 from testbed.demo import check_copies, missing_for_spark
 from testbed.errors import CopiesIncomplete
 

@@ -12,10 +12,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
-from kreassign.twin.hardware import BrokerHardware, LogDirHardware
-from kreassign.twin.metadata import ClusterMetadata, PartitionState
-from kreassign.twin.partition_logs import Traffic
-from kreassign.twin.records import (
+from kreassign.twin.metadata.records import (
     UNASSIGNED,
     BrokerRegistered,
     BrokerUnfenced,
@@ -26,9 +23,12 @@ from kreassign.twin.records import (
     Record,
     TopicCreated,
 )
-from kreassign.twin.replica_events import ReplicaCaughtUp, ReplicaEvent, ReplicaFellBehind
-from kreassign.twin.replication import Replication
-from kreassign.twin.replication_settings import ReplicationSettings
+from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.replication.events import ReplicaCaughtUp, ReplicaEvent, ReplicaFellBehind
+from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
+from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.replication.replication import Replication
+from kreassign.twin.replication.settings import ReplicationSettings
 
 MB = 1_000_000
 SECOND = 1000

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kreassign.twin.background import Background
-from kreassign.twin.copies import CopyKey
-from kreassign.twin.quota import leader_share
-from kreassign.twin.replicas import Replicas
-from kreassign.twin.replication_settings import ReplicationSettings
+from kreassign.twin.replication.copies import CopyKey
+from kreassign.twin.replication.in_sync_traffic import Background
+from kreassign.twin.replication.quota import leader_share
+from kreassign.twin.replication.replicas import Replicas
+from kreassign.twin.replication.settings import ReplicationSettings
 from tests.twin.boxes import MB, Box, Given, Told, broker, tp
 
 BROKERS = 4

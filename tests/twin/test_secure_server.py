@@ -20,9 +20,9 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.twin.permissions import ALL_TOPICS, Allow, Operation, Permissions
-from kreassign.twin.sasl import Users
-from kreassign.twin.server import Door, ServerThread, serving
+from kreassign.twin.network.permissions import ALL_TOPICS, Allow, Operation, Permissions
+from kreassign.twin.network.sasl import Users
+from kreassign.twin.network.server import Door, ServerThread, serving
 from tests.twin.asking import twin
 
 USERS = Users({"alice": "al-pass", "bob": "bo-pass"})

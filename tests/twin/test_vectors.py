@@ -11,7 +11,7 @@ from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
-from kreassign.twin.records import UNASSIGNED, ConfigChanged, PartitionCreated
+from kreassign.twin.metadata.records import UNASSIGNED, ConfigChanged, PartitionCreated
 from tests.twin.asking import cluster
 from tests.twin.test_cluster import move
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 
-from kreassign.cli.data_dir import data_option
+from kreassign.cli.options.data_dir import data_option
 from kreassign.cli.output import format_option, print_json
 from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.cli.spark_jobs import spark_jobs
-from kreassign.executor.chronicle import Chronicle, chronicle
-from kreassign.executor.history import MoveHistory, RunHistory
+from kreassign.executor.history.audit_trail import Chronicle, chronicle
+from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
-from kreassign.pipeline.rows import write_rows
-from kreassign.pipeline.run_schemas import RUN_MOVES, RUN_TABLES, RUNS
-from kreassign.pipeline.schemas import Row
+from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.tables.run_schemas import RUN_MOVES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.schemas import Row
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 

@@ -22,12 +22,12 @@ from kreassign.cli.run_text import document, print_summary
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError, InputError
 from kreassign.executor.events import CancelRequested, Event, RunStarted
-from kreassign.executor.history import RunHistory, history, read_history
+from kreassign.executor.history.interrupted_runs import refuse_beside_left_runs
+from kreassign.executor.history.run_history import RunHistory, history, read_history
 from kreassign.executor.journal import Journal, post_request, refuse_second_run
-from kreassign.executor.left_runs import refuse_beside_left_runs
-from kreassign.executor.machine import Execution
-from kreassign.executor.progress import ProgressMeter
+from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.runner import POLL_S, Runner
+from kreassign.executor.state import Execution
 
 LEFT_EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kreassign.admin import AdminClient
-from kreassign.cli.data_dir import warn_of_failures
+from kreassign.cli.options.data_dir import warn_of_failures
 from kreassign.clock import Clock
 from kreassign.errors import Unsupported
 from kreassign.model import (
@@ -29,7 +29,7 @@ from kreassign.model.snapshot import (
     SnapshotPartition,
     SnapshotTopic,
 )
-from kreassign.pipeline.snapshots import Copies, Observation, copies_of
+from kreassign.pipeline.ingest.snapshots import Copies, Observation, copies_of
 
 OWN = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})

@@ -6,10 +6,10 @@ import click
 
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import RunStarted
-from kreassign.executor.machine.standing import candidate
-from kreassign.executor.moves import MoveRecord
-from kreassign.executor.pacing import forecast
-from kreassign.executor.pacing.forecast import REACHED, told
+from kreassign.executor.scheduling import forecast
+from kreassign.executor.scheduling.forecast import REACHED, told
+from kreassign.executor.state.move import MoveRecord
+from kreassign.executor.state.move_index import candidate
 
 
 def tell_outlook(started: RunStarted) -> None:

@@ -13,10 +13,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kreassign.executor.ending import Interval
-from kreassign.executor.eta import Estimate
-from kreassign.executor.moves import MoveStatus
-from kreassign.executor.progress import MoveProgress, Progress
+from kreassign.executor.progress.eta import Estimate
+from kreassign.executor.progress.eta_interval import Interval
+from kreassign.executor.progress.meter import MoveProgress, Progress
+from kreassign.executor.state.move import MoveStatus
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 LINE_EVERY_MS = 5_000

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.plan_files import PlanFile
 from kreassign.executor.events import ClusterSeen, Event, Request, RunStarted, VerdictsNoted
-from kreassign.executor.history import RunHistory
-from kreassign.executor.machine import Execution
-from kreassign.executor.moves import MoveRecord
-from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.twin.blueprint import Blueprint
+from kreassign.executor.state import Execution
+from kreassign.executor.state.move import MoveRecord
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.transport import TwinTransport
+from kreassign.twin.network.transport import TwinTransport
+from kreassign.twin.setup.blueprint import Blueprint
 
 LOOKS = 300
 """So many looks are made at a copy that goes at its full rate: enough to see peaks, few enough to be quick."""

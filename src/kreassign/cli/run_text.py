@@ -8,11 +8,11 @@ from typing import Any
 from rich.console import Console
 
 from kreassign.cli.live import overall_fields
-from kreassign.cli.rate_options import rates_text
-from kreassign.executor.history import RunHistory
-from kreassign.executor.pacing import Cap, Hours, Pace
-from kreassign.executor.pacing.hours import moment
-from kreassign.executor.progress import Progress
+from kreassign.cli.options.throttle import rates_text
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.progress.meter import Progress
+from kreassign.executor.scheduling import Cap, Hours, Pace
+from kreassign.executor.scheduling.windows import moment
 from kreassign.report.text import format_bytes, format_duration
 
 SHOWN = 10

@@ -23,15 +23,10 @@ class SparkJobs(NamedTuple):
 def spark_jobs(what: str) -> SparkJobs:
     """Load them. Raises KreassignError, which says that `what` needs PySpark and what to install."""
     try:
-        from kreassign.pipeline import (  # noqa: PLC0415 - PySpark is an extra, and slow to load
-            audit_job,
-            job,
-            metric_stream,
-            parallel,
-            record_digests,
-            run_audit_job,
-            session,
-        )
+        from kreassign.pipeline.audit import audit_job, record_digests, run_audit_job  # noqa: PLC0415 - PySpark is an extra, and slow to load
+        from kreassign.pipeline.ingest import metric_stream  # noqa: PLC0415 - PySpark is an extra, and slow to load
+        from kreassign.pipeline.load import job  # noqa: PLC0415 - PySpark is an extra, and slow to load
+        from kreassign.pipeline.spark import parallel, session  # noqa: PLC0415 - PySpark is an extra, and slow to load
     except ImportError as error:
         raise KreassignError(f"{what} needs PySpark ({error}): pip install 'kreassign[spark]'") from error
     return SparkJobs(session, job, audit_job, metric_stream, parallel, record_digests, run_audit_job)

@@ -1,8 +1,8 @@
 """Carrying a plan out: a pure machine, a journal that remembers, and a runner that does what the machine orders."""
 
-from kreassign.executor.history import MoveHistory, RunHistory, read_history
-from kreassign.executor.port import ClusterPort
-from kreassign.executor.preparing import prepare
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.history.run_history import MoveHistory, RunHistory, read_history
+from kreassign.executor.preflight.prepare import prepare
 from kreassign.executor.runner import Runner
 
 __all__ = ["ClusterPort", "MoveHistory", "RunHistory", "Runner", "prepare", "read_history"]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kreassign.executor.directories import DirectoryWish
+from kreassign.executor.cluster.log_dirs import DirectoryWish
 from kreassign.executor.guards import GuardSetting, Health, Verdict
-from kreassign.executor.leftover import Auto, BrokerTraffic, PartitionWrites
-from kreassign.executor.pacing import NO_LIMITS, Pace, PaceChange
-from kreassign.executor.rates import BrokerRate, Rates
-from kreassign.executor.throttling import ConfigValue, Debt
+from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
+from kreassign.executor.throttle.adaptive import Auto, BrokerTraffic, PartitionWrites
+from kreassign.executor.throttle.ledger import ConfigValue, Debt
+from kreassign.executor.throttle.rates import BrokerRate, Rates
 from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicPartitionReplica
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health, Verdict
-from kreassign.executor.throttling import ConfigKey, ConfigValue, Debt
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue, Debt
 from kreassign.model import TopicPartition, TopicPartitionReplica
 
 

@@ -12,8 +12,10 @@ from typing import Protocol, assert_never
 
 from kreassign.clock import Clock
 from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected
-from kreassign.executor import inspecting, looking, placing, reading, throttling
-from kreassign.executor.changing import Changed, change_configs
+from kreassign.executor.cluster import health_probe, log_dir_changes, observations, queries
+from kreassign.executor.cluster.config_changes import Changed, change_configs
+from kreassign.executor.cluster.port import ClusterPort, ConfigPort
+from kreassign.executor.cluster.traffic_meter import TrafficMeter
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -37,7 +39,8 @@ from kreassign.executor.events import (
     VerdictsNoted,
     Verified,
 )
-from kreassign.executor.history import RunHistory, history
+from kreassign.executor.history.run_history import RunHistory, history
+from kreassign.executor.history.verify import Wishes, verify
 from kreassign.executor.instructions import (
     CancelMoves,
     Deed,
@@ -55,10 +58,8 @@ from kreassign.executor.instructions import (
     Verify,
     Wait,
 )
-from kreassign.executor.machine import AT_REST, ENDED, Execution, Replay, can_stop, handle, hears
-from kreassign.executor.port import ClusterPort, ConfigPort
-from kreassign.executor.traffic import TrafficMeter
-from kreassign.executor.verify import Wishes, verify
+from kreassign.executor.state import AT_REST, ENDED, Execution, Replay, can_stop, handle, hears
+from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 
 ELECTION_NOT_NEEDED = 84
@@ -184,7 +185,7 @@ class Runner:
             case Look():
                 return self._look(question)
             case Inspect():
-                return HealthSeen(self._clock.now_ms(), inspecting.inspect(self._port, question))
+                return HealthSeen(self._clock.now_ms(), health_probe.inspect(self._port, question))
             case MeasureTraffic():
                 return self._measure(question)
         assert_never(question)
@@ -193,10 +194,10 @@ class Runner:
         match deed:
             case SetThrottle():
                 self._happened(ThrottleIntended(self._clock.now_ms(), deed.debts))
-                changed = self._change_configs(throttling.changes_to_ours(deed.debts))
+                changed = self._change_configs(ledger.changes_to_ours(deed.debts))
                 return ThrottleSet(self._clock.now_ms(), changed.problems, changed.unwritten, changed.failed)
             case RestoreThrottle():
-                changed = self._change_configs(throttling.changes_to_before(deed.debts))
+                changed = self._change_configs(ledger.changes_to_before(deed.debts))
                 return ThrottleRestored(
                     self._clock.now_ms(), changed.problems, changed.unwritten, changed.by_controller
                 )
@@ -215,11 +216,11 @@ class Runner:
         return TimePassed(self._clock.now_ms())
 
     def _look(self, instruction: Look) -> Event:
-        answers = reading.look(self._port, instruction.moves)
-        seen = looking.sightings(instruction.moves, answers)
+        answers = queries.look(self._port, instruction.moves)
+        seen = observations.sightings(instruction.moves, answers)
         records = self.execution.records
         known = {sighting.topic_partition: records[sighting.topic_partition].sighting for sighting in seen}
-        return ClusterSeen(self._clock.now_ms(), looking.news(known, seen))
+        return ClusterSeen(self._clock.now_ms(), observations.news(known, seen))
 
     def _measure(self, question: MeasureTraffic) -> Event:
         # Without measures a run goes on at its floor: no reason to fail.
@@ -230,13 +231,13 @@ class Runner:
             return TrafficSeen(at_ms, ())
 
     def _read_configs(self, question: ReadConfigs) -> Event:
-        values, unread = reading.read_configs(self._port, question.keys)
-        down = reading.brokers_down(self._port, (resource for resource, _ in unread))
+        values, unread = queries.read_configs(self._port, question.keys)
+        down = queries.brokers_down(self._port, (resource for resource, _ in unread))
         problems = (f"{one} {text}" for one, text in unread if one not in map(ConfigResource.broker, down))
         return ConfigsRead(self._clock.now_ms(), values, tuple(problems), down)
 
     def _submit(self, deed: SubmitMoves) -> Event:
-        placed = placing.tell(self._port, deed.log_dirs)
+        placed = log_dir_changes.tell(self._port, deed.log_dirs)
         targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
         try:
             outcome = self._port.alter_partition_reassignments(targets) if targets else Batch({}, {})
@@ -251,7 +252,7 @@ class Runner:
         )
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
-        placing.leave(self._port, [self.execution.records[name].leg for name in partitions])
+        log_dir_changes.leave(self._port, [self.execution.records[name].leg for name in partitions])
         try:
             outcome = self._port.alter_partition_reassignments(dict.fromkeys(partitions))
         except OutcomeUnknown:
@@ -284,7 +285,7 @@ class Runner:
             {replica: path for move in instruction.moves for replica, path in move.places.items()},
             instruction.configs,
         )
-        findings = verify(wishes, reading.read_facts(self._port, wishes))
+        findings = verify(wishes, queries.read_facts(self._port, wishes))
         return Verified(self._clock.now_ms(), tuple(map(str, findings)))
 
 

@@ -1,21 +1,21 @@
 """From load to a plan: pure, and ignorant of clusters, files and Spark."""
 
-from kreassign.planner.bounds import BytesBound, bytes_bound, least_seconds
-from kreassign.planner.brokers import Brokers, LogDirs
-from kreassign.planner.changes import Changes, changes_of
-from kreassign.planner.evaluate import Evaluation, Miss, evaluate
-from kreassign.planner.fingerprint import fingerprint
-from kreassign.planner.from_columns import ReplicaColumns, problem_from
-from kreassign.planner.from_values import problem_of
-from kreassign.planner.goals_file import parse_wishes
-from kreassign.planner.partitions import NOWHERE, Assignment, Partitions
-from kreassign.planner.plans import assignment_of, current_plan, plan_of
-from kreassign.planner.problem import Band, Budget, Limits, Problem, RackRule, Rules
-from kreassign.planner.reasons import reasons_of
-from kreassign.planner.schedule import predict
-from kreassign.planner.search import Solution, solve
-from kreassign.planner.values import BrokerFacts, LogDirFacts, PartitionFacts
-from kreassign.planner.wishes import Wishes, wished
+from kreassign.planner.check.bounds import BytesBound, bytes_bound, least_seconds
+from kreassign.planner.check.changes import Changes, changes_of
+from kreassign.planner.check.evaluate import Evaluation, Miss, evaluate
+from kreassign.planner.check.schedule import predict
+from kreassign.planner.problem.brokers import Brokers, LogDirs
+from kreassign.planner.problem.facts import BrokerFacts, LogDirFacts, PartitionFacts
+from kreassign.planner.problem.fingerprint import fingerprint
+from kreassign.planner.problem.from_columns import ReplicaColumns, problem_from
+from kreassign.planner.problem.from_values import problem_of
+from kreassign.planner.problem.goals_file import parse_wishes
+from kreassign.planner.problem.partitions import NOWHERE, Assignment, Partitions
+from kreassign.planner.problem.policy import Wishes, wished
+from kreassign.planner.problem.problem import Band, Budget, Limits, Problem, RackRule, Rules
+from kreassign.planner.results.plans import assignment_of, current_plan, plan_of
+from kreassign.planner.results.reasons import reasons_of
+from kreassign.planner.search.search import Solution, solve
 
 __all__ = [
     "NOWHERE",

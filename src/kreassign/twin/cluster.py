@@ -15,30 +15,30 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kreassign.errors import ControllerMoved, InputError
 from kreassign.model import TopicPartition
-from kreassign.twin.agenda import Agenda
-from kreassign.twin.blueprint import Blueprint, seeded
-from kreassign.twin.broker_reports import report
+from kreassign.twin.brokers.processes import Processes
+from kreassign.twin.brokers.quorum import Quorum
+from kreassign.twin.brokers.reports import report
 from kreassign.twin.controller.configs import first_records
+from kreassign.twin.controller.context import ServerSettings, Situation
 from kreassign.twin.controller.decision import Decision
-from kreassign.twin.controller.situation import ServerSettings, Situation
-from kreassign.twin.conversation import Conversation
-from kreassign.twin.disturbances import Disturbances, Reply
-from kreassign.twin.endpoints import Address, Listener, Node
-from kreassign.twin.metadata import ClusterMetadata, PartitionState
-from kreassign.twin.permissions import Permissions
-from kreassign.twin.processes import Processes
-from kreassign.twin.quorum import Quorum
-from kreassign.twin.records import PartitionChanged, PartitionCreated, Record, TopicDeleted
-from kreassign.twin.replication import Replication
-from kreassign.twin.replication_settings import ReplicationSettings
-from kreassign.twin.stale_views import StaleViews
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.broker_views import StaleViews
+from kreassign.twin.metadata.records import PartitionChanged, PartitionCreated, Record, TopicDeleted
+from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.metadata.step import Step
+from kreassign.twin.network.connection import Conversation
+from kreassign.twin.network.endpoints import Address, Listener, Node
+from kreassign.twin.network.permissions import Permissions
+from kreassign.twin.network.response_faults import Disturbances, Reply
+from kreassign.twin.replication.event_queue import Agenda
+from kreassign.twin.replication.replication import Replication
+from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.setup.blueprint import Blueprint, seeded
+from kreassign.twin.setup.version import DEFAULT, Endpoint, KafkaVersion
 from kreassign.twin.store.nothing import NoLog
-from kreassign.twin.version import DEFAULT, Endpoint, KafkaVersion
 from kreassign.wire.frame import PREFIX_BYTES
 
 if TYPE_CHECKING:
-    from kreassign.twin.zookeeper.office import Office
+    from kreassign.twin.zookeeper.controller import Office
 
 Answer = TypeVar("Answer")
 

@@ -15,10 +15,10 @@ from kreassign.clock import VirtualClock
 from kreassign.errors import Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
-from kreassign.pipeline.rows import read_rows
-from kreassign.pipeline.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
+from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.transport import TwinTransport
+from kreassign.twin.network.transport import TwinTransport
 from testbed.waiting import wait_until
 from tests.cli.commands.test_twin import PATIENCE_S, serving
 from tests.executor.worlds import tp

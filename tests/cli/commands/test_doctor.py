@@ -6,11 +6,11 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.commands.doctor import examine
-from kreassign.executor.diagnosis import diagnose
+from kreassign.executor.history.diagnosis import diagnose
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.transport import TwinTransport
+from kreassign.twin.network.transport import TwinTransport
 from tests.executor.worlds import tp
 from tests.twin.asking import cluster
 

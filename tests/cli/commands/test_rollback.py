@@ -10,11 +10,11 @@ import pytest
 
 from kreassign.cli.commands.rollback import find_way_back
 from kreassign.cli.context import connect
-from kreassign.executor.directories import places
+from kreassign.executor.cluster.log_dirs import places
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.journal import find_journals, read_events
-from kreassign.executor.preparing import RunSettings, prepare
+from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
 from tests.cli.commands.test_steering import Terminal, serving_terminal

@@ -19,7 +19,7 @@ from kreassign.cli.plan_files import write_plan
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.server import serving
+from kreassign.twin.network.server import serving
 from testbed.waiting import wait_until
 from tests.twin.asking import cluster
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kreassign.twin.cluster import Twin
-from kreassign.twin.replication_settings import ReplicationSettings
+from kreassign.twin.replication.settings import ReplicationSettings
 from testbed import ClusterSpec, KafkaCluster
 from tests.conformance.differential.generator import Generator
 from tests.conformance.differential.side import Side

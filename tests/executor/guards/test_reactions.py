@@ -26,10 +26,10 @@ from kreassign.executor.guards import GuardName, Health, LogDirRoom, Reaction, T
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.guards.verdicts import STALL_MS
 from kreassign.executor.instructions import Inspect, Look, NoteVerdicts, SubmitMoves, Wait
-from kreassign.executor.machine import Execution
-from kreassign.executor.machine.execution import Ending
-from kreassign.executor.pacing import Cap, Caps, Pace
-from kreassign.executor.throttling import ConfigKey, ConfigValue
+from kreassign.executor.scheduling import Cap, Caps, Pace
+from kreassign.executor.state import Execution
+from kreassign.executor.state.execution import Ending
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource, TopicPartition
 from tests.executor.stories import A0, A1, LIVE, look, seen, told
 

@@ -18,7 +18,7 @@ from kreassign.executor.guards import (
 )
 from kreassign.executor.guards.settings import reactions, settings
 from kreassign.executor.guards.verdicts import GUARDS, STALL_MS
-from kreassign.executor.throttling import ConfigKey, ConfigValue
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource, TopicPartition
 
 T0 = TopicPartition("t", 0)

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.planner import LogDirFacts, evaluate, plan_of
+from kreassign.planner import LogDirFacts, plan_of
+from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import drain_brokers, replace_brokers
 from tests.planner.worlds import brokers, partition, plan, world
 

@@ -1,9 +1,10 @@
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.planner import Band, evaluate, solve
+from kreassign.planner import Band, solve
+from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.check.schedule import predict
 from kreassign.planner.goals import DISK
-from kreassign.planner.schedule import predict
 from kreassign.planner.tasks import drain_brokers
 from kreassign.planner.tasks.fit_in import fit_in
 from tests.planner.worlds import GIGABYTE, brokers, partition, world

@@ -1,7 +1,8 @@
 import pytest
 
 from kreassign.errors import IllegalPlan
-from kreassign.planner import evaluate, plan_of
+from kreassign.planner import plan_of
+from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import restore
 from tests.planner.worlds import brokers, partition, plan, world
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.planner import Assignment, evaluate
+from kreassign.planner import Assignment
+from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import Circumstances, what_if
 from tests.planner.worlds import GIGABYTE, brokers, partition, world
 

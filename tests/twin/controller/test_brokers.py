@@ -13,7 +13,13 @@ from kreassign.twin.controller.brokers import (
     unregister,
 )
 from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.records import BrokerFenced, BrokerRegistered, BrokerUnfenced, LeaderRecovery, PartitionChanged
+from kreassign.twin.metadata.records import (
+    BrokerFenced,
+    BrokerRegistered,
+    BrokerUnfenced,
+    LeaderRecovery,
+    PartitionChanged,
+)
 from tests.twin.controller.worlds import World, directories
 
 OLDER = rules_of("3.9")

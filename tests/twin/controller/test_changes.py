@@ -8,7 +8,7 @@ from kreassign.model import NO_LEADER, TopicPartition
 from kreassign.twin.controller.changes import Wish, change_of
 from kreassign.twin.controller.leaders import Election
 from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.records import UNASSIGNED, LeaderRecovery, PartitionChanged
+from kreassign.twin.metadata.records import UNASSIGNED, LeaderRecovery, PartitionChanged
 from tests.twin.controller.worlds import World
 
 FOO = TopicPartition("foo", 0)

@@ -4,10 +4,10 @@ import pytest
 
 from kreassign.model import ConfigOperation
 from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges, alter_configs, first_records
+from kreassign.twin.controller.context import ServerSettings
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.controller.situation import ServerSettings
-from kreassign.twin.records import ConfigChanged
+from kreassign.twin.metadata.records import ConfigChanged
 from tests.twin.controller.worlds import World, resource_of
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation

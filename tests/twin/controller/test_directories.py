@@ -2,7 +2,7 @@
 
 from kreassign.model import TopicPartition
 from kreassign.twin.controller.directories import assign_directories
-from kreassign.twin.records import UNASSIGNED
+from kreassign.twin.metadata.records import UNASSIGNED
 from tests.twin.controller.worlds import World
 
 

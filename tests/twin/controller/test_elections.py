@@ -11,7 +11,7 @@ from kreassign.twin.controller.elections import (
     restore_preferred_leaders,
 )
 from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.records import LeaderRecovery
+from kreassign.twin.metadata.records import LeaderRecovery
 from tests.twin.controller.worlds import World
 
 PREFERRED, UNCLEAN = ElectionType.PREFERRED, ElectionType.UNCLEAN

@@ -5,7 +5,7 @@ import pytest
 from kreassign.model import TopicPartition
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
 from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.records import LeaderRecovery, LogDirFailed, PartitionChanged
+from kreassign.twin.metadata.records import LeaderRecovery, LogDirFailed, PartitionChanged
 from tests.twin.controller.worlds import World, topic_id
 
 RECOVERING, RECOVERED = LeaderRecovery.RECOVERING, LeaderRecovery.RECOVERED

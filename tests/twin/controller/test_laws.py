@@ -19,7 +19,7 @@ from kreassign.twin.controller.elections import elect_unclean_leaders, restore_p
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.controller.topics import TopicReference, delete_topics
-from kreassign.twin.records import LeaderRecovery
+from kreassign.twin.metadata.records import LeaderRecovery
 from tests.twin.controller.worlds import World, directories, every_partition, random
 
 BROKERS = range(6)

@@ -5,7 +5,7 @@ import pytest
 from kreassign.model import ConfigResource
 from kreassign.twin.controller.placement import cordoned_paths, usable_brokers
 from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.records import ConfigChanged
+from kreassign.twin.metadata.records import ConfigChanged
 from tests.twin.controller.worlds import World
 
 

@@ -5,10 +5,10 @@ from uuid import UUID
 import pytest
 
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.twin.controller.context import ServerSettings
 from kreassign.twin.controller.rules import rules_of
-from kreassign.twin.controller.situation import ServerSettings
 from kreassign.twin.controller.topics import CreateTopics, TopicReference, WantedTopic, create_topics, delete_topics
-from kreassign.twin.records import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
+from kreassign.twin.metadata.records import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
 from tests.twin.controller.worlds import World, random, topic_id
 
 DONE = (0, None)

@@ -14,6 +14,7 @@ from random import Random
 
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
 from kreassign.model.config import ResourceType
+from kreassign.twin.controller.context import NOTHING_SET, Situation
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.elections import ElectLeaders, elect_leaders
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
@@ -25,9 +26,7 @@ from kreassign.twin.controller.reassignments import (
     list_reassignments,
 )
 from kreassign.twin.controller.rules import LATEST
-from kreassign.twin.controller.situation import NOTHING_SET, Situation
-from kreassign.twin.metadata import ClusterMetadata
-from kreassign.twin.records import (
+from kreassign.twin.metadata.records import (
     UNASSIGNED,
     BrokerFenced,
     BrokerRegistered,
@@ -38,6 +37,7 @@ from kreassign.twin.records import (
     PartitionCreated,
     TopicCreated,
 )
+from kreassign.twin.metadata.state import ClusterMetadata
 
 
 def ids(text):

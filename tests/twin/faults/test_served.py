@@ -12,7 +12,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import OutcomeUnknown, Unreachable
 from kreassign.model import TopicPartition
 from kreassign.twin.faults import read_fault, schedule_faults
-from kreassign.twin.server import ServerThread, serving
+from kreassign.twin.network.server import ServerThread, serving
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from kreassign.wire.frame import PREFIX_BYTES, frame_length

@@ -4,7 +4,7 @@ import pytest
 
 from kreassign.errors import DataError, InputError
 from kreassign.model import TopicPartition
-from kreassign.twin.records import BrokerFenced, BrokerUnfenced, PartitionChanged, TopicCreated
+from kreassign.twin.metadata.records import BrokerFenced, BrokerUnfenced, PartitionChanged, TopicCreated
 from kreassign.twin.store.file import SIGNATURE, FileLog
 
 DECISIONS = (

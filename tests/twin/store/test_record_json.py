@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.twin.records import (
+from kreassign.twin.metadata.records import (
     BrokerFenced,
     BrokerRegistered,
     BrokerShuttingDown,

@@ -133,7 +133,7 @@ def test_tools_of_kafka_2_8_move_and_elect_through_znodes(
 
 def test_our_tools_move_and_elect_through_znodes(twin: Served, tmp_path: Path) -> None:
     def tool(name: str, *words: str) -> str:
-        command = [sys.executable, "-m", f"kreassign.cli.kafka.{name}", "--zookeeper", twin.zookeeper, *words]
+        command = [sys.executable, "-m", f"kreassign.kafka_tools.{name}", "--zookeeper", twin.zookeeper, *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done
         return done.stdout

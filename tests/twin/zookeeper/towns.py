@@ -9,9 +9,9 @@ from kreassign.model import TopicPartition
 from kreassign.model.znodes import format_reassignments, parse_partition_state, parse_topic, paths
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
-from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER
+from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER
+from kreassign.twin.zookeeper.controller import Office
 from kreassign.twin.zookeeper.log import ZooKeeperLog
-from kreassign.twin.zookeeper.office import Office
 from tests.twin.asking import cluster
 from tests.twin.zookeeper.memory_tree import Candidate, Tree
 

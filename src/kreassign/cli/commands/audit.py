@@ -13,7 +13,7 @@ from kreassign.admin import AdminClient
 from kreassign.admin.properties import read_properties
 from kreassign.cli.audit_run import audit_run
 from kreassign.cli.context import cluster_options, connect
-from kreassign.cli.data_dir import data_option
+from kreassign.cli.options.data_dir import data_option
 from kreassign.cli.output import format_option, print_json
 from kreassign.cli.spark_jobs import spark_jobs
 from kreassign.clock import SystemClock

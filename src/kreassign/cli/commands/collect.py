@@ -11,15 +11,15 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.cluster_snapshot import described_cluster
 from kreassign.cli.context import cluster_options, connect
-from kreassign.cli.data_dir import data_or_out_option, warn_of_failures
+from kreassign.cli.options.data_dir import data_or_out_option, warn_of_failures
 from kreassign.cli.output import parse_duration
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError
 from kreassign.model import Broker, ConfigEntry, ConfigResource, Topic
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.pipeline.rounds import CollectedRound, round_tables
-from kreassign.pipeline.rows import write_rows
-from kreassign.pipeline.snapshots import Observation, SampleRound
+from kreassign.pipeline.ingest.rounds import CollectedRound, round_tables
+from kreassign.pipeline.ingest.snapshots import Observation, SampleRound
+from kreassign.pipeline.tables.arrow_rows import write_rows
 
 
 @click.command()

@@ -11,10 +11,10 @@ from kreassign.admin import AdminClient
 from kreassign.cli.context import cluster_options, connect
 from kreassign.cli.output import console, format_option, print_json
 from kreassign.cli.runs import state_dir_option
-from kreassign.executor import reading
-from kreassign.executor.diagnosis import Symptoms, diagnose
-from kreassign.executor.left_runs import left_runs
-from kreassign.executor.throttling import ConfigKey
+from kreassign.executor.cluster import queries
+from kreassign.executor.history.diagnosis import Symptoms, diagnose
+from kreassign.executor.history.interrupted_runs import left_runs
+from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 
@@ -51,11 +51,11 @@ def examine(client: AdminClient, state_dir: Path) -> Symptoms:
     keys += [
         ConfigKey(ConfigResource.broker(broker), name) for broker in cluster.broker_ids for name in BROKER_THROTTLES
     ]
-    settings, unread = reading.read_configs(client, keys)
+    settings, unread = queries.read_configs(client, keys)
     log_dirs = client.describe_log_dirs(cluster.broker_ids, partitions=())
     return Symptoms(
         live=cluster.broker_ids,
-        partitions=tuple(reading.partitions_of(topics).values()),
+        partitions=tuple(queries.partitions_of(topics).values()),
         ongoing=client.list_partition_reassignments(),
         throttles=tuple(present for present in settings if present.value is not None),
         log_dirs=log_dirs.ok,

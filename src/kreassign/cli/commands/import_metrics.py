@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.data_dir import data_option
+from kreassign.cli.options.data_dir import data_option
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.pipeline.metric_schemas import METRICS
-from kreassign.pipeline.prometheus import Origin, Parsed, metric_rows, parse
-from kreassign.pipeline.rows import hour_folder, write_rows
-from kreassign.pipeline.schemas import Row
+from kreassign.pipeline.ingest.prometheus import Origin, Parsed, metric_rows, parse
+from kreassign.pipeline.tables.arrow_rows import hour_folder, write_rows
+from kreassign.pipeline.tables.metric_schemas import METRICS
+from kreassign.pipeline.tables.schemas import Row
 
 
 def parse_instances(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.data_dir import data_or_address_option
+from kreassign.cli.options.data_dir import data_or_address_option
 from kreassign.cli.spark_jobs import spark_jobs
 
 # What is told at the end, and the column of table `load_model` that says it.

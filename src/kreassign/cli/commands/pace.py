@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
+from kreassign.cli.options.pace import pace_options, read_pace_change
 from kreassign.cli.output import format_option
-from kreassign.cli.pace_options import pace_options, read_pace_change
 from kreassign.cli.requests import ask, tell_heard
 from kreassign.cli.run_text import pace_text
 from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.clock import SystemClock
 from kreassign.executor.events import PaceRequested
-from kreassign.executor.history import read_history
-from kreassign.executor.pacing import PaceChange
+from kreassign.executor.history.run_history import read_history
+from kreassign.executor.scheduling import PaceChange
 
 
 @click.command()

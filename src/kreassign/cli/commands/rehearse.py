@@ -9,18 +9,18 @@ from typing import Any
 import click
 
 from kreassign.cli.carrying import exit_code
+from kreassign.cli.options.pace import pace_options, read_pace, stepwise_option
+from kreassign.cli.options.throttle import rate_options, read_rates
 from kreassign.cli.output import format_option, parse_quantity, print_json
-from kreassign.cli.pace_options import pace_options, read_pace, stepwise_option
 from kreassign.cli.plan_files import read_plan_file
-from kreassign.cli.rate_options import rate_options, read_rates
 from kreassign.cli.rehearsing import Rehearsal
 from kreassign.cli.rehearsing import rehearse as carry_out
 from kreassign.cli.runs import guards_option
 from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.preparing import RunSettings
+from kreassign.executor.preflight.prepare import RunSettings
 from kreassign.report.text import format_bytes, format_duration
-from kreassign.twin.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
 
 
 @click.command()

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.data_dir import data_option
+from kreassign.cli.options.data_dir import data_option
 from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.errors import DataError
-from kreassign.executor.history import read_history
+from kreassign.executor.history.run_history import read_history
 from kreassign.model import TopicPartition
-from kreassign.pipeline.rows import read_rows
-from kreassign.pipeline.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
+from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
 from kreassign.report.html import render
 from kreassign.report.records import RunRecord, SnapshotRows
 from kreassign.report.view import report_view

@@ -22,25 +22,25 @@ from kreassign.cli.carrying import (
 from kreassign.cli.commands.watch import follow
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.live import view_for
+from kreassign.cli.options.pace import pace_options, read_pace_change
+from kreassign.cli.options.throttle import rate_options, read_rates
 from kreassign.cli.output import console, format_option, print_json
-from kreassign.cli.pace_options import pace_options, read_pace_change
-from kreassign.cli.rate_options import rate_options, read_rates
 from kreassign.cli.requests import ask
 from kreassign.cli.run_text import document, print_summary
 from kreassign.cli.runs import find_journal, guards_option, is_active, poll_option, state_dir_option
 from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
-from kreassign.executor.directories import places
+from kreassign.executor.cluster.log_dirs import places
+from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import CancelRequested, RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.history import RunHistory, read_history
-from kreassign.executor.inverse import WayBack, way_back
+from kreassign.executor.history.rollback_plan import WayBack, way_back
+from kreassign.executor.history.run_history import RunHistory, read_history
 from kreassign.executor.journal import read_events
-from kreassign.executor.pacing import Hours, PaceChange
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.rates import NO_THROTTLE, Rates
-from kreassign.executor.reading import partitions_of
+from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.scheduling import Hours, PaceChange
+from kreassign.executor.throttle.rates import NO_THROTTLE, Rates
 from kreassign.model import TopicPartition
 from kreassign.model.plan_json import format_plan
 from kreassign.report.text import format_bytes

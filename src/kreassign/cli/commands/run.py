@@ -13,21 +13,21 @@ from kreassign.cli.carrying import Manner, begin, new_run_id, refuse_unless_free
 from kreassign.cli.commands.rollback import end_of_run
 from kreassign.cli.context import cluster_options, connect, controller_option
 from kreassign.cli.forecasting import tell_outlook
+from kreassign.cli.options.pace import pace_options, read_pace, stepwise_option
+from kreassign.cli.options.throttle import rate_options, read_rates
 from kreassign.cli.output import format_option
-from kreassign.cli.pace_options import pace_options, read_pace, stepwise_option
 from kreassign.cli.plan_files import read_plan, read_plan_file
-from kreassign.cli.rate_options import rate_options, read_rates
 from kreassign.cli.runs import find_journal, guards_option, poll_option, state_dir_option
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.history import RunHistory
-from kreassign.executor.pacing import NO_LIMITS, Pace
-from kreassign.executor.preparing import RunSettings, prepare
-from kreassign.executor.rates import NO_THROTTLE, Rates
-from kreassign.executor.starvation import measure_writes, starved
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight.starvation import measure_writes, starved
+from kreassign.executor.scheduling import NO_LIMITS, Pace
+from kreassign.executor.throttle.rates import NO_THROTTLE, Rates
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.cluster_snapshot import described_cluster, whole_snapshot
 from kreassign.cli.context import cluster_options, connect
-from kreassign.cli.data_dir import optional_data_option, warn_of_failures
+from kreassign.cli.options.data_dir import optional_data_option, warn_of_failures
 from kreassign.cli.output import parse_duration
 from kreassign.cli.snapshot_files import write_snapshot
 from kreassign.clock import SystemClock
-from kreassign.pipeline.rows import write_rows
-from kreassign.pipeline.snapshots import Observation, snapshot_tables
+from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
+from kreassign.pipeline.tables.arrow_rows import write_rows
 from kreassign.report.text import format_bytes
 
 

@@ -12,7 +12,7 @@ from kreassign.cli.live import overall_text
 from kreassign.cli.output import console, format_option, print_json
 from kreassign.cli.run_text import document, pace_text, print_summary
 from kreassign.cli.runs import find_journal, is_active, state_dir_option
-from kreassign.executor.history import RunHistory, fold_with_progress, history, read_history
+from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history, read_history
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.report.text import format_bytes
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.data_dir import data_option
+from kreassign.cli.options.data_dir import data_option
 from kreassign.cli.spark_jobs import spark_jobs
-from kreassign.pipeline.metric_records import RecordForm
+from kreassign.pipeline.ingest.metric_records import RecordForm
 
 _COUNT_EVERY_S = 60
 

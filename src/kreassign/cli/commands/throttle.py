@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
+from kreassign.cli.options.throttle import AUTO, auto_options, rate_or_auto, rates_text, read_auto
 from kreassign.cli.output import format_option
-from kreassign.cli.rate_options import AUTO, auto_options, rate_or_auto, rates_text, read_auto
 from kreassign.cli.requests import ask, tell_heard
 from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.clock import SystemClock
 from kreassign.executor.events import RateRequested
-from kreassign.executor.rates import Rates
+from kreassign.executor.throttle.rates import Rates
 from kreassign.report.text import format_rate
 
 

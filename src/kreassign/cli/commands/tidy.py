@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.data_dir import data_option
+from kreassign.cli.options.data_dir import data_option
 from kreassign.clock import SystemClock
-from kreassign.pipeline.metric_schemas import METRIC_TABLES
-from kreassign.pipeline.schemas import TABLES
-from kreassign.pipeline.upkeep import compact, expire, repair
+from kreassign.pipeline.tables.compaction import compact, expire, repair
+from kreassign.pipeline.tables.metric_schemas import METRIC_TABLES
+from kreassign.pipeline.tables.schemas import TABLES
 
 _HOUR_MS = 3_600_000
 _DAY_MS = 24 * _HOUR_MS

@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from kreassign.cli.fault_options import fault_options
+from kreassign.cli.options.faults import fault_options
 from kreassign.cli.output import parse_quantity
 from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.endpoints import Address
 from kreassign.twin.faults import PlannedFault, schedule_faults
-from kreassign.twin.from_snapshot import Speeds, blueprint_of
-from kreassign.twin.scenario import Scenario, parse_scenario
-from kreassign.twin.security import Security
-from kreassign.twin.server import Door, TwinServer, serve, tls_context
+from kreassign.twin.network.endpoints import Address
+from kreassign.twin.network.security import Security
+from kreassign.twin.network.server import Door, TwinServer, serve, tls_context
+from kreassign.twin.setup.blueprint import small_cluster
+from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.setup.scenario import Scenario, parse_scenario
+from kreassign.twin.setup.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, RELEASES, Endpoint, KafkaVersion, kafka_version
 from kreassign.twin.store.file import FileLog
 from kreassign.twin.store.zookeeper import SESSION_TIMEOUT_S, ZooKeeperTree, zookeeper_tree
-from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, RELEASES, Endpoint, KafkaVersion, kafka_version
 from kreassign.twin.zookeeper.control_requests.delivery import Delivery
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
 from kreassign.twin.zookeeper.control_requests.trace import trace_line
+from kreassign.twin.zookeeper.controller import Office
 from kreassign.twin.zookeeper.log import ZooKeeperLog
-from kreassign.twin.zookeeper.office import Office
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -14,12 +14,12 @@ from kreassign.cli.output import console, format_option, print_json
 from kreassign.cli.plan_files import read_plan
 from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.errors import InputError
-from kreassign.executor import reading
-from kreassign.executor.history import fold
+from kreassign.executor.cluster import queries
+from kreassign.executor.history.run_history import fold
+from kreassign.executor.history.verify import Facts, Finding, Wishes
+from kreassign.executor.history.verify import verify as compare
 from kreassign.executor.journal import SUFFIX, read_events
-from kreassign.executor.throttling import ConfigKey, ConfigValue
-from kreassign.executor.verify import Facts, Finding, Wishes
-from kreassign.executor.verify import verify as compare
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource
 from kreassign.model.plan import Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -45,7 +45,7 @@ def verify(
     """
     with connect(bootstrap_server, command_config) as client:
         wishes = _wishes(client, subject, wish["state_dir"], minds_throttles=not wish["ignore_throttles"])
-        facts = reading.read_facts(client, wishes)
+        facts = queries.read_facts(client, wishes)
     findings = compare(wishes, facts)
     if output_format == "json":
         print_json(_document(wishes, facts, findings))

@@ -12,10 +12,10 @@ from kreassign.cli.output import console, format_option
 from kreassign.cli.run_text import document, print_summary
 from kreassign.cli.runs import find_journal, is_active, state_dir_option
 from kreassign.clock import Clock, SystemClock
-from kreassign.executor.history import RunHistory, fold_with_progress, history
+from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history
 from kreassign.executor.journal import JournalReader, read_events
-from kreassign.executor.machine import Replay
-from kreassign.executor.progress import ProgressMeter
+from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.state import Replay
 
 LOOK_EVERY_S = 0.5
 

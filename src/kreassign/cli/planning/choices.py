@@ -8,17 +8,17 @@ from typing import Any
 import click
 from rich.table import Table
 
+from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.output import console, print_json
 from kreassign.cli.plan_files import write_plan
 from kreassign.cli.planning.circumstances import circumstance_options, circumstances_of, described
 from kreassign.cli.planning.finish import origin
-from kreassign.cli.planning.options import PlanOptions, planning_options
 from kreassign.model.amount import format_amount
-from kreassign.planner.goals_file import PERCENT
-from kreassign.planner.outcome import outcome_of
-from kreassign.planner.pareto import ANY_RATE, Choice
-from kreassign.planner.pareto import pareto as pareto_choices
-from kreassign.planner.tasks import leave_dead
+from kreassign.planner.problem.goals_file import PERCENT
+from kreassign.planner.results.outcome import outcome_of
+from kreassign.planner.results.pareto import ANY_RATE, Choice
+from kreassign.planner.results.pareto import pareto as pareto_choices
+from kreassign.planner.tasks import ignore_dead_brokers
 from kreassign.planner.tasks.brokers_needed import RightSize
 from kreassign.planner.tasks.brokers_needed import brokers_needed as right_size
 from kreassign.planner.tasks.what_if import what_if
@@ -32,7 +32,7 @@ from kreassign.report.text import format_bytes, format_duration
 def pareto(options: PlanOptions, out_dir: Path | None) -> None:
     """Show several plans of which none beats another in bytes, balance, time and changes of leaders."""
     inputs = options.inputs()
-    problem, left = leave_dead(inputs.problem)
+    problem, left = ignore_dead_brokers(inputs.problem)
     problem = options.budgeted(problem)
     choices = pareto_choices(problem, options.rate or ANY_RATE)
     for choice in choices if out_dir else ():

@@ -10,7 +10,7 @@ import click
 
 from kreassign.cli.planning.inputs import Inputs
 from kreassign.errors import InputError
-from kreassign.planner.goals_file import PERCENT
+from kreassign.planner.problem.goals_file import PERCENT
 from kreassign.planner.tasks import Circumstances
 
 Command = TypeVar("Command", bound=Callable[..., Any])

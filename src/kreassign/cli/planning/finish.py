@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kreassign.cli.options.plan import PlanOptions
 from kreassign.cli.plan_files import write_plan
 from kreassign.cli.planning.inputs import Inputs
-from kreassign.cli.planning.options import PlanOptions
 from kreassign.cli.planning.show import show
 from kreassign.errors import IllegalPlan, InvariantBroken
 from kreassign.model import TopicPartition
-from kreassign.planner.explain import explain
-from kreassign.planner.outcome import Origin, Outcome, outcome_of
-from kreassign.planner.partitions import Assignment
-from kreassign.planner.problem import Problem
-from kreassign.planner.tasks import leave_dead
+from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.problem.problem import Problem
+from kreassign.planner.results.explain import explain
+from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
+from kreassign.planner.tasks import ignore_dead_brokers
 
 
 def solved(inputs: Inputs, problem: Problem, task: str, options: PlanOptions, *, dead_are_mended: bool = False) -> None:
@@ -22,7 +22,7 @@ def solved(inputs: Inputs, problem: Problem, task: str, options: PlanOptions, *,
 
     Unless `dead_are_mended`, what is on dead brokers or was lost with a directory stays as it is, and that is said.
     """
-    problem, left = (problem, ()) if dead_are_mended else leave_dead(problem)
+    problem, left = (problem, ()) if dead_are_mended else ignore_dead_brokers(problem)
     problem = options.budgeted(problem)
     try:
         outcome = outcome_of(problem, options.solving.solve(problem), origin(inputs, task, options, left))

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
-from kreassign.pipeline.plan_columns import PlanColumns, read_plan_columns
-from kreassign.pipeline.rows import has_table, read_rows
-from kreassign.pipeline.schemas import BROKERS, LOG_DIRS, Row
+from kreassign.pipeline.load.plan_columns import PlanColumns, read_plan_columns
+from kreassign.pipeline.tables.arrow_rows import has_table, read_rows
+from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
-from kreassign.planner.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
-from kreassign.planner.wishes import Wishes, wished
+from kreassign.planner.problem.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
+from kreassign.planner.problem.policy import Wishes, wished
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,18 +11,18 @@ from typing import Any
 import click
 from rich.table import Table
 
+from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.output import console, print_json
 from kreassign.cli.plan_files import write_plan
 from kreassign.cli.planning.circumstances import circumstances_of, described
 from kreassign.cli.planning.finish import origin
 from kreassign.cli.planning.inputs import Inputs, inputs_of_snapshot
-from kreassign.cli.planning.options import PlanOptions, planning_options
 from kreassign.model.plan_facts import Totals
-from kreassign.pipeline.plan_columns import planned_clusters
+from kreassign.pipeline.load.plan_columns import planned_clusters
 from kreassign.planner import tasks
-from kreassign.planner.outcome import Outcome, outcome_of
-from kreassign.planner.pop import Answer
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.problem import Problem
+from kreassign.planner.results.outcome import Outcome, outcome_of
+from kreassign.planner.search.pop import Answer
 from kreassign.report.text import format_bytes
 
 
@@ -104,7 +104,7 @@ def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs
 
 
 def _question(name: str, inputs: Inputs, problem: Problem, options: PlanOptions) -> Question:
-    problem, left = tasks.leave_dead(problem)
+    problem, left = tasks.ignore_dead_brokers(problem)
     return Question(name, inputs, options.budgeted(problem), left)
 
 

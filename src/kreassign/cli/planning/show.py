@@ -17,8 +17,8 @@ from kreassign.cli.plan_files import facts_path
 from kreassign.model.plan_facts import PlanFacts, Prediction
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.plan_json import format_plan
-from kreassign.planner.evaluate import Evaluation
-from kreassign.planner.outcome import Outcome
+from kreassign.planner.check.evaluate import Evaluation
+from kreassign.planner.results.outcome import Outcome
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 SHOWN_BROKERS = 40

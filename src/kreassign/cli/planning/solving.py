@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.cli.spark_jobs import spark_jobs
-from kreassign.planner.partitions import Assignment
-from kreassign.planner.pop import Answer, attempt, solve_in_parts
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.problem.problem import Problem
+from kreassign.planner.search.pop import Answer, attempt, solve_in_parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kreassign.executor.throttling import ConfigValue
+from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition
 
 NAMED = 20

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from kreassign.executor.guards.health import Health, Troubled
 from kreassign.executor.guards.settings import GuardName, Reaction
-from kreassign.executor.pacing import RESERVE
+from kreassign.executor.scheduling import RESERVE
 from kreassign.model import TopicPartition
 
 STALL_MS = 600_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kreassign.planner.arrays import FloatArray
-from kreassign.planner.partitions import Partitions
+from kreassign.planner.problem.arrays import FloatArray
+from kreassign.planner.problem.partitions import Partitions
 
 Column = Callable[[Partitions], FloatArray]
 """From the partitions to one number for each: shape (partitions,)."""

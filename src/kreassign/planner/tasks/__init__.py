@@ -6,8 +6,8 @@ from kreassign.planner.tasks.drain_brokers import drain_brokers, replace_brokers
 from kreassign.planner.tasks.drain_log_dirs import drain_log_dirs
 from kreassign.planner.tasks.factors import change_factors
 from kreassign.planner.tasks.fit_in import fit_in
+from kreassign.planner.tasks.ignore_dead_brokers import ignore_dead_brokers
 from kreassign.planner.tasks.leaders import demote, leaders_only
-from kreassign.planner.tasks.leave_dead import leave_dead
 from kreassign.planner.tasks.only_forced import only_forced
 from kreassign.planner.tasks.rebalance import rebalance
 from kreassign.planner.tasks.repair import repair
@@ -25,8 +25,8 @@ __all__ = [
     "drain_brokers",
     "drain_log_dirs",
     "fit_in",
+    "ignore_dead_brokers",
     "leaders_only",
-    "leave_dead",
     "only_forced",
     "rebalance",
     "repair",

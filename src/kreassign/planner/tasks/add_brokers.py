@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.problem import Problem
 from kreassign.planner.tasks.broker_choice import chosen_brokers
 
 

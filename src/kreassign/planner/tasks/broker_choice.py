@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.arrays import BoolArray
-from kreassign.planner.brokers import Brokers
+from kreassign.planner.problem.arrays import BoolArray
+from kreassign.planner.problem.brokers import Brokers
 
 
 def chosen_brokers(brokers: Brokers, ids: Iterable[int]) -> BoolArray:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kreassign.errors import Infeasible, InputError
-from kreassign.planner.brokers import Brokers
-from kreassign.planner.evaluate import evaluate
-from kreassign.planner.problem import Band, Problem
-from kreassign.planner.search import solve
+from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.brokers import Brokers
+from kreassign.planner.problem.problem import Band, Problem
+from kreassign.planner.search.search import solve
 from kreassign.planner.tasks.drain_brokers import drain_brokers
 from kreassign.planner.tasks.what_if import with_new_brokers
 

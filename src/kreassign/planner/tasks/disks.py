@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kreassign.errors import InputError
 from kreassign.planner.goals import DISK
-from kreassign.planner.problem import Band, Problem
+from kreassign.planner.problem.problem import Band, Problem
 
 
 def balance_disks(problem: Problem, *, between_brokers: bool = False) -> Problem:

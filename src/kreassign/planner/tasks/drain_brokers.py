@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.arrays import BoolArray, IntArray
-from kreassign.planner.partitions import NOWHERE, Assignment
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.arrays import BoolArray, IntArray
+from kreassign.planner.problem.partitions import NOWHERE, Assignment
+from kreassign.planner.problem.problem import Problem
 from kreassign.planner.tasks.broker_choice import chosen_brokers
 
 

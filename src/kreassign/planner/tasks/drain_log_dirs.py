@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kreassign.errors import InputError
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.problem import Problem
 
 
 def drain_log_dirs(problem: Problem, places: Iterable[tuple[int, str]], *, between_brokers: bool = False) -> Problem:

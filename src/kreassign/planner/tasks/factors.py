@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.problem import Problem
 from kreassign.planner.tasks.topic_choice import TopicChoice
 
 

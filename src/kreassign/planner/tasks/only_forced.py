@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kreassign.planner.arrays import BoolArray
-from kreassign.planner.legality import rack_excess
-from kreassign.planner.partitions import NOWHERE, Assignment
-from kreassign.planner.problem import Problem
+from kreassign.planner.check.legality import rack_excess
+from kreassign.planner.problem.arrays import BoolArray
+from kreassign.planner.problem.partitions import NOWHERE, Assignment
+from kreassign.planner.problem.problem import Problem
 from kreassign.planner.tasks.rebalance import movable_only
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kreassign.planner.arrays import BoolArray
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.arrays import BoolArray
+from kreassign.planner.problem.problem import Problem
 from kreassign.planner.tasks.topic_choice import TopicChoice
 
 

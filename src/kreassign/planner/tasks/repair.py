@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from kreassign.planner.arrays import IntArray
-from kreassign.planner.partitions import Partitions
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.arrays import IntArray
+from kreassign.planner.problem.partitions import Partitions
+from kreassign.planner.problem.problem import Problem
 
 
 def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Problem:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from kreassign.model.plan import Plan
-from kreassign.planner.partitions import Assignment
-from kreassign.planner.plans import assignment_of
-from kreassign.planner.problem import Problem, RackRule, Rules
+from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.problem.problem import Problem, RackRule, Rules
+from kreassign.planner.results.plans import assignment_of
 
 
 def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.arrays import BoolArray
-from kreassign.planner.partitions import Partitions
+from kreassign.planner.problem.arrays import BoolArray
+from kreassign.planner.problem.partitions import Partitions
 
 
 @dataclass(frozen=True, slots=True)

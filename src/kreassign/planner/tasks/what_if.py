@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.brokers import Brokers
-from kreassign.planner.partitions import NOWHERE
-from kreassign.planner.problem import Problem
+from kreassign.planner.problem.brokers import Brokers
+from kreassign.planner.problem.partitions import NOWHERE
+from kreassign.planner.problem.problem import Problem
 from kreassign.planner.tasks.drain_brokers import drain_brokers
 from kreassign.planner.tasks.factors import change_factors
 

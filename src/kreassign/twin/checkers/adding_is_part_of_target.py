@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kreassign.twin.checkers.changes import changes
 from kreassign.twin.controller.completion import without
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.step import Step
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

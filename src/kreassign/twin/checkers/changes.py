@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kreassign.twin.metadata import PartitionState
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.metadata.step import Step
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

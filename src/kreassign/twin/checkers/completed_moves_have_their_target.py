@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kreassign.twin.checkers.changes import changes
 from kreassign.twin.controller.completion import without
 from kreassign.twin.controller.reassignments import ReassignmentsAltered
-from kreassign.twin.metadata import PartitionState
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.metadata.step import Step
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

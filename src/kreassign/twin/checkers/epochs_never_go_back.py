@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kreassign.twin.checkers.changes import Change, changes
-from kreassign.twin.records import BrokerRegistered
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.records import BrokerRegistered
+from kreassign.twin.metadata.step import Step
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kreassign.twin.checkers.changes import changes
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.step import Step
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

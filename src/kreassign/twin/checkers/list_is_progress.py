@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.twin.controller.reassignments import list_reassignments
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.step import Step
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

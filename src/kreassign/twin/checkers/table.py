@@ -22,7 +22,7 @@ from kreassign.twin.checkers import (
     list_is_progress,
     throttles_are_kept,
 )
-from kreassign.twin.step import Step
+from kreassign.twin.metadata.step import Step
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

@@ -20,10 +20,10 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_REPLICAS,
     LOG_DIR_RATE,
 )
-from kreassign.twin.metadata import ClusterMetadata
-from kreassign.twin.replica_readings import Flow
-from kreassign.twin.step import Step
-from kreassign.twin.throttles import ThrottledReplicas, parse_rate
+from kreassign.twin.metadata.state import ClusterMetadata
+from kreassign.twin.metadata.step import Step
+from kreassign.twin.replication.readings import Flow
+from kreassign.twin.replication.throttles import ThrottledReplicas, parse_rate
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from kreassign.model import TopicPartition
 from kreassign.twin.controller.changes import Wish, change_of
 from kreassign.twin.controller.completion import without
+from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import DONE, Decision, Outcome
 from kreassign.twin.controller.leaders import Election
-from kreassign.twin.controller.situation import Situation
-from kreassign.twin.metadata import PartitionState
-from kreassign.twin.records import (
+from kreassign.twin.metadata.records import (
     BrokerFenced,
     BrokerRegistered,
     BrokerShuttingDown,
@@ -23,6 +22,7 @@ from kreassign.twin.records import (
     PartitionChanged,
     Record,
 )
+from kreassign.twin.metadata.state import PartitionState
 from kreassign.wire.error_code import (
     BROKER_ID_NOT_REGISTERED,
     DUPLICATE_BROKER_REGISTRATION,

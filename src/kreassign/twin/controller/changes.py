@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from kreassign.model import NO_LEADER
 from kreassign.twin.controller.completion import Lists, completed, without
+from kreassign.twin.controller.context import Situation, default_directory
 from kreassign.twin.controller.leaders import Candidates, Choice, Election, choose_leader
-from kreassign.twin.controller.situation import Situation, default_directory
-from kreassign.twin.metadata import PartitionState
-from kreassign.twin.records import LeaderRecovery, PartitionChanged
+from kreassign.twin.metadata.records import LeaderRecovery, PartitionChanged
+from kreassign.twin.metadata.state import PartitionState
 
 Item = TypeVar("Item")
 

@@ -14,12 +14,12 @@ from kreassign.model import ConfigOperation, ConfigResource
 from kreassign.model.config import ResourceType
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
 from kreassign.twin.controller.config_values import first_broker_fault, first_fault
+from kreassign.twin.controller.context import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, Situation
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TOO_LARGE, Decision, Outcome
 from kreassign.twin.controller.placement import CORDONED_LOG_DIRS, cordoned_paths
-from kreassign.twin.controller.situation import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, Situation
 from kreassign.twin.controller.topic_names import check_topic_name
-from kreassign.twin.metadata import ClusterMetadata
-from kreassign.twin.records import ConfigChanged, PartitionChanged, Record
+from kreassign.twin.metadata.records import ConfigChanged, PartitionChanged, Record
+from kreassign.twin.metadata.state import ClusterMetadata
 from kreassign.wire.error_code import (
     BROKER_ID_NOT_REGISTERED,
     INVALID_CONFIG,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import (
     DONE,
     MAX_RECORDS,
@@ -19,9 +20,8 @@ from kreassign.twin.controller.decision import (
 )
 from kreassign.twin.controller.leaders import Election
 from kreassign.twin.controller.reassignments import TopicOutcomes
-from kreassign.twin.controller.situation import Situation
-from kreassign.twin.metadata import PartitionState
-from kreassign.twin.records import PartitionChanged
+from kreassign.twin.metadata.records import PartitionChanged
+from kreassign.twin.metadata.state import PartitionState
 from kreassign.wire.error_code import (
     ELECTION_NOT_NEEDED,
     ELIGIBLE_LEADERS_NOT_AVAILABLE,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from kreassign.model import NO_LEADER, TopicPartition
 from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.leaders import Election
-from kreassign.twin.controller.situation import Situation
-from kreassign.twin.metadata import PartitionState
-from kreassign.twin.records import LeaderRecovery, PartitionChanged
+from kreassign.twin.metadata.records import LeaderRecovery, PartitionChanged
+from kreassign.twin.metadata.state import PartitionState
 from kreassign.wire.error_code import (
     FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,

@@ -10,6 +10,7 @@ from random import Random
 from kreassign.errors import Infeasible
 from kreassign.model import TopicPartition
 from kreassign.model.topic_changes import unfit_count
+from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TIMED_OUT, Decision, Outcome, has_expired
 from kreassign.twin.controller.placement import (
     check_activity,
@@ -18,9 +19,8 @@ from kreassign.twin.controller.placement import (
     place_automatically,
 )
 from kreassign.twin.controller.rules import CompletionRule
-from kreassign.twin.controller.situation import Situation
-from kreassign.twin.metadata import TopicState
-from kreassign.twin.records import PartitionCreated
+from kreassign.twin.metadata.records import PartitionCreated
+from kreassign.twin.metadata.state import TopicState
 from kreassign.wire.error_code import (
     INVALID_PARTITIONS,
     INVALID_REPLICA_ASSIGNMENT,

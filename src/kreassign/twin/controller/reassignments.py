@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kreassign.model import OngoingReassignment, Reassignment, TopicPartition
 from kreassign.twin.controller.changes import Wish, change_of
 from kreassign.twin.controller.completion import without
+from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import (
     DONE,
     FAILED,
@@ -19,9 +20,8 @@ from kreassign.twin.controller.decision import (
 )
 from kreassign.twin.controller.leaders import Election
 from kreassign.twin.controller.placement import check_assignment
-from kreassign.twin.controller.situation import Situation
-from kreassign.twin.metadata import ClusterMetadata, PartitionState
-from kreassign.twin.records import PartitionChanged
+from kreassign.twin.metadata.records import PartitionChanged
+from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
 from kreassign.wire.error_code import (
     INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR,

@@ -11,6 +11,7 @@ from uuid import UUID
 from kreassign.errors import Infeasible
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.twin.controller.config_values import first_fault
+from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import (
     DONE,
     MAX_RECORDS,
@@ -22,9 +23,8 @@ from kreassign.twin.controller.decision import (
     with_default_text,
 )
 from kreassign.twin.controller.placement import check_activity, check_assignment, created, place_automatically
-from kreassign.twin.controller.situation import Situation
 from kreassign.twin.controller.topic_names import check_topic_name, unified
-from kreassign.twin.records import ConfigChanged, PartitionCreated, Record, TopicCreated, TopicDeleted
+from kreassign.twin.metadata.records import ConfigChanged, PartitionCreated, Record, TopicCreated, TopicDeleted
 from kreassign.wire.error_code import (
     INVALID_CONFIG,
     INVALID_PARTITIONS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kreassign.twin.disturbances import Concerned, Disturbance
 from kreassign.twin.faults.nodes import need_broker
+from kreassign.twin.network.response_faults import Concerned, Disturbance
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

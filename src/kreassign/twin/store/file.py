@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from kreassign.errors import DataError, InputError
-from kreassign.twin.records import Record
+from kreassign.twin.metadata.records import Record
 from kreassign.twin.store.record_json import from_json, to_json
 
 SIGNATURE = b"kreassign twin metadata 1\n"

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.config import ResourceType
-from kreassign.twin.records import LeaderRecovery, LogDirInfo, Record
+from kreassign.twin.metadata.records import LeaderRecovery, LogDirInfo, Record
 
 _KIND = "record"
 _CLASSES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Record)}

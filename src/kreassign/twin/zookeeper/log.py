@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from kreassign.errors import ControllerMoved, InputError, StaleZnode
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.model.znodes import parse_controller_epoch, paths
-from kreassign.twin.blueprint import Blueprint, seeded
-from kreassign.twin.records import BrokerRegistered, BrokerUnfenced, Record
+from kreassign.twin.metadata.records import BrokerRegistered, BrokerUnfenced, Record
+from kreassign.twin.setup.blueprint import Blueprint, seeded
 from kreassign.twin.zookeeper.mirror import Mirror, first_znodes
 from kreassign.twin.zookeeper.tree import Create, Write, Znodes
 

@@ -22,7 +22,7 @@ from kreassign.model.znodes import (
     parse_topic,
     paths,
 )
-from kreassign.twin.records import (
+from kreassign.twin.metadata.records import (
     UNASSIGNED,
     ConfigChanged,
     PartitionChanged,

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import chain
 from random import Random
 
+from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import TIMED_OUT, Decision, Outcome, has_expired
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
-from kreassign.twin.controller.situation import Situation
 from kreassign.twin.controller.topics import BY_DEFAULT, CreateTopics, TopicCreation, WantedTopic, create_topics
 from kreassign.wire.error_code import (
     INVALID_PARTITIONS,

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from kreassign.model import NO_LEADER, OngoingReassignment, TopicPartition
 from kreassign.twin.controller.changes import Wish, change_of
 from kreassign.twin.controller.completion import without
-from kreassign.twin.controller.situation import Situation
-from kreassign.twin.metadata import PartitionState
-from kreassign.twin.records import PartitionChanged
+from kreassign.twin.controller.context import Situation
+from kreassign.twin.metadata.records import PartitionChanged
+from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.zookeeper.control_messages import step_of
 from kreassign.twin.zookeeper.steps import PartitionStep
-from kreassign.twin.zookeeper.telling import step_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kreassign.model.znodes import BrokerZnode, format_broker, paths
-from kreassign.twin.endpoints import Address
+from kreassign.twin.network.endpoints import Address
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from kreassign.twin.zookeeper.tree import Create, Delete
 

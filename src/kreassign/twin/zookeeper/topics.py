@@ -11,7 +11,7 @@ from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.znodes import paths
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.placement import created
-from kreassign.twin.records import ConfigChanged, PartitionCreated, TopicDeleted
+from kreassign.twin.metadata.records import ConfigChanged, PartitionCreated, TopicDeleted
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from kreassign.twin.zookeeper.tree import Delete
 

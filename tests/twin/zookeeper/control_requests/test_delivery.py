@@ -6,7 +6,7 @@ import pytest
 
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.twin.controller.elections import ElectLeaders
-from kreassign.twin.metadata import PartitionState
+from kreassign.twin.metadata.state import PartitionState
 from kreassign.twin.zookeeper.control_requests.delivery import Delivery
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
 from tests.twin.zookeeper.control_requests.sending import body, states

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from kreassign.twin.zookeeper.control_messages import BEING_DELETED
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, ControlVersions, LiveBroker, Sender
 from kreassign.twin.zookeeper.steps import PartitionStep
-from kreassign.twin.zookeeper.telling import BEING_DELETED
 from kreassign.wire.api import Message
 from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, encode_body
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from kreassign.twin.zookeeper.control_messages import step_of
+from kreassign.twin.zookeeper.control_requests.broker_cache import BrokerKnowledge
 from kreassign.twin.zookeeper.control_requests.build import build
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, LiveBroker
-from kreassign.twin.zookeeper.control_requests.told import BrokerKnowledge
 from kreassign.twin.zookeeper.steps import PartitionStep
-from kreassign.twin.zookeeper.telling import step_of
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
-    from kreassign.twin.zookeeper.office import Office
+    from kreassign.twin.zookeeper.controller import Office
 
 
 class Delivery:

@@ -1,0 +1,72 @@
+"""Asking the cluster how it is, for the guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kreassign.executor.cluster import queries
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.guards import Health, LogDirRoom, Troubled
+from kreassign.executor.guards.health import offline, under_min_isr, under_replicated
+from kreassign.executor.instructions import Inspect
+from kreassign.executor.throttle.ledger import ConfigValue, Debt
+from kreassign.model import ConfigResource, LogDir, Partition
+
+MIN_ISR = "min.insync.replicas"
+
+
+def inspect(port: ClusterPort, question: Inspect) -> Health:
+    """How the cluster is, but for what the moves explain. Raises ClusterError."""
+    moves, before = question.moves, question.before
+    live = port.describe_cluster().broker_ids
+    ongoing = port.list_partition_reassignments(None)
+    topics = port.describe_topics(None)
+    partitions = [partition for topic in topics.ok.values() for partition in topic.partitions]
+    troubled = under_replicated(partitions, ongoing)
+    destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
+    log_dirs = port.describe_log_dirs(destinations, partitions=()).ok if destinations else {}
+    targets = {move.topic_partition: move.target for move in moves}
+    return Health(
+        live=live,
+        offline=Troubled.of(offline(partitions), before.offline if before else None),
+        under_min_isr=Troubled.of(
+            under_min_isr(troubled, _minima(port, troubled)), before.under_min_isr if before else None
+        ),
+        under_replicated=Troubled.of(
+            (partition.topic_partition for partition in troubled), before.under_replicated if before else None
+        ),
+        room=tuple(room for broker in sorted(log_dirs) for room in _room(broker, log_dirs[broker])),
+        cordoned=tuple(broker for broker in sorted(log_dirs) if _takes_nothing(log_dirs[broker])),
+        foreign_moves=tuple(
+            sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
+        ),
+        foreign_configs=_foreign_configs(port, question.owed),
+    )
+
+
+def _minima(port: ClusterPort, troubled: Iterable[Partition]) -> dict[str, int]:
+    """min.insync.replicas of the topics of these partitions, where they tell."""
+    topics = sorted({partition.topic_partition.topic for partition in troubled})
+    if not topics:
+        return {}
+    found = port.describe_configs(map(ConfigResource.topic, topics), names=(MIN_ISR,)).ok
+    values = {resource.name: entries.get(MIN_ISR) for resource, entries in found.items()}
+    return {topic: int(entry.value) for topic, entry in values.items() if entry is not None and entry.value}
+
+
+def _room(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirRoom]:
+    return [
+        LogDirRoom(broker, log_dir.path, log_dir.total_bytes, log_dir.usable_bytes)
+        for log_dir in log_dirs
+        if log_dir.total_bytes is not None and log_dir.usable_bytes is not None
+    ]
+
+
+def _takes_nothing(log_dirs: Sequence[LogDir]) -> bool:
+    return bool(log_dirs) and all(log_dir.is_cordoned or log_dir.error for log_dir in log_dirs)
+
+
+def _foreign_configs(port: ClusterPort, owed: Iterable[Debt]) -> tuple[ConfigValue, ...]:
+    debts = {debt.key: debt for debt in owed}
+    values, _ = queries.read_configs(port, debts)
+    return tuple(present for present in values if not debts[present.key].explains(present.value))

@@ -1,0 +1,67 @@
+"""Telling brokers in which of their log directories copies shall be, and giving up moves between directories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kreassign.errors import ClusterError, Rejected
+from kreassign.executor.cluster import queries
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.events import PlannedMove, Refusal
+from kreassign.model import TopicPartition, TopicPartitionReplica
+
+REPLICA_NOT_AVAILABLE = 9
+"""The broker has no such copy yet, and remembers the directory for when it gets one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Partitions for which a broker refused a directory, or gave no answer."""
+
+    refused: tuple[Refusal, ...] = ()
+    unknown: tuple[TopicPartition, ...] = ()
+
+    @property
+    def failed(self) -> frozenset[TopicPartition]:
+        """All of them."""
+        return frozenset((*self.unknown, *(refusal.topic_partition for refusal in self.refused)))
+
+
+def tell(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> Placed:
+    """Order copies into directories, also those that are still to be made."""
+    if not targets:
+        return Placed()
+    failed = {
+        replica: error
+        for replica, error in port.alter_replica_log_dirs(targets).failed.items()
+        if not _is_remembered(error)
+    }
+    refused = {
+        replica.topic_partition: f"{targets[replica]} on broker {replica.broker}: {error}"
+        for replica, error in failed.items()
+        if isinstance(error, Rejected)
+    }
+    unknown = {replica.topic_partition for replica in failed} - refused.keys()
+    return Placed(tuple(Refusal(name, text) for name, text in sorted(refused.items())), tuple(sorted(unknown)))
+
+
+def leave(port: ClusterPort, moves: Iterable[PlannedMove]) -> None:
+    """Give up moves between directories that are under way: the present directory as the target does that (KIP-113).
+
+    What a broker does not answer to is seen by the next look. Raises ClusterError when nobody answers.
+    """
+    moves = tuple(moves)
+    named = {replica for move in moves for replica in move.places}
+    found, _ = queries.read_places(port, moves)
+    present = {
+        replica: place.current
+        for replica, place in found.items()
+        if replica in named and place.future is not None and place.current is not None
+    }
+    if present:
+        port.alter_replica_log_dirs(present)
+
+
+def _is_remembered(error: ClusterError) -> bool:
+    return isinstance(error, Rejected) and error.code == REPLICA_NOT_AVAILABLE

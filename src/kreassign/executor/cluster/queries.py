@@ -1,0 +1,191 @@
+"""Questions that a run, its preparation and its verification ask the cluster through the port, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from kreassign.errors import ClusterError, Rejected
+from kreassign.executor.cluster.log_dirs import Places, places
+from kreassign.executor.cluster.observations import Answers
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.events import PlannedMove
+from kreassign.executor.history.verify import Facts, Wishes
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.model import (
+    Batch,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    Partition,
+    ReplicaStatus,
+    ResourceType,
+    Topic,
+    TopicPartition,
+    TopicPartitionReplica,
+)
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+PROGRESS_TIMEOUT_MS = 5_000
+"""A broker that hangs must not hide for long how far the others are."""
+
+OWN_SOURCES = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
+
+
+def partitions_of(topics: Batch[str, Topic]) -> dict[TopicPartition, Partition]:
+    """Every partition of the topics that were described."""
+    return {partition.topic_partition: partition for topic in topics.ok.values() for partition in topic.partitions}
+
+
+def is_unknown_topic(error: ClusterError) -> bool:
+    """Whether the cluster said that there is no such topic or partition."""
+    return isinstance(error, Rejected) and error.code == UNKNOWN_TOPIC_OR_PARTITION
+
+
+def look(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
+    """Where these moves are. Progress is asked only of those that are copying. Raises ClusterError."""
+    names = [move.topic_partition for move in moves]
+    # The controller first: what it no longer lists, the brokers show as done now or a moment later, never earlier.
+    ongoing = port.list_partition_reassignments(names) if names else {}
+    topics = port.describe_topics(sorted({name.topic for name in names}))
+    found = partitions_of(topics)
+    copying = {name for name, move in ongoing.items() if move.adding}
+    found_places, silent = read_places(port, moves)
+    return Answers(
+        partitions={name: found[name] for name in names if name in found},
+        gone=frozenset(name for name in names if _is_gone(name, topics, found)),
+        ongoing=ongoing,
+        statuses=_statuses(port, [move for move in moves if move.topic_partition in copying], found),
+        places=found_places,
+        silent=silent,
+    )
+
+
+def read_places(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Places, frozenset[int]]:
+    """Where the copies are whose directories these moves name, and brokers that did not tell. Raises ClusterError."""
+    named = [move for move in moves if move.log_dirs]
+    if not named:
+        return {}, frozenset()
+    brokers = sorted({wish.broker for move in named for wish in move.log_dirs})
+    answer = port.describe_log_dirs(brokers, partitions=sorted(move.topic_partition for move in named))
+    return places(answer.ok), frozenset(answer.failed)
+
+
+def _statuses(
+    port: ClusterPort, moves: Iterable[PlannedMove], found: Mapping[TopicPartition, Partition]
+) -> Mapping[TopicPartition, tuple[ReplicaStatus, ...]]:
+    """How far the new copies are, and the leader's, with which they are compared."""
+    asked = {
+        move.topic_partition: _without_others(found[move.topic_partition], move.adding)
+        for move in moves
+        if move.topic_partition in found
+    }
+    return port.replica_status(asked, known=asked, timeout_ms=PROGRESS_TIMEOUT_MS).ok if asked else {}
+
+
+def _without_others(partition: Partition, adding: tuple[int, ...]) -> Partition:
+    concerned = {partition.leader, *adding}
+    return replace(partition, replicas=tuple(broker for broker in partition.replicas if broker in concerned))
+
+
+def read_configs(
+    port: ClusterPort, keys: Iterable[ConfigKey]
+) -> tuple[tuple[ConfigValue, ...], tuple[tuple[ConfigResource, str], ...]]:
+    """The own values of these settings, and per topic or broker that did not tell, why. Raises ClusterError.
+
+    A topic that is gone has no settings any more, so its values are None.
+    """
+    names: dict[ConfigResource, list[str]] = {}
+    for key in keys:
+        names.setdefault(key.resource, []).append(key.name)
+    if not names:
+        return (), ()
+    answer = port.describe_configs(names, names=sorted({name for wanted in names.values() for name in wanted}))
+    gone = {resource for resource, error in answer.failed.items() if is_unknown_topic(error)}
+    entries: Mapping[ConfigResource, Mapping[str, ConfigEntry]] = {**answer.ok, **{topic: {} for topic in gone}}
+    values = [
+        ConfigValue(ConfigKey(resource, name), _own_value(found.get(name)))
+        for resource, found in entries.items()
+        for name in names[resource]
+    ]
+    silent = {resource: error for resource, error in answer.failed.items() if resource not in gone}
+    problems = tuple((resource, f"could not be read: {error}") for resource, error in silent.items())
+    return tuple(sorted(values, key=lambda value: value.key)), problems
+
+
+def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tuple[int, ...]:
+    """Those of these that are brokers which the cluster does not list as live. Raises ClusterError."""
+    brokers = {int(resource.name) for resource in resources if resource.type is ResourceType.BROKER}
+    return tuple(sorted(brokers.difference(port.describe_cluster().broker_ids))) if brokers else ()
+
+
+def read_facts(port: ClusterPort, wishes: Wishes) -> Facts:
+    """All that verifying these wishes needs. Raises ClusterError when the cluster does not answer at all."""
+    ongoing = port.list_partition_reassignments(wishes.replicas) if wishes.replicas else {}
+    topics = port.describe_topics(sorted({name.topic for name in wishes.replicas}))
+    found = partitions_of(topics)
+    configs, config_problems = read_configs(port, (wish.key for wish in wishes.configs))
+    unread = [(str(resource), sentence) for resource, sentence in config_problems]
+    unread += [
+        (str(name), f"could not be described: {topics.failed[name.topic]}")
+        for name in wishes.replicas
+        if name.topic in topics.failed and not _is_gone(name, topics, found)
+    ]
+    log_dirs, log_dir_problems = read_log_dirs(port, wishes.log_dirs)
+    asked = [one for name in wishes.replicas if (one := found.get(name)) is not None] if wishes.minds_sizes else []
+    sizes, size_problems = read_sizes(port, asked)
+    return Facts(
+        partitions=found,
+        ongoing=ongoing,
+        log_dirs=log_dirs,
+        configs={present.key: present.value for present in configs},
+        sizes=sizes,
+        unread=(*unread, *log_dir_problems, *size_problems),
+    )
+
+
+def read_sizes(
+    port: ClusterPort, partitions: Sequence[Partition]
+) -> tuple[dict[TopicPartitionReplica, int], tuple[tuple[str, str], ...]]:
+    """Bytes on disk of every copy of these partitions, and which brokers did not tell."""
+    brokers = sorted({broker for partition in partitions for broker in partition.replicas})
+    if not brokers:
+        return {}, ()
+    answer = port.describe_log_dirs(brokers, partitions=sorted(one.topic_partition for one in partitions))
+    sizes = {
+        TopicPartitionReplica(broker, *copy.topic_partition): copy.size_bytes
+        for broker, log_dirs in answer.ok.items()
+        for log_dir in log_dirs
+        for copy in log_dir.replicas
+        if not copy.is_future
+    }
+    problems = [(f"broker {broker}", f"did not tell its sizes: {error}") for broker, error in answer.failed.items()]
+    return sizes, tuple(problems)
+
+
+def read_log_dirs(
+    port: ClusterPort, wanted: Mapping[TopicPartitionReplica, str]
+) -> tuple[dict[TopicPartitionReplica, str], tuple[tuple[str, str], ...]]:
+    """In which directory each of these replicas is (not where it is being moved), and which brokers did not tell."""
+    if not wanted:
+        return {}, ()
+    brokers = sorted({replica.broker for replica in wanted})
+    answer = port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in wanted}))
+    found = places(answer.ok)
+    problems = [
+        (f"broker {broker}", f"did not tell its directories: {error}") for broker, error in answer.failed.items()
+    ]
+    paths = {replica: found[replica].current for replica in wanted if replica in found}
+    return {replica: path for replica, path in paths.items() if path is not None}, tuple(problems)
+
+
+def _is_gone(name: TopicPartition, topics: Batch[str, Topic], found: Mapping[TopicPartition, Partition]) -> bool:
+    error = topics.failed.get(name.topic)
+    if error is None:
+        return name.topic in topics.ok and name not in found
+    return is_unknown_topic(error)
+
+
+def _own_value(entry: ConfigEntry | None) -> str | None:
+    """A default, or a value that is set for all brokers at once, is not this broker's own."""
+    return entry.value if entry is not None and entry.source in OWN_SOURCES else None

@@ -1,0 +1,239 @@
+"""Everything that a journal tells of a run for an audit: what arrived when, what was promised, asked and said. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kreassign.executor.event_json import kind_of
+from kreassign.executor.events import (
+    CallFailed,
+    CancelIntended,
+    ClusterSeen,
+    ConfigsRead,
+    Event,
+    HealthSeen,
+    LeadersElected,
+    MovesCancelled,
+    MovesSubmitted,
+    SubmissionIntended,
+    ThrottleIntended,
+    ThrottleRestored,
+    ThrottleSet,
+    VerdictsNoted,
+    Verified,
+    Whereabouts,
+)
+from kreassign.executor.guards import Verdict
+from kreassign.executor.history.run_history import RunHistory, history
+from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.state import Execution, handle
+from kreassign.executor.state.move import ACTIVE, MoveRecord
+from kreassign.model import TopicPartition
+
+PROMISES_AT_MOST = 200
+"""So many looks are asked for their estimates, evenly over the run: the error of an estimate needs no more."""
+
+_ON_THE_WAY = frozenset({Whereabouts.UNTOUCHED, Whereabouts.MOVING})
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How much of one copy had arrived at a time, from which leader, and under which throttle (None: without one).
+
+    A copy that only goes to another log directory of its broker comes from no leader, and is not among these.
+    """
+
+    at_ms: int
+    topic: str
+    partition: int
+    broker: int
+    source: int
+    done_bytes: int
+    throttle_bytes_per_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """When one move, or with no topic all of them, was expected to be done, as shown at a time."""
+
+    at_ms: int
+    topic: str | None
+    partition: int | None
+    eta_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request or question to the cluster, and its answer. `asked_ms` is known of what changes something.
+
+    `ok`, `refused` and `unknown` count partitions, settings or brokers, whatever it was about.
+    """
+
+    number: int
+    kind: str
+    asked_ms: int | None
+    answered_ms: int
+    ok: int
+    refused: int = 0
+    unknown: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """What a guard said, from when until when; None while it still says so at the end of the journal."""
+
+    guard: str
+    reaction: str
+    seen: str
+    advice: str
+    from_ms: int
+    until_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chronicle:
+    """A run, in full."""
+
+    history: RunHistory
+    arrivals: tuple[Arrival, ...]
+    promises: tuple[Promise, ...]
+    calls: tuple[Call, ...]
+    breaches: tuple[Breach, ...]
+
+
+def chronicle(events: Sequence[Event]) -> Chronicle:
+    """What these events, in this order, tell."""
+    execution = Execution()
+    meter = ProgressMeter(execution)
+    leaders: dict[TopicPartition, int] = {}
+    arrivals: list[Arrival] = []
+    promises: list[Promise] = []
+    asked_of = _promising(events)
+    for event in events:
+        handle(execution, event)
+        meter.follow(event)
+        arrivals += _arrivals(execution, event, leaders)
+        if id(event) in asked_of:
+            promises += _promises(meter, event.at_ms)
+    return Chronicle(
+        history(execution), tuple(arrivals), tuple(promises), tuple(_calls(events)), tuple(_breaches(events))
+    )
+
+
+def _promising(events: Iterable[Event]) -> set[int]:
+    looks = [event for event in events if isinstance(event, ClusterSeen)]
+    step = max(1, -(-len(looks) // PROMISES_AT_MOST))
+    return {id(event) for event in looks[::step]}
+
+
+def _arrivals(execution: Execution, event: Event, leaders: dict[TopicPartition, int]) -> Iterator[Arrival]:
+    """What reached each new broker of the moves that the event is about; keeps in mind who led them on the way."""
+    match event:
+        case MovesSubmitted():
+            seen: tuple[TopicPartition, ...] = (*event.accepted, *event.unknown)
+        case ClusterSeen():
+            seen = tuple(sighting.topic_partition for sighting in event.sightings)
+        case _:
+            return
+    known = (execution.records[partition] for partition in seen if partition in execution.records)
+    for record in known:
+        if record.submitted_ms is None:
+            continue
+        (topic, partition), source = record.name, _source(record, leaders)
+        arrived = record.bytes_received
+        for broker, done in ((broker, arrived[broker]) for broker in record.move.adding):
+            yield Arrival(event.at_ms, topic, partition, broker, source, done, execution.rates.of(broker))
+
+
+def _source(record: MoveRecord, leaders: dict[TopicPartition, int]) -> int:
+    """Who led the partition while it moved, as far as is known: at its end leading may have gone to another."""
+    sighting = record.sighting
+    if sighting is not None and sighting.whereabouts in _ON_THE_WAY and sighting.leader >= 0:
+        leaders[record.name] = sighting.leader
+    return leaders.get(record.name, record.move.original[0])
+
+
+def _promises(meter: ProgressMeter, at_ms: int) -> Iterator[Promise]:
+    now = meter.progress()
+    if now.overall.eta_s is not None and now.overall.left_bytes:
+        yield Promise(at_ms, None, None, now.overall.eta_s)
+    for move in now.moves:
+        if move.status in ACTIVE and move.estimate.eta_s is not None and move.estimate.left_bytes:
+            yield Promise(at_ms, *move.topic_partition, move.estimate.eta_s)
+
+
+def _calls(events: Iterable[Event]) -> Iterator[Call]:
+    """Every answer in the journal, with the time of the question where that was written down."""
+    asked_ms: int | None = None
+    number = 0
+    for event in events:
+        if isinstance(event, SubmissionIntended | CancelIntended | ThrottleIntended):
+            asked_ms = event.at_ms
+            continue
+        call = _call(event)
+        if call is not None:
+            number += 1
+            yield replace(call, number=number, asked_ms=asked_ms)
+            asked_ms = None
+
+
+def _call(event: Event) -> Call | None:
+    kind = _KINDS.get(kind_of(event))
+    if kind is None:
+        return None
+    ok, refused, unknown, words = 1, 0, 0, tuple[str, ...]()
+    match event:
+        case MovesSubmitted() | MovesCancelled() | LeadersElected():
+            ok = len(event.elected if isinstance(event, LeadersElected) else event.accepted)
+            unknown = len(event.unknown) if isinstance(event, MovesSubmitted) else 0
+            words = tuple(f"{one.topic_partition}: {one.message}" for one in event.refused)
+            refused = len(words)
+        case ThrottleSet() | ThrottleRestored():
+            words = (*event.problems, *map(str, event.unwritten))
+            ok, refused = int(not words), len(words)
+        case ConfigsRead():
+            ok, refused, words = len(event.values), len(event.problems), event.problems
+        case ClusterSeen():
+            ok = len(event.sightings)
+        case HealthSeen():
+            ok = len(event.health.live)
+        case Verified():
+            words = event.findings
+        case CallFailed():
+            ok, refused, words = 0, 1, (event.message,)
+    return Call(0, kind, None, event.at_ms, ok, refused, unknown, "; ".join(words) or None)
+
+
+_KINDS = {
+    MovesSubmitted.__name__: "submit moves",
+    MovesCancelled.__name__: "cancel moves",
+    LeadersElected.__name__: "elect leaders",
+    ThrottleSet.__name__: "set throttle",
+    ThrottleRestored.__name__: "restore throttle",
+    ConfigsRead.__name__: "read settings",
+    ClusterSeen.__name__: "look at moves",
+    HealthSeen.__name__: "inspect the cluster",
+    Verified.__name__: "verify",
+    CallFailed.__name__: "failed call",
+}
+
+
+def _breaches(events: Iterable[Event]) -> Iterator[Breach]:
+    """Each verdict from when it was first given until it was given no more; other figures make another one."""
+    open_since: dict[str, tuple[int, Verdict]] = {}
+    for event in events:
+        if not isinstance(event, VerdictsNoted):
+            continue
+        said = {f"{verdict.guard} {verdict.seen}": verdict for verdict in event.verdicts}
+        for key in [key for key in open_since if key not in said]:
+            yield _breach(*open_since.pop(key), event.at_ms)
+        for key, verdict in said.items():
+            open_since.setdefault(key, (event.at_ms, verdict))
+    for begun, verdict in open_since.values():
+        yield _breach(begun, verdict, None)
+
+
+def _breach(from_ms: int, verdict: Verdict, until_ms: int | None) -> Breach:
+    return Breach(verdict.guard.value, verdict.reaction.value, verdict.seen, verdict.advice, from_ms, until_ms)

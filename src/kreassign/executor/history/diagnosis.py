@@ -1,0 +1,141 @@
+"""What is wrong with a cluster as far as reassignments are concerned, and what to do about it. Pure.
+
+The worst is a reassignment that can never complete: on Kafka 4.3.1 an override whose new target adds no broker, while
+others are being added, leaves a broker that is both added and removed, and the completion rule is never met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kreassign.executor.throttle.ledger import ConfigValue
+from kreassign.model import NO_LEADER, LogDir, OngoingReassignment, Partition, ResourceType, TopicPartition
+
+NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Symptoms:
+    """What was read. `throttles` are settings of throttles that topics or brokers have of their own."""
+
+    live: tuple[int, ...]
+    partitions: tuple[Partition, ...]
+    ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+    throttles: tuple[ConfigValue, ...] = ()
+    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    left_runs: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ailment:
+    """One thing that is wrong: its kind, of what, what was seen, and what to do."""
+
+    kind: str
+    subject: str
+    seen: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.seen}. {self.remedy}"
+
+
+def diagnose(symptoms: Symptoms) -> tuple[Ailment, ...]:
+    """Everything that is wrong, the worst first; empty when all is well."""
+    looks = (_endless, _without_destination, _offline, _log_dirs, _left_runs, _throttles, _under_replicated, _leaders)
+    unread = (Ailment("unread", "cluster", sentence, "Try again") for sentence in symptoms.unread)
+    return (*(ailment for look in looks for ailment in look(symptoms)), *unread)
+
+
+def _endless(symptoms: Symptoms) -> Iterator[Ailment]:
+    for name, move in sorted(symptoms.ongoing.items()):
+        if move.can_never_complete:
+            both = sorted(set(move.adding) & set(move.removing))
+            yield Ailment(
+                "endless",
+                str(name),
+                f"its reassignment ({move}) was overridden and can never complete: brokers {both} are both added and "
+                "removed",
+                f"Cancel it (kafka-reassign-partitions --cancel), then start it anew with {list(move.target)}",
+            )
+
+
+def _without_destination(symptoms: Symptoms) -> Iterator[Ailment]:
+    for name, move in sorted(symptoms.ongoing.items()):
+        gone = sorted(set(move.adding) - set(symptoms.live))
+        if gone and not move.can_never_complete:
+            yield Ailment(
+                "destination",
+                str(name),
+                f"it is being reassigned to brokers {gone}, which are not there",
+                "Start them, or cancel the reassignment (kafka-reassign-partitions --cancel) and plan anew",
+            )
+
+
+def _offline(symptoms: Symptoms) -> Iterator[Ailment]:
+    names = [one.topic_partition for one in symptoms.partitions if one.leader == NO_LEADER]
+    yield from _many("offline", names, "have no leader", "Bring back the brokers of their replicas")
+
+
+def _under_replicated(symptoms: Symptoms) -> Iterator[Ailment]:
+    names = [
+        one.topic_partition
+        for one in symptoms.partitions
+        if one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in symptoms.ongoing
+    ]
+    advice = "See whether a broker is down; a throttle that was left behind slows those that catch up, too"
+    yield from _many("under-replicated", names, "have replicas out of sync", advice)
+
+
+def _leaders(symptoms: Symptoms) -> Iterator[Ailment]:
+    names = [
+        one.topic_partition
+        for one in symptoms.partitions
+        if one.leader not in {NO_LEADER, one.preferred_leader}
+        and one.preferred_leader in one.isr
+        and one.topic_partition not in symptoms.ongoing
+    ]
+    advice = "Elect them with kafka-leader-election --election-type preferred"
+    yield from _many("leader", names, "are not led by their preferred leader, which is in sync", advice)
+
+
+def _many(kind: str, names: Iterable[TopicPartition], seen: str, remedy: str) -> Iterator[Ailment]:
+    found = sorted(names)
+    if found:
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        subject = f"{len(found)} partitions" if len(found) > 1 else "1 partition"
+        yield Ailment(kind, subject, f"{', '.join(map(str, found[:NAMED]))}{more} {seen}", remedy)
+
+
+def _log_dirs(symptoms: Symptoms) -> Iterator[Ailment]:
+    for broker, log_dirs in sorted(symptoms.log_dirs.items()):
+        for log_dir in log_dirs:
+            if log_dir.error:
+                yield Ailment("log-dir", f"broker {broker}", f"{log_dir} is offline", "Mend the disk, then restart it")
+        if log_dirs and all(log_dir.is_cordoned for log_dir in log_dirs):
+            seen = "all its log directories are cordoned, yet Kafka accepts reassignments to it in silence"
+            yield Ailment("cordoned", f"broker {broker}", seen, "Take one out of cordoned.log.dirs, or plan without it")
+
+
+def _left_runs(symptoms: Symptoms) -> Iterator[Ailment]:
+    for run_id in symptoms.left_runs:
+        seen = "no process carries it out, and it is not at its end or owes settings"
+        yield Ailment(
+            "run", f"run {run_id}", seen, f"Go on with kreassign resume {run_id}, or kreassign cancel {run_id}"
+        )
+
+
+def _throttles(symptoms: Symptoms) -> Iterator[Ailment]:
+    """Settings that no reassignment of their topic, or of any topic, explains."""
+    topics = {name.topic for name in symptoms.ongoing}
+    for present in symptoms.throttles:
+        resource = present.key.resource
+        is_explained = resource.name in topics if resource.type is ResourceType.TOPIC else bool(topics)
+        if not is_explained:
+            yield Ailment(
+                "throttle",
+                str(resource),
+                f"{present.key.name} is {present.value!r}, and nothing that is being reassigned needs it",
+                "If nobody wants it, delete it with kafka-configs: it slows replicas that fall out of sync",
+            )

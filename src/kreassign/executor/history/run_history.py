@@ -1,0 +1,146 @@
+"""What a run did, as plain values: the fold of its journal. For status, reports and audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kreassign.executor.cluster.log_dirs import DirectoryWish
+from kreassign.executor.events import Event
+from kreassign.executor.journal import read_events
+from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.scheduling import NO_LIMITS, Pace
+from kreassign.executor.state import Execution, Replay
+from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.throttle.adaptive import Auto
+from kreassign.executor.throttle.rates import BrokerRate, Rates
+
+
+@dataclass(frozen=True, slots=True)
+class MoveHistory:
+    """What became of one partition. Times are ms since the epoch; `size_bytes` is of one copy before the run.
+
+    `reached` are the replicas that it has, but for what is under way: in a move by steps, those after the last step.
+    `log_dirs` are the copies of which the plan names the directory.
+    """
+
+    topic: str
+    partition: int
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    adding: tuple[int, ...]
+    size_bytes: int
+    submitted_ms: int | None
+    completed_ms: int | None
+    bytes_copied: int
+    status: str
+    problem: str | None
+    reached: tuple[int, ...] = ()
+    log_dirs: tuple[DirectoryWish, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory:
+    """What became of a run.
+
+    `state` is the phase it is in: `done`, `cancelled` and `failed` are ends, `paused` was left on purpose; any other
+    is going on, or was when its process died. A run that `is_held` goes on, but starts nothing. `verdicts` is what
+    guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
+    `pace` is its order, limits and hours as they are now, `outlook` what
+    it waits for and what will not fit into its hours.
+    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`; with `auto` it follows
+    the traffic.
+    `throttle_residue` has a sentence per setting that the run still owes.
+    """
+
+    run_id: str
+    cluster_id: str
+    started_ms: int
+    ended_ms: int | None
+    state: str
+    throttle_bytes_per_s: int | None
+    moves: tuple[MoveHistory, ...]
+    throttle_residue: tuple[str, ...]
+    problems: tuple[str, ...]
+    is_held: bool = False
+    wants_rollback: bool = False
+    verdicts: tuple[str, ...] = ()
+    pace: Pace = NO_LIMITS
+    outlook: tuple[str, ...] = ()
+    broker_rates: tuple[BrokerRate, ...] = ()
+    auto: Auto | None = None
+
+    @property
+    def rates(self) -> Rates:
+        """Its throttle as it is now."""
+        return Rates(self.throttle_bytes_per_s, self.broker_rates, self.auto)
+
+    @property
+    def bytes_copied(self) -> int:
+        """Bytes that reached new brokers, all moves together."""
+        return sum(move.bytes_copied for move in self.moves)
+
+
+def fold(events: Iterable[Event]) -> Execution:
+    """The execution that these events, in this order, led to."""
+    replay = Replay()
+    for event in events:
+        replay.follow(event)
+    return replay.execution
+
+
+def fold_with_progress(events: Iterable[Event]) -> tuple[Execution, ProgressMeter]:
+    """The same, with a meter that has followed it."""
+    replay = Replay()
+    meter = ProgressMeter(replay.execution)
+    for event in events:
+        replay.follow(event)
+        meter.follow(event)
+    return replay.execution, meter
+
+
+def history(execution: Execution) -> RunHistory:
+    """What is known of a run."""
+    return RunHistory(
+        run_id=execution.run_id,
+        cluster_id=execution.cluster_id,
+        started_ms=execution.started_ms,
+        ended_ms=execution.ended_ms,
+        state=execution.phase.value,
+        throttle_bytes_per_s=execution.rates.bytes_per_s,
+        moves=tuple(_move(record) for record in execution.records.values()),
+        throttle_residue=execution.residue,
+        problems=(*execution.problems, *execution.findings),
+        is_held=execution.is_held,
+        wants_rollback=execution.wants_rollback,
+        verdicts=tuple(map(str, execution.verdicts)),
+        pace=execution.pace,
+        outlook=execution.outlook,
+        broker_rates=execution.rates.own,
+        auto=execution.rates.auto,
+    )
+
+
+def read_history(path: Path) -> RunHistory:
+    """What a journal tells of its run. Raises JournalDamaged, or InputError when there is none."""
+    return history(fold(read_events(path)))
+
+
+def _move(record: MoveRecord) -> MoveHistory:
+    move = record.move
+    return MoveHistory(
+        topic=move.topic_partition.topic,
+        partition=move.topic_partition.partition,
+        original=move.original,
+        target=move.target,
+        adding=move.adding,
+        size_bytes=move.size_bytes,
+        submitted_ms=record.submitted_ms,
+        completed_ms=record.completed_ms,
+        bytes_copied=record.bytes_copied,
+        status=record.status.value,
+        problem=record.problem,
+        reached=move.target if record.status is MoveStatus.COMPLETE else record.leg.original,
+        log_dirs=move.log_dirs,
+    )

@@ -1,0 +1,102 @@
+"""Everything that speaks against carrying a plan out, found before anything is sent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kreassign.executor.cluster.log_dirs import ReplicaPlace, places
+from kreassign.executor.throttle.rates import Rates
+from kreassign.model import Cluster, LogDir, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model.plan import PartitionAssignment, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the cluster is like now.
+
+    `partitions` has every partition of the plan's topics, but those of topics that are not there; `expected` the
+    replica lists from which the plan was made, where its author wrote them down. `log_dirs` are those of the brokers
+    for which the plan names any, with the copies of its partitions.
+    """
+
+    cluster: Cluster
+    partitions: Mapping[TopicPartition, Partition]
+    ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+    expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+
+
+def violations(plan: Plan, situation: Situation, rates: Rates) -> tuple[str, ...]:
+    """A sentence for each thing that is wrong, all of them; empty when the plan can be carried out."""
+    found = [] if len(plan) else ["it names no partition"]
+    found += _of_rates(rates, situation.cluster)
+    found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
+    for wish in plan.assignments:
+        found += [f"{wish.topic_partition}: {text}" for text in _of_wish(wish, situation.cluster)]
+        found += [f"{wish.topic_partition}: {text}" for text in _of_partition(wish, situation)]
+    found += [f"{replica.topic_partition}: {text}" for replica, text in _of_log_dirs(plan, situation)]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_rates(rates: Rates, cluster: Cluster) -> Iterator[str]:
+    slowest = rates.slowest_bytes_per_s
+    if slowest is not None and slowest <= 0:
+        yield f"a throttle of {slowest} B/s would never let it end"
+    for one in rates.own:
+        if one.broker not in cluster.broker_ids:
+            yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
+
+
+def _of_wish(wish: PartitionAssignment, cluster: Cluster) -> Iterator[str]:
+    if not wish.replicas:
+        yield "the list of replicas is empty"
+    for broker in wish.duplicate_replicas:
+        yield f"broker {broker} is named more than once"
+    for broker in sorted(set(wish.replicas) - set(cluster.broker_ids)):
+        yield f"broker {broker} is not there, or not up; live brokers are {list(cluster.broker_ids)}"
+
+
+def _of_log_dirs(plan: Plan, situation: Situation) -> Iterator[tuple[TopicPartitionReplica, str]]:
+    found = places(situation.log_dirs)
+    for replica, path in plan.log_dirs.items():
+        if replica.broker not in situation.cluster.broker_ids:
+            continue
+        known = situation.log_dirs.get(replica.broker)
+        place = found.get(replica, ReplicaPlace())
+        log_dir = next((one for one in known or () if one.path == path), None)
+        where = f"log directory {path} of broker {replica.broker}"
+        if known is None:
+            yield replica, f"broker {replica.broker} did not tell its log directories, of which {path} is named"
+        elif log_dir is None:
+            yield replica, f"there is no {where}; it has {', '.join(one.path for one in known)}"
+        elif log_dir.error:
+            yield replica, f"{where} is offline ({log_dir.error})"
+        elif log_dir.is_cordoned and place.current != path:
+            yield replica, f"{where} is cordoned (KIP-1066) and takes no copies"
+        elif place.future is not None:
+            yield (
+                replica,
+                f"its copy on broker {replica.broker} is being moved to {place.future} already; wait for that",
+            )
+
+
+def _of_partition(wish: PartitionAssignment, situation: Situation) -> Iterator[str]:
+    name = wish.topic_partition
+    partition, ongoing = situation.partitions.get(name), situation.ongoing.get(name)
+    if partition is None:
+        topics = {known.topic for known in situation.partitions}
+        yield "there is no such partition" if name.topic in topics else f"there is no topic {name.topic}"
+        return
+    if ongoing is not None:
+        yield f"it is being reassigned already ({ongoing}); {_way_out(ongoing)}"
+        return
+    expected = situation.expected.get(name)
+    if expected is not None and expected != partition.replicas:
+        yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; plan anew"
+
+
+def _way_out(ongoing: OngoingReassignment) -> str:
+    if ongoing.can_never_complete:
+        return "that can never complete, because it was overridden by a target that adds nothing: cancel it, then start"
+    return "wait for that to end, or cancel it; a run overrides nothing, for some overrides can never complete"

@@ -1,0 +1,138 @@
+"""From a plan to the first event of a run: looks at the cluster, checks everything, changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from kreassign.errors import IllegalPlan
+from kreassign.executor.cluster.log_dirs import DirectoryWish, ReplicaPlace, places
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of
+from kreassign.executor.events import PlannedMove, RunStarted
+from kreassign.executor.guards import GuardSetting
+from kreassign.executor.preflight.checks import Situation, violations
+from kreassign.executor.scheduling import NO_LIMITS, Pace
+from kreassign.executor.throttle.adaptive import Auto
+from kreassign.executor.throttle.rates import BrokerRate, Rates
+from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
+from kreassign.model.plan import Plan
+
+NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a run shall be carried out. The id is that of a new run; without guards nothing is inspected."""
+
+    run_id: str
+    at_ms: int
+    throttle_bytes_per_s: int | None = None
+    guards: tuple[GuardSetting, ...] = ()
+    pace: Pace = NO_LIMITS
+    broker_rates: tuple[BrokerRate, ...] = ()
+    auto: Auto | None = None
+
+    @property
+    def rates(self) -> Rates:
+        """The throttle of the run."""
+        return Rates(self.throttle_bytes_per_s, self.broker_rates, self.auto)
+
+
+def prepare(
+    port: ClusterPort,
+    plan: Plan,
+    settings: RunSettings,
+    *,
+    expected: Mapping[TopicPartition, tuple[int, ...]] = NOTHING_EXPECTED,
+) -> RunStarted:
+    """What the run intends, ready for the journal.
+
+    `expected` has the replica lists for which the plan was made, if someone wrote them down. Raises IllegalPlan with
+    everything that speaks against it, ClusterError when the cluster does not answer.
+    """
+    situation = look_around(port, plan, expected)
+    wrong = violations(plan, situation, settings.rates)
+    if wrong:
+        raise IllegalPlan(wrong)
+    currents = {name: situation.partitions[name].replicas for name in plan.replicas}
+    log_dirs = _directory_wishes(plan, situation)
+    moves = tuple(
+        PlannedMove(
+            name,
+            currents[name],
+            target,
+            size_bytes=0,
+            is_urgent=_is_urgent(situation.partitions[name]),
+            log_dirs=log_dirs.get(name, ()),
+        )
+        for name, target in plan.replicas.items()
+    )
+    sizes = _sizes(port, (situation.partitions[move.topic_partition] for move in moves if move.receiving))
+    return RunStarted(
+        at_ms=settings.at_ms,
+        run_id=settings.run_id,
+        cluster_id=situation.cluster.cluster_id,
+        moves=tuple(replace(move, size_bytes=sizes.get(move.topic_partition, 0)) for move in moves),
+        throttle_bytes_per_s=settings.throttle_bytes_per_s,
+        live_brokers=situation.cluster.broker_ids,
+        guards=settings.guards,
+        pace=settings.pace,
+        broker_rates=settings.broker_rates,
+        auto=settings.auto,
+    )
+
+
+def look_around(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> Situation:
+    """What the checks before a run need to know."""
+    cluster = port.describe_cluster()
+    topics = port.describe_topics(plan.topics)
+    for error in topics.failed.values():
+        if not is_unknown_topic(error):
+            raise error
+    return Situation(
+        cluster=cluster,
+        partitions=partitions_of(topics),
+        ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
+        expected=expected,
+        log_dirs=_log_dirs(port, plan, cluster.broker_ids),
+    )
+
+
+def _is_urgent(partition: Partition) -> bool:
+    """Whether a replica of it is out of sync, or gone with its disk or broker: the next failure may cost data."""
+    return bool(partition.offline or set(partition.replicas) - set(partition.isr))
+
+
+def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int, tuple[LogDir, ...]]:
+    """The directories of brokers for which the plan names any, with the copies of its partitions."""
+    named = plan.log_dirs
+    brokers = sorted({replica.broker for replica in named} & set(live))
+    if not brokers:
+        return {}
+    return port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in named})).ok
+
+
+def _directory_wishes(plan: Plan, situation: Situation) -> dict[TopicPartition, tuple[DirectoryWish, ...]]:
+    """The directories that the plan names, beside those where copies are that stay on their broker."""
+    found = places(situation.log_dirs)
+    wishes: dict[TopicPartition, list[DirectoryWish]] = {}
+    for replica, path in plan.log_dirs.items():
+        place = found.get(replica, ReplicaPlace())
+        wishes.setdefault(replica.topic_partition, []).append(DirectoryWish(replica.broker, path, place.current))
+    return {name: tuple(sorted(found, key=lambda wish: wish.broker)) for name, found in wishes.items()}
+
+
+def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
+    """Size of the leader's copy of each of these; without those that nobody could tell."""
+    leaders = {one.topic_partition: one.leader for one in partitions if one.leader != NO_LEADER}
+    if not leaders:
+        return {}
+    answer = port.describe_log_dirs(sorted(set(leaders.values())), partitions=sorted(leaders))
+    return {
+        copy.topic_partition: copy.size_bytes
+        for broker, log_dirs in answer.ok.items()
+        for log_dir in log_dirs
+        for copy in log_dir.replicas
+        if not copy.is_future and leaders.get(copy.topic_partition) == broker
+    }

@@ -1,0 +1,237 @@
+"""How far a run is, move by move and in total: folds the journal's sightings into figures to show. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kreassign.executor.events import ClusterSeen, Event, HealthSeen, MovesSubmitted
+from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
+from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, Side, Standing, interval
+from kreassign.executor.scheduling.forecast import REACHED
+from kreassign.executor.state import Execution, Phase
+from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus
+from kreassign.executor.state.move_index import source_of
+from kreassign.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class MoveProgress:
+    """One move: all its copies together."""
+
+    topic_partition: TopicPartition
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    status: MoveStatus
+    estimate: Estimate
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A run at one moment. `moves` has those that copy something, in the order of the plan.
+
+    `overall` sums the moves; its `eta_s` is the expected one of `end`, see `ending.py`. `finished_count` and
+    `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
+    for, and what will not fit into its hours.
+    """
+
+    phase: Phase
+    at_ms: int
+    started_ms: int
+    overall: Estimate
+    moves: tuple[MoveProgress, ...]
+    move_count: int
+    finished_count: int
+    failed_count: int
+    outlook: tuple[str, ...] = ()
+    end: Interval | None = None
+
+
+Spot = tuple[str, int]
+"""A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
+
+QUEUED_AS = {"out": "source", "in": "destination"}
+"""What the queue calls the ends between brokers."""
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What a broker has sent or received of all moves, and what is left of them."""
+
+    done_bytes: int = 0
+    left_bytes: int = 0
+    unknown: int = 0
+    written_bytes: int = 0
+    samples: tuple[Standing, ...] = ()
+
+    def add(self, copy: Sample, sign: int) -> None:
+        """Count a copy in, or out again."""
+        self.done_bytes += sign * copy.done_bytes
+        self.left_bytes += sign * (copy.left_bytes or 0)
+        self.unknown += sign * (copy.left_bytes is None)
+
+    def look(self, at_ms: int) -> None:
+        """Remember how it stands now."""
+        now = Standing(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
+        self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - WINDOW_MS), now)
+
+
+class ProgressMeter:
+    """Follows an execution. Call `follow` after each event that the execution has handled.
+
+    A look costs what is in flight: all sums are kept, and only what may have changed is counted anew.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._samples: dict[TopicPartition, tuple[Sample, ...]] = {}
+        self._shown: dict[TopicPartition, MoveProgress] = {}
+        self._counted: dict[TopicPartition, tuple[tuple[Spot, Sample], ...]] = {}
+        self._sums: dict[Spot, _Sum] = {}
+        self._totals: tuple[Sample, ...] = ()
+        self._flying: set[TopicPartition] = set()
+        self._begun: set[TopicPartition] = set()
+        self._all = _Sum()
+        self._best_bytes_per_s = 0.0
+        self._at_ms = 0
+
+    def follow(self, event: Event) -> None:
+        """Take in an event; only looks at the cluster bring new figures."""
+        self._at_ms = event.at_ms
+        flying = set(self._execution.standing.flying)
+        touched = self._flying | flying
+        if isinstance(event, ClusterSeen):
+            touched |= {sighting.topic_partition for sighting in event.sightings}
+        if isinstance(event, MovesSubmitted):
+            touched |= {refusal.topic_partition for refusal in event.refused}
+        if isinstance(event, HealthSeen) or not self._counted:
+            touched = set(self._execution.records)
+        self._flying = flying
+        records = [record for name in touched if (record := self._execution.records[name]).move.receiving]
+        for record in records:
+            self._count(record)
+        if isinstance(event, ClusterSeen):
+            self._look(records)
+
+    def progress(self) -> Progress:
+        """Where the run stands."""
+        records = self._execution.records.values()
+        statuses = Counter(record.status for record in records)
+        end = self._end()
+        return Progress(
+            phase=self._execution.phase,
+            at_ms=self._at_ms,
+            started_ms=self._execution.started_ms,
+            overall=self._overall(end),
+            moves=tuple(self._move_progress(record) for record in records if record.move.receiving),
+            move_count=len(records),
+            finished_count=statuses[MoveStatus.COMPLETE],
+            failed_count=statuses[MoveStatus.FAILED],
+            outlook=self._execution.outlook,
+            end=end,
+        )
+
+    def _count(self, record: MoveRecord) -> None:
+        """Let the sums have a move as it is now."""
+        self._shown.pop(record.name, None)
+        before = self._counted.get(record.name, ())
+        for end, copy in before:
+            self._sums[end].add(copy, -1)
+        copies = _copy_samples(record, self._at_ms).items()
+        self._counted[record.name] = tuple((end, copy) for broker, copy in copies for end in _ends(record, broker))
+        grew = dict(before) if record.status in ACTIVE and record.name in self._begun else {}
+        for end, copy in self._counted[record.name]:
+            side = self._sums.setdefault(end, _Sum())
+            side.add(copy, 1)
+            if end in grew:
+                side.written_bytes += max(0, (copy.total_bytes or 0) - (grew[end].total_bytes or 0))
+        if record.copies:
+            self._begun.add(record.name)
+
+    def _look(self, records: Iterable[MoveRecord]) -> None:
+        # The time before the first byte says nothing of how fast the copies go.
+        begun = [record for record in records if record.copies]
+        for record in begun:
+            now = _sample(record, self._at_ms)
+            self._samples[record.name] = recent((*self._samples.get(record.name, ()), now))
+            if record.status not in ACTIVE:
+                self._shown[record.name] = self._progress_of(record)
+                del self._samples[record.name]
+        if not (begun or self._totals):
+            return
+        whole = self._total()
+        self._totals = recent((*self._totals, whole))
+        self._all.done_bytes, self._all.left_bytes = whole.done_bytes, whole.left_bytes or 0
+        self._all.written_bytes = sum(side.written_bytes for (kind, _), side in self._sums.items() if kind != "out")
+        self._all.look(self._at_ms)
+        for side in self._sums.values():
+            side.look(self._at_ms)
+            self._best_bytes_per_s = max(self._best_bytes_per_s, Side(side.samples).rate_bytes_per_s or 0.0)
+
+    def _total(self) -> Sample:
+        """All copies as one."""
+        into = [side for (kind, _), side in self._sums.items() if kind != "out"]
+        left = None if any(side.unknown for side in into) else sum(side.left_bytes for side in into)
+        return Sample(self._at_ms, sum(side.done_bytes for side in into), left)
+
+    def _move_progress(self, record: MoveRecord) -> MoveProgress:
+        shown = self._shown.get(record.name)
+        if shown is None or shown.status is not record.status:
+            shown = self._shown[record.name] = self._progress_of(record)
+        return shown
+
+    def _progress_of(self, record: MoveRecord) -> MoveProgress:
+        move = record.move
+        samples = self._samples.get(move.topic_partition) or [_sample(record, self._at_ms)]
+        return MoveProgress(
+            move.topic_partition, move.original, move.target, record.status, estimate(samples), record.problem
+        )
+
+    def _overall(self, end: Interval | None) -> Estimate:
+        if not self._totals:
+            return Estimate(0, self._total().left_bytes)
+        return replace(estimate(self._totals), eta_s=None if end is None else end.expected_s)
+
+    def _end(self) -> Interval | None:
+        """When the run ends, if moves have begun and all that is left is known."""
+        if not self._totals or any(side.unknown for side in self._sums.values()):
+            return None
+        limit = self._execution.rates.fastest_bytes_per_s
+        best = self._best_bytes_per_s if limit is None else max(limit * REACHED, self._lately())
+        sides = [self._side(end, side) for end, side in self._sums.items()]
+        return interval(sides, Side(self._all.samples), best) if best else None
+
+    def _side(self, end: Spot, side: _Sum) -> Side:
+        """With what is written to moves that wait: sizes are those of the time when the run was prepared."""
+        kind, broker = end
+        waiting = self._execution.standing.queue.write_bytes_per_s
+        writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
+        return Side(side.samples, writes, writes * (self._at_ms - self._execution.started_ms) / 1000)
+
+    def _lately(self) -> float:
+        """The best rate of any broker now."""
+        return max((Side(side.samples).rate_bytes_per_s or 0.0 for side in self._sums.values()), default=0.0)
+
+
+def _ends(record: MoveRecord, broker: int) -> tuple[Spot, ...]:
+    """What the copy of a move on a broker loads: the brokers at both ends, or the directories of the one."""
+    if broker in record.move.adding:
+        return ("out", source_of(record)), ("in", broker)
+    return (("within", broker),)
+
+
+def _sample(record: MoveRecord, at_ms: int) -> Sample:
+    """All copies of a move as one."""
+    return replace(total([*_copy_samples(record, at_ms).values()]), at_ms=at_ms)
+
+
+def _copy_samples(record: MoveRecord, at_ms: int) -> dict[int, Sample]:
+    """Each new copy of a move. A move at its end has nothing left; one not begun has all before it."""
+    if record.status not in ACTIVE:
+        left: dict[int, int | None] = dict.fromkeys(record.move.receiving, 0)
+    else:
+        left = dict.fromkeys(record.move.receiving, record.move.size_bytes)
+        left |= {copy.broker: copy.left_bytes for copy in record.copies}
+    return {broker: Sample(at_ms, done, left[broker]) for broker, done in record.bytes_received.items()}

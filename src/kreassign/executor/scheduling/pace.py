@@ -1,0 +1,58 @@
+"""How a run is paced: the order and the hours of its moves, the limits of what is in flight, and how they change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from kreassign.executor.scheduling.disk_admission import RESERVE
+from kreassign.executor.scheduling.order import Order
+from kreassign.executor.scheduling.values import Caps, Limit
+from kreassign.executor.scheduling.windows import Hours
+
+ELECTIONS_PER_STEP = 100
+"""Leaders that change between two waits: their clients look for the new leader at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What a run keeps to; it is in the journal, so that a resumed run keeps it too.
+
+    An eager run starts all that the limits allow; others start nothing at brokers that have enough to do.
+    A stepwise one gives each partition one new replica at a time. `disk_reserve` is the part of every log directory
+    that stays free.
+    """
+
+    order: Order = Order.MAKESPAN
+    caps: Caps = field(default_factory=Caps)
+    elections_per_step: int = ELECTIONS_PER_STEP
+    hours: Hours = field(default_factory=Hours)
+    disk_reserve: float = RESERVE
+    is_eager: bool = False
+    is_stepwise: bool = False
+
+    def changed(self, change: PaceChange) -> Pace:
+        """The same with what the change names."""
+        return replace(
+            self,
+            order=change.order or self.order,
+            caps=self.caps.limited(change.limits),
+            elections_per_step=change.elections_per_step or self.elections_per_step,
+            is_eager=self.is_eager if change.is_eager is None else change.is_eager,
+            hours=change.hours or self.hours,
+            disk_reserve=self.disk_reserve if change.disk_reserve is None else change.disk_reserve,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PaceChange:
+    """What shall be otherwise from now on; all else stays as it is."""
+
+    order: Order | None = None
+    limits: tuple[Limit, ...] = ()
+    elections_per_step: int | None = None
+    hours: Hours | None = None
+    disk_reserve: float | None = None
+    is_eager: bool | None = None
+
+
+NO_LIMITS = Pace()

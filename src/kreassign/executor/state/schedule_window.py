@@ -1,0 +1,84 @@
+"""The hours of a run: what may be started in the time that is left, and what becomes of moves when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kreassign.executor.scheduling import AtEnd, Candidate, TimeLeft, forecast
+from kreassign.executor.scheduling.forecast import REACHED, told
+from kreassign.executor.scheduling.windows import Opening, moment, opening
+from kreassign.executor.state.execution import Ending, Execution
+from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state.move_index import left_of
+
+
+def look(run: Execution, at_ms: int) -> None:
+    """Measure, and bring the run to its end when there is no time any more in which a move may be in flight."""
+    hours = run.pace.hours
+    if not hours.are_limited:
+        run.outlook = ()
+        return
+    run.speed.see(run.records.values(), at_ms)
+    if opening(hours, at_ms) is None and run.ending is None:
+        run.ending, run.outlook = Ending.RECALL if hours.at_end is AtEnd.CANCEL else Ending.FINISH, ()
+        run.note("its deadline is over: what had not been started by then is left out")
+
+
+def time_left(run: Execution, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | None:
+    """What pacing wants to know of the time; None where it does not matter. What will not fit is told by the way."""
+    if not run.pace.hours.are_limited:
+        return None
+    in_flight = [left_of(record) for record in moving]
+    _foresee(run, in_flight, at_ms)
+    now = _open_now(run, at_ms)
+    return TimeLeft.after(0.0 if now is None else (now.ends_ms - at_ms) / 1000, rate(run), in_flight)
+
+
+def call_back(run: Execution, at_ms: int) -> None:
+    """Cancel what is in flight if a window has closed and the run shall keep to it; it starts anew in the next one."""
+    hours = run.pace.hours
+    if not hours.are_limited or hours.at_end is not AtEnd.CANCEL or _open_now(run, at_ms) is not None:
+        return
+    moving = [record for record in run.in_flight if record.status is MoveStatus.MOVING]
+    for record in moving:
+        record.is_postponed = True
+    run.recalling = (*run.recalling, *(record.name for record in moving))
+
+
+def sleeps(run: Execution, at_ms: int) -> bool:
+    """Whether there is nothing to see until a window opens."""
+    hours = run.pace.hours
+    if run.ending is not None or not hours.are_limited or run.in_flight or _open_now(run, at_ms) is not None:
+        return False
+    return opening(hours, at_ms) is not None
+
+
+def _foresee(run: Execution, in_flight: Sequence[Candidate], at_ms: int) -> None:
+    """Say what the run waits for, and what will not fit. Where nothing is left that will, it does not wait for ever."""
+    hours, waiting = run.pace.hours, run.standing.queue.moves
+    run.outlook = ()
+    if not waiting:
+        return
+    next_one = opening(hours, at_ms)
+    if next_one is not None and next_one.begins_ms > at_ms:
+        run.outlook = (f"waits for its window, which opens {moment(hours, next_one.begins_ms)}",)
+    bytes_per_s = rate(run)
+    if bytes_per_s is None:
+        return
+    found = forecast((*waiting, *in_flight), hours, at_ms, bytes_per_s, run.pace.order)
+    run.outlook = (*run.outlook, *told(found, hours, bytes_per_s))
+    if not run.in_flight and len(found.endless) == len(waiting):
+        for record in [run.records[one.topic_partition] for one in waiting]:
+            record.give_up(at_ms, "at the rate of the run, no time in which it may be in flight is long enough for it")
+            run.standing.sort(record)
+
+
+def rate(run: Execution) -> float | None:
+    """What the slowest broker sends, or receives, for the moves of this run; None as long as nobody knows."""
+    limit = run.rates.slowest_bytes_per_s
+    return run.speed.fastest_bytes_per_s if limit is None else limit * REACHED
+
+
+def _open_now(run: Execution, at_ms: int) -> Opening | None:
+    now = opening(run.pace.hours, at_ms)
+    return now if now is not None and now.begins_ms <= at_ms else None

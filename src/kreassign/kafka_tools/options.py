@@ -1,0 +1,108 @@
+"""Command lines as joptsimple, the option parser of Kafka's tools, reads them.
+
+Long options only (one dash does as well as two), never abbreviated, value after a blank or an equals sign. Words that
+are no options are ignored, and so is everything after `--`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from kreassign.kafka_tools.failures import ParserError, ToolError
+
+_LONG = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+class Value(Enum):
+    """Whether an option takes a value."""
+
+    NONE = "none"
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. `value_name`, `value_type` and `default` say in the help what the value is."""
+
+    name: str
+    description: str
+    value: Value = Value.NONE
+    value_name: str = ""
+    value_type: str = "String"
+    default: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stood on a command line: names in their order, each with its value, if it had one.
+
+    `word_count` counts all words, those too that are neither options nor values.
+    """
+
+    found: tuple[tuple[str, str | None], ...]
+    word_count: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The options given, in their order; one that was given twice is there twice."""
+        return tuple(name for name, _value in self.found)
+
+    def has(self, name: str) -> bool:
+        """Whether the option was given."""
+        return name in self.names
+
+    def text(self, name: str) -> str | None:
+        """The value of an option, None if it has none; raises `ToolError` if it was given several values."""
+        values = [value for found, value in self.found if found == name and value is not None]
+        if len(values) > 1:
+            raise ToolError(f"Found multiple arguments for option {name}, but you asked for only one")
+        return values[0] if values else None
+
+    def number(self, name: str, default: int) -> int:
+        """The value of an option as a 64-bit number, or the default; raises `ToolError` for any other text."""
+        text = self.text(name)
+        if text is None:
+            return default
+        if not _LONG.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
+            raise ToolError(f"Cannot parse argument '{text}' of option {name}")
+        return int(text)
+
+
+def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
+    """Read the words of a command line; raises `ParserError` for an unknown option or a missing value."""
+    table = {option.name: option for option in known}
+    found: list[tuple[str, str | None]] = []
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        at += 1
+        if not _is_option(word):
+            continue
+        option, value = _recognised(table, word)
+        if option.value is Value.NONE:
+            value = None
+        elif value is None and at < len(words) and (option.value is Value.REQUIRED or not _is_option(words[at])):
+            value = words[at]
+            at += 1
+        if value is None and option.value is Value.REQUIRED:
+            missing = f"Option {option.name} requires an argument"
+            raise ParserError("OptionMissingRequiredArgumentException", missing)
+        found.append((option.name, value))
+    return Options(tuple(found), len(words))
+
+
+def _recognised(table: dict[str, Option], word: str) -> tuple[Option, str | None]:
+    name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
+    if name not in table:
+        # After a single dash joptsimple takes each letter for an option of its own, and trips over the first.
+        shown = name if word.startswith("--") else name[:1]
+        raise ParserError("UnrecognizedOptionException", f"{shown} is not a recognized option")
+    return table[name], value if equals else None
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"

@@ -1,0 +1,368 @@
+"""The options of `kafka-reassign-partitions`, and which of them go with which action.
+
+Names, help texts and rules are those of Kafka 4.3.1; `--all` and `--output` are ours.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from kreassign.kafka_tools.failures import UncaughtError, UsageError
+from kreassign.kafka_tools.options import Option, Options, Value
+
+KAFKA_VERSION = "4.3.1"
+"""The release of Kafka's tool that this one stands in for; `--version` prints it."""
+
+HELP_TEXT = "This tool helps to move topic partitions between replicas."
+
+NO_THROTTLE = -1
+DEFAULT_TIMEOUT_MS = 10_000
+DEFAULT_INTERVAL_MS = 2_000
+LEAST_INTERVAL_MS = 2_000
+"""Rates over less time say more about the measuring than about the copy."""
+FORMATS = ("text", "json")
+NO_TIMEOUT = -1
+DEFAULT_POLL_INTERVAL_MS = 1_000
+
+_THROTTLE_USE = (
+    "This option can be included with --execute when a reassignment is started, and it can be altered by resubmitting "
+    "the current reassignment along with the --additional flag. The throttle rate should be at least 1 KB/s."
+)
+_PLAN_FORMAT = (
+    '{"partitions":\n\t[{"topic": "foo",\n\t  "partition": 1,\n\t  "replicas": [1,2,3],\n'
+    '\t  "log_dirs": ["dir1","dir2","dir3"] }],\n"version":1\n}\n'
+)
+_NOT_KAFKAS = "Kafka's own tool does not have this option."
+_KIP_1335 = "Proposed for Kafka's own tool by KIP-1335."
+_NOT_KAFKAS_ANY_MORE = "Kafka's own tool has not had this option since 3.0."
+
+OPTIONS = (
+    Option(
+        "additional",
+        "Execute this reassignment in addition to any other ongoing ones. This option can also be used to change the "
+        "throttle of an ongoing reassignment.",
+    ),
+    Option(
+        "all",
+        "With --cancel: cancel every ongoing reassignment and move between log directories of the cluster, without a "
+        f"--reassignment-json-file, and print the JSON that would start them again. {_NOT_KAFKAS}",
+    ),
+    Option(
+        "bootstrap-controller",
+        "The controller to use for reassignment. By default, the tool will get the quorum controller. This option "
+        "supports the actions --cancel and --list.",
+        Value.OPTIONAL,
+        "bootstrap controller to connect to",
+    ),
+    Option(
+        "bootstrap-server",
+        "the server(s) to use for bootstrapping.",
+        Value.OPTIONAL,
+        "Server(s) to use for bootstrapping",
+    ),
+    Option(
+        "broker-list",
+        'The list of brokers to which the partitions need to be reassigned in the form "0,1,2". This is required if '
+        "--topics-to-move-json-file is used to generate reassignment configuration",
+        Value.REQUIRED,
+        "brokerlist",
+    ),
+    Option("cancel", "Cancel an active reassignment."),
+    Option(
+        "command-config",
+        "Property file containing configs to be passed to Admin Client.",
+        Value.REQUIRED,
+        "Admin client property file",
+    ),
+    Option("disable-rack-aware", "Disable rack aware replica assignment"),
+    Option(
+        "disallow-replication-factor-change",
+        "Denies the ability to change a partition's replication factor as part of this reassignment through adding "
+        "validation against it.",
+    ),
+    Option("execute", "Kick off the reassignment as specified by the --reassignment-json-file option."),
+    Option(
+        "generate",
+        "Generate a candidate partition reassignment configuration. Note that this only generates a candidate "
+        "assignment, it does not execute it.",
+    ),
+    Option(
+        "expect-current",
+        "With --execute: a JSON file in the form of --reassignment-json-file with the replicas that every partition of "
+        "the plan must have now, such as the one to roll back with. If any is different, or on its way, the difference "
+        f"is shown and nothing is done. {_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "expected assignment json file path",
+    ),
+    Option("follow", f"With --progress: go on until nothing moves any more. {_NOT_KAFKAS}"),
+    Option(
+        "format",
+        f"With --progress: text, or json with one document per look. {_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "text|json",
+    ),
+    Option("help", "Print usage information."),
+    Option(
+        "incremental",
+        "With --execute and --reassignment-batch-size N: keep at most N of the plan's reassignments in progress, and "
+        f"start the next one as soon as one is complete. {_KIP_1335}",
+    ),
+    Option(
+        "interval-ms",
+        f"With --progress: the time between two looks, from which rates are computed. {_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "interval",
+        "Long",
+        DEFAULT_INTERVAL_MS,
+    ),
+    Option("list", "List all active partition reassignments."),
+    Option(
+        "output",
+        "With --cancel --all: write that JSON to this file too. A file that is already there is not overwritten. "
+        f"{_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "reassignment json file path",
+    ),
+    Option("preserve-throttles", "Do not modify broker or topic throttles."),
+    Option(
+        "progress",
+        "Show of each replica that is on its way how much is done and left, its rate, and when it will be there: of "
+        f"those in the --reassignment-json-file, or without one of all. {_NOT_KAFKAS}",
+    ),
+    Option(
+        "reassignment-batch-size",
+        "With --execute: how many partitions to start in one step, by topic and partition. The next step waits until "
+        f"the one before is complete; the last is not waited for. 0 starts the whole plan at once. {_KIP_1335}",
+        Value.REQUIRED,
+        "batch size",
+        "Integer",
+        0,
+    ),
+    Option(
+        "reassignment-json-file",
+        f"The JSON file with the partition reassignment configurationThe format to use is - \n{_PLAN_FORMAT}"
+        'Note that "log_dirs" is optional. When it is specified, its length must equal the length of the replicas '
+        'list. The value in this list can be either "any" or the absolution path of the log directory on the broker. '
+        "If absolute log directory path is specified, the replica will be moved to the specified log directory on the "
+        "broker.",
+        Value.REQUIRED,
+        "manual assignment json file path",
+    ),
+    Option(
+        "reassignment-poll-interval-ms",
+        f"With --reassignment-batch-size: the time between two looks at what is in progress. {_KIP_1335}",
+        Value.REQUIRED,
+        "poll interval",
+        "Long",
+        DEFAULT_POLL_INTERVAL_MS,
+    ),
+    Option(
+        "reassignment-wait-timeout-ms",
+        "With --reassignment-batch-size: give up, and start nothing more, if there is no room for the next step for so "
+        f"long. Without it the wait has no end. {_NOT_KAFKAS}",
+        Value.REQUIRED,
+        "timeout",
+        "Long",
+    ),
+    Option(
+        "reassignment-warn-others",
+        "With --execute: warn on standard error while partitions are reassigned that are not in the plan, which no "
+        f"batch size counts. {_NOT_KAFKAS}",
+    ),
+    Option(
+        "replica-alter-log-dirs-throttle",
+        "The movement of replicas between log directories on the same broker will be throttled to this value "
+        f"(bytes/sec). {_THROTTLE_USE}",
+        Value.REQUIRED,
+        "replicaAlterLogDirsThrottle",
+        "Long",
+        NO_THROTTLE,
+    ),
+    Option(
+        "throttle",
+        f"The movement of partitions between brokers will be throttled to this value (bytes/sec). {_THROTTLE_USE}",
+        Value.REQUIRED,
+        "throttle",
+        "Long",
+        NO_THROTTLE,
+    ),
+    Option(
+        "timeout",
+        "The maximum time in ms to wait for log directory replica assignment to begin.",
+        Value.REQUIRED,
+        "timeout",
+        "Long",
+        DEFAULT_TIMEOUT_MS,
+    ),
+    Option(
+        "topics-to-move-json-file",
+        "Generate a reassignment configuration to move the partitions of the specified topics to the list of brokers "
+        "specified by the --broker-list option. The format to use is - \n"
+        '{"topics":\n\t[{"topic": "foo"},{"topic": "foo1"}],\n"version":1\n}',
+        Value.REQUIRED,
+        "topics to reassign json file path",
+    ),
+    Option(
+        "verify",
+        "Verify if the reassignment completed as specified by the --reassignment-json-file option. If there is a "
+        "throttle engaged for the replicas specified, and the rebalance has completed, the throttle will be removed",
+    ),
+    Option("version", "Display Kafka version."),
+    Option(
+        "zookeeper",
+        "DEPRECATED: The connection string of the zookeeper of a cluster up to Kafka 3.9, in the form host:port. "
+        "Multiple URLs can be given to allow fail-over. It works with --generate, --execute and --verify, and is "
+        f"ignored if --bootstrap-server is given. {_NOT_KAFKAS_ANY_MORE}",
+        Value.REQUIRED,
+        "urls",
+    ),
+)
+
+
+class Action(Enum):
+    """What the tool is asked to do; exactly one per command line."""
+
+    GENERATE = "generate"
+    EXECUTE = "execute"
+    VERIFY = "verify"
+    CANCEL = "cancel"
+    LIST = "list"
+    PROGRESS = "progress"
+
+
+_REQUIRED = {
+    Action.GENERATE: ("topics-to-move-json-file", "broker-list"),
+    Action.EXECUTE: ("reassignment-json-file",),
+    Action.VERIFY: ("reassignment-json-file",),
+    Action.CANCEL: ("reassignment-json-file",),
+    Action.LIST: (),
+    Action.PROGRESS: (),
+}
+
+_PACING = (
+    "reassignment-batch-size",
+    "incremental",
+    "reassignment-poll-interval-ms",
+    "reassignment-wait-timeout-ms",
+    "reassignment-warn-others",
+)
+
+_NEEDS_BROKERS = (
+    "additional",
+    "command-config",
+    "replica-alter-log-dirs-throttle",
+    "timeout",
+    "disallow-replication-factor-change",
+    "expect-current",
+    *_PACING,
+)
+
+_PERMITTED = {
+    Action.GENERATE: ("bootstrap-server", "command-config", "disable-rack-aware", "zookeeper"),
+    Action.EXECUTE: (
+        "additional",
+        "bootstrap-server",
+        "command-config",
+        "throttle",
+        "replica-alter-log-dirs-throttle",
+        "timeout",
+        "disallow-replication-factor-change",
+        "expect-current",
+        *_PACING,
+        "zookeeper",
+    ),
+    Action.VERIFY: ("bootstrap-server", "command-config", "preserve-throttles", "zookeeper"),
+    Action.CANCEL: (
+        "bootstrap-server",
+        "bootstrap-controller",
+        "command-config",
+        "preserve-throttles",
+        "timeout",
+        "all",
+        "output",
+    ),
+    Action.LIST: ("bootstrap-server", "bootstrap-controller", "command-config"),
+    Action.PROGRESS: (
+        "bootstrap-server",
+        "command-config",
+        "reassignment-json-file",
+        "follow",
+        "format",
+        "interval-ms",
+    ),
+}
+
+
+def choose_action(options: Options) -> Action:
+    """The one action of a command line; raises `UsageError` for the first rule that is broken, in Kafka's order."""
+    if not options.word_count or options.has("help"):
+        raise UsageError(HELP_TEXT)
+    action = _only_action(options)
+    _check_bootstrap(options)
+    required = _REQUIRED[action]
+    if action is Action.CANCEL and options.has("all"):
+        required = ()
+        _check_all(options)
+    for name in required:
+        if not options.has(name):
+            raise UsageError(f'Missing required argument "[{name}]"')
+    for name in options.names:
+        if name not in (action.value, *required, *_PERMITTED[action]):
+            raise UsageError(f'Option "[{name}]" can\'t be used with action "[{action.value}]"')
+    if options.has("output") and not options.has("all"):
+        raise UsageError('Option "[output]" can only be used with option "[all]"')
+    _check_zookeeper(options)
+    _check_pace(options)
+    return action
+
+
+def _only_action(options: Options) -> Action:
+    chosen = [action for action in Action if options.has(action.value)]
+    if len(chosen) != 1:
+        every = ", ".join(f"--{action.value}" for action in Action if action is not Action.PROGRESS)
+        raise UsageError(f"Command must include exactly one action: {every}")
+    return chosen[0]
+
+
+def _check_bootstrap(options: Options) -> None:
+    given = [name for name in ("bootstrap-server", "bootstrap-controller") if options.has(name)]
+    if len(given) == 2:
+        raise UsageError("Please don't specify both --bootstrap-server and --bootstrap-controller")
+    if not given and not options.has("zookeeper"):
+        raise UsageError("Please specify either --bootstrap-server or --bootstrap-controller")
+
+
+def _check_zookeeper(options: Options) -> None:
+    """Through ZooKeeper much is not possible; the words and their form are those of Kafka 2.8."""
+    if not goes_through_zookeeper(options):
+        return
+    for name in _NEEDS_BROKERS:
+        if options.has(name):
+            raise UncaughtError(
+                "java.lang.RuntimeException", f'You must specify --bootstrap-server when using "[{name}]"'
+            )
+
+
+def _check_pace(options: Options) -> None:
+    """What KIP-1335 rejects when the arguments are validated."""
+    batch_size = options.number("reassignment-batch-size", 0)
+    if batch_size < 0:
+        raise UsageError(f'Option "[reassignment-batch-size]" must not be negative, but is {batch_size}')
+    if options.has("incremental") and batch_size == 0:
+        raise UsageError("Incremental partition reassignment requires reassignment-batch-size > 0")
+    for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
+        if options.has(name) and (value := options.number(name, 0)) <= 0:
+            raise UsageError(f'Option "[{name}]" must be greater than 0, but is {value}')
+    for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
+        if options.has(name) and batch_size == 0:
+            raise UsageError(f'Option "[{name}]" can only be used with option "[reassignment-batch-size]"')
+
+
+def goes_through_zookeeper(options: Options) -> bool:
+    """Whether the cluster is reached through its ZooKeeper: only if no broker is named."""
+    return options.has("zookeeper") and not options.has("bootstrap-server")
+
+
+def _check_all(options: Options) -> None:
+    if options.has("reassignment-json-file"):
+        raise UsageError('Option "[all]" can\'t be used with option "[reassignment-json-file]"')

@@ -1,0 +1,149 @@
+"""The calls that the tool makes, with failures told in the words of Kafka's client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kreassign.errors import ClusterError, Rejected, Unsupported
+from kreassign.kafka_tools.failures import ToolError
+from kreassign.kafka_tools.java_errors import java_exception, java_failure
+from kreassign.model import (
+    Batch,
+    Broker,
+    ConfigChange,
+    ConfigResource,
+    LogDir,
+    OngoingReassignment,
+    ReplicaStatus,
+    Topic,
+    TopicPartition,
+    TopicPartitionReplica,
+)
+
+if TYPE_CHECKING:
+    from kreassign.admin import AdminClient
+
+_UNKNOWN_TOPIC_OR_PARTITION = 3
+_REPLICA_NOT_AVAILABLE = 9
+
+Failures = dict[TopicPartition, ClusterError]
+
+
+class Conversation:
+    """An admin client for one run of the tool. Failures are raised as `ToolError`, unless a method says otherwise."""
+
+    def __init__(self, client: AdminClient, *, through_controllers: bool) -> None:
+        self._client = client
+        self.through_controllers = through_controllers
+
+    def reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, OngoingReassignment]:
+        """What is being reassigned, of these partitions or of all."""
+        asked = None if partitions is None else tuple(dict.fromkeys(partitions))
+        for partition in asked or ():
+            _check_name(partition.topic)
+            if partition.partition < 0:
+                raise _invalid_topic(f"The given partition index {partition.partition} is not valid.")
+        with _call("listPartitionReassignments"):
+            return self._client.list_partition_reassignments(asked)
+
+    def brokers(self) -> tuple[Broker, ...]:
+        """The live brokers, ascending by id; through controllers, the controllers."""
+        with _call("listNodes"):
+            return tuple(sorted(self._client.describe_cluster().brokers))
+
+    def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
+        """What these topics look like; None for one that does not exist."""
+        asked = sorted(set(names))
+        for name in asked:
+            _check_name(name)
+        with _call("describeTopics"):
+            described = self._client.describe_topics(asked)
+            for error in described.failed.values():
+                if not _has_code(error, _UNKNOWN_TOPIC_OR_PARTITION):
+                    raise error
+        return {name: described.ok.get(name) for name in asked}
+
+    def log_dirs(
+        self, brokers: Iterable[int], partitions: Iterable[TopicPartition] | None = None
+    ) -> Mapping[int, tuple[LogDir, ...]]:
+        """The log directories of these brokers, with the copies of these partitions or of all."""
+        asked = tuple(sorted(set(brokers)))
+        if not asked:
+            return {}
+        with _call("describeReplicaLogDirs"):
+            try:
+                return self._client.describe_log_dirs(asked, partitions=partitions).raise_if_any()
+            except Unsupported as error:
+                if not self.through_controllers:
+                    raise
+                raise ToolError(_NEEDS_BROKERS) from error
+
+    def statuses(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, tuple[ReplicaStatus, ...]]:
+        """How far the replicas of these partitions are; those of which nobody could tell are left out."""
+        with _call("replicaStatus"):
+            return self._client.replica_status(partitions).ok
+
+    def change_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
+        """Change configurations; all are tried, then the first failure is raised."""
+        with _call("incrementalAlterConfigs"):
+            self._client.incremental_alter_configs(changes).raise_if_any()
+
+    def reassign(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        expected: Mapping[TopicPartition, tuple[int, ...]] | None = None,
+    ) -> Failures:
+        """Start reassignments, or cancel them (None); returns the errors of those that were refused.
+
+        Raises `Drifted` if the cluster is not as `expected`; then nothing was sent.
+        """
+        try:
+            outcome = self._client.alter_partition_reassignments(
+                targets, allow_replication_factor_change=allow_replication_factor_change, expected=expected
+            )
+            return dict(outcome.failed)
+        except ClusterError as error:
+            return dict.fromkeys(targets, error)
+
+    def move_directories(self, targets: Mapping[TopicPartitionReplica, str]) -> set[TopicPartitionReplica]:
+        """Order replicas into directories; returns those whose broker has them and took the order."""
+        outcome: Batch[TopicPartitionReplica, None] = self._client.alter_replica_log_dirs(targets)
+        for replica in sorted(outcome.failed):
+            error = outcome.failed[replica]
+            if not _has_code(error, _REPLICA_NOT_AVAILABLE):
+                raise ToolError(f"Failed to alter dir for {replica}", reason=str(error)) from error
+        return set(outcome.ok)
+
+
+_NEEDS_BROKERS = java_exception(
+    "UnsupportedEndpointTypeException",
+    "This Admin API is not yet supported when communicating directly with the controller quorum.",
+)
+
+
+@contextmanager
+def _call(name: str) -> Iterator[None]:
+    """Tell any failure inside as one of the Java client's call of this name."""
+    try:
+        yield
+    except ClusterError as error:
+        raise java_failure(error, name) from error
+
+
+def _has_code(error: ClusterError, code: int) -> bool:
+    return isinstance(error, Rejected) and error.code == code
+
+
+def _check_name(topic: str) -> None:
+    if not topic:
+        raise _invalid_topic("The given topic name '' cannot be represented in a request.")
+
+
+def _invalid_topic(message: str) -> ToolError:
+    return ToolError(java_exception("InvalidTopicException", message))

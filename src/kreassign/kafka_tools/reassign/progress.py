@@ -1,0 +1,171 @@
+"""`--progress`: how far each moving replica is, how fast it goes, and when it will be there (KIP-179)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kreassign.clock import Clock
+from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent
+from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.output import say
+from kreassign.kafka_tools.reassign.requests import ProgressRequest
+from kreassign.kafka_tools.reassign.texts import NOTHING_MOVES
+from kreassign.model import LogDir, LogDirReplica, OngoingReassignment, ReplicaStatus, TopicPartition
+from kreassign.report.text import format_bytes, format_duration, format_rate, format_time
+
+_COLUMNS = ("Partition", "To", "Done", "Left", "Records behind", "Rate", "Ready in")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Copy:
+    """A replica on its way: to a broker, or (with `log_dir`) to another directory of the broker where it is."""
+
+    topic_partition: TopicPartition
+    broker: int
+    log_dir: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it goes."""
+        return f"broker {self.broker}" if self.log_dir is None else f"broker {self.broker} {self.log_dir}"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look showed of a copy."""
+
+    sample: Sample
+    lag_records: int
+
+
+History = dict[Copy, list[Seen]]
+
+
+def progress(conversation: Conversation, request: ProgressRequest, clock: Clock) -> None:
+    """Look twice and show what was found, or go on looking until nothing moves any more."""
+    history: History = {}
+    _look(conversation, request, clock, history)
+    while history:
+        clock.sleep(request.interval_ms / 1000)
+        _look(conversation, request, clock, history)
+        say(_shown(history, clock.now_ms(), as_json=request.as_json))
+        if not request.follows:
+            return
+    say(_shown(history, clock.now_ms(), as_json=request.as_json))
+
+
+def _look(conversation: Conversation, request: ProgressRequest, clock: Clock, history: History) -> None:
+    """Add what is seen now; what moves no more is forgotten."""
+    wanted = None if request.plan is None else request.plan.replicas
+    ongoing = conversation.reassignments(wanted)
+    now_ms = clock.now_ms()
+    seen = _reassigned(ongoing, conversation.statuses(ongoing)) | _between_directories(_log_dirs(conversation, request))
+    for copy in history.keys() - seen.keys():
+        del history[copy]
+    for copy, (done, left, lag_records) in seen.items():
+        history.setdefault(copy, []).append(Seen(Sample(now_ms, done, left), lag_records))
+
+
+def _log_dirs(conversation: Conversation, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
+    """Of a plan only the replicas that it gives a directory; without a plan, all."""
+    if request.plan is None:
+        return conversation.log_dirs(broker.id for broker in conversation.brokers())
+    wanted = request.plan.log_dirs
+    return conversation.log_dirs(
+        {replica.broker for replica in wanted}, tuple({replica.topic_partition for replica in wanted})
+    )
+
+
+_Amounts = tuple[int, int | None, int]
+
+
+def _reassigned(
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    statuses: Mapping[TopicPartition, tuple[ReplicaStatus, ...]],
+) -> dict[Copy, _Amounts]:
+    found: dict[Copy, _Amounts] = {}
+    for partition, move in ongoing.items():
+        told = {status.broker: status for status in statuses.get(partition, ())}
+        leader = next((status for status in told.values() if status.is_leader), None)
+        for broker in move.adding:
+            if (status := told.get(broker)) is not None:
+                amounts = status.done_bytes(leader), status.lag_bytes, status.lag_records
+                found[Copy(partition, broker)] = amounts
+    return found
+
+
+def _between_directories(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[Copy, _Amounts]:
+    return {
+        Copy(copy.topic_partition, broker, log_dir.path): (
+            copy.size_bytes,
+            _left(copy, log_dirs),
+            copy.offset_lag,
+        )
+        for broker, log_dirs in answers.items()
+        for log_dir in log_dirs
+        for copy in log_dir.replicas
+        if copy.is_future
+    }
+
+
+def _left(future: LogDirReplica, log_dirs: Iterable[LogDir]) -> int | None:
+    sizes = [
+        copy.size_bytes
+        for log_dir in log_dirs
+        for copy in log_dir.replicas
+        if not copy.is_future and copy.topic_partition == future.topic_partition
+    ]
+    return max(0, sizes[0] - future.size_bytes) if sizes else None
+
+
+# --- showing it ----------------------------------------------------------------------------------------------------
+
+
+def _shown(history: History, at_ms: int, *, as_json: bool) -> str:
+    rows = [(copy, history[copy][-1], _estimate(history[copy])) for copy in sorted(history)]
+    if as_json:
+        return json.dumps({"at_ms": at_ms, "moving": [_document(*row) for row in rows]})
+    if not rows:
+        return NOTHING_MOVES
+    lines = _aligned([_COLUMNS, *(_cells(*row) for row in rows)])
+    return "\n".join([f"Replicas on their way at {format_time(at_ms)}: {len(rows)}", *lines])
+
+
+def _estimate(seen: list[Seen]) -> Estimate:
+    return estimate(recent([look.sample for look in seen]))
+
+
+def _cells(copy: Copy, seen: Seen, now: Estimate) -> tuple[str, ...]:
+    share = "" if now.fraction is None else f" ({now.fraction:.0%})"
+    return (
+        str(copy.topic_partition),
+        copy.place,
+        f"{format_bytes(now.done_bytes)}{share}",
+        format_bytes(now.left_bytes),
+        str(seen.lag_records),
+        format_rate(now.rate_bytes_per_s),
+        format_duration(now.eta_s),
+    )
+
+
+def _document(copy: Copy, seen: Seen, now: Estimate) -> dict[str, Any]:
+    return {
+        "topic": copy.topic_partition.topic,
+        "partition": copy.topic_partition.partition,
+        "broker": copy.broker,
+        "log_dir": copy.log_dir,
+        "done_bytes": now.done_bytes,
+        "left_bytes": now.left_bytes,
+        "lag_records": seen.lag_records,
+        "rate_bytes_per_s": now.rate_bytes_per_s,
+        "write_bytes_per_s": now.write_bytes_per_s,
+        "eta_s": now.eta_s,
+    }
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

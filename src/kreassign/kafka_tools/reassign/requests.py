@@ -1,0 +1,251 @@
+"""What the user wants, read from the command line and its files before anything is sent."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from kreassign.kafka_tools.failures import ToolError
+from kreassign.kafka_tools.options import Options
+from kreassign.kafka_tools.reassign.arguments import (
+    DEFAULT_INTERVAL_MS,
+    DEFAULT_TIMEOUT_MS,
+    FORMATS,
+    LEAST_INTERVAL_MS,
+    NO_THROTTLE,
+    NO_TIMEOUT,
+    Action,
+)
+from kreassign.kafka_tools.reassign.pacing import Pace
+from kreassign.kafka_tools.reassign.texts import joined
+from kreassign.model import TopicPartition
+from kreassign.model.expectation import missing_expectations
+from kreassign.model.plan import Plan, partition_order, utf16_order
+from kreassign.model.plan_json import parse_plan, parse_topics
+
+Item = TypeVar("Item", int, str)
+
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+AT_ONCE = Pace()
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """Show what is being reassigned."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """Propose an assignment of `topics` to `brokers`."""
+
+    topics: tuple[str, ...]
+    brokers: tuple[int, ...]
+    is_rack_aware: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteRequest:
+    """Start a plan. The rates are in bytes per second; a negative one leaves the throttle as it is.
+
+    `expected` are the replica lists that must be there, of all partitions of the plan or of none.
+    """
+
+    plan: Plan
+    is_additional: bool
+    throttle: int
+    log_dir_throttle: int
+    timeout_ms: int
+    allows_replication_factor_change: bool
+    expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    pace: Pace = AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyRequest:
+    """Compare the cluster with a plan, and clear throttles once nothing moves."""
+
+    plan: Plan
+    preserves_throttles: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequest:
+    """Cancel what moves among the partitions and directories of a plan."""
+
+    plan: Plan
+    preserves_throttles: bool
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAllRequest:
+    """Cancel whatever moves, and keep in `output`, if given, what would start it again."""
+
+    preserves_throttles: bool
+    timeout_ms: int
+    output: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressRequest:
+    """Show how far what moves is, of a plan or (None) of the whole cluster; once, or until nothing moves."""
+
+    plan: Plan | None
+    follows: bool
+    interval_ms: int
+    as_json: bool
+
+
+Request = (
+    ListRequest | GenerateRequest | ExecuteRequest | VerifyRequest | CancelRequest | CancelAllRequest | ProgressRequest
+)
+
+
+def read_request(action: Action, options: Options) -> Request:
+    """Read the files and values of an action; raises `ToolError` or `InputError` for the first that is wrong."""
+    match action:
+        case Action.LIST:
+            return ListRequest()
+        case Action.GENERATE:
+            return _generate(options)
+        case Action.EXECUTE:
+            return _execute(options)
+        case Action.VERIFY:
+            return VerifyRequest(parse_plan(_content(options, "reassignment-json-file")), _preserves(options))
+        case Action.CANCEL:
+            return _cancel(options)
+        case Action.PROGRESS:
+            return _progress(options)
+
+
+def _generate(options: Options) -> GenerateRequest:
+    text = _content(options, "topics-to-move-json-file")
+    brokers = parse_brokers(options.text("broker-list") or "")
+    topics = parse_topics(text)
+    if repeated := _repeated(topics):
+        shown = ", ".join(sorted(repeated, key=utf16_order))
+        raise ToolError(f"List of topics to reassign contains duplicate entries: [{shown}]")
+    return GenerateRequest(topics, brokers, is_rack_aware=not options.has("disable-rack-aware"))
+
+
+def _execute(options: Options) -> ExecuteRequest:
+    text = _content(options, "reassignment-json-file")
+    throttle = options.number("throttle", NO_THROTTLE)
+    log_dir_throttle = options.number("replica-alter-log-dirs-throttle", NO_THROTTLE)
+    timeout_ms = _timeout_ms(options)
+    plan = parse_plan(text)
+    check_executable(plan)
+    return ExecuteRequest(
+        plan=plan,
+        is_additional=options.has("additional"),
+        throttle=throttle,
+        log_dir_throttle=log_dir_throttle,
+        timeout_ms=timeout_ms,
+        allows_replication_factor_change=not options.has("disallow-replication-factor-change"),
+        expected=_expected(options, plan),
+        pace=_pace(options),
+    )
+
+
+def _pace(options: Options) -> Pace:
+    """KIP-1335; what is out of range was refused with the command line (`check_pace`)."""
+    timeout_ms = options.number("reassignment-wait-timeout-ms", NO_TIMEOUT)
+    return Pace(
+        options.number("reassignment-batch-size", AT_ONCE.batch_size),
+        options.has("incremental"),
+        options.number("reassignment-poll-interval-ms", AT_ONCE.poll_interval_ms),
+        None if timeout_ms == NO_TIMEOUT else timeout_ms,
+        options.has("reassignment-warn-others"),
+    )
+
+
+def _expected(options: Options, plan: Plan) -> dict[TopicPartition, tuple[int, ...]]:
+    if not options.has("expect-current"):
+        return {}
+    expected = parse_plan(_content(options, "expect-current")).replicas
+    if missing := missing_expectations(expected, plan.replicas):
+        raise ToolError(f"The file of --expect-current does not name {joined(missing)}, which the plan moves")
+    return {partition: expected[partition] for partition in plan.replicas}
+
+
+def _cancel(options: Options) -> CancelRequest | CancelAllRequest:
+    if options.has("all"):
+        output = options.text("output")
+        return CancelAllRequest(_preserves(options), _timeout_ms(options), Path(output) if output else None)
+    text = _content(options, "reassignment-json-file")
+    timeout_ms = _timeout_ms(options)
+    return CancelRequest(parse_plan(text), _preserves(options), timeout_ms)
+
+
+def _progress(options: Options) -> ProgressRequest:
+    form = options.text("format") or "text"
+    if form not in FORMATS:
+        raise ToolError(f"--format is one of {', '.join(FORMATS)}, not {form}")
+    interval_ms = options.number("interval-ms", DEFAULT_INTERVAL_MS)
+    if interval_ms < LEAST_INTERVAL_MS:
+        raise ToolError(f"--interval-ms must be at least {LEAST_INTERVAL_MS}, not {interval_ms}")
+    has_plan = options.has("reassignment-json-file")
+    plan = parse_plan(_content(options, "reassignment-json-file")) if has_plan else None
+    return ProgressRequest(plan, options.has("follow"), interval_ms, as_json=form == "json")
+
+
+def parse_brokers(text: str) -> tuple[int, ...]:
+    """Read `0,1,2`, order kept; raises `ToolError` for a word that is no number, or for a duplicate."""
+    words = text.split(",")
+    while len(words) > 1 and not words[-1]:  # Java's split forgets what is empty at the end, but not a lone nothing
+        words.pop()
+    if text and words == [""]:
+        words = []
+    brokers = tuple(map(_broker, words))
+    if repeated := _repeated(brokers):
+        raise ToolError(f"Broker list contains duplicate entries: {sorted(repeated)}")
+    return brokers
+
+
+def _repeated(items: tuple[Item, ...]) -> list[Item]:
+    return [item for item, times in Counter(items).items() if times > 1]
+
+
+def _broker(word: str) -> int:
+    if not _INTEGER.fullmatch(word) or not -(2**31) <= int(word) < 2**31:
+        raise ToolError(f'For input string: "{word}"')
+    return int(word)
+
+
+def check_executable(plan: Plan) -> None:
+    """Raise `ToolError` for the first rule that the plan breaks: not empty, and nothing twice."""
+    if not plan.assignments:
+        raise ToolError("Partition reassignment list cannot be empty")
+    if not all(wish.replicas for wish in plan.assignments):
+        raise ToolError("Partition replica list cannot be empty")
+    if repeated := sorted(plan.duplicate_partitions, key=partition_order):
+        raise ToolError(f"Partition reassignment contains duplicate topic partitions: {joined(repeated)}")
+    doubled = [
+        f"{wish.topic_partition} contains multiple entries for {joined(sorted(wish.duplicate_replicas))}"
+        for wish in plan.assignments
+        if wish.duplicate_replicas
+    ]
+    if doubled:
+        raise ToolError(f"Partition replica lists may not contain duplicate entries: {'. '.join(doubled)}")
+
+
+def _preserves(options: Options) -> bool:
+    return options.has("preserve-throttles")
+
+
+def _timeout_ms(options: Options) -> int:
+    return options.number("timeout", DEFAULT_TIMEOUT_MS)
+
+
+def _content(options: Options, name: str) -> str:
+    path = options.text(name) or ""
+    try:
+        return Path(path).read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise ToolError(f"Unable to read file {path}", reason=error.strerror) from error

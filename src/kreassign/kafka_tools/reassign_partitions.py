@@ -1,0 +1,172 @@
+"""`kafka-reassign-partitions`: stands in for the tool of that name in Kafka 4.3.1.
+
+Same options, texts, streams and exit codes; docs/reference/kafka-reassign-partitions.md lists what differs and why.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from typing import assert_never
+
+from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
+from kreassign.clock import SystemClock
+from kreassign.errors import InputError, KreassignError
+from kreassign.kafka_tools.addresses import portless
+from kreassign.kafka_tools.failures import TerseError, ToolError, UncaughtError, UsageError
+from kreassign.kafka_tools.help_table import help_table
+from kreassign.kafka_tools.options import Options, parse
+from kreassign.kafka_tools.reassign import texts
+from kreassign.kafka_tools.reassign.arguments import (
+    KAFKA_VERSION,
+    OPTIONS,
+    Action,
+    choose_action,
+    goes_through_zookeeper,
+)
+from kreassign.kafka_tools.reassign.cancel import cancel
+from kreassign.kafka_tools.reassign.cancel_all import cancel_all
+from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.execute import execute
+from kreassign.kafka_tools.reassign.generate import generate
+from kreassign.kafka_tools.reassign.output import say
+from kreassign.kafka_tools.reassign.requests import (
+    CancelAllRequest,
+    CancelRequest,
+    ExecuteRequest,
+    GenerateRequest,
+    ListRequest,
+    ProgressRequest,
+    Request,
+    VerifyRequest,
+    read_request,
+)
+from kreassign.kafka_tools.reassign.verify import verify
+
+CLIENT_ID = "reassign-partitions-tool"
+_FAILED = 1
+_INTERRUPTED = 130
+
+
+def program() -> int:
+    """Entry point of the script.
+
+    A process that does one short job and ends needs no cycle collector: all it holds is in use until then, and
+    looking through it takes a tenth of the time on a large plan.
+    """
+    gc.disable()
+    return main()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the tool with these words (those of the command line) and return its exit code."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    try:
+        options = parse(OPTIONS, words)
+        if options.has("version") and not options.has("help"):
+            print(KAFKA_VERSION)
+            return 0
+        action = choose_action(options)
+    except UncaughtError as failure:
+        print(failure, file=sys.stderr)
+        return _FAILED
+    except UsageError as failure:
+        print(failure, help_table(OPTIONS), sep="\n", file=sys.stderr)
+        return _FAILED
+    return _run(action, options)
+
+
+def _run(action: Action, options: Options) -> int:
+    try:
+        _carry_out(action, options)
+    except (TerseError, ToolError) as failure:
+        say(str(failure))
+        return _FAILED
+    except KreassignError as error:
+        say(str(ToolError(str(error))))
+        return _FAILED
+    except BrokenPipeError:
+        # Nobody reads on, as in `--list | head`; nor shall Python try to write what is left when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FAILED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return 0
+
+
+def _carry_out(action: Action, options: Options) -> None:
+    if goes_through_zookeeper(options):
+        say(texts.ZOOKEEPER_IS_DEPRECATED)
+        _perform_through_zookeeper(options.text("zookeeper") or "", read_request(action, options))
+        return
+    if options.has("zookeeper"):
+        say(texts.ZOOKEEPER_IS_IGNORED)
+    settings = connection_settings(options)
+    request = read_request(action, options)
+    with AdminClient.connect(settings) as client:
+        through_controllers = bool(settings.bootstrap_controllers)
+        _perform(Conversation(client, through_controllers=through_controllers), request)
+
+
+def _perform_through_zookeeper(address: str, request: Request) -> None:
+    from kreassign.kafka_tools.reassign import through_zookeeper  # noqa: PLC0415 - slow to load, and few need it
+
+    through_zookeeper.perform(address, request, SystemClock())
+
+
+def _perform(conversation: Conversation, request: Request) -> None:
+    clock = SystemClock()
+    match request:
+        case ListRequest():
+            say(texts.reassignments(conversation.reassignments()))
+        case GenerateRequest():
+            generate(conversation, request)
+        case ExecuteRequest():
+            execute(conversation, request, clock)
+        case VerifyRequest():
+            verify(conversation, request)
+        case CancelRequest():
+            cancel(conversation, request, clock)
+        case CancelAllRequest():
+            cancel_all(conversation, request, clock)
+        case ProgressRequest():
+            from kreassign.kafka_tools.reassign import progress  # noqa: PLC0415 - slow to load, and few need it
+
+            progress.progress(conversation, request, clock)
+        case _:
+            assert_never(request)
+
+
+def connection_settings(options: Options) -> ClientSettings:
+    """How to reach the cluster: `--command-config`, with the bootstrap option winning over the file."""
+    properties = _properties(options)
+    name = "bootstrap-controller" if options.has("bootstrap-controller") else "bootstrap-server"
+    addresses = options.text(name)
+    if addresses is None:
+        raise ToolError("null", reason=f"--{name} has no value")
+    _check_addresses(addresses, f"{name.replace('-', '.')}s")
+    if name == "bootstrap-controller":
+        return client_settings(properties, bootstrap_controllers=addresses, client_id=CLIENT_ID)
+    return client_settings(properties, bootstrap_servers=addresses, client_id=CLIENT_ID)
+
+
+def _properties(options: Options) -> dict[str, str]:
+    path = options.text("command-config")
+    if path is None:
+        return {}
+    try:
+        return read_properties(path)
+    except InputError as error:
+        raise ToolError(path, reason=str(error)) from error
+
+
+def _check_addresses(addresses: str, key: str) -> None:
+    """Kafka's tool insists on a port."""
+    if (address := portless(addresses)) is not None:
+        raise ToolError("Failed to create new KafkaAdminClient", reason=f"Invalid url in {key}: {address}")
+
+
+if __name__ == "__main__":
+    sys.exit(program())

@@ -1,0 +1,265 @@
+"""DataFrame → DataFrame. What runs promised against what happened: from journals and the snapshots around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from kreassign.pipeline.audit.run_flows import broker_flows
+from kreassign.pipeline.tables.run_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS
+
+RESPECTED = 1.1
+"""So much of its throttle a broker may use over a minute: Kafka evens out bursts over eleven seconds."""
+
+_RUN = ("run_id", "cluster_id")
+_MOVE = (*_RUN, "topic", "partition")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What journals told (see `run_schemas.py`) and the snapshot tables; the latter may be empty."""
+
+    runs: DataFrame
+    moves: DataFrame
+    arrivals: DataFrame
+    promises: DataFrame
+    calls: DataFrame
+    verdicts: DataFrame
+    clusters: DataFrame
+    brokers: DataFrame
+    partitions: DataFrame
+    replicas: DataFrame
+
+
+def runs_in_snapshots(runs: DataFrame, clusters: DataFrame) -> DataFrame:
+    """The runs with `snapshot_before` and `snapshot_after`: the last from before, the first since the end.
+
+    While there is none since the end, the last one since the begin stands for it.
+    """
+    taken = clusters.select("cluster_id", "snapshot_id", "taken_ms")
+    is_before = sql.col("taken_ms") <= sql.col("started_ms")
+    is_since = sql.col("taken_ms") >= sql.col("ended_ms")
+    order = sql.struct("taken_ms", "snapshot_id")
+    last_before = sql.max(sql.when(is_before, order))["snapshot_id"]
+    first_since = sql.min(sql.when(is_since, order))["snapshot_id"]
+    last_of_all = sql.max(sql.when(~is_before, order))["snapshot_id"]
+    found = (
+        runs.join(taken, on="cluster_id")
+        .groupBy("run_id")
+        .agg(last_before.alias("snapshot_before"), sql.coalesce(first_since, last_of_all).alias("snapshot_after"))
+    )
+    return runs.join(found, on="run_id", how="left")
+
+
+def audit_moves(told: Sources, runs: DataFrame) -> DataFrame:
+    """Table `audit_moves`; `runs` as `runs_in_snapshots` makes them."""
+    moves = told.moves.join(runs.select("run_id", "snapshot_after"), on="run_id")
+    predicted = sql.col("size_bytes") * (sql.size("adding") + sql.size("rearranging"))
+    seconds = (sql.col("completed_ms") - sql.col("submitted_ms")) / 1000
+    return (
+        moves.join(_stored(told, moves), on=list(_MOVE), how="left")
+        .join(_promised(told), on=list(_MOVE), how="left")
+        .withColumnRenamed("bytes_copied", "copied_bytes")
+        .withColumn("predicted_bytes", predicted)
+        .withColumn("bytes_error", _ratio("copied_bytes", "predicted_bytes") - 1)
+        .withColumn("duration_s", seconds)
+        .withColumn("rate_bytes_per_s", _ratio("copied_bytes", "duration_s"))
+        .withColumn("promise_count", sql.coalesce("promise_count", sql.lit(0)))
+        .select(*AUDIT_MOVES.column_names)
+    )
+
+
+def _stored(told: Sources, moves: DataFrame) -> DataFrame:
+    """Per move, as the snapshot after shows it: size of the new copies, and whether the list is the planned one."""
+    wanted = moves.select(*_MOVE, "snapshot_after", "target", sql.explode_outer("adding").alias("broker"))
+    lists = told.partitions.select(sql.col("snapshot_id").alias("snapshot_after"), "topic", "partition", "replicas")
+    sizes = told.replicas.select(
+        sql.col("snapshot_id").alias("snapshot_after"), "topic", "partition", "broker", "size_bytes"
+    )
+    keys = ["snapshot_after", "topic", "partition"]
+    is_known = sql.count("broker") == sql.count("size_bytes")
+    return (
+        wanted.join(lists, on=keys, how="left")
+        .join(sizes, on=[*keys, "broker"], how="left")
+        .groupBy(*_MOVE)
+        .agg(
+            sql.when(is_known, sql.sum("size_bytes")).alias("stored_bytes"),
+            # A topic that is gone from the snapshot is not where it should be either.
+            sql.first(
+                sql.when(sql.col("snapshot_after").isNotNull(), sql.col("replicas").eqNullSafe(sql.col("target")))
+            ).alias("is_on_target"),
+        )
+    )
+
+
+def _promised(told: Sources) -> DataFrame:
+    """Per move, how far off its promises were, relative to the time that was really left."""
+    ends = told.moves.where("status = 'complete'").select(*_MOVE, sql.col("completed_ms").alias("end_ms"))
+    return _eta_errors(told.promises.where("topic is not null").join(ends, on=list(_MOVE)), _MOVE)
+
+
+def _eta_errors(promises: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    left_s = (sql.col("end_ms") - sql.col("at_ms")) / 1000
+    off = (sql.col("eta_s") - left_s) / left_s
+    return (
+        promises.where(left_s > 0)
+        .groupBy(*key)
+        .agg(
+            sql.count("*").alias("promise_count"),
+            sql.avg(sql.abs(off)).alias("eta_error"),
+            sql.avg(off).alias("eta_bias"),
+        )
+    )
+
+
+def audit_brokers(told: Sources, runs: DataFrame) -> DataFrame:
+    """Table `audit_brokers`: brokers of either snapshot, and those that take part in the run."""
+    flows = broker_flows(told.moves, told.arrivals)
+    before, after = (_holdings(told, runs, when) for when in ("before", "after"))
+    use = sql.col("throttle_use")
+    return (
+        flows.join(_present(told, runs), on=[*_RUN, "broker"], how="full")
+        .join(before, on=[*_RUN, "broker"], how="full")
+        .join(after, on=[*_RUN, "broker"], how="full")
+        .join(_planned(told, runs), on=[*_RUN, "broker"], how="left")
+        .join(runs.select("run_id", "snapshot_before", "snapshot_after"), on="run_id")
+        .withColumns({name: sql.coalesce(name, sql.lit(0)) for name in _COUNTED})
+        .withColumns(
+            {
+                name: _known(name, when)
+                for when in ("before", "after")
+                for name in (f"stored_bytes_{when}", f"leaders_{when}")
+            }
+        )
+        .withColumn("stored_bytes_planned", sql.col("stored_bytes_before") + _or_none("stored_bytes_more"))
+        .withColumn("leaders_planned", sql.col("leaders_before") + _or_none("leaders_more"))
+        .withColumn("is_throttle_respected", use <= RESPECTED)
+        .select(*AUDIT_BROKERS.column_names)
+    )
+
+
+_COUNTED = ("predicted_in_bytes", "predicted_out_bytes", "copied_in_bytes", "copied_out_bytes")
+
+
+def _known(name: str, when: str) -> Column:
+    """0 where the snapshot has nothing of the broker, NULL without a snapshot."""
+    return sql.when(sql.col(f"snapshot_{when}").isNotNull(), sql.coalesce(sql.col(name), sql.lit(0)))
+
+
+def _or_none(name: str) -> Column:
+    return sql.coalesce(sql.col(name), sql.lit(0))
+
+
+def _present(told: Sources, runs: DataFrame) -> DataFrame:
+    """The brokers of the snapshots around each run, empty ones too."""
+    snapshots = runs.select(*_RUN, sql.explode(sql.array("snapshot_before", "snapshot_after")).alias("snapshot_id"))
+    return (
+        told.brokers.select("snapshot_id", "broker")
+        .join(snapshots, on="snapshot_id")
+        .select(*_RUN, "broker")
+        .distinct()
+    )
+
+
+def _holdings(told: Sources, runs: DataFrame, when: str) -> DataFrame:
+    """Bytes and leaderships of each broker in the snapshot before or after."""
+    snapshots = runs.select(*_RUN, sql.col(f"snapshot_{when}").alias("snapshot_id"))
+    return (
+        told.replicas.drop("cluster_id")
+        .join(snapshots, on="snapshot_id")
+        .groupBy(*_RUN, "broker")
+        .agg(
+            sql.sum("size_bytes").alias(f"stored_bytes_{when}"),
+            sql.count_if("is_leader").alias(f"leaders_{when}"),
+        )
+    )
+
+
+def _planned(told: Sources, runs: DataFrame) -> DataFrame:
+    """What the plan adds to each broker and takes from it: bytes by the sizes of the journal, and leaderships."""
+    size = sql.col("size_bytes")
+    removing = sql.explode(sql.array_except("original", "target"))
+    nothing = sql.lit(0)
+    leaders = told.partitions.select(sql.col("snapshot_id").alias("snapshot_before"), "topic", "partition", "leader")
+    led = told.moves.join(runs.select("run_id", "snapshot_before"), on="run_id").join(
+        leaders, on=["snapshot_before", "topic", "partition"]
+    )
+    changes = [
+        told.moves.select(*_RUN, sql.explode("adding").alias("broker"), size.alias("bytes"), nothing.alias("leaders")),
+        told.moves.select(*_RUN, removing.alias("broker"), (-size).alias("bytes"), nothing.alias("leaders")),
+        led.select(*_RUN, sql.col("leader").alias("broker"), nothing.alias("bytes"), sql.lit(-1).alias("leaders")),
+        led.select(*_RUN, sql.col("target")[0].alias("broker"), nothing.alias("bytes"), sql.lit(1).alias("leaders")),
+    ]
+    together = changes[0]
+    for part in changes[1:]:
+        together = together.unionByName(part)
+    return together.groupBy(*_RUN, "broker").agg(
+        sql.sum("bytes").alias("stored_bytes_more"), sql.sum("leaders").alias("leaders_more")
+    )
+
+
+def audit_runs(told: Sources, runs: DataFrame, moves: DataFrame, brokers: DataFrame) -> DataFrame:
+    """Table `audit_runs`, from the other two."""
+    per_second = sql.col("throttle_bytes_per_s")
+    joined = runs
+    for part in (_of_moves(moves), _of_brokers(brokers), _of_calls(told.calls), _of_promises(told, runs)):
+        joined = joined.join(part, on="run_id", how="left")
+    verdicts = told.verdicts.groupBy("run_id").agg(sql.count("*").alias("verdict_count"))
+    return (
+        joined.join(verdicts, on="run_id", how="left")
+        .fillna(0, subset=list(_TOTALS))
+        .withColumn("predicted_s", sql.when(per_second > 0, sql.col("most_bytes") / per_second))
+        .withColumn("duration_s", (sql.col("ended_ms") - sql.col("started_ms")) / 1000)
+        .select(*AUDIT_RUNS.column_names)
+    )
+
+
+_TOTALS = (
+    "move_count", "complete_count", "off_target_count", "predicted_bytes", "copied_bytes", "over_throttle_count",
+    "call_count", "troubled_call_count", "verdict_count",
+)  # fmt: skip
+
+
+def _of_moves(moves: DataFrame) -> DataFrame:
+    is_complete = sql.col("status") == "complete"
+    return moves.groupBy("run_id").agg(
+        sql.count("*").alias("move_count"),
+        sql.count_if(is_complete).alias("complete_count"),
+        sql.count_if(is_complete & ~sql.col("is_on_target")).alias("off_target_count"),
+        sql.sum("predicted_bytes").alias("predicted_bytes"),
+        sql.sum("copied_bytes").alias("copied_bytes"),
+        ((sql.max("completed_ms") - sql.min("submitted_ms")) / 1000).alias("copying_s"),
+    )
+
+
+def _of_brokers(brokers: DataFrame) -> DataFrame:
+    spread = {
+        f"imbalance_{when}": sql.max(f"stored_bytes_{when}") / sql.avg(f"stored_bytes_{when}") - 1
+        for when in ("before", "planned", "after")
+    }
+    return brokers.groupBy("run_id").agg(
+        sql.max(sql.greatest("predicted_in_bytes", "predicted_out_bytes")).alias("most_bytes"),
+        sql.count_if(~sql.col("is_throttle_respected")).alias("over_throttle_count"),
+        *(column.alias(name) for name, column in spread.items()),
+    )
+
+
+def _of_calls(calls: DataFrame) -> DataFrame:
+    return calls.groupBy("run_id").agg(
+        sql.count("*").alias("call_count"),
+        sql.count_if((sql.col("refused") > 0) | (sql.col("unknown") > 0)).alias("troubled_call_count"),
+    )
+
+
+def _of_promises(told: Sources, runs: DataFrame) -> DataFrame:
+    """What was told of all moves together, against the last one that completed."""
+    ends = told.moves.groupBy("run_id").agg(sql.max("completed_ms").alias("end_ms"))
+    is_over = runs.where("state = 'done'").select("run_id")
+    promises = told.promises.where("topic is null").join(ends, on="run_id").join(is_over, on="run_id")
+    return _eta_errors(promises, ("run_id",)).select("run_id", "eta_error")
+
+
+def _ratio(over: str, under: str) -> Column:
+    return sql.when(sql.col(under) > 0, sql.col(over) / sql.col(under))

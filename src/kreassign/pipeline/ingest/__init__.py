@@ -1,0 +1,1 @@
+"""From clusters, Prometheus and topics of metrics to rows of tables."""

@@ -1,0 +1,171 @@
+"""PURE. What Prometheus has of a broker's JMX metrics → rows of table `metrics`.
+
+Three forms are read: a scrape (Prometheus' text format), an answer of the query API (`/api/v1/query` or `query_range`),
+and series as remote read has them, written as JSON. Names of metrics are what an operator's JMX-exporter rules make of
+Kafka's beans; those of the exporter's own example rules and of no rules at all are known, in any case of letters.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kreassign.errors import InputError
+from kreassign.pipeline.tables.schemas import Row
+
+_LINE = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)\s*(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<ms>-?\d+))?")
+_LABEL = re.compile(r'\s*(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_ESCAPED = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+_COUNTERS = {
+    "bytesin": "bytes_in_total",
+    "bytesout": "bytes_out_total",
+    "messagesin": "messages_in_total",
+    "replicationbytesin": "replication_bytes_in_total",
+    "replicationbytesout": "replication_bytes_out_total",
+}
+_TOPIC_METRIC = re.compile(r"kafka_server_brokertopicmetrics_(?:(?P<bean>[a-z]+?)(?:persec)?_)?(?:total|count)")
+_GAUGES = {
+    "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent": "request_handler_idle_share",
+    "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent": "request_handler_idle_share",
+    "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent_oneminuterate": "request_handler_idle_share",
+    "kafka_network_socketserver_networkprocessoravgidle_percent": "network_idle_share",
+    "kafka_network_socketserver_networkprocessoravgidlepercent": "network_idle_share",
+    "kafka_network_socketserver_networkprocessoravgidlepercent_value": "network_idle_share",
+    "process_cpu_seconds_total": "cpu_seconds_total",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One value of one series; `taken_ms` is None where a scrape leaves it to the time of the scrape."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+    taken_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a file holds: readings, and the lines or entries that are none."""
+
+    readings: tuple[Reading, ...]
+    unreadable: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a file does not say of itself: the cluster, the time of a scrape, and the broker of each instance.
+
+    `only_broker` is for files of one broker; None where `brokers` says it by the label `instance`.
+    """
+
+    cluster_id: str
+    taken_ms: int
+    only_broker: int | None
+    brokers: Mapping[str, int]
+
+    def broker_of(self, reading: Reading) -> int | None:
+        """The broker of a reading, or None when nobody said it."""
+        if self.only_broker is not None:
+            return self.only_broker
+        return self.brokers.get(reading.labels.get("instance", ""))
+
+
+def parse(text: str) -> Parsed:
+    """Read a file of any of the three forms. Raises InputError when it is JSON of another kind."""
+    return parse_json(text) if text.lstrip()[:1] in ("{", "[") else parse_text(text)
+
+
+def parse_text(text: str) -> Parsed:
+    """Read a scrape, line by line; comments and blank lines are passed over."""
+    readings, unreadable = [], []
+    for line in (line.strip() for line in text.splitlines()):
+        if not line or line.startswith("#"):
+            continue
+        found = _LINE.fullmatch(line)
+        value = None if found is None else _number(found["value"])
+        if found is None or value is None:
+            unreadable.append(line)
+            continue
+        taken_ms = None if found["ms"] is None else int(found["ms"])
+        readings.append(Reading(found["name"], _labels(found["labels"] or ""), value, taken_ms))
+    return Parsed(tuple(readings), tuple(unreadable))
+
+
+def parse_json(text: str) -> Parsed:
+    """Read an answer of the query API, or series as remote read has them."""
+    try:
+        content = json.loads(text)
+        pairs = list(_series(content))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"this is neither an answer of Prometheus' query API nor series of remote read as JSON ({error!r})"
+        ) from error
+    readings, unreadable = [], []
+    for labels, at_s, value in pairs:
+        number = _number(value)
+        if number is None or "__name__" not in labels:
+            unreadable.append(json.dumps([labels, at_s, value]))
+        else:
+            readings.append(Reading(labels["__name__"], labels, number, round(at_s * 1000)))
+    return Parsed(tuple(readings), tuple(unreadable))
+
+
+def metric_rows(readings: Iterable[Reading], origin: Origin) -> Iterator[Row]:
+    """Rows of table `metrics`: of the known metrics of known brokers."""
+    for reading in readings:
+        name, broker = metric_name(reading), origin.broker_of(reading)
+        if name is not None and broker is not None:
+            yield {
+                "cluster_id": origin.cluster_id,
+                "taken_ms": origin.taken_ms if reading.taken_ms is None else reading.taken_ms,
+                "broker": broker,
+                "topic": reading.labels.get("topic"),
+                "partition": None,
+                "name": name,
+                "value": reading.value,
+            }
+
+
+def metric_name(reading: Reading) -> str | None:
+    """Our name of a metric, or None for one that is of no use here."""
+    text = reading.name.lower()
+    if text in _GAUGES:
+        return _GAUGES[text]
+    found = _TOPIC_METRIC.fullmatch(text)
+    if found is None:
+        return None
+    # Without rules, the exporter leaves the name of the bean in a label.
+    bean = found["bean"] or reading.labels.get("name", "").lower().removesuffix("persec")
+    return _COUNTERS.get(bean)
+
+
+def _labels(text: str) -> dict[str, str]:
+    return {name: re.sub(r"\\.", lambda seen: _ESCAPED.get(seen[0], seen[0]), value)
+            for name, value in _LABEL.findall(text)}  # fmt: skip
+
+
+def _series(content: Any) -> Iterator[tuple[dict[str, str], float, Any]]:
+    """Labels, seconds and value of every point."""
+    if "timeseries" in content:
+        for series in content["timeseries"]:
+            labels = {label["name"]: label["value"] for label in series["labels"]}
+            yield from ((labels, int(point["timestamp"]) / 1000, point["value"]) for point in series["samples"])
+        return
+    for series in content["data"]["result"]:
+        points = series["values"] if "values" in series else [series["value"]]
+        yield from ((series["metric"], float(at_s), value) for at_s, value in points)
+
+
+def _number(text: Any) -> float | None:
+    """A finite number; NaN is what Prometheus has for a series that has ended."""
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,258 @@
+"""PURE. What a cluster told about itself → rows of the snapshot tables and of the samples table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kreassign.model import (
+    Batch,
+    Broker,
+    Cluster,
+    LogDir,
+    LogDirReplica,
+    OngoingReassignment,
+    Partition,
+    Topic,
+    TopicPartition,
+    TopicPartitionReplica,
+)
+from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOG_DIRS, PARTITIONS, REPLICAS, Row, Table
+
+_NOT_MOVING = OngoingReassignment((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything that one snapshot is made of.
+
+    The answers were given one after the other from `taken_ms` on, not at one instant: a partition that moves or
+    a topic that comes or goes meanwhile can be in one answer and not in the next.
+    """
+
+    taken_ms: int
+    cluster: Cluster
+    topics: tuple[Topic, ...]
+    log_dirs: Batch[int, tuple[LogDir, ...]]
+    reassignments: Mapping[TopicPartition, OngoingReassignment]
+
+    @property
+    def snapshot_id(self) -> str:
+        """Time and cluster: sorts by time, and is safe as the name of a file."""
+        return f"{_utc(self.taken_ms)}-{file_name_part(self.cluster.cluster_id)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRound:
+    """Everything that one round of samples is made of; `taken_ms` is when the end offsets were asked."""
+
+    taken_ms: int
+    cluster_id: str
+    topics: tuple[Topic, ...]
+    start_offsets: Mapping[TopicPartition, int]
+    end_offsets: Mapping[TopicPartition, int]
+    log_dirs: Batch[int, tuple[LogDir, ...]]
+
+    @property
+    def file_stem(self) -> str:
+        """Name of the round's file: time and cluster."""
+        return f"{_utc(self.taken_ms)}-{file_name_part(self.cluster_id)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Where each replica is: the copy in use, and the one being built by a move between directories."""
+
+    current: Mapping[TopicPartitionReplica, tuple[str, int]]
+    future: Mapping[TopicPartitionReplica, tuple[str, int]]
+
+
+def snapshot_tables(seen: Observation) -> tuple[tuple[Table, list[Row]], ...]:
+    """Rows of every snapshot table, in the order in which to write them: `clusters` is the seal and comes last."""
+    return (
+        (BROKERS, broker_rows(seen)),
+        (LOG_DIRS, log_dir_rows(seen)),
+        (PARTITIONS, partition_rows(seen)),
+        (REPLICAS, replica_rows(seen)),
+        (CLUSTERS, cluster_rows(seen)),
+    )
+
+
+def cluster_rows(seen: Observation) -> list[Row]:
+    """The one row of table `clusters`."""
+    row = {
+        "controller_id": seen.cluster.controller_id,
+        "broker_count": len(seen.cluster.brokers),
+        "topic_count": len(seen.topics),
+        "partition_count": sum(len(topic.partitions) for topic in seen.topics),
+    }
+    return [_snapshot_columns(seen) | row]
+
+
+def broker_rows(seen: Observation) -> list[Row]:
+    """Rows of table `brokers`."""
+    return [_snapshot_columns(seen) | _broker_row(broker, seen.log_dirs) for broker in seen.cluster.brokers]
+
+
+def log_dir_rows(seen: Observation) -> list[Row]:
+    """Rows of table `log_dirs`: of the brokers that answered."""
+    head = _snapshot_columns(seen)
+    return [head | _log_dir_row(broker, dir_) for broker, dirs in seen.log_dirs.ok.items() for dir_ in dirs]
+
+
+def partition_rows(seen: Observation) -> list[Row]:
+    """Rows of table `partitions`."""
+    head = _snapshot_columns(seen)
+    return [
+        head | _partition_row(topic, partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING))
+        for topic in seen.topics
+        for partition in topic.partitions
+    ]
+
+
+def replica_rows(seen: Observation) -> list[Row]:
+    """Rows of table `replicas`: one per place in a replica list."""
+    head, copies = _snapshot_columns(seen), copies_of(seen.log_dirs)
+    return [
+        head | row
+        for partition in _partitions(seen.topics)
+        for row in _replica_rows(partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING), copies)
+    ]
+
+
+def sample_rows(seen: SampleRound) -> list[Row]:
+    """Rows of table `samples`: partitions for which both offsets are known."""
+    sizes = copies_of(seen.log_dirs).current
+    return [
+        _sample_row(seen, topic, partition, sizes)
+        for topic in seen.topics
+        for partition in topic.partitions
+        if partition.topic_partition in seen.start_offsets and partition.topic_partition in seen.end_offsets
+    ]
+
+
+def file_name_part(text: str) -> str:
+    """The text with everything but letters, digits, dash and underscore replaced: an id comes from outside."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", text)
+
+
+def _utc(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):%Y%m%dT%H%M%S}.{time_ms % 1000:03}Z"
+
+
+def _partitions(topics: Iterable[Topic]) -> Iterable[Partition]:
+    return (partition for topic in topics for partition in topic.partitions)
+
+
+def _snapshot_columns(seen: Observation) -> Row:
+    return {"snapshot_id": seen.snapshot_id, "cluster_id": seen.cluster.cluster_id, "taken_ms": seen.taken_ms}
+
+
+def _broker_row(broker: Broker, log_dirs: Batch[int, tuple[LogDir, ...]]) -> Row:
+    error = log_dirs.failed.get(broker.id)
+    if error is None and broker.id not in log_dirs.ok:
+        reason: str | None = "was not asked"
+    else:
+        reason = str(error) if error else None
+    return {
+        "broker": broker.id,
+        "host": broker.host,
+        "port": broker.port,
+        "rack": broker.rack,
+        "is_fenced": broker.is_fenced,
+        "log_dirs_error": reason,
+    }
+
+
+def _log_dir_row(broker: int, log_dir: LogDir) -> Row:
+    return {
+        "broker": broker,
+        "path": log_dir.path,
+        "error": log_dir.error,
+        "total_bytes": log_dir.total_bytes,
+        "usable_bytes": log_dir.usable_bytes,
+        "is_cordoned": log_dir.is_cordoned,
+        "replica_count": len(log_dir.replicas),
+        "replica_bytes": sum(replica.size_bytes for replica in log_dir.replicas),
+    }
+
+
+def _partition_row(topic: Topic, partition: Partition, moving: OngoingReassignment) -> Row:
+    return {
+        "topic": topic.name,
+        "topic_id": topic.topic_id,
+        "partition": partition.topic_partition.partition,
+        "is_internal": topic.is_internal,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.isr),
+        "adding": list(moving.adding),
+        "removing": list(moving.removing),
+    }
+
+
+def _replica_rows(partition: Partition, moving: OngoingReassignment, copies: Copies) -> Iterable[Row]:
+    topic, number = partition.topic_partition
+    for position, broker in enumerate(partition.replicas):
+        replica = TopicPartitionReplica(broker, topic, number)
+        log_dir, size_bytes = copies.current.get(replica, (None, None))
+        future_log_dir, future_size_bytes = copies.future.get(replica, (None, None))
+        yield {
+            "topic": topic,
+            "partition": number,
+            "broker": broker,
+            "position": position,
+            "is_leader": broker == partition.leader,
+            "is_in_sync": broker in partition.isr,
+            "is_adding": broker in moving.adding,
+            "is_removing": broker in moving.removing,
+            "log_dir": log_dir,
+            "size_bytes": size_bytes,
+            "future_log_dir": future_log_dir,
+            "future_size_bytes": future_size_bytes,
+        }
+
+
+def _sample_row(
+    seen: SampleRound, topic: Topic, partition: Partition, sizes: Mapping[TopicPartitionReplica, tuple[str, int]]
+) -> Row:
+    return {
+        "cluster_id": seen.cluster_id,
+        "taken_ms": seen.taken_ms,
+        "topic": topic.name,
+        "topic_id": topic.topic_id,
+        "partition": partition.topic_partition.partition,
+        "leader": partition.leader,
+        "start_offset": seen.start_offsets[partition.topic_partition],
+        "end_offset": seen.end_offsets[partition.topic_partition],
+        "size_bytes": _partition_size(partition, sizes),
+    }
+
+
+def _partition_size(partition: Partition, sizes: Mapping[TopicPartitionReplica, tuple[str, int]]) -> int | None:
+    """Size of the leader's copy, else of the largest, else None."""
+    topic, number = partition.topic_partition
+    known = {
+        broker: sizes[replica][1]
+        for broker in partition.replicas
+        if (replica := TopicPartitionReplica(broker, topic, number)) in sizes
+    }
+    return known.get(partition.leader, max(known.values(), default=None))
+
+
+def copies_of(log_dirs: Batch[int, tuple[LogDir, ...]]) -> Copies:
+    """Where each replica of the brokers that answered is: path and size."""
+    current: dict[TopicPartitionReplica, tuple[str, int]] = {}
+    future: dict[TopicPartitionReplica, tuple[str, int]] = {}
+    for broker, dirs in log_dirs.ok.items():
+        for path, copy in _placed(dirs):
+            replica = TopicPartitionReplica(broker, *copy.topic_partition)
+            (future if copy.is_future else current)[replica] = (path, copy.size_bytes)
+    return Copies(current, future)
+
+
+def _placed(dirs: tuple[LogDir, ...]) -> Iterable[tuple[str, LogDirReplica]]:
+    return ((log_dir.path, replica) for log_dir in dirs for replica in log_dir.replicas)

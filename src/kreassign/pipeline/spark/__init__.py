@@ -1,0 +1,1 @@
+"""The Spark session, and the same function on many values at once."""

@@ -1,0 +1,1 @@
+"""The tables: their schemas, and everything that reads, writes and compacts them."""

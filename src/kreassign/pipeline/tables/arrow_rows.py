@@ -1,0 +1,139 @@
+"""Rows of tables in Parquet files, without Spark: what commands write once and read whole.
+
+A file appears under its name only when it is complete, so a killed writer leaves nothing that a reader would see
+(names that begin with a dot are passed over by pyarrow and by Spark).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import reduce
+from operator import and_
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from kreassign.errors import DataError, InvariantBroken
+from kreassign.pipeline.tables.schemas import BIGINT, BOOLEAN, DOUBLE, INT, INTS, STRING, Row, Table
+
+_ARROW_TYPES = {
+    STRING: pa.string(),
+    INT: pa.int32(),
+    BIGINT: pa.int64(),
+    DOUBLE: pa.float64(),
+    BOOLEAN: pa.bool_(),
+    INTS: pa.list_(pa.int32()),
+}
+
+
+def write_rows(
+    data_dir: Path, table: Table, rows: Sequence[Row], *, file_stem: str, taken_ms: int | None = None
+) -> Path:
+    """Write rows as one file of a table; a file of the same stem is replaced. Returns its path.
+
+    With `taken_ms` the file goes into a folder of that date and hour, so that old ones are found by their name.
+    """
+    _check_rows(table, rows)
+    folder = data_dir / table.name / ("" if taken_ms is None else hour_folder(taken_ms))
+    folder.mkdir(parents=True, exist_ok=True)
+    finished = folder / f"{file_stem}.parquet"
+    unfinished = folder / f".{file_stem}.{os.getpid()}.unfinished"
+    with unfinished.open("wb") as stream:
+        pq.write_table(pa.Table.from_pylist(list(rows), schema=arrow_schema(table)), stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return unfinished.replace(finished)
+
+
+def read_rows(data_dir: Path, table: Table, *, only: Mapping[str, object] | None = None) -> list[Row]:
+    """All rows of a table, in order of file name; with `only`, those that have these values in these columns.
+
+    Raises DataError when the table is missing or empty or a file has other columns than the schema. That no row
+    has the values asked for is no error.
+    """
+    rows: list[Row] = read_table(data_dir, table, only=only).to_pylist()
+    return rows
+
+
+def read_table(
+    data_dir: Path, table: Table, *, only: Mapping[str, object] | None = None, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """What `read_rows` reads, as pyarrow has it, with some of its columns or all."""
+    wanted = reduce(and_, (ds.field(name) == value for name, value in (only or {}).items()), ds.scalar(value=True))
+    found = dataset_of(table, _files(data_dir, table)).to_table(
+        filter=wanted, columns=None if columns is None else list(columns)
+    )
+    if not found.num_rows and not only:
+        raise DataError(f"table {table.name} in {data_dir} has no rows; make it anew with `{table.made_by}`")
+    return found
+
+
+def dataset_of(table: Table, files: Sequence[Path]) -> ds.Dataset:
+    """Files of a table as one; DataError when one of them has other columns than the schema."""
+    for file in files:
+        _check_columns(table, file)
+    return ds.dataset(list(files), schema=arrow_schema(table), format="parquet")
+
+
+def hour_folder(time_ms: int) -> str:
+    """Date and hour (UTC) as folders, in the way of naming that Hive began."""
+    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):date=%Y-%m-%d/hour=%H}"
+
+
+def has_table(data_dir: Path, table: Table) -> bool:
+    """Whether there is a table at all, for those that a reader can do without."""
+    return (data_dir / table.name).is_dir()
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """The table's columns as pyarrow says them; that a value may not be missing is checked when rows are written."""
+    return pa.schema([pa.field(column.name, _ARROW_TYPES[column.type]) for column in table.columns])
+
+
+def _files(data_dir: Path, table: Table) -> list[Path]:
+    folder = data_dir / table.name
+    files = sorted(
+        (path for path in folder.rglob("*.parquet") if not _is_hidden(path.relative_to(folder))),
+        key=lambda path: path.name,
+    )
+    if not files:
+        raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
+    return files
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether it, or a folder that holds it, is not part of the table, as its name says."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _check_columns(table: Table, file: Path) -> None:
+    try:
+        found = pq.read_schema(file)
+    except pa.ArrowException as error:
+        raise DataError(f"{file} is not a Parquet file: {error}; remove it and run `{table.made_by}` again") from error
+    # Written with other list field names, lists are the same type to a reader: equality of types ignores them.
+    wrong = [field.name for field in arrow_schema(table) if not _has(found, field)]
+    if wrong:
+        raise DataError(
+            f"table {table.name}: {file} lacks the columns {', '.join(wrong)} of this version of kreassign, or has "
+            f"them in another type; make it anew with `{table.made_by}`"
+        )
+
+
+def _has(schema: pa.Schema, wanted: pa.Field) -> bool:
+    return wanted.name in schema.names and schema.field(wanted.name).type == wanted.type
+
+
+def _check_rows(table: Table, rows: Sequence[Row]) -> None:
+    names = set(table.column_names)
+    required = [column.name for column in table.columns if not column.nullable]
+    for row in rows:
+        if row.keys() != names:
+            raise InvariantBroken(f"table {table.name}: a row has the columns {sorted(row)}, not {sorted(names)}")
+        missing = [name for name in required if row[name] is None]
+        if missing:
+            raise InvariantBroken(f"table {table.name}: a row has no value for {', '.join(missing)}")

@@ -1,0 +1,135 @@
+"""The least that any plan would have to copy, and the least time that it would take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kreassign.errors import InputError
+from kreassign.planner.goals import DISK
+from kreassign.planner.problem.arrays import BoolArray, FloatArray, IntArray
+from kreassign.planner.problem.problem import Problem
+from kreassign.planner.search.encoding import rack_indices, rack_limits
+
+
+@dataclass(frozen=True, slots=True)
+class BytesBound:
+    """Bytes that every plan must copy which meets the rules and brings all brokers into all bands.
+
+    `forced` counts replicas that have to be made whatever the bands say: for drains, dead brokers, higher factors and
+    racks to be repaired. `excess` is what the brokers cannot keep, `lack` what those below their band of disk miss.
+    Each is a bound alone; `total` is the largest.
+    """
+
+    forced: int
+    excess: int
+    lack: int
+
+    @property
+    def total(self) -> int:
+        """The bound."""
+        return max(self.forced, self.excess, self.lack)
+
+    @property
+    def binding(self) -> str:
+        """Which of the three it is; empty where nothing must be copied."""
+        parts = {"forced": self.forced, "excess": self.excess, "lack": self.lack}
+        return next((name for name, part in parts.items() if part and part == self.total), "")
+
+    def gap(self, moved_bytes: int) -> float | None:
+        """By which part a plan copies more than the bound; None where nothing must be copied.
+
+        Negative only for plans that leave a band missed or something undone.
+        """
+        return moved_bytes / self.total - 1 if self.total else None
+
+
+def bytes_bound(problem: Problem) -> BytesBound:
+    """The bound for a problem; a second for a million replicas.
+
+    What a plan copies is the bytes of all wanted replicas less what the brokers keep. A broker keeps at most what it
+    has less what it must shed; per goal that is a fractional knapsack: the fewest bytes whose load is the excess over
+    the band (Dantzig's bound). A replica counts with the load that it has in its lighter role, because changing
+    leaders costs no bytes.
+    """
+    partitions, staying = problem.partitions, problem.brokers.staying
+    sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
+    held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
+    kept = np.where(staying, held - _shed(problem, sizes), 0.0)
+    within_reach = partitions.within_reach(problem.brokers.is_live)
+    wanted = float((partitions.size_bytes * partitions.wanted_factors.astype(np.int64))[within_reach].sum())
+    return BytesBound(
+        forced=_forced(problem), excess=max(0, int(wanted - kept.sum())), lack=int(_lacks(problem, held).sum())
+    )
+
+
+def least_seconds(problem: Problem, rate_bytes_per_s: float) -> float:
+    """Seconds that every such plan needs when no broker receives faster than the rate.
+
+    The broker that lacks most has to receive that much; and all that must be copied has to arrive somewhere.
+    """
+    if not rate_bytes_per_s > 0:
+        raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; give one above 0")
+    partitions, receivers = problem.partitions, int(problem.brokers.receiving.sum())
+    sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
+    held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
+    spread = bytes_bound(problem).total / max(1, receivers)
+    return max(float(_lacks(problem, held).max(initial=0.0)), spread) / rate_bytes_per_s
+
+
+def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
+    names = [band.goal.name for band in problem.bands]
+    if DISK.name not in names:
+        return np.zeros(len(held))
+    low = problem.limits.low[:, names.index(DISK.name)]
+    result: FloatArray = np.where(problem.brokers.receiving, np.maximum(low - held, 0.0), 0.0)
+    return result
+
+
+def _forced(problem: Problem) -> int:
+    """Bytes of the replicas that no present one can stand for."""
+    partitions, rules = problem.partitions, problem.rules
+    usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
+    if rules.repair_racks:
+        racks, limits = rack_indices(problem), rack_limits(problem)
+        width = int(racks.max()) + 1
+        key = partitions.owners[usable].astype(np.int64) * width + racks[partitions.replicas[usable]]
+        crowded, counts = np.unique(key, return_counts=True)
+        owners = crowded // width
+        # What may not move keeps its racks, crowded or not.
+        kept = np.bincount(
+            owners, np.where(partitions.may_move[owners], np.minimum(counts, limits[owners]), counts), len(partitions)
+        )
+    else:
+        kept = np.bincount(partitions.owners[usable], minlength=len(partitions)).astype(float)
+    within_reach = partitions.within_reach(problem.brokers.is_live)
+    missing = np.where(within_reach, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
+    return int((missing * partitions.size_bytes).sum())
+
+
+def _shed(problem: Problem, sizes: FloatArray) -> FloatArray:
+    """Bytes that each broker must at least give away, by the most demanding goal."""
+    partitions, limits = problem.partitions, problem.limits
+    most = np.zeros(len(problem.brokers))
+    for column, band in enumerate(problem.bands):
+        lighter = np.minimum(band.goal.leader(partitions), band.goal.follower(partitions))[partitions.owners]
+        lighter = np.where(partitions.is_lost, 0.0, lighter)
+        load = np.bincount(partitions.replicas, lighter, len(problem.brokers))
+        excess = np.maximum(load - limits.high[:, column], 0.0)
+        over = excess > 0
+        chosen = np.flatnonzero(over[partitions.replicas] & (lighter > 0))
+        places = partitions.replicas[chosen]
+        np.maximum(most, _knapsacks(places, sizes[chosen], lighter[chosen], excess), out=most)
+    return most
+
+
+def _knapsacks(places: IntArray, sizes: FloatArray, loads: FloatArray, excess: FloatArray) -> FloatArray:
+    """Per broker, the fewest bytes of its replicas, the last one in part, that bring as much load as its excess."""
+    order = np.lexsort((sizes / loads, places))
+    places, sizes, loads = places[order], sizes[order], loads[order]
+    before = np.cumsum(loads) - loads
+    first: BoolArray = np.concatenate(([True], places[1:] != places[:-1])) if len(places) else np.zeros(0, bool)
+    before -= np.maximum.accumulate(np.where(first, before, 0.0)) if len(places) else before
+    part = np.clip((excess[places] - before) / loads, 0.0, 1.0)
+    return np.bincount(places, part * sizes, len(excess)).astype(float)

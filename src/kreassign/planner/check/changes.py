@@ -1,0 +1,86 @@
+"""What differs between the present replicas and an assignment, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kreassign.errors import InputError
+from kreassign.planner.problem.arrays import BoolArray, IntArray
+from kreassign.planner.problem.partitions import NOWHERE, Assignment
+from kreassign.planner.problem.problem import Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Per partition (P), per replica of the assignment (A) or per present replica (S).
+
+    `owners` (A) is the partition of each replica, `present` (A) its place among the present replicas, NOWHERE where its
+    partition has none on that broker: such a replica is `added` and will be copied. `changes_dir` (A) marks those that
+    stay on their broker but go to another log directory, `removed` (S) those that go away. `leader_changes` (P) and
+    `differs` (P: list, order or directory) speak of partitions.
+    """
+
+    owners: IntArray
+    present: IntArray
+    changes_dir: BoolArray
+    removed: BoolArray
+    leader_changes: BoolArray
+    differs: BoolArray
+
+    @property
+    def added(self) -> BoolArray:
+        """Replicas that are copied to their broker, shape (A,)."""
+        result: BoolArray = self.present == NOWHERE
+        return result
+
+
+def changes_of(problem: Problem, assignment: Assignment) -> Changes:
+    """Compare an assignment with the present replicas.
+
+    Raises InputError when the assignment is of other partitions, leaves one without replicas, or names a broker or
+    log directory that is not there.
+    """
+    _check(problem, assignment)
+    now, count = problem.partitions, len(problem.partitions)
+    owners = np.repeat(np.arange(count, dtype=np.int32), np.diff(assignment.offsets))
+    present = _places(problem, owners, assignment.replicas)
+    stays = present != NOWHERE
+    before = np.where(stays, now.log_dirs[present], NOWHERE)
+    changes_dir = stays & (assignment.log_dirs != NOWHERE) & (before != assignment.log_dirs)
+    removed = np.ones(len(now.replicas), bool)
+    removed[present[stays]] = False
+    place = np.arange(len(owners)) - assignment.offsets[owners]
+    moved = ~stays | changes_dir | (present - now.offsets[owners] != place)
+    differs = np.diff(assignment.offsets) != now.factors
+    differs[owners[moved]] = True
+    leader_changes = assignment.replicas[assignment.offsets[:-1]] != now.replicas[now.offsets[:-1]]
+    return Changes(owners, present, changes_dir, removed, leader_changes, differs)
+
+
+def _places(problem: Problem, owners: IntArray, replicas: IntArray) -> IntArray:
+    """Where each (partition, broker) stands among the present replicas."""
+    brokers, now = len(problem.brokers), problem.partitions
+    known = now.owners.astype(np.int64) * brokers + now.replicas
+    order = np.argsort(known, kind="stable")
+    wanted = owners.astype(np.int64) * brokers + replicas
+    found = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
+    places = order[found]
+    return np.where(known[places] == wanted, places, NOWHERE).astype(np.int64)
+
+
+def _check(problem: Problem, assignment: Assignment) -> None:
+    lengths = np.diff(assignment.offsets)
+    if len(lengths) != len(problem.partitions):
+        raise InputError(f"an assignment of {len(lengths)} partitions is not one of these {len(problem.partitions)}")
+    if (lengths < 1).any():
+        name = problem.partitions.name(int(np.argmax(lengths < 1)))
+        raise InputError(f"the assignment leaves partition {name} without replicas")
+    for what, places, known in (
+        ("broker", assignment.replicas, len(problem.brokers)),
+        ("log directory", assignment.log_dirs, len(problem.log_dirs or ())),
+    ):
+        lowest = 0 if what == "broker" else NOWHERE
+        if len(places) != assignment.offsets[-1] or places.min() < lowest or places.max() >= known:
+            raise InputError(f"the assignment names a {what} that is not there, or not one per replica")

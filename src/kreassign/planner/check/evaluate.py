@@ -1,0 +1,248 @@
+"""Independent check of a finished plan: its cost, its effect, and every rule that it might break.
+
+Shares no code with the search, so that the two cannot be wrong together: loads, shares and bands are computed here
+from the fields of the problem. Works on whole arrays; a million replicas take seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kreassign.model.amount import format_amount
+from kreassign.planner.check.changes import Changes, changes_of
+from kreassign.planner.check.legality import Case, out_of_reach, unfinished, violations
+from kreassign.planner.goals import Goal
+from kreassign.planner.problem.arrays import BytesArray, FloatArray
+from kreassign.planner.problem.partitions import Assignment, Partitions
+from kreassign.planner.problem.problem import Problem
+
+ROUNDING = 1e-9
+NEAR = 1e-6  # how near to a whole number a share of counts is one
+
+Column = Callable[[Partitions], FloatArray]
+
+
+def _ones(partitions: Partitions) -> FloatArray:
+    return np.ones(len(partitions))
+
+
+def _zeros(partitions: Partitions) -> FloatArray:
+    return np.zeros(len(partitions))
+
+
+# What a copy brings to its broker as leader and as follower; said here once more, apart from the goals.
+_LOADS: dict[str, tuple[Column, Column]] = {
+    "disk": (lambda p: p.size_bytes.astype(float), lambda p: p.size_bytes.astype(float)),
+    "net-in": (lambda p: p.write_bytes_per_s, lambda p: p.write_bytes_per_s),
+    "net-out": (lambda p: p.read_bytes_per_s, _zeros),
+    "cpu": (lambda p: p.leader_cpu, lambda p: p.follower_cpu),
+    "replicas": (_ones, _ones),
+    "leaders": (_ones, _zeros),
+    "potential-net-out": (lambda p: p.read_bytes_per_s, lambda p: p.read_bytes_per_s),
+}
+_ONLY_LEADING = frozenset({"net-out", "leaders"})
+_COUNTED = frozenset({"replicas", "leaders"})
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A broker outside the band of a goal: `amount` above (positive) or below (negative) it, in `unit`."""
+
+    broker: int
+    goal: str
+    amount: float
+    unit: str
+
+    def __str__(self) -> str:
+        side = "above" if self.amount > 0 else "below"
+        return f"broker {self.broker}: {self.goal} is {format_amount(abs(self.amount), self.unit)} {side} its band"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """What a plan costs and brings.
+
+    `violations` has a sentence per broken rule; an empty one means that the plan is legal and its hard goals hold.
+    `unfinished` says which forced changes (drains, factors, repairs) a budget left undone,
+    `out_of_reach` which partitions no plan can mend. `before`, `after`, `low` and
+    `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the present leaders) and `peak_bytes` (what a
+    broker holds when every copy has arrived and none has gone) one value per broker.
+    """
+
+    violations: tuple[str, ...]
+    unfinished: tuple[str, ...]
+    out_of_reach: tuple[str, ...]
+    broker_ids: tuple[int, ...]
+    goals: tuple[str, ...]
+    units: tuple[str, ...]
+    before: FloatArray
+    after: FloatArray
+    low: FloatArray
+    high: FloatArray
+    bytes_in: BytesArray
+    bytes_out: BytesArray
+    peak_bytes: BytesArray
+    moves: int
+    leader_changes: int
+    partitions: int
+    log_dir_moves: int
+    log_dir_bytes: int
+
+    @property
+    def legal(self) -> bool:
+        """Whether the plan breaks no rule."""
+        return not self.violations
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that the plan copies from broker to broker."""
+        return int(self.bytes_in.sum())
+
+    def misses(self, *, before: bool = False) -> tuple[Miss, ...]:
+        """Every broker that would stay (or is now) outside a band, by goal, the widest miss first."""
+        load = self.before if before else self.after
+        above = np.where(load > self.high * (1 + ROUNDING), load - self.high, 0.0)
+        below = np.where(load < self.low * (1 - ROUNDING), load - self.low, 0.0)
+        off = above + below
+        found = [
+            Miss(self.broker_ids[broker], self.goals[goal], float(off[broker, goal]), self.units[goal])
+            for broker, goal in zip(*np.nonzero(off), strict=True)
+        ]
+        return tuple(sorted(found, key=lambda miss: (self.goals.index(miss.goal), -abs(miss.amount), miss.broker)))
+
+    def spread(self, goal: int, *, before: bool = False) -> tuple[float, float]:
+        """The least and the most loaded broker of a goal, as parts of the mean; 1.0 where there is no load."""
+        load = (self.before if before else self.after)[:, goal]
+        mean = load[self.high[:, goal] > 0].mean() if (self.high[:, goal] > 0).any() else 0.0
+        return (float(load.min() / mean), float(load.max() / mean)) if mean else (1.0, 1.0)
+
+    @property
+    def imbalance(self) -> float:
+        """The widest miss of any band, as a fraction of the middle of that band; 0.0 when all are met."""
+        middle = (self.low + np.where(np.isfinite(self.high), self.high, self.low)) / 2
+        off = np.maximum(self.after - self.high, self.low - self.after)
+        wide = np.where(np.abs(off) > ROUNDING * np.maximum(1.0, self.after), off, 0.0).clip(min=0.0)
+        relative = np.divide(wide, middle, out=np.where(wide > 0, np.inf, 0.0), where=middle > 0)
+        return float(relative.max(initial=0.0))
+
+
+def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
+    """Judge an assignment. Raises InputError when it is not one of this problem's partitions and brokers."""
+    changes = changes_of(problem, assignment)
+    goals = tuple(band.goal for band in problem.bands)
+    present = Assignment.current(problem.partitions)
+    before, after = (_loads(problem, one, goals) for one in (present, assignment))
+    low, high = _bands(problem, goals)
+    size = problem.partitions.size_bytes
+    limited = _limited(problem)
+    case = Case(
+        problem,
+        assignment,
+        changes,
+        tuple(goal.name for goal in limited),
+        before=_loads(problem, present, limited),
+        after=_loads(problem, assignment, limited),
+    )
+    bytes_in, bytes_out = copied(problem, assignment, changes)
+    disk = np.bincount(problem.partitions.replicas, size[problem.partitions.owners], len(problem.brokers))
+    return Evaluation(
+        violations=violations(case),
+        unfinished=unfinished(case),
+        out_of_reach=out_of_reach(case),
+        broker_ids=tuple(problem.brokers.ids.tolist()),
+        goals=tuple(goal.name for goal in goals),
+        units=tuple(goal.unit for goal in goals),
+        before=before,
+        after=after,
+        low=low,
+        high=high,
+        bytes_in=bytes_in,
+        bytes_out=bytes_out,
+        peak_bytes=disk.astype(np.int64) + bytes_in,
+        moves=int(changes.added.sum()),
+        leader_changes=int(changes.leader_changes.sum()),
+        partitions=int(changes.differs.sum()),
+        log_dir_moves=int(changes.changes_dir.sum()),
+        log_dir_bytes=int(size[changes.owners[changes.changes_dir]].sum()),
+    )
+
+
+def copied(problem: Problem, assignment: Assignment, changes: Changes) -> tuple[BytesArray, BytesArray]:
+    """Bytes that each broker receives, and sends as the present leader of what is copied; shapes (N,)."""
+    count, added = len(problem.brokers), changes.added
+    owners = changes.owners[added]
+    now = problem.partitions
+    leaders = now.replicas[now.offsets[:-1]][owners]
+    size = now.size_bytes[owners]
+    received = np.zeros(count, np.int64)
+    sent = np.zeros(count, np.int64)
+    np.add.at(received, assignment.replicas[added], size)
+    np.add.at(sent, leaders, size)
+    return received, sent
+
+
+def _loads(problem: Problem, assignment: Assignment, goals: tuple[Goal, ...]) -> FloatArray:
+    count = len(problem.brokers)
+    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
+    leads = np.zeros(len(owners), bool)
+    leads[assignment.offsets[:-1]] = True
+    loads = np.zeros((count, len(goals)))
+    for column, goal in enumerate(goals):
+        leading, following = _LOADS.get(goal.name, (goal.leader, goal.follower))
+        weight = np.where(leads, leading(problem.partitions)[owners], following(problem.partitions)[owners])
+        loads[:, column] = np.bincount(assignment.replicas, weight, count)
+    return loads
+
+
+def _limited(problem: Problem) -> tuple[Goal, ...]:
+    """The loads that have a hard limit, with a band or without."""
+    own = {band.goal.name: band.goal for band in problem.bands}
+    known = own | {name: Goal(name, "", *columns) for name, columns in _LOADS.items() if name not in own}
+    return tuple(known[name] for name in problem.brokers.capacity if name in known)
+
+
+def _bands(problem: Problem, goals: tuple[Goal, ...]) -> tuple[FloatArray, FloatArray]:
+    shape = (len(problem.brokers), len(goals))
+    low, high = np.zeros(shape), np.full(shape, np.inf)
+    for column, band in enumerate(problem.bands):
+        if band.tolerance is not None:
+            middle = _total(problem, band.goal) * _shares(problem, band.goal)
+            low[:, column] = middle * max(0.0, 1 - band.tolerance)
+            high[:, column] = middle * (1 + band.tolerance)
+            if band.goal.name in _COUNTED or band.goal.counts:
+                low[:, column], high[:, column] = _whole(low[:, column], high[:, column], middle)
+    for column, goal in enumerate(goals):
+        limit = problem.brokers.capacity.get(goal.name, np.full(shape[0], np.inf))
+        high[:, column] = np.minimum(high[:, column], limit)
+    return np.minimum(low, high), high
+
+
+def _whole(low: FloatArray, high: FloatArray, middle: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What can be counted lies at whole numbers: those within, and always the two next to the middle."""
+    least = np.minimum(np.ceil(low - NEAR), np.floor(middle + NEAR))
+    return least, np.maximum(np.floor(high + NEAR), np.ceil(middle - NEAR))
+
+
+def _total(problem: Problem, goal: Goal) -> float:
+    leading, following = _LOADS.get(goal.name, (goal.leader, goal.follower))
+    now = problem.partitions
+    return float((leading(now) + following(now) * (now.wanted_factors - 1)).sum())
+
+
+def _shares(problem: Problem, goal: Goal) -> FloatArray:
+    """Which part of the total each broker should carry: as told, else by capacity, else all the same."""
+    brokers = problem.brokers
+    limit = brokers.capacity.get(goal.name)
+    stays = brokers.is_live & ~brokers.must_empty
+    if goal.name in brokers.shares:
+        part = brokers.shares[goal.name].astype(float)
+    elif limit is not None and np.isfinite(limit[stays]).all():
+        part = limit.astype(float)
+    else:
+        part = np.ones(len(brokers))
+    only_leading = goal.name in _ONLY_LEADING or not goal.follower(problem.partitions).any()
+    part = np.where(stays & (brokers.may_lead | (not only_leading)), part, 0.0)
+    return part / part.sum() if part.sum() else part

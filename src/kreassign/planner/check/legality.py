@@ -1,0 +1,310 @@
+"""The rules that an assignment may break, one function a rule; each yields a sentence per place where it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from itertools import islice
+
+import numpy as np
+
+from kreassign.planner.check.changes import Changes
+from kreassign.planner.problem.arrays import BoolArray, FloatArray, IntArray
+from kreassign.planner.problem.partitions import NOWHERE, Assignment
+from kreassign.planner.problem.problem import Problem, RackRule
+
+SHOWN_PER_RULE = 100
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """What is judged. `before` and `after` are loads with one column per name in `limited`, the hard limits."""
+
+    problem: Problem
+    assignment: Assignment
+    changes: Changes
+    limited: tuple[str, ...]
+    before: FloatArray
+    after: FloatArray
+
+    @property
+    def leaders(self) -> IntArray:
+        """The wanted leader of each partition."""
+        return self.assignment.replicas[self.assignment.offsets[:-1]]
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether forced changes may stay undone because of a limit."""
+        budget = self.problem.budget
+        return any(getattr(budget, one.name) is not None for one in fields(budget))
+
+    def replica(self, place: int) -> str:
+        """Words for one replica of the assignment."""
+        broker = self.problem.brokers.ids[self.assignment.replicas[place]]
+        return f"{self.problem.partitions.name(int(self.changes.owners[place]))}: broker {broker}"
+
+
+Rule = Callable[[Case], Iterator[str]]
+
+
+def violations(case: Case) -> tuple[str, ...]:
+    """Every broken rule, a sentence each; at most `SHOWN_PER_RULE` a rule, and then how many more."""
+    rules = RULES if case.has_budget else RULES + FORCED
+    return tuple(sentence for rule in rules for sentence in _shown(rule(case)))
+
+
+def unfinished(case: Case) -> tuple[str, ...]:
+    """Forced changes that are not done for want of a budget, a sentence each."""
+    return tuple(sentence for rule in FORCED for sentence in _shown(rule(case))) if case.has_budget else ()
+
+
+def out_of_reach(case: Case) -> tuple[str, ...]:
+    """Partitions that no plan can mend because nobody that lives has a copy, a sentence each."""
+    return tuple(_shown(_out_of_reach(case)))
+
+
+def _shown(sentences: Iterator[str]) -> Iterator[str]:
+    yield from islice(sentences, SHOWN_PER_RULE)
+    if more := sum(1 for _ in sentences):
+        yield f"and {more} more like the last"
+
+
+def _distinct(case: Case) -> Iterator[str]:
+    key = case.changes.owners.astype(np.int64) * len(case.problem.brokers) + case.assignment.replicas
+    order = np.argsort(key, kind="stable")
+    for place in order[1:][key[order][1:] == key[order][:-1]]:
+        yield f"{case.replica(int(place))} is named more than once"
+
+
+def _receivers(case: Case) -> Iterator[str]:
+    brokers, added = case.problem.brokers, case.changes.added
+    target = case.assignment.replicas
+    for why, barred in (
+        ("is not live", ~brokers.is_live),
+        ("is to be drained", brokers.is_live & brokers.must_empty),
+        ("may receive nothing", brokers.is_live & ~brokers.must_empty & ~brokers.may_receive),
+    ):
+        for place in np.flatnonzero(added & barred[target]):
+            yield f"{case.replica(int(place))} gets a copy but {why}"
+
+
+def _broker_sets(case: Case) -> Iterator[str]:
+    wanted = case.problem.partitions.broker_sets[case.changes.owners]
+    actual = case.problem.brokers.broker_sets[case.assignment.replicas]
+    for place in np.flatnonzero(case.changes.added & (wanted != NOWHERE) & (actual != wanted)):
+        yield f"{case.replica(int(place))} is not of the broker set of the partition"
+
+
+def _fixed(case: Case) -> Iterator[str]:
+    for partition in np.flatnonzero(case.changes.differs & ~case.problem.partitions.may_move):
+        yield f"{case.problem.partitions.name(int(partition))} must not move"
+
+
+def _allowed_kinds(case: Case) -> Iterator[str]:
+    rules, changes = case.problem.rules, case.changes
+    if not rules.between_brokers:
+        for place in np.flatnonzero(changes.added):
+            yield f"{case.replica(int(place))} gets a copy, but nothing may go from broker to broker"
+    if not rules.between_log_dirs:
+        for place in np.flatnonzero(changes.changes_dir):
+            yield f"{case.replica(int(place))} changes its log directory, which is not allowed"
+    if not rules.leaders:
+        free = changes.leader_changes & ~_must_give_up_leading(case)
+        for partition in np.flatnonzero(free):
+            yield f"{case.problem.partitions.name(int(partition))} changes its leader without need"
+
+
+def _must_give_up_leading(case: Case) -> BoolArray:
+    """Partitions whose present leader may not lead, or goes away."""
+    now, brokers = case.problem.partitions, case.problem.brokers
+    first = now.offsets[:-1]
+    may_lead = brokers.may_lead & brokers.is_live & ~brokers.must_empty
+    result: BoolArray = ~may_lead[now.replicas[first]] | case.changes.removed[first]
+    return result
+
+
+def _leaders(case: Case) -> Iterator[str]:
+    """Nobody leads who may not, unless the partition is fixed or has no other replica."""
+    brokers = case.problem.brokers
+    barred = ~brokers.may_lead | ~brokers.is_live
+    others = np.logical_or.reduceat(~barred[case.assignment.replicas], case.assignment.offsets[:-1])
+    wrong = barred[case.leaders] & others & case.problem.partitions.may_move
+    for partition in np.flatnonzero(wrong):
+        name = case.problem.partitions.name(int(partition))
+        yield f"{name}: broker {brokers.ids[case.leaders[partition]]} would lead, but may not"
+
+
+def _racks(case: Case) -> Iterator[str]:
+    before, after = (rack_excess(case.problem, one) for one in (_present(case), case.assignment))
+    for partition in np.flatnonzero(after > before):
+        yield f"{case.problem.partitions.name(int(partition))} has more replicas in one rack than before"
+
+
+def _racks_repaired(case: Case) -> Iterator[str]:
+    if case.problem.rules.repair_racks:
+        excess = rack_excess(case.problem, case.assignment)
+        for partition in np.flatnonzero((excess > 0) & case.problem.partitions.may_move):
+            yield f"{case.problem.partitions.name(int(partition))} still has too many replicas in one rack"
+
+
+def rack_excess(problem: Problem, assignment: Assignment) -> IntArray:
+    """By how many replicas each partition exceeds what its racks may hold; shape (P,)."""
+    owners = np.repeat(np.arange(len(problem.partitions)), np.diff(assignment.offsets))
+    if problem.rules.racks is RackRule.NONE:
+        return np.zeros(len(problem.partitions), np.int32)
+    racks = _racks_of_brokers(problem)
+    width = int(racks.max()) + 1
+    key, held = np.unique(owners * width + racks[assignment.replicas], return_counts=True)
+    partitions = key // width
+    excess = np.maximum(0, held - _allowed_per_rack(problem, racks)[partitions])
+    return np.bincount(partitions, excess, len(problem.partitions)).astype(np.int32)
+
+
+def _racks_of_brokers(problem: Problem) -> IntArray:
+    """A number for the rack of each broker; one without a rack counts as a rack of its own."""
+    racks = problem.brokers.racks
+    own = len(problem.brokers.rack_names) + np.arange(len(racks))
+    return np.where(racks == NOWHERE, own, racks).astype(np.int32)
+
+
+def _allowed_per_rack(problem: Problem, racks: IntArray) -> IntArray:
+    partitions, brokers = problem.partitions, problem.brokers
+    if problem.rules.racks is RackRule.STRICT:
+        return np.ones(len(partitions), np.int32)
+    stays = brokers.is_live & ~brokers.must_empty
+    allowed = np.ones(len(partitions), np.int32)
+    for number in np.unique(partitions.broker_sets):
+        members = stays & ((number == NOWHERE) | (brokers.broker_sets == number))
+        count = max(1, len(np.unique(racks[members])))
+        chosen = partitions.broker_sets == number
+        allowed[chosen] = -(-partitions.wanted_factors[chosen] // count)
+    return allowed
+
+
+def _capacity(case: Case) -> Iterator[str]:
+    brokers = case.problem.brokers
+    for column, name in enumerate(case.limited):
+        limit, before, after = brokers.capacity[name], case.before[:, column], case.after[:, column]
+        over = (after > limit * (1 + ROUNDING)) & (after > before * (1 + ROUNDING))
+        for broker in np.flatnonzero(over):
+            yield f"broker {brokers.ids[broker]}: {name} rises to {after[broker]:.6g}, its limit is {limit[broker]:.6g}"
+
+
+def _log_dirs(case: Case) -> Iterator[str]:
+    dirs, chosen = case.problem.log_dirs, case.assignment.log_dirs
+    if dirs is None:
+        return
+    named = chosen != NOWHERE
+    arrives = named & (case.changes.added | case.changes.changes_dir)
+    for place in np.flatnonzero(named & (dirs.brokers[chosen] != case.assignment.replicas)):
+        yield f"{case.replica(int(place))} has no log directory {dirs.paths[chosen[place]]}"
+    for place in np.flatnonzero(arrives & ~(dirs.may_receive & ~dirs.must_empty)[chosen]):
+        yield f"{case.replica(int(place))} gets a copy in {dirs.paths[chosen[place]]}, which may receive nothing"
+    before, after = (_dir_bytes(case, one) for one in (_present(case), case.assignment))
+    for place in np.flatnonzero((after > dirs.capacity_bytes) & (after > before)):
+        yield (
+            f"log directory {dirs.paths[place]} of broker {case.problem.brokers.ids[dirs.brokers[place]]} rises to "
+            f"{after[place]:.0f} bytes, its limit is {dirs.capacity_bytes[place]:.0f}"
+        )
+
+
+def _dir_bytes(case: Case, assignment: Assignment) -> FloatArray:
+    owners = np.repeat(np.arange(len(case.problem.partitions)), np.diff(assignment.offsets))
+    known = assignment.log_dirs != NOWHERE
+    size = case.problem.partitions.size_bytes[owners[known]]
+    return np.bincount(assignment.log_dirs[known], size, len(case.problem.log_dirs or ())).astype(np.float64)
+
+
+def _drained_log_dirs(case: Case) -> Iterator[str]:
+    dirs, chosen = case.problem.log_dirs, case.assignment.log_dirs
+    if dirs is not None:
+        for place in np.flatnonzero((chosen != NOWHERE) & dirs.must_empty[chosen]):
+            yield f"{case.replica(int(place))} still has its copy in {dirs.paths[chosen[place]]}, to be drained"
+
+
+def _least_leaders(case: Case) -> Iterator[str]:
+    partitions, brokers = case.problem.partitions, case.problem.brokers
+    leading = np.flatnonzero(brokers.is_live & ~brokers.must_empty & brokers.may_lead)
+    for topic, least in case.problem.rules.least_topic_leaders.items():
+        chosen = np.array([topic == name for name in partitions.topic_names], bool)[partitions.topics]
+        led = np.bincount(case.leaders[chosen], minlength=len(brokers))
+        for broker in leading[led[leading] < least]:
+            yield f"broker {brokers.ids[broker]} leads {led[broker]} partitions of topic {topic}, not {least}"
+
+
+def _drained(case: Case) -> Iterator[str]:
+    brokers = case.problem.brokers
+    within_reach = case.problem.partitions.within_reach(brokers.is_live)[case.changes.owners]
+    for place in np.flatnonzero((~brokers.is_live | brokers.must_empty)[case.assignment.replicas] & within_reach):
+        yield f"{case.replica(int(place))} still has a copy, but is to have none"
+
+
+def _lost(case: Case) -> Iterator[str]:
+    """A broker that lost its copy with a log directory cannot be given another one."""
+    now = case.problem.partitions
+    lost = now.is_lost & now.within_reach(case.problem.brokers.is_live)[now.owners]
+    width = len(case.problem.brokers)
+    gone = now.owners[lost].astype(np.int64) * width + now.replicas[lost]
+    for place in np.flatnonzero(np.isin(case.changes.owners.astype(np.int64) * width + case.assignment.replicas, gone)):
+        yield f"{case.replica(int(place))} has lost its copy, but is to have one"
+
+
+def _out_of_reach(case: Case) -> Iterator[str]:
+    now = case.problem.partitions
+    for partition in np.flatnonzero(~now.within_reach(case.problem.brokers.is_live)):
+        yield (
+            f"{now.name(int(partition))}: no broker that lives has a copy to make others from; it stays on brokers "
+            f"{case.problem.brokers.ids[now.list_of(int(partition))].tolist()} until one of them comes back"
+        )
+
+
+def _factors(case: Case) -> Iterator[str]:
+    partitions = case.problem.partitions
+    factors = np.diff(case.assignment.offsets)
+    for partition in np.flatnonzero(factors != partitions.wanted_factors):
+        wanted = partitions.wanted_factors[partition]
+        yield f"{partitions.name(int(partition))} has {factors[partition]} replicas, not {wanted}"
+
+
+def _budget(case: Case) -> Iterator[str]:
+    budget, added, changes = case.problem.budget, case.changes.added, case.changes
+    size, now = case.problem.partitions.size_bytes, case.problem.partitions
+    count = len(case.problem.brokers)
+    owners = changes.owners[added]
+    counted = _catching_up(case, owners)
+    received = np.bincount(case.assignment.replicas[added], counted, count)
+    sent = np.bincount(now.replicas[now.offsets[:-1]][owners], counted, count)
+    spent = (
+        ("bytes copied", budget.moved_bytes, int(size[owners].sum())),
+        ("moves", budget.moves, int(added.sum())),
+        ("leader changes", budget.leader_changes, int(changes.leader_changes.sum())),
+        ("bytes into one broker", budget.bytes_in_per_broker, float(received.max(initial=0))),
+        ("bytes out of one broker", budget.bytes_out_per_broker, float(sent.max(initial=0))),
+    )
+    for what, limit, amount in spent:
+        if limit is not None and amount > limit * (1 + ROUNDING):
+            yield f"the budget allows {limit} {what}, the plan has {amount:.0f}"
+
+
+def _catching_up(case: Case, owners: IntArray) -> FloatArray:
+    """Bytes that pass until a copy of each partition has caught up: what is written meanwhile is copied too."""
+    partitions, rate = case.problem.partitions, case.problem.budget.rate_bytes_per_s
+    size = partitions.size_bytes[owners].astype(float)
+    if rate is None:
+        return size
+    ahead = 1 - partitions.write_bytes_per_s[owners] / rate
+    passed = np.where(ahead > 0, size / np.where(ahead > 0, ahead, 1.0), np.inf)
+    return np.where(size > 0, passed, 0.0)
+
+
+def _present(case: Case) -> Assignment:
+    return Assignment.current(case.problem.partitions)
+
+
+RULES: tuple[Rule, ...] = (
+    _distinct, _receivers, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
+    _least_leaders, _budget,
+)  # fmt: skip
+FORCED: tuple[Rule, ...] = (_leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired)
+"""What a task demands; with a budget it may stay undone, and is then told as such."""

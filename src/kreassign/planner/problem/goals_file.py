@@ -1,0 +1,200 @@
+"""The goals file: TOML → wishes. Every key: docs/reference/goals-file.md."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kreassign.errors import InputError
+from kreassign.model.amount import parse_amount
+from kreassign.planner.goals.own import goal_named
+from kreassign.planner.problem.policy import BrokerSet, Wishes, with_tolerance
+from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
+from kreassign.planner.results.reasons import TOPIC_SPREAD
+
+PERCENT = 100
+# A TOML value as the standard library reads it; every use checks its type first.
+Toml = Any
+
+
+def parse_wishes(text: str) -> Wishes:
+    """Read a goals file. Raises InputError, which names the line or the key that is wrong."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"not TOML: {error}") from error
+    if unknown := sorted(document.keys() - _KEYS.keys() - {"tolerance", "goals"}):
+        raise InputError(f"unknown key {unknown[0]!r}; known are {', '.join(['goals', *_KEYS, 'tolerance'])}")
+    tolerance = _percent("tolerance", document.get("tolerance", 10))
+    values: dict[str, Any] = {_FIELDS.get(key, key): _KEYS[key](key, document[key]) for key in document if key in _KEYS}
+    if "goals" in document:
+        entries = _tables("goals", document["goals"])
+        loads = [entry for entry in entries if not _is_spread(entry)]
+        weights = _weights_by_order(len(loads))
+        values["bands"] = _distinct(_band(*entry, tolerance) for entry in zip(loads, weights, strict=True))
+        values["topic_spread"] = next((_spread(entry, tolerance) for entry in entries if _is_spread(entry)), None)
+    elif "tolerance" in document:
+        values["bands"] = with_tolerance(DEFAULT_BANDS, tolerance)
+    return Wishes(**values)
+
+
+def parse_goals(texts: Iterable[str], tolerance: float) -> tuple[tuple[Band, ...], float | None]:
+    """Goals as flags name them: the bands, and the tolerance of topic spread, None unless it is named."""
+    given = tuple(texts)
+    spreads = [text for text in given if text.partition("=")[0] == TOPIC_SPREAD]
+    loads = [text for text in given if text not in spreads]
+    weights = _weights_by_order(len(loads))
+    bands = tuple(parse_band(text, tolerance, weight) for text, weight in zip(loads, weights, strict=True))
+    return bands, _spread_flag(spreads[-1], tolerance) if spreads else None
+
+
+def _weights_by_order(count: int) -> tuple[float, ...]:
+    """What goals weigh that a user names in an order: the first twice as much as the last."""
+    return tuple(1 + (count - 1 - place) / max(1, count - 1) for place in range(count))
+
+
+def _spread_flag(text: str, tolerance: float) -> float:
+    _, equals, width = text.partition("=")
+    try:
+        return float(width) / PERCENT if equals else tolerance
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a goal; write for example {TOPIC_SPREAD} or {TOPIC_SPREAD}=5") from error
+
+
+def _is_spread(entry: Mapping[str, Toml]) -> bool:
+    return entry.get("name") == TOPIC_SPREAD
+
+
+def _spread(entry: Mapping[str, Toml], tolerance: float) -> float:
+    if unknown := sorted(entry.keys() - {"name", "tolerance"}):
+        raise InputError(f"goal {TOPIC_SPREAD}: unknown key {unknown[0]!r}; it has a tolerance alone, and comes last")
+    return _percent(f"goal {TOPIC_SPREAD}: tolerance", entry["tolerance"]) if "tolerance" in entry else tolerance
+
+
+def parse_band(text: str, tolerance: float, usual_weight: float = 1.0) -> Band:
+    """A goal as a flag names it: `disk`, `disk=5` (±5 %), `disk=5x2` (weight 2), `disk=any` (only a limit counts)."""
+    name, equals, rest = text.partition("=")
+    width, _, weight = rest.partition("x")
+    try:
+        given = None if width == "any" else float(width) / PERCENT if equals else tolerance
+        return Band(goal_named(name), given, float(weight) if weight else usual_weight)
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a goal; write for example disk, disk=5 or disk=5x2") from error
+
+
+def _band(entry: Mapping[str, Toml], usual_weight: float, tolerance: float) -> Band:
+    if unknown := sorted(entry.keys() - {"name", "tolerance", "weight"}):
+        raise InputError(f"goals: unknown key {unknown[0]!r}; known are name, tolerance, weight")
+    name, width, weight = entry.get("name"), entry.get("tolerance"), entry.get("weight", usual_weight)
+    if not isinstance(name, str):
+        raise InputError("goals: every goal needs a name, for example name = 'disk'")
+    given = tolerance if width is None else None if width == "any" else _percent(f"goal {name}: tolerance", width)
+    return Band(goal_named(name), given, _positive(f"goal {name}: weight", weight))
+
+
+def _distinct(bands: Iterable[Band]) -> tuple[Band, ...]:
+    found = tuple(bands)
+    names = [band.goal.name for band in found]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"goal {repeated[0]} is named more than once")
+    return found
+
+
+def _racks(key: str, value: Toml) -> RackRule:
+    names = {rule.name.lower(): rule for rule in RackRule}
+    if value not in names:
+        raise InputError(f"{key}: {value!r} is none of {', '.join(names)}")
+    return names[value]
+
+
+def _sets(key: str, value: Toml) -> tuple[BrokerSet, ...]:
+    return tuple(
+        BrokerSet(
+            name,
+            _integers(f"{key}.{name}.brokers", _table(f"{key}.{name}", entry).get("brokers")),
+            _texts(f"{key}.{name}.topics", entry.get("topics")),
+        )
+        for name, entry in sorted(_table(key, value).items())
+    )
+
+
+def _broker_numbers(key: str, value: Toml) -> dict[int, float]:
+    return {_id(key, name): _positive(f"{key}.{name}", one) for name, one in _table(key, value).items()}
+
+
+def _broker_amounts(key: str, value: Toml) -> dict[int, Mapping[str, float]]:
+    return {_id(key, name): _amounts(f"{key}.{name}", one) for name, one in _table(key, value).items()}
+
+
+def _amounts(key: str, value: Toml) -> dict[str, float]:
+    return {goal_named(name).name: _amount(f"{key}.{name}", one) for name, one in _table(key, value).items()}
+
+
+def _amount(key: str, value: Toml) -> float:
+    """A number, or a text such as `2TB` or `120 MB/s`."""
+    if not isinstance(value, str):
+        return _positive(key, value)
+    try:
+        return float(parse_amount(value))
+    except InputError as error:
+        raise InputError(f"{key}: {error}") from error
+
+
+def _counts(key: str, value: Toml) -> dict[str, int]:
+    return {name: int(_positive(f"{key}.{name}", one)) for name, one in _table(key, value).items()}
+
+
+def _id(key: str, name: str) -> int:
+    if not name.isdigit():
+        raise InputError(f"{key}: {name!r} is not the id of a broker")
+    return int(name)
+
+
+def _table(key: str, value: Toml) -> dict[str, Toml]:
+    if not isinstance(value, dict):
+        raise InputError(f"{key} must be a table")
+    return value
+
+
+def _tables(key: str, value: Toml) -> list[dict[str, Toml]]:
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise InputError(f"{key} must be an array of tables, [[{key}]]")
+    return value
+
+
+def _texts(key: str, value: Toml) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise InputError(f"{key} must be an array of texts")
+    return tuple(value)
+
+
+def _integers(key: str, value: Toml) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(one) is int for one in value):
+        raise InputError(f"{key} must be an array of broker ids")
+    return tuple(value)
+
+
+def _positive(key: str, value: Toml) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise InputError(f"{key}: {value!r} is not a number of 0 or more")
+    return float(value)
+
+
+def _percent(key: str, value: Toml) -> float:
+    return _positive(key, value) / PERCENT
+
+
+_KEYS: dict[str, Callable[[str, Toml], Any]] = {
+    "racks": _racks,
+    "capacity": _amounts,
+    "broker-capacity": _broker_amounts,
+    "shares": _broker_numbers,
+    "broker-sets": _sets,
+    "least-topic-leaders": _counts,
+    "excluded-topics": _texts,
+    "excluded-brokers": _integers,
+    "disk-reserve": _percent,
+    "reads-per-write": _positive,
+}
+_FIELDS = {key: key.replace("-", "_") for key in _KEYS}

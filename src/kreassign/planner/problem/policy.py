@@ -1,0 +1,125 @@
+"""What a user wants of every plan: goals in their order, limits, tenants. `goals_file.py` reads them from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kreassign.errors import InputError
+from kreassign.planner.problem.partitions import NOWHERE
+from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Problem, RackRule
+from kreassign.planner.tasks.broker_choice import chosen_brokers
+from kreassign.planner.tasks.topic_choice import TopicChoice, matching
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSet:
+    """Brokers that keep to themselves: partitions of topics that match stay on them. Patterns match whole names."""
+
+    name: str
+    brokers: tuple[int, ...]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Bands in their order, the rack rule, limits and tenants.
+
+    `capacity` limits every broker by goal name, `broker_capacity` single ones; `shares` are relative. `disk_reserve` is
+    the part of a disk to be kept free where disk limits come from the snapshot. `reads_per_write` is how many times
+    consumers read what producers write. `topic_spread`: see `Rules`.
+    """
+
+    bands: tuple[Band, ...] = DEFAULT_BANDS
+    racks: RackRule = RackRule.EVEN
+    capacity: Mapping[str, float] = field(default_factory=dict)
+    broker_capacity: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    shares: Mapping[int, float] = field(default_factory=dict)
+    broker_sets: tuple[BrokerSet, ...] = ()
+    least_topic_leaders: Mapping[str, int] = field(default_factory=dict)
+    topic_spread: float | None = None
+    excluded_topics: tuple[str, ...] = ()
+    excluded_brokers: tuple[int, ...] = ()
+    disk_reserve: float = 0.1
+    reads_per_write: float = 1.0
+
+
+def with_tolerance(bands: tuple[Band, ...], tolerance: float) -> tuple[Band, ...]:
+    """The same bands with one width."""
+    return tuple(replace(band, tolerance=tolerance) for band in bands)
+
+
+def wished(problem: Problem, wishes: Wishes) -> Problem:
+    """The problem with these wishes. Raises InputError for brokers and topics that are not there."""
+    problem = replace(
+        problem,
+        bands=_alive(problem, wishes.bands),
+        rules=replace(
+            problem.rules,
+            racks=wishes.racks,
+            least_topic_leaders=dict(wishes.least_topic_leaders),
+            topic_spread=wishes.topic_spread,
+        ),
+    )
+    unknown = sorted(set(wishes.least_topic_leaders) - set(problem.partitions.topic_names))
+    if unknown:
+        raise InputError(f"least-topic-leaders: there is no topic {unknown[0]!r} in this cluster")
+    return _without(_with_sets(_with_limits(problem, wishes), wishes.broker_sets), wishes)
+
+
+def _alive(problem: Problem, bands: tuple[Band, ...]) -> tuple[Band, ...]:
+    """Without goals of which nothing is known: a load that is zero everywhere cannot be evened out."""
+    known = [
+        band for band in bands
+        if band.goal.leader(problem.partitions).any() or band.goal.follower(problem.partitions).any()
+    ]  # fmt: skip
+    return tuple(known)
+
+
+def _with_limits(problem: Problem, wishes: Wishes) -> Problem:
+    brokers = problem.brokers
+    if named := {*wishes.broker_capacity, *wishes.shares}:
+        chosen_brokers(brokers, named)
+    ids = brokers.ids.tolist()
+    capacity = {name: limits.copy() for name, limits in brokers.capacity.items()}
+    for name in {*wishes.capacity, *(name for limits in wishes.broker_capacity.values() for name in limits)}:
+        common = wishes.capacity.get(name, np.inf)
+        told = (
+            capacity.get(name, np.full(len(ids), np.inf)) if name not in wishes.capacity else np.full(len(ids), common)
+        )
+        own = [wishes.broker_capacity.get(broker, {}).get(name) for broker in ids]
+        capacity[name] = np.array([old if new is None else new for old, new in zip(told.tolist(), own, strict=True)])
+    shares = np.array([wishes.shares.get(broker, 1.0) for broker in ids])
+    told_shares = dict.fromkeys((band.goal.name for band in problem.bands), shares) if wishes.shares else brokers.shares
+    return replace(problem, brokers=replace(brokers, capacity=dict(sorted(capacity.items())), shares=told_shares))
+
+
+def _with_sets(problem: Problem, sets: tuple[BrokerSet, ...]) -> Problem:
+    brokers, partitions = problem.brokers, problem.partitions
+    of_brokers = np.full(len(brokers), NOWHERE, np.int32)
+    of_topics = dict.fromkeys(partitions.topic_names, NOWHERE)
+    for number, one in enumerate(sets):
+        of_brokers[chosen_brokers(brokers, one.brokers)] = number
+        for topic in {name for pattern in one.topics for name in matching(pattern, partitions.topic_names)}:
+            of_topics[topic] = number
+    if not sets:
+        return problem
+    numbers = np.array([of_topics[topic] for topic in partitions.topic_names], np.int32)[partitions.topics]
+    return replace(
+        problem,
+        brokers=replace(brokers, broker_sets=of_brokers),
+        partitions=replace(partitions, broker_sets=numbers),
+    )
+
+
+def _without(problem: Problem, wishes: Wishes) -> Problem:
+    brokers, partitions = problem.brokers, problem.partitions
+    if wishes.excluded_topics:
+        chosen = TopicChoice(excluded=wishes.excluded_topics).of(partitions)
+        partitions = replace(partitions, may_move=partitions.may_move & chosen)
+    if wishes.excluded_brokers:
+        out = chosen_brokers(brokers, wishes.excluded_brokers)
+        brokers = replace(brokers, may_receive=brokers.may_receive & ~out)
+    return replace(problem, brokers=brokers, partitions=partitions)

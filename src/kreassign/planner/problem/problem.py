@@ -1,0 +1,157 @@
+"""What the planner is given: frozen arrays, checked when built, and nothing that could be asked of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from kreassign.errors import InputError
+from kreassign.planner.goals import GOALS, Goal
+from kreassign.planner.goals.goal import nothing
+from kreassign.planner.problem.arrays import FloatArray
+from kreassign.planner.problem.brokers import Brokers, LogDirs
+from kreassign.planner.problem.partitions import Partitions
+
+DEFAULT_TOLERANCE = 0.10
+ROUNDING = 1e-6  # of counts: what floating point may take a whole number for
+
+
+class RackRule(Enum):
+    """How the replicas of a partition are spread over racks; a broker without a rack counts as a rack of its own."""
+
+    STRICT = "never two in one rack"
+    EVEN = "as evenly as the number of racks allows"
+    NONE = "racks do not matter"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """How even one resource shall be: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
+
+    Without a tolerance only the capacity limits it. `weight` says what missing it counts for against other goals,
+    per unit of the mean, where not all can be met.
+    """
+
+    goal: Goal
+    tolerance: float | None = DEFAULT_TOLERANCE
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None and not self.tolerance >= 0:
+            raise InputError(f"goal {self.goal.name}: a tolerance of {self.tolerance} is negative")
+
+
+DEFAULT_BANDS = tuple(Band(goal) for goal in GOALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that a plan may cost; None means no limit. Forced moves (drains, factors, repairs) come first.
+
+    `bytes_in_per_broker` and `bytes_out_per_broker` limit what one broker receives, and sends as leader: a predicted
+    time, times a rate. With that rate r as `rate_bytes_per_s`, a copy of a partition that is written at w counts
+    r/(r-w) times there, because it has to catch up.
+    """
+
+    moved_bytes: int | None = None
+    moves: int | None = None
+    leader_changes: int | None = None
+    bytes_in_per_broker: int | None = None
+    bytes_out_per_broker: int | None = None
+    rate_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a plan may do, and must.
+
+    `between_brokers`, `leaders` and `between_log_dirs` are the kinds of change allowed. `repair_racks` makes a present
+    violation of the rack rule something to be mended; without it, no partition gets worse. `least_topic_leaders`
+    names topics of which every broker shall lead at least so many partitions. `topic_spread` is the tolerance within
+    which the replicas of every topic shall be shared out, after all bands; None if it does not matter.
+    """
+
+    racks: RackRule = RackRule.EVEN
+    repair_racks: bool = False
+    between_brokers: bool = True
+    leaders: bool = True
+    between_log_dirs: bool = False
+    least_topic_leaders: Mapping[str, int] = field(default_factory=dict)
+    topic_spread: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """Bounds per broker and band, shape (N, R): `low` to `high` is the band, `capacity` the hard limit."""
+
+    low: FloatArray
+    high: FloatArray
+    capacity: FloatArray
+    mean: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Brokers, partitions, and what is wanted of them."""
+
+    brokers: Brokers
+    partitions: Partitions
+    log_dirs: LogDirs | None = None
+    bands: tuple[Band, ...] = DEFAULT_BANDS
+    rules: Rules = field(default_factory=Rules)
+    budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        names = [band.goal.name for band in self.bands]
+        if repeated := {name for name in names if names.count(name) > 1}:
+            raise InputError(f"given more than once: goal {', '.join(sorted(repeated))}")
+        strangers = (self.partitions.replicas < 0) | (self.partitions.replicas >= len(self.brokers))
+        if strangers.any():
+            name = self.partitions.name(int(self.partitions.owners[np.argmax(strangers)]))
+            raise InputError(f"partition {name} has a replica on a broker that is not among the brokers")
+
+    @property
+    def totals(self) -> FloatArray:
+        """The load of the whole cluster per band, with the wanted replication factors; shape (R,)."""
+        followers = self.partitions.wanted_factors - 1.0
+        return np.array(
+            [
+                band.goal.leader(self.partitions).sum() + (band.goal.follower(self.partitions) * followers).sum()
+                for band in self.bands
+            ]
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """The bands as numbers.
+
+        Those of counts are whole ones: the ones inside the band, and if the mean lies between two, these two.
+        """
+        count, bands = len(self.brokers), self.bands
+        mean = np.zeros((count, len(bands)))
+        capacity = np.full((count, len(bands)), np.inf)
+        tolerance = np.array([np.inf if band.tolerance is None else band.tolerance for band in bands])
+        for column, (band, total) in enumerate(zip(bands, self.totals, strict=True)):
+            mean[:, column] = total * self._shares(band.goal)
+            capacity[:, column] = self.brokers.capacity_of(band.goal.name)
+        with np.errstate(invalid="ignore"):
+            low = np.nan_to_num(np.maximum(0.0, mean * (1 - tolerance)), nan=0.0)
+            high = np.where(
+                np.isinf(tolerance)[None, :] & self.brokers.staying[:, None], np.inf, mean * (1 + tolerance)
+            )
+        high = np.nan_to_num(high, nan=0.0, posinf=np.inf)
+        whole = np.array([band.goal.counts for band in bands], bool)
+        low = np.where(whole, np.minimum(np.ceil(low - ROUNDING), np.floor(mean + ROUNDING)), low)
+        high = np.where(whole, np.maximum(np.floor(high + ROUNDING), np.ceil(mean - ROUNDING)), high)
+        high = np.minimum(high, capacity)
+        return Limits(np.minimum(low, high), high, capacity, mean)
+
+    def _shares(self, goal: Goal) -> FloatArray:
+        shares = self.brokers.weights(goal.name)
+        if goal.follower is nothing:
+            shares = np.where(self.brokers.may_lead, shares, 0.0)
+            shares = shares / shares.sum() if shares.sum() else shares
+        return shares

@@ -1,0 +1,1 @@
+"""A finished plan and all that is to be said about it."""

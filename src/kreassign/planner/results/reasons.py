@@ -1,0 +1,197 @@
+"""Why each change of a plan is made: what would be missed again if it alone were taken back.
+
+Forced changes are named by what forces them. For the others, the loads after the plan are taken, the one change is
+undone, and the growth of the distance from the bands is its worth. A change that is worth nothing alone (one half of an
+exchange) is told by what it takes off the distance today; `together` if that is nothing either, or `topic-spread` where
+that is wished for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kreassign.model.plan_facts import Reason
+from kreassign.planner.check.changes import Changes, changes_of
+from kreassign.planner.check.evaluate import Evaluation
+from kreassign.planner.check.legality import rack_excess
+from kreassign.planner.problem.arrays import BoolArray, BytesArray, FloatArray, IntArray
+from kreassign.planner.problem.partitions import NOWHERE, Assignment
+from kreassign.planner.problem.problem import Problem
+
+ROUNDING = 1e-9
+TOPIC_SPREAD = "topic-spread"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shifts:
+    """Load that goes from one broker to another, M times.
+
+    `sources` and `destinations` (M) are broker indices, NOWHERE for a replica that is only added or only removed.
+    `loads` (M, R) is what goes over, per band. `leading` (M) tells a change of leader from a copy.
+    """
+
+    partitions: IntArray
+    sources: IntArray
+    destinations: IntArray
+    loads: FloatArray
+    leading: BoolArray
+
+
+def reasons_of(problem: Problem, assignment: Assignment, evaluation: Evaluation) -> dict[int, tuple[Reason, ...]]:
+    """The reasons of every partition that changes, by its index."""
+    changes = changes_of(problem, assignment)
+    shifts = _shifts(problem, assignment, changes)
+    found: dict[int, list[Reason]] = {int(one): [] for one in np.flatnonzero(changes.differs)}
+    worth = _worths(shifts, evaluation)
+    forced = _forced(problem, assignment, shifts)
+    for number, partition in enumerate(shifts.partitions.tolist()):
+        found[partition] += _said(problem, shifts, number, forced[number], worth[number])
+    for place in np.flatnonzero(changes.changes_dir):
+        found[int(changes.owners[place])].append(_dir_reason(problem, assignment, changes, int(place)))
+    return {
+        partition: tuple(one) or (Reason("together"),)  # only the order of followers differs
+        for partition, one in found.items()
+    }
+
+
+def missed(load: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Distance from the band, 0 inside."""
+    off = np.maximum(np.maximum(load - high, low - load), 0.0)
+    return np.where(off > ROUNDING * np.maximum(1.0, np.abs(load)), off, 0.0)
+
+
+def _shifts(problem: Problem, assignment: Assignment, changes: Changes) -> Shifts:
+    """Pair what leaves each partition with what arrives, in order; then changes of leader among those that stay."""
+    now = problem.partitions
+    leaving = now.owners[changes.removed], now.replicas[changes.removed]
+    arriving = changes.owners[changes.added], assignment.replicas[changes.added]
+    heads = assignment.replicas[assignment.offsets[:-1]]
+    partitions, sources, destinations = _paired(leaving, arriving)
+    as_leader, as_follower = _columns(problem)
+    leads = np.where(destinations == NOWHERE, sources == now.replicas[now.offsets[:-1]][partitions],
+                     destinations == heads[partitions])  # fmt: skip
+    loads = np.where(leads[:, None], as_leader[partitions], as_follower[partitions])
+    stays = changes.leader_changes & ~changes.removed[now.offsets[:-1]]
+    led = np.flatnonzero(stays & ~_head_is_new(assignment, changes)).astype(np.int32)
+    return Shifts(
+        np.append(partitions, led),
+        np.append(sources, now.replicas[now.offsets[:-1]][led]),
+        np.append(destinations, heads[led]),
+        np.concatenate([loads, (as_leader - as_follower)[led]]),
+        np.append(np.zeros(len(partitions), bool), np.ones(len(led), bool)),
+    )
+
+
+def _head_is_new(assignment: Assignment, changes: Changes) -> BoolArray:
+    result: BoolArray = changes.added[assignment.offsets[:-1]]
+    return result
+
+
+def _paired(
+    leaving: tuple[IntArray, IntArray], arriving: tuple[IntArray, IntArray]
+) -> tuple[IntArray, IntArray, IntArray]:
+    left = dict(zip(_ranked(leaving[0]), leaving[1].tolist(), strict=True))
+    came = dict(zip(_ranked(arriving[0]), arriving[1].tolist(), strict=True))
+    keys = sorted(left.keys() | came.keys())
+    return (
+        np.array([partition for partition, _ in keys], np.int32),
+        np.array([left.get(key, NOWHERE) for key in keys], np.int32),
+        np.array([came.get(key, NOWHERE) for key in keys], np.int32),
+    )
+
+
+def _ranked(owners: IntArray) -> list[tuple[int, int]]:
+    """Each entry with its number among those of the same partition; entries are sorted by partition."""
+    first = np.searchsorted(owners, owners)
+    return list(zip(owners.tolist(), (np.arange(len(owners)) - first).tolist(), strict=True))
+
+
+def _columns(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    shape = (len(problem.partitions), len(problem.bands))
+    as_leader, as_follower = np.zeros(shape), np.zeros(shape)
+    for column, band in enumerate(problem.bands):
+        as_leader[:, column] = band.goal.leader(problem.partitions)
+        as_follower[:, column] = band.goal.follower(problem.partitions)
+    return as_leader, as_follower
+
+
+def _worths(shifts: Shifts, evaluation: Evaluation) -> list[list[tuple[str, float, str]]]:
+    """Per shift the goals it serves, the one it serves most (by the width of the band) first."""
+    width = np.where(np.isfinite(evaluation.high), evaluation.high, 0.0).mean(axis=0)
+    undone = _relief(shifts, evaluation, evaluation.after, undo=True)
+    today = _relief(shifts, evaluation, evaluation.before, undo=False)
+    relief = np.where((undone > 0).any(axis=1, keepdims=True), undone, today)
+    relative = np.divide(relief, width, out=np.zeros_like(relief), where=width > 0)
+    order = np.argsort(-relative, axis=1, kind="stable")
+    return [
+        [(evaluation.goals[goal], float(row[goal]), evaluation.units[goal]) for goal in ranks if row[goal] > 0]
+        for row, ranks in zip(relief, order.tolist(), strict=True)
+    ]
+
+
+def _relief(shifts: Shifts, evaluation: Evaluation, load: FloatArray, *, undo: bool) -> FloatArray:
+    """By how much each shift lessens the distances from the bands, shape (M, R)."""
+    total = np.zeros_like(shifts.loads)
+    for brokers, sign in ((shifts.sources, -1.0), (shifts.destinations, 1.0)):
+        there = brokers != NOWHERE
+        low, high = evaluation.low[brokers], evaluation.high[brokers]
+        other = load[brokers] + (-sign if undo else sign) * shifts.loads
+        change = missed(load[brokers], low, high) - missed(other, low, high)
+        total += np.where(there[:, None], -change if undo else change, 0.0)
+    return total
+
+
+def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[tuple[str, float, str] | None]:
+    brokers, size = problem.brokers, problem.partitions.size_bytes
+    now = problem.partitions
+    lost = set(zip(now.owners[now.is_lost].tolist(), now.replicas[now.is_lost].tolist(), strict=True))
+    present = Assignment.current(problem.partitions)
+    mended = rack_excess(problem, present) - rack_excess(problem, assignment)
+    found: list[tuple[str, float, str] | None] = []
+    for partition, source, destination, leading in zip(
+        shifts.partitions.tolist(), shifts.sources.tolist(), shifts.destinations.tolist(), shifts.leading.tolist(),
+        strict=True,
+    ):  # fmt: skip
+        weight = float(size[partition])
+        if NOWHERE in (source, destination):
+            found.append(("factor", weight, "B"))
+        elif not brokers.is_live[source] or (partition, source) in lost:
+            found.append(("repair", weight, "B"))
+        elif brokers.must_empty[source]:
+            found.append(("drain", weight, "B"))
+        elif leading and not brokers.may_lead[source]:
+            found.append(("demote", 1.0, ""))
+        elif not leading and mended[partition] > 0:
+            found.append(("racks", float(mended[partition]), ""))
+        else:
+            found.append(None)
+    return found
+
+
+def _said(
+    problem: Problem,
+    shifts: Shifts,
+    number: int,
+    forced: tuple[str, float, str] | None,
+    worth: list[tuple[str, float, str]],
+) -> list[Reason]:
+    source, destination = (_broker_id(problem, one[number]) for one in (shifts.sources, shifts.destinations))
+    other = "together" if problem.rules.topic_spread is None else TOPIC_SPREAD
+    told = [forced] if forced else worth or [(other, 0.0, "")]
+    leading = bool(shifts.leading[number])
+    return [Reason(goal, source, destination, amount, unit, leading) for goal, amount, unit in told]
+
+
+def _broker_id(problem: Problem, index: int) -> int | None:
+    return None if index == NOWHERE else int(problem.brokers.ids[index])
+
+
+def _dir_reason(problem: Problem, assignment: Assignment, changes: Changes, place: int) -> Reason:
+    dirs = problem.log_dirs
+    before = problem.partitions.log_dirs[changes.present[place]]
+    broker = int(problem.brokers.ids[assignment.replicas[place]])
+    drained = dirs is not None and before != NOWHERE and bool(dirs.must_empty[before])
+    size: BytesArray = problem.partitions.size_bytes
+    return Reason("drain" if drained else "log-dirs", broker, broker, float(size[changes.owners[place]]), "B")

@@ -1,0 +1,176 @@
+"""Why there is no plan: which rule, which brokers or partitions, and how much is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from kreassign.errors import Infeasible
+from kreassign.planner.goals import Goal
+from kreassign.planner.problem.arrays import BoolArray, IndexArray
+from kreassign.planner.problem.partitions import NOWHERE
+from kreassign.planner.problem.problem import Budget, Problem, RackRule
+from kreassign.planner.search.encoding import rack_indices
+from kreassign.planner.search.state import Frame, State
+
+SHOWN = 5
+ROUNDING = 1e-9
+
+
+def refuse_impossible(problem: Problem) -> None:
+    """Raise Infeasible for what can be told without searching; all reasons at once."""
+    found = [
+        *_pinned(problem), *_factors(problem), *_capacities(problem), *_topic_leaders(problem), *_leaderless(problem)
+    ]  # fmt: skip
+    if found:
+        raise _infeasible(found)
+
+
+def _pinned(problem: Problem) -> Iterator[tuple[str, str]]:
+    partitions, brokers = problem.partitions, problem.brokers
+    must_leave = ~brokers.staying[partitions.replicas] | partitions.is_lost
+    within_reach = partitions.within_reach(brokers.is_live)[partitions.owners]
+    stuck = must_leave & ~partitions.may_move[partitions.owners] & within_reach
+    if stuck.any():
+        names = _names(problem, partitions.owners[stuck])
+        ids = np.unique(brokers.ids[partitions.replicas[stuck]]).tolist()
+        yield "drain", f"brokers {ids} cannot be emptied, because these must not move: {names}"
+    if must_leave.any() and not problem.rules.between_brokers:
+        ids = np.unique(brokers.ids[partitions.replicas[must_leave]]).tolist()
+        yield "drain", f"brokers {ids} hold replicas and must hold none, but nothing may move between brokers"
+
+
+def _factors(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Too few brokers, or racks under the strict rule, for the wanted number of replicas; per broker set."""
+    if not problem.rules.between_brokers:
+        return
+    partitions, brokers, racks = problem.partitions, problem.brokers, rack_indices(problem)
+    strict = problem.rules.racks is RackRule.STRICT
+    for tenant in np.unique(partitions.broker_sets):
+        members = brokers.staying & ((tenant == NOWHERE) | (brokers.broker_sets == tenant))
+        places = len(np.unique(racks[members])) if strict else int(members.sum())
+        wanted = partitions.wanted_factors
+        grows = wanted > partitions.factors
+        bound = grows | problem.rules.repair_racks if strict else np.ones_like(grows)
+        short = (partitions.broker_sets == tenant) & (wanted > places) & bound & partitions.may_move
+        if short.any():
+            what = "racks" if strict else "brokers"
+            where = "" if tenant == NOWHERE else " of its broker set"
+            goal = "racks" if strict else "replication factor"
+            text = f"{int(wanted[short].max())} replicas need as many {what}{where}, there are {places}"
+            yield goal, f"{text}: {_names(problem, np.flatnonzero(short))}"
+
+
+def _capacities(problem: Problem) -> Iterator[tuple[str, str]]:
+    """More load in all than the brokers that stay can carry."""
+    staying = problem.brokers.staying
+    for band, total in zip(problem.bands, problem.totals, strict=True):
+        room = float(problem.brokers.capacity_of(band.goal.name)[staying].sum())
+        if total > room * (1 + ROUNDING):
+            load = _amount(total, band.goal)
+            text = f"the load of {load} exceeds the capacity of the {int(staying.sum())} brokers that stay"
+            yield band.goal.name, f"{band.goal.name}: {text} by {_amount(total - room, band.goal)}"
+
+
+def _topic_leaders(problem: Problem) -> Iterator[tuple[str, str]]:
+    brokers, partitions = problem.brokers, problem.partitions
+    leading = int((brokers.staying & brokers.may_lead).sum())
+    for topic, least in sorted(problem.rules.least_topic_leaders.items()):
+        index = partitions.topic_names.index(topic) if topic in partitions.topic_names else NOWHERE
+        count = int((partitions.topics == index).sum())
+        if count < least * leading:
+            few = f"topic {topic} has {count} partitions, {least * leading - count} too few"
+            yield "leaders of a topic", f"{few} for {least} leaders on each of {leading} brokers"
+
+
+def _leaderless(problem: Problem) -> Iterator[tuple[str, str]]:
+    if len(problem.partitions) and not (problem.brokers.staying & problem.brokers.may_lead).any():
+        yield "leaders", "no broker is left that may lead"
+
+
+def refuse_unplaced(problem: Problem, frame: Frame, state: State, slots: IndexArray) -> None:
+    """Raise Infeasible for replicas that have to go somewhere and found no broker."""
+    reasons = dict.fromkeys(_why_unplaced(problem, frame, state, int(slot)) for slot in slots[:SHOWN])
+    missing = int(problem.partitions.size_bytes[frame.owners[slots]].sum())
+    names = _names(problem, np.unique(frame.owners[slots]))
+    raise Infeasible(
+        f"{len(slots)} replicas ({missing} bytes) must be placed and no broker may take them: {names}; "
+        + "; ".join(sentence for _, sentence in reasons),
+        goals=tuple(dict.fromkeys(goal for goal, _ in reasons)),
+    )
+
+
+def _why_unplaced(problem: Problem, frame: Frame, state: State, slot: int) -> tuple[str, str]:
+    """The first rule, in the order they narrow the choice, that leaves no broker."""
+    partition = frame.owners[slot]
+    others = state.places[frame.offsets[partition] : frame.offsets[partition + 1]]
+    others, lost = others[others >= 0], frame.lost[frame.offsets[partition] : frame.offsets[partition + 1]]
+    leads = state.leaders[partition] == slot
+    load = frame.as_leader[partition] if leads else frame.as_follower[partition]
+    left = frame.receiving.copy()
+    for rule, allowed, sentence in (
+        ("receivers", frame.receiving, "no broker may receive replicas"),
+        ("broker sets", _members(frame, int(partition)), "none of its broker set may receive"),
+        ("leaders", frame.leading | (not leads), "none of the receivers may lead"),
+        ("distinct brokers", ~np.isin(np.arange(len(left)), others), "every receiver holds a replica of it already"),
+        ("log directories", ~np.isin(np.arange(len(left)), lost), "every other receiver has lost its copy of it"),
+        ("racks", _roomy_racks(frame, int(partition), others), "every receiver is in a rack that is full"),
+    ):
+        left &= allowed
+        if not left.any():
+            return rule, sentence
+    short = np.maximum(load - state.spare[left], 0.0) / np.maximum(load, ROUNDING)
+    goal = problem.bands[int(short.min(axis=0).argmax())].goal
+    return goal.name, f"no receiver has enough {goal.name} left"
+
+
+def _members(frame: Frame, partition: int) -> BoolArray:
+    tenant = frame.partition_sets[partition]
+    result: BoolArray = (frame.broker_sets == tenant) | (tenant == NOWHERE)
+    return result
+
+
+def _roomy_racks(frame: Frame, partition: int, others: IndexArray) -> BoolArray:
+    used = np.bincount(frame.racks[others], minlength=int(frame.racks.max()) + 1)
+    result: BoolArray = used[frame.racks] < frame.rack_limit[partition]
+    return result
+
+
+def refuse_overfull(problem: Problem, frame: Frame, state: State) -> None:
+    """Raise Infeasible when, without any budget in the way, brokers are still above their capacity in the end."""
+    if problem.budget != Budget() or not problem.rules.between_brokers:
+        return
+    found: list[tuple[str, str]] = []
+    for column, band in enumerate(problem.bands):
+        spare = state.spare[:, column]
+        over = np.flatnonzero((spare < -ROUNDING) & frame.staying)
+        if len(over):
+            limit = problem.brokers.capacity_of(band.goal.name)[over]
+            unit = problem.totals[column] / max(1, int(frame.staying.sum())) / band.weight
+            excess = ", ".join(
+                f"broker {problem.brokers.ids[broker]} by {_amount(-spare[broker] * unit, band.goal)} of "
+                f"{_amount(float(room), band.goal)}"
+                for broker, room in zip(over[:SHOWN], limit, strict=False)
+            )
+            found.append((band.goal.name, f"{band.goal.name}: no plan was found that keeps within capacity: {excess}"))
+    if found:
+        raise _infeasible(found)
+
+
+def _infeasible(found: list[tuple[str, str]]) -> Infeasible:
+    return Infeasible(
+        "no plan keeps the rules:\n" + "\n".join(f"  - {sentence}" for _, sentence in found),
+        goals=tuple(dict.fromkeys(goal for goal, _ in found)),
+    )
+
+
+def _names(problem: Problem, partitions: npt.NDArray[np.signedinteger]) -> str:
+    chosen = np.unique(partitions)
+    shown = ", ".join(str(problem.partitions.name(int(one))) for one in chosen[:SHOWN])
+    return shown if len(chosen) <= SHOWN else f"{shown} and {len(chosen) - SHOWN} more"
+
+
+def _amount(value: float, goal: Goal) -> str:
+    return f"{value:.6g} {goal.unit}".rstrip()

@@ -1,0 +1,46 @@
+"""Changes of configuration as both of their APIs carry them: the way to the controller and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from kreassign.model import ResourceType
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.controller.configs import AlterConfigs, ResourceChanges, ResourceOutcome, alter_configs
+from kreassign.twin.controller.decision import Outcome, with_default_text
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
+
+
+def alter(asked: Asked, resources: Iterable[ResourceChanges], *, replaces: bool) -> tuple[ResourceOutcome, ...]:
+    """Have the controller change what the client may change."""
+    command = AlterConfigs(
+        tuple(resources),
+        None if asked.at_controller else asked.node.id,
+        replaces,
+        asked.message.validate_only,
+    )
+    denied = {one.owner: refusal for one in command.resources if (refusal := _denial(asked, one)) is not None}
+    return asked.twin.carry_out(alter_configs(asked.twin.situation, replace(command, denied=denied)))
+
+
+def response_fields(outcomes: Iterable[ResourceOutcome], entry: Callable[..., Message]) -> list[Message]:
+    """The entries of a response."""
+    return [
+        entry(
+            error_code=one.outcome.code,
+            error_message=one.outcome.message,
+            resource_type=one.type,
+            resource_name=one.name,
+        )
+        for one in outcomes
+    ]
+
+
+def _denial(asked: Asked, one: ResourceChanges) -> Outcome | None:
+    if one.type == ResourceType.TOPIC:
+        is_allowed = asked.allows(Operation.ALTER_CONFIGS, one.name)
+        return None if is_allowed else with_default_text(TOPIC_AUTHORIZATION_FAILED)
+    return None if asked.allows(Operation.ALTER_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)

@@ -1,0 +1,125 @@
+"""ListOffsets: the first and the last offset of partitions, at leaders and for debugging at followers.
+
+Versions: 0-8 on 3.7; 0-9 on 3.9; 1-11 on 4.2, 4.3.
+Permission: DESCRIBE on each topic; without it TOPIC_AUTHORIZATION_FAILED.
+
+Behaviour:
+- Timestamp -1 is the end: the high watermark for consumers (replica id -1), the broker's own end for others. -2 and -4
+  are the start.
+- Replica id -2 may ask any broker that has a copy, others only the leader: elsewhere NOT_LEADER_OR_FOLLOWER.
+- An older leader epoch than the broker's is FENCED_LEADER_EPOCH, a newer one UNKNOWN_LEADER_EPOCH.
+- A partition named twice is INVALID_REQUEST, answered once.
+
+Left out:
+- Offsets by time (timestamp 0 or above) and of the latest time (-3) are UNSUPPORTED_FOR_MESSAGE_FORMAT: there are no
+  records.
+- Tiered storage: -5 and -6 find nothing (-1).
+- The leader epoch is told for the end only. There are no transactions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from kreassign.model import TopicPartition
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import (
+    FENCED_LEADER_EPOCH,
+    INVALID_REQUEST,
+    KAFKA_STORAGE_ERROR,
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_LEADER_EPOCH,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    UNSUPPORTED_VERSION,
+)
+
+_RESPONSE = api.LIST_OFFSETS.response
+_TOPIC = _RESPONSE.ListOffsetsTopicResponse
+LATEST, EARLIEST, LATEST_TIME, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+_FIRST_VERSION = {LATEST_TIME: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
+_CONSUMER, _DEBUGGER = -1, -2
+
+
+class _Found(NamedTuple):
+    code: int = NONE
+    offset: int = -1
+    leader_epoch: int = -1
+
+
+def _handle(asked: Asked) -> Message:
+    named = Counter((topic.name, entry.partition_index) for topic in asked.message.topics for entry in topic.partitions)
+    entries = {
+        (topic.name, entry.partition_index): entry for topic in asked.message.topics for entry in topic.partitions
+    }
+    topics: dict[str, list[Message]] = {topic.name: [] for topic in asked.message.topics}
+    for (topic, number), entry in entries.items():
+        found = _answer(asked, TopicPartition(topic, number), entry, times=named[topic, number])
+        topics[topic].append(_shown(number, found))
+    # Topics that the client may not see come last.
+    ordered = sorted(topics, key=lambda topic: not asked.allows(Operation.DESCRIBE, topic))
+    return _RESPONSE(topics=[_TOPIC(name=topic, partitions=topics[topic]) for topic in ordered])
+
+
+def _answer(asked: Asked, key: TopicPartition, entry: Message, times: int) -> _Found:
+    if not asked.allows(Operation.DESCRIBE, key.topic):
+        return _Found(TOPIC_AUTHORIZATION_FAILED)
+    return _Found(INVALID_REQUEST) if times > 1 else _find(asked, key, entry)
+
+
+def _shown(number: int, found: _Found) -> Message:
+    return _TOPIC.ListOffsetsPartitionResponse(
+        partition_index=number,
+        error_code=found.code,
+        old_style_offsets=[] if found.code or found.offset < 0 else [found.offset],
+        timestamp=-1,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch,
+    )
+
+
+def _find(asked: Asked, key: TopicPartition, entry: Message) -> _Found:
+    if asked.version < _FIRST_VERSION.get(entry.timestamp, 0):
+        return _Found(UNSUPPORTED_VERSION)
+    partition = asked.metadata.partition(key)
+    if partition is None:
+        return _Found(UNKNOWN_TOPIC_OR_PARTITION)
+    if (refusal := _refusal(asked, partition, entry)) != NONE:
+        return _Found(refusal)
+    if entry.timestamp >= 0 or entry.timestamp == LATEST_TIME:
+        return _Found(UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    return _offset(asked, partition, entry.timestamp)
+
+
+def _refusal(asked: Asked, partition: PartitionState, entry: Message) -> int:
+    here = asked.node.id
+    must_lead = asked.message.replica_id != _DEBUGGER
+    if here not in partition.replicas or (must_lead and partition.leader != here):
+        return NOT_LEADER_OR_FOLLOWER
+    epoch = entry.current_leader_epoch
+    if epoch >= 0 and epoch != partition.leader_epoch:
+        return FENCED_LEADER_EPOCH if epoch < partition.leader_epoch else UNKNOWN_LEADER_EPOCH
+    readable = asked.twin.replication.readings.log_end_offset(partition.topic_partition, here) is not None
+    return NONE if readable else KAFKA_STORAGE_ERROR
+
+
+def _offset(asked: Asked, partition: PartitionState, timestamp: int) -> _Found:
+    readings, key, here = asked.twin.replication.readings, partition.topic_partition, asked.node.id
+    if timestamp in {EARLIEST, EARLIEST_LOCAL}:
+        return _Found(NONE, readings.log_start_offset(key, here) or 0)
+    if timestamp != LATEST:
+        return _Found()
+    is_consumer = asked.message.replica_id == _CONSUMER
+    end = readings.high_watermark(key) if is_consumer else readings.log_end_offset(key, here)
+    return _Found(NONE, end or 0, partition.leader_epoch)
+
+
+HANDLERS = (Handler(api.LIST_OFFSETS, _handle),)

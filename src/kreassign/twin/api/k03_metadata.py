@@ -1,0 +1,156 @@
+"""Metadata: brokers, topics, partitions with their replicas and leaders.
+
+Versions: 0-12 on 3.7, 3.9; 0-13 on 4.2, 4.3.
+Permission: DESCRIBE on each topic; others are left out when all are asked for, else TOPIC_AUTHORIZATION_FAILED.
+
+Behaviour:
+- Tells what the asked broker knows, which may be behind the controller.
+- A partition without a leader has leader -1 and LEADER_NOT_AVAILABLE; dead replicas stay listed, and as offline.
+- A live broker drawn at random is named as controller, as KRaft brokers do.
+- Topics can be asked for by id from version 12 on; before, that is INVALID_REQUEST.
+- In version 0 an empty list means all topics, and replicas on dead brokers are left out with REPLICA_NOT_AVAILABLE.
+
+Left out:
+- Topics are never created by asking for them: it is as if auto.create.topics.enable were false.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.shown import (
+    healthy_brokers,
+    is_internal,
+    live_brokers,
+    offline_replicas,
+    shown_controller,
+    shown_leader,
+    topic_operations,
+    unknown_topic_error,
+)
+from kreassign.twin.metadata.state import PartitionState, TopicState
+from kreassign.twin.network.permissions import CLUSTER_OPERATIONS, Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import (
+    INVALID_REQUEST,
+    LEADER_NOT_AVAILABLE,
+    NONE,
+    REPLICA_NOT_AVAILABLE,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_ID,
+)
+
+_RESPONSE = api.METADATA.response
+_TOPIC = _RESPONSE.MetadataResponseTopic
+_PARTITION = _TOPIC.MetadataResponsePartition
+_FIRST_BY_ID = 12
+_NO_ID = uuid.UUID(int=0)
+
+
+def _handle(asked: Asked) -> Message:
+    wanted = asked.message.topics
+    if asked.version < _FIRST_BY_ID and any(_is_by_id(topic) for topic in wanted or ()):
+        return _invalid(wanted)
+    return _RESPONSE(
+        brokers=_brokers(asked),
+        cluster_id=asked.twin.cluster_id,
+        controller_id=shown_controller(asked),
+        topics=_topics(asked, wanted),
+        authorized_operations=_cluster_operations(asked),
+    )
+
+
+def _is_by_id(topic: Message) -> bool:
+    return topic.name is None or (topic.topic_id or _NO_ID) != _NO_ID
+
+
+def _invalid(wanted: list[Message]) -> Message:
+    topics = [_failed(topic.name or "", INVALID_REQUEST, topic.topic_id) for topic in wanted]
+    return _RESPONSE(brokers=[], topics=topics, error_code=INVALID_REQUEST)
+
+
+def _failed(name: str | None, code: int, topic_id: uuid.UUID | str | None = None) -> Message:
+    internal = name is not None and is_internal(name)
+    return _TOPIC(name=name, error_code=code, topic_id=topic_id or _NO_ID, is_internal=internal, partitions=[])
+
+
+def _brokers(asked: Asked) -> list[Message]:
+    entry = _RESPONSE.MetadataResponseBroker
+    brokers = []
+    for broker in live_brokers(asked.metadata):
+        host, port = asked.address(broker.broker_id)
+        brokers.append(entry(node_id=broker.broker_id, host=host, port=port, rack=broker.rack))
+    return brokers
+
+
+# --- topics -------------------------------------------------------------------------------------------------------
+
+
+def _topics(asked: Asked, wanted: list[Message] | None) -> list[Message]:
+    topics = asked.metadata.topics
+    if wanted is None or (asked.version == 0 and not wanted):
+        return [_topic(asked, topic) for topic in topics.values() if asked.allows(Operation.DESCRIBE, topic.name)]
+    ids = list(dict.fromkeys(str(topic.topic_id) for topic in wanted if (topic.topic_id or _NO_ID) != _NO_ID))
+    if ids and asked.version >= _FIRST_BY_ID:
+        return [_by_id(asked, topic_id) for topic_id in ids]
+    return [_by_name(asked, name) for name in dict.fromkeys(topic.name for topic in wanted)]
+
+
+def _by_id(asked: Asked, topic_id: str) -> Message:
+    name = asked.metadata.topic_names.get(topic_id)
+    if name is None:
+        return _failed(None, UNKNOWN_TOPIC_ID, topic_id)
+    if not asked.allows(Operation.DESCRIBE, name):
+        return _failed(None, TOPIC_AUTHORIZATION_FAILED, topic_id)
+    return _topic(asked, asked.metadata.topics[name])
+
+
+def _by_name(asked: Asked, name: str) -> Message:
+    if not asked.allows(Operation.DESCRIBE, name):
+        return _failed(name, TOPIC_AUTHORIZATION_FAILED)
+    topic = asked.metadata.topics.get(name)
+    return _failed(name, unknown_topic_error(name)) if topic is None else _topic(asked, topic)
+
+
+def _topic(asked: Asked, topic: TopicState) -> Message:
+    operations = topic_operations(asked, topic.name) if asked.message.include_topic_authorized_operations else None
+    healthy = healthy_brokers(asked.metadata)
+    return _TOPIC(
+        error_code=NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=is_internal(topic.name),
+        partitions=[_partition(asked, partition, healthy) for partition in topic.partitions.values()],
+        authorized_operations=operations,
+    )
+
+
+def _partition(asked: Asked, partition: PartitionState, healthy: set[int]) -> Message:
+    leader = shown_leader(asked.metadata, partition)
+    offline = offline_replicas(asked.metadata, partition, healthy)
+    replicas, isr = list(partition.replicas), list(partition.isr)
+    if asked.version == 0:
+        replicas, isr = ([broker for broker in ids if broker not in offline] for ids in (replicas, isr))
+    is_whole = (len(replicas), len(isr)) == (len(partition.replicas), len(partition.isr))
+    code = LEADER_NOT_AVAILABLE if leader < 0 else NONE if is_whole else REPLICA_NOT_AVAILABLE
+    return _PARTITION(
+        error_code=code,
+        partition_index=partition.topic_partition.partition,
+        leader_id=leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=offline,
+    )
+
+
+def _cluster_operations(asked: Asked) -> set[int] | None:
+    if not asked.message.include_cluster_authorized_operations:
+        return None
+    return asked.allowed_operations(CLUSTER_OPERATIONS) if asked.allows(Operation.DESCRIBE) else set()
+
+
+HANDLERS = (Handler(api.METADATA, _handle),)

@@ -1,0 +1,56 @@
+"""AlterPartitionCounts: gives topics so many partitions in all (KIP-179; no Kafka has it).
+
+Versions: 0, where the twin was told to offer KIP-179.
+Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
+
+Behaviour:
+- An unknown topic is INVALID_TOPIC_EXCEPTION, a count that is no increase INVALID_PARTITIONS, a topic that comes twice
+  INVALID_REQUEST.
+- What is legal goes the way of CreatePartitions, with its refusals.
+
+Left out:
+- Quotas on how much may be created.
+"""
+
+from __future__ import annotations
+
+from kreassign.model.topic_changes import Refusal, decide_partition_counts
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.topics_seen import topics_seen
+from kreassign.twin.controller.decision import TIMED_OUT, Outcome, has_expired
+from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import kip_179
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
+
+_RESPONSE = kip_179.ALTER_PARTITION_COUNTS.response
+
+
+def _handle(asked: Asked) -> Message:
+    request = asked.message
+    if not asked.allows(Operation.ALTER):
+        return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
+    if has_expired(request.timeout_ms):
+        return _RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    view = topics_seen(asked, {topic.name for topic in request.topics})
+    decided = decide_partition_counts(view, [(topic.name, topic.partition_count) for topic in request.topics])
+    wanted = tuple(MorePartitions(name, count) for name, count in decided.items() if not isinstance(count, Refusal))
+    command = CreatePartitions(wanted, request.validate_only, request.timeout_ms)
+    decision = create_partitions(asked.twin.situation, command, asked.twin.random)
+    answers = asked.twin.carry_out(decision)
+    made = dict(answers)
+    refused = {
+        name: Outcome(refusal.reason, refusal.message)
+        for name, refusal in decided.items()
+        if isinstance(refusal, Refusal)
+    }
+    return _RESPONSE(topics=[_topic(name, (made | refused)[name]) for name in decided])
+
+
+def _topic(name: str, outcome: Outcome) -> Message:
+    return _RESPONSE.TopicOutcome(name=name, error_code=outcome.code, error_message=outcome.message)
+
+
+HANDLERS = (Handler(kip_179.ALTER_PARTITION_COUNTS, _handle),)

@@ -1,0 +1,72 @@
+"""AlterReplicationFactors: gives topics so many replicas, and chooses where (KIP-179; no Kafka has it).
+
+Versions: 0, where the twin was told to offer KIP-179.
+Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
+
+Behaviour:
+- New replicas go to racks that have none yet, there to the brokers with the fewest bytes; of those that go, the leader
+  is never one, and those out of sync go first.
+- An unknown topic is INVALID_TOPIC_EXCEPTION, a factor that cannot be reached or is below min.insync.replicas
+  INVALID_REPLICATION_FACTOR, a topic that moves REASSIGNMENT_IN_PROGRESS, one that comes twice INVALID_REQUEST.
+
+Left out:
+- Nothing.
+"""
+
+from __future__ import annotations
+
+from kreassign.model import TopicPartition
+from kreassign.model.topic_changes import Refusal, decide_replication_factors
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.topics_seen import topics_seen
+from kreassign.twin.controller.decision import DONE, TIMED_OUT, Outcome, has_expired
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import kip_179
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
+
+_RESPONSE = kip_179.ALTER_REPLICATION_FACTORS.response
+
+
+def _handle(asked: Asked) -> Message:
+    request = asked.message
+    if not asked.allows(Operation.ALTER):
+        return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
+    if has_expired(request.timeout_ms):
+        return _RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    decided = decide_replication_factors(
+        topics_seen(asked, {topic.name for topic in request.topics}),
+        [(topic.name, topic.replication_factor) for topic in request.topics],
+        may_undercut_min_in_sync=request.may_undercut_min_in_sync,
+    )
+    outcomes = {
+        name: Outcome(targets.reason, targets.message) if isinstance(targets, Refusal) else DONE
+        for name, targets in decided.items()
+    }
+    if not request.validate_only:
+        outcomes |= _start(asked, {
+            name: targets for name, targets in decided.items() if not isinstance(targets, Refusal)
+        })  # fmt: skip
+    return _RESPONSE(topics=[_topic(name, outcomes[name]) for name in decided])
+
+
+def _start(asked: Asked, wanted: dict[str, dict[TopicPartition, tuple[int, ...]]]) -> dict[str, Outcome]:
+    """The first refusal of each topic, if the controller refuses any of its partitions after all."""
+    entries = tuple(
+        TopicTargets(name, tuple(Target(key.partition, replicas) for key, replicas in targets.items()))
+        for name, targets in wanted.items()
+    )
+    answer = asked.twin.carry_out(alter_reassignments(asked.twin.situation, AlterReassignments(entries)))
+    return {
+        topic.topic: next((outcome for _partition, outcome in topic.outcomes if outcome.is_failure), DONE)
+        for topic in answer.topics
+    }
+
+
+def _topic(name: str, outcome: Outcome) -> Message:
+    return _RESPONSE.TopicOutcome(name=name, error_code=outcome.code, error_message=outcome.message)
+
+
+HANDLERS = (Handler(kip_179.ALTER_REPLICATION_FACTORS, _handle),)

@@ -1,0 +1,74 @@
+"""ReassignPartitions: starts to move partitions (KIP-179; no Kafka has it, AlterPartitionReassignments came instead).
+
+Versions: 0, where the twin was told to offer KIP-179.
+Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
+
+Behaviour:
+- An unknown topic is INVALID_TOPIC_EXCEPTION, an unknown broker UNKNOWN_MEMBER_ID, an unknown partition or an illegal
+  list INVALID_REPLICA_ASSIGNMENT, a partition that moves already REASSIGNMENT_IN_PROGRESS, one that comes twice
+  INVALID_REQUEST.
+- What is legal goes the way of AlterPartitionReassignments.
+
+Left out:
+- Nothing.
+"""
+
+from __future__ import annotations
+
+from kreassign.model import TopicPartition
+from kreassign.model.topic_changes import Refusal, decide_reassignments
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.topics_seen import topics_seen
+from kreassign.twin.controller.decision import DONE, TIMED_OUT, Outcome, has_expired
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import kip_179
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
+
+_RESPONSE = kip_179.REASSIGN_PARTITIONS.response
+_TOPIC = _RESPONSE.ReassignedTopicOutcome
+
+Targets = dict[TopicPartition, tuple[int, ...]]
+
+
+def _handle(asked: Asked) -> Message:
+    request = asked.message
+    if not asked.allows(Operation.ALTER):
+        return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
+    if has_expired(request.timeout_ms):
+        return _RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
+    wanted = [
+        (TopicPartition(topic.name, entry.partition_index), tuple(entry.replicas))
+        for topic in request.topics
+        for entry in topic.partitions
+    ]
+    decided = decide_reassignments(topics_seen(asked, {key.topic for key, _replicas in wanted}), wanted)
+    legal = {key: target for key, target in decided.items() if not isinstance(target, Refusal)}
+    outcomes = dict.fromkeys(legal, DONE) if request.validate_only else _start(asked, legal)
+    for key, target in decided.items():
+        if isinstance(target, Refusal):
+            outcomes[key] = Outcome(target.reason, target.message)
+    return _RESPONSE(topics=_by_topic({key: outcomes[key] for key in decided}))
+
+
+def _start(asked: Asked, targets: Targets) -> dict[TopicPartition, Outcome]:
+    entries = tuple(TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in targets.items())
+    answer = asked.twin.carry_out(alter_reassignments(asked.twin.situation, AlterReassignments(entries)))
+    return {
+        TopicPartition(topic.topic, number): outcome for topic in answer.topics for number, outcome in topic.outcomes
+    }
+
+
+def _by_topic(outcomes: dict[TopicPartition, Outcome]) -> list[Message]:
+    topics: dict[str, list[Message]] = {}
+    for (topic, number), outcome in outcomes.items():
+        entry = _TOPIC.ReassignedPartitionOutcome(
+            partition_index=number, error_code=outcome.code, error_message=outcome.message
+        )
+        topics.setdefault(topic, []).append(entry)
+    return [_TOPIC(name=topic, partitions=entries) for topic, entries in topics.items()]
+
+
+HANDLERS = (Handler(kip_179.REASSIGN_PARTITIONS, _handle),)

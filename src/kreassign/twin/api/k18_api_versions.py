@@ -1,0 +1,60 @@
+"""ApiVersions: which APIs in which versions a node offers, and the features of its cluster.
+
+Versions: 0-3 on 3.7; 0-4 on 3.9, 4.2, 4.3.
+Permission: none; answered before a client is authenticated too.
+
+Behaviour:
+- A version that is not offered gets an answer in version 0 with UNSUPPORTED_VERSION and the range of this API alone.
+- Only APIs that the twin has are listed.
+- A client that names its software with other than letters, digits, dots and dashes gets INVALID_REQUEST.
+
+Left out:
+- Supported features are those that matter here: metadata.version and eligible.leader.replicas.version.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import INVALID_REQUEST
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_FEATURES_EPOCH = 1
+
+
+def _handle(asked: Asked) -> Message:
+    response = api.API_VERSIONS.response
+    if asked.version >= 3 and not _is_named_properly(asked.message):
+        return response(error_code=INVALID_REQUEST, api_keys=[])
+    release = asked.twin.version
+    return response(
+        api_keys=[
+            response.ApiVersion(api_key=key, min_version=low, max_version=high)
+            for key, (low, high) in release.all_versions(asked.node.endpoint).items()
+        ],
+        supported_features=[
+            response.SupportedFeatureKey(name=feature.name, min_version=feature.low, max_version=feature.high)
+            for feature in release.features
+            # Clients before version 4 take a lowest level of 0 for an error.
+            if feature.low > 0 or asked.version >= 4
+        ],
+        finalized_features_epoch=_FEATURES_EPOCH,
+        finalized_features=[
+            response.FinalizedFeatureKey(
+                name=feature.name, max_version_level=feature.finalized, min_version_level=feature.finalized
+            )
+            for feature in release.features
+        ],
+    )
+
+
+def _is_named_properly(request: Message) -> bool:
+    names = (request.client_software_name, request.client_software_version)
+    return all(_SOFTWARE.fullmatch(name) for name in names)
+
+
+HANDLERS = (Handler(api.API_VERSIONS, _handle),)

@@ -1,0 +1,98 @@
+"""CreateTopics: creates topics, placed by hand or by the cluster.
+
+Versions: 0-7 on 3.7, 3.9; 2-7 on 4.2, 4.3.
+Permission: CREATE on the cluster or on the topic; without it TOPIC_AUTHORIZATION_FAILED.
+
+Behaviour:
+- Automatic placement is the striped placer of the KRaft controller; brokers that are fenced, shutting down or wholly
+  cordoned (4.3) are avoided.
+- From version 5 on the answer has counts and configuration, if the client may see the configuration.
+- The option to validate only is followed; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
+- In ZooKeeper mode the words are others, only brokers that are alive get replicas, and a request whose time-out is 0
+  or less is carried out all the same.
+
+Left out:
+- Quotas on how much may be created; policies of the operator's own.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.controller.described_configs import DescribedConfig, topic_configs
+from kreassign.twin.controller.topics import CreateTopics, TopicCreation, WantedTopic, create_topics
+from kreassign.twin.network.permissions import Operation
+from kreassign.twin.zookeeper.new_partitions import create_topics_there
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import TOPIC_AUTHORIZATION_FAILED
+
+_RESPONSE = api.CREATE_TOPICS.response
+_RESULT = _RESPONSE.CreatableTopicResult
+_NO_ID = uuid.UUID(int=0)
+
+
+def _handle(asked: Asked) -> Message:
+    wanted = tuple(_wanted(topic) for topic in asked.message.topics)
+    denied = frozenset(topic.name for topic in wanted if not _may_create(asked, topic.name))
+    command = CreateTopics(wanted, asked.message.validate_only, asked.message.timeout_ms, denied)
+    create = create_topics_there if asked.twin.version.uses_zookeeper else create_topics
+    answers = asked.twin.carry_out(create(asked.twin.situation, command, asked.twin.random))
+    return _RESPONSE(topics=[_result(asked, answer) for answer in answers])
+
+
+def _may_create(asked: Asked, topic: str) -> bool:
+    return asked.allows(Operation.CREATE) or asked.allows(Operation.CREATE, topic)
+
+
+def _wanted(topic: Message) -> WantedTopic:
+    return WantedTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        tuple((entry.partition_index, tuple(entry.broker_ids)) for entry in topic.assignments),
+        tuple((entry.name, entry.value) for entry in topic.configs),
+    )
+
+
+def _result(asked: Asked, created: TopicCreation) -> Message:
+    if created.outcome.is_failure:
+        return _RESULT(
+            name=created.name,
+            topic_id=_NO_ID,
+            error_code=created.outcome.code,
+            error_message=created.outcome.message,
+            configs=[],
+        )
+    if not asked.allows(Operation.DESCRIBE_CONFIGS, created.name):
+        return _RESULT(
+            name=created.name,
+            topic_id=created.topic_id,
+            error_message=None,
+            topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
+            configs=[],
+        )
+    configs = topic_configs(asked.twin.situation, asked.twin.controller_id, created.configs)
+    return _RESULT(
+        name=created.name,
+        topic_id=created.topic_id,
+        error_message=None,
+        num_partitions=created.partition_count,
+        replication_factor=created.replication_factor,
+        configs=[_config(config) for config in sorted(configs, key=lambda config: config.name)],
+    )
+
+
+def _config(config: DescribedConfig) -> Message:
+    return _RESULT.CreatableTopicConfigs(
+        name=config.name,
+        value=config.value,
+        read_only=config.is_read_only,
+        config_source=config.source,
+        is_sensitive=config.is_sensitive,
+    )
+
+
+HANDLERS = (Handler(api.CREATE_TOPICS, _handle),)

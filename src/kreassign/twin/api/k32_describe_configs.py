@@ -1,0 +1,96 @@
+"""DescribeConfigs: configuration of topics and of the asked broker, with where each value comes from.
+
+Versions: 0-4 on 3.7, 3.9; 1-4 on 4.2, 4.3.
+Permission: DESCRIBE_CONFIGS on the topic, or on the cluster for brokers; without it TOPIC_ or
+CLUSTER_AUTHORIZATION_FAILED.
+
+Behaviour:
+- Topics show all of their keys, with what would hold otherwise if the client asks for that.
+- A kind of resource that no release knows makes the whole request fail.
+- A broker tells only of itself; another broker's id is INVALID_REQUEST. An empty name asks for the settings of all.
+- The throttle rates of a broker are not listed until they are set.
+- With eligible leader replicas the cluster has min.insync.replicas=1 for all brokers, which shows on every topic.
+
+Left out:
+- Brokers show the keys that can be changed while they run and a few others, not all that a real broker has.
+- Keys that were added or removed between releases: they are those of 4.3.
+- Texts that document the keys.
+- Broker loggers, client metrics and groups are INVALID_REQUEST.
+- Server settings in another unit than the topic's (log.retention.hours) are not converted.
+"""
+
+from __future__ import annotations
+
+from kreassign.model import ConfigSource, ResourceType
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.controller.decision import Outcome, with_default_text
+from kreassign.twin.controller.described_configs import DescribedConfig, DescribedResource, describe_configs
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
+
+_RESPONSE = api.DESCRIBE_CONFIGS.response
+_RESULT = _RESPONSE.DescribeConfigsResult
+_CONFIG = _RESULT.DescribeConfigsResourceResult
+_BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 8, 16, 32
+_KINDS = {*ResourceType, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
+
+
+def _handle(asked: Asked) -> Message:
+    if any(resource.resource_type not in _KINDS for resource in asked.message.resources):
+        unexpected = with_default_text(INVALID_REQUEST)
+        everything = ((resource.resource_type, resource.resource_name) for resource in asked.message.resources)
+        return _RESPONSE(results=[_result(asked, DescribedResource(*one, unexpected)) for one in everything])
+    refusals = [(resource, _refusal(asked, resource)) for resource in asked.message.resources]
+    allowed = [_described(asked, resource) for resource, refusal in refusals if refusal is None]
+    refused = [
+        DescribedResource(resource.resource_type, resource.resource_name, refusal)
+        for resource, refusal in refusals
+        if refusal is not None
+    ]
+    return _RESPONSE(results=[_result(asked, resource) for resource in (*allowed, *refused)])
+
+
+def _refusal(asked: Asked, resource: Message) -> Outcome | None:
+    if resource.resource_type == ResourceType.TOPIC:
+        is_allowed = asked.allows(Operation.DESCRIBE_CONFIGS, resource.resource_name)
+        return None if is_allowed else with_default_text(TOPIC_AUTHORIZATION_FAILED)
+    return None if asked.allows(Operation.DESCRIBE_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _described(asked: Asked, resource: Message) -> DescribedResource:
+    # An empty list of keys means all of them, as no list does.
+    keys = resource.configuration_keys or None
+    return describe_configs(asked.situation, asked.node.id, (resource.resource_type, resource.resource_name), keys)
+
+
+def _result(asked: Asked, resource: DescribedResource) -> Message:
+    return _RESULT(
+        error_code=resource.outcome.code,
+        error_message=resource.outcome.message,
+        resource_type=resource.type,
+        resource_name=resource.name,
+        configs=[_config(asked, config) for config in resource.configs],
+    )
+
+
+def _config(asked: Asked, config: DescribedConfig) -> Message:
+    synonyms = config.synonyms if asked.message.include_synonyms else ()
+    return _CONFIG(
+        name=config.name,
+        value=config.value,
+        read_only=config.is_read_only,
+        config_source=config.source,
+        is_default=config.source is ConfigSource.DEFAULT,
+        is_sensitive=config.is_sensitive,
+        synonyms=[
+            _CONFIG.DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms
+        ],
+        config_type=config.type,
+        documentation=None,
+    )
+
+
+HANDLERS = (Handler(api.DESCRIBE_CONFIGS, _handle),)

@@ -1,0 +1,35 @@
+"""SaslAuthenticate: carries the tokens of a SASL mechanism.
+
+Versions: 0-2.
+Permission: none.
+
+Behaviour:
+- The right name and password are answered with no error, wrong ones with SASL_AUTHENTICATION_FAILED and Kafka's text,
+  after which the connection ends.
+- From a client that is authenticated already, or need not be: ILLEGAL_SASL_STATE.
+
+Left out:
+- Sessions that expire: the lifetime is always 0, which means for ever.
+- The pause that a real broker makes before it closes the connection of a client that failed.
+"""
+
+from __future__ import annotations
+
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import ILLEGAL_SASL_STATE
+
+
+def _handle(asked: Asked) -> Message:
+    """Only reached when nothing is to be authenticated; before that the conversation answers by itself."""
+    del asked
+    return api.SASL_AUTHENTICATE.response(
+        error_code=ILLEGAL_SASL_STATE,
+        error_message="SaslAuthenticate request received after successful authentication",
+        auth_bytes=b"",
+    )
+
+
+HANDLERS = (Handler(api.SASL_AUTHENTICATE, _handle),)

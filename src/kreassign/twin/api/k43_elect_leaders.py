@@ -1,0 +1,81 @@
+"""ElectLeaders: makes preferred replicas leaders, or replicas out of sync where nobody leads (KIP-183, KIP-460).
+
+Versions: 0-2.
+Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top and on each partition asked for.
+
+Behaviour:
+- Version 0 knows only the preferred election and has no error at the top.
+- Null asks for all partitions: those that need no election are not told, their topics are.
+- A time-out of 0 or less is REQUEST_TIMED_OUT for all.
+- In ZooKeeper mode only the controller takes the request, and topics without a result are not told.
+
+Left out:
+- Nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kreassign.model import ElectionType
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.controller.decision import Outcome
+from kreassign.twin.controller.elections import ElectLeaders, LeadersElected, elect_leaders
+from kreassign.twin.controller.reassignments import TopicOutcomes
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+_RESPONSE = api.ELECT_LEADERS.response
+_RESULT = _RESPONSE.ReplicaElectionResult
+_FIRST_WITH_TYPE = 1
+
+
+def _handle(asked: Asked) -> Message:
+    command = _command(asked)
+    if asked.allows(Operation.ALTER):
+        return _response(_carry_out(asked.twin, command))
+    refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, asked.denial(Operation.ALTER))
+    alike = (
+        TopicOutcomes(topic, tuple((index, refused) for index in partitions))
+        for topic, partitions in command.topics or ()
+    )
+    return _response(LeadersElected(refused, tuple(alike)))
+
+
+def _carry_out(twin: Twin, command: ElectLeaders) -> LeadersElected:
+    if twin.office is not None:
+        return twin.office.elect(command)
+    return twin.carry_out(elect_leaders(twin.situation, command))
+
+
+def _command(asked: Asked) -> ElectLeaders:
+    request = asked.message
+    topics = request.topic_partitions
+    return ElectLeaders(
+        request.election_type if asked.version >= _FIRST_WITH_TYPE else ElectionType.PREFERRED,
+        None if topics is None else tuple((entry.topic, tuple(entry.partitions)) for entry in topics),
+        request.timeout_ms,
+    )
+
+
+def _response(answer: LeadersElected) -> Message:
+    return _RESPONSE(
+        error_code=answer.outcome.code,
+        replica_election_results=[
+            _RESULT(topic=topic.topic, partition_result=[_partition(index, one) for index, one in topic.outcomes])
+            for topic in answer.topics
+        ],
+    )
+
+
+def _partition(index: int, outcome: Outcome) -> Message:
+    return _RESULT.PartitionResult(partition_id=index, error_code=outcome.code, error_message=outcome.message)
+
+
+HANDLERS = (Handler(api.ELECT_LEADERS, _handle),)

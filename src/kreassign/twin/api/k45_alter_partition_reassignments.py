@@ -1,0 +1,104 @@
+"""AlterPartitionReassignments: starts, overrides and cancels moves (KIP-455, KIP-860).
+
+Versions: 0 on 3.7, 3.9; 0-1 on 4.2, 4.3.
+Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top and on each partition.
+
+Behaviour:
+- Each partition has its own outcome, in the order of the request; those that are accepted are written as one batch.
+- Any node takes the request and hands it to the controller.
+- Version 1 can forbid a change of the replication factor; its answer repeats that wish.
+- A time-out of 0 or less is REQUEST_TIMED_OUT for all, and nothing is done.
+- Entries after the first 10,000 that write a record get UNKNOWN_SERVER_ERROR.
+- Completion and overriding follow the release of the twin.
+- In ZooKeeper mode only the controller takes the request; it knows no time-out, tells each partition once, and always
+  has an empty text at the top.
+
+Left out:
+- Nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.controller.decision import DONE, Outcome
+from kreassign.twin.controller.reassignments import (
+    AlterReassignments,
+    ReassignmentsAltered,
+    Target,
+    TopicOutcomes,
+    TopicTargets,
+    alter_reassignments,
+)
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+
+_RESPONSE = api.ALTER_PARTITION_REASSIGNMENTS.response
+_TOPIC = _RESPONSE.ReassignableTopicResponse
+_FIRST_WITH_FLAG = 1
+
+
+def _handle(asked: Asked) -> Message:
+    command = _command(asked)
+    if not asked.allows(Operation.ALTER):
+        refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, asked.denial(Operation.ALTER))
+        alike = (
+            TopicOutcomes(entry.topic, tuple((target.partition, refused) for target in entry.targets))
+            for entry in command.topics
+        )
+        return _response(command, refused, tuple(alike))
+    answer = _carry_out(asked.twin, command)
+    return _response(command, answer.outcome, answer.topics)
+
+
+def _carry_out(twin: Twin, command: AlterReassignments) -> ReassignmentsAltered:
+    if twin.office is not None:
+        return twin.office.alter(command)
+    return twin.carry_out(alter_reassignments(twin.situation, command))
+
+
+def _command(asked: Asked) -> AlterReassignments:
+    request = asked.message
+    return AlterReassignments(
+        tuple(
+            TopicTargets(
+                topic.name,
+                tuple(
+                    Target(entry.partition_index, None if entry.replicas is None else tuple(entry.replicas))
+                    for entry in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+        allow_replication_factor_change=asked.version < _FIRST_WITH_FLAG or request.allow_replication_factor_change,
+        timeout_ms=request.timeout_ms,
+    )
+
+
+def _response(command: AlterReassignments, outcome: Outcome, topics: tuple[TopicOutcomes, ...]) -> Message:
+    return _RESPONSE(
+        # Answers that are not about single partitions do not repeat the wish.
+        allow_replication_factor_change=outcome != DONE or command.allow_replication_factor_change,
+        error_code=outcome.code,
+        error_message=outcome.message,
+        responses=[
+            _TOPIC(name=topic.topic, partitions=[_partition(index, one) for index, one in topic.outcomes])
+            for topic in topics
+        ],
+    )
+
+
+def _partition(index: int, outcome: Outcome) -> Message:
+    return _TOPIC.ReassignablePartitionResponse(
+        partition_index=index, error_code=outcome.code, error_message=outcome.message
+    )
+
+
+HANDLERS = (Handler(api.ALTER_PARTITION_REASSIGNMENTS, _handle),)

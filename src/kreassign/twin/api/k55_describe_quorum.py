@@ -1,0 +1,93 @@
+"""DescribeQuorum: who votes on the metadata log and how far each node has read it.
+
+Versions: 0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3.
+Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the top.
+
+Behaviour:
+- The active controller is leader, all controllers are voters, the live brokers are observers; all have read all.
+- A controller that is not active answers NOT_LEADER_OR_FOLLOWER.
+- A partition other than __cluster_metadata-0 gets UNKNOWN_TOPIC_OR_PARTITION.
+
+Left out:
+- Voters that lag or are down; the other controllers always know as much as the active one.
+- Directory ids of the controller and the observers are zero.
+"""
+
+from __future__ import annotations
+
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
+from kreassign.wire.error_code import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    NONE,
+    NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    error_code,
+)
+
+TOPIC = "__cluster_metadata"
+_RESPONSE = api.DESCRIBE_QUORUM.response
+
+
+def _handle(asked: Asked) -> Message:
+    if not asked.allows(Operation.DESCRIBE):
+        text = asked.denial(Operation.DESCRIBE)
+        return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[], nodes=[])
+    topics = [
+        _RESPONSE.TopicData(
+            topic_name=topic.topic_name,
+            partitions=[_partition(asked, topic.topic_name, entry.partition_index) for entry in topic.partitions],
+        )
+        for topic in asked.message.topics
+    ]
+    return _RESPONSE(topics=topics, nodes=_nodes(asked))
+
+
+def _partition(asked: Asked, topic: str, index: int) -> Message:
+    entry = _RESPONSE.TopicData.PartitionData
+    code = _refusal(asked, topic, index)
+    if code != NONE:
+        text = error_code(code).text
+        empty = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
+        return entry(partition_index=index, error_code=code, error_message=text, **empty)
+    brokers = [broker.broker_id for broker in asked.metadata.brokers.values() if not broker.fenced]
+    return entry(
+        partition_index=index,
+        leader_id=asked.twin.controller_id,
+        leader_epoch=asked.twin.quorum.epoch,
+        high_watermark=asked.metadata.offset,
+        current_voters=[_state(asked, controller) for controller in asked.twin.quorum.ids],
+        observers=[_state(asked, broker) for broker in sorted(brokers)],
+    )
+
+
+def _refusal(asked: Asked, topic: str, index: int) -> int:
+    if (topic, index) != (TOPIC, 0):
+        return UNKNOWN_TOPIC_OR_PARTITION
+    return NOT_LEADER_OR_FOLLOWER if asked.at_controller and asked.node.id != asked.twin.controller_id else NONE
+
+
+def _state(asked: Asked, node_id: int) -> Message:
+    now_ms = asked.twin.now_ms
+    return _RESPONSE.TopicData.PartitionData.ReplicaState(
+        replica_id=node_id,
+        log_end_offset=asked.metadata.offset,
+        last_fetch_timestamp=-1 if node_id == asked.twin.controller_id else now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+
+
+def _nodes(asked: Asked) -> list[Message]:
+    return [_node(asked, controller) for controller in asked.twin.quorum.ids]
+
+
+def _node(asked: Asked, node_id: int) -> Message:
+    host, port = asked.address(node_id)
+    listener = _RESPONSE.Node.Listener(name="CONTROLLER", host=host, port=port)
+    return _RESPONSE.Node(node_id=node_id, listeners=[listener])
+
+
+HANDLERS = (Handler(api.DESCRIBE_QUORUM, _handle),)

@@ -1,0 +1,38 @@
+"""What the requests of KIP-179 are decided upon: a view of this node's cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kreassign.model import Broker, Partition, Topic
+from kreassign.model.topic_changes import TopicsView, topics_view
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.controller.context import MIN_IN_SYNC_REPLICAS
+from kreassign.twin.metadata.state import PartitionState, TopicState
+
+
+def topics_seen(asked: Asked, names: Iterable[str]) -> TopicsView:
+    """These topics, as far as they are there, and all brokers with what they hold; one that is down does not tell."""
+    metadata, situation = asked.metadata, asked.situation
+    found = {name: _topic(metadata.topics[name]) for name in names if name in metadata.topics}
+    brokers = [
+        Broker(one.broker_id, one.host, one.port, one.rack, is_fenced=one.fenced) for one in metadata.brokers.values()
+    ]
+    running = [broker.id for broker in brokers if asked.twin.is_running(broker.id)]
+    return topics_view(
+        brokers,
+        {broker: asked.twin.replication.readings.log_dirs(broker) for broker in running},
+        found,
+        ongoing=metadata.reassigning,
+        min_in_sync={name: int(situation.topic_setting(name, MIN_IN_SYNC_REPLICAS, "1")) for name in found},
+    )
+
+
+def _topic(state: TopicState) -> Topic:
+    return Topic(
+        state.name, state.topic_id, is_internal=False, partitions=tuple(map(_partition, state.partitions.values()))
+    )
+
+
+def _partition(state: PartitionState) -> Partition:
+    return Partition(state.topic_partition, state.replicas, state.isr, state.leader, state.leader_epoch)

@@ -1,0 +1,1 @@
+"""The brokers and controllers of a twin as processes."""

@@ -1,0 +1,464 @@
+"""The twin over TCP: a socket per node and listener, in real time or faster.
+
+Everything happens in one event loop: the twin needs no locks, and answers come in the order of requests. A client
+can harm only itself. One that sends no frame, half a frame or nonsense keeps or loses its own connection; one that
+reads slowly is not read from until it has caught up; one that sends much at once gets one answer in turn with the
+others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import InputError, ProtocolViolation
+from kreassign.twin.cluster import Twin
+from kreassign.twin.network.connection import Conversation
+from kreassign.twin.network.endpoints import Address, Listener, Node
+from kreassign.twin.network.response_faults import Reply
+from kreassign.twin.network.sasl import Users
+from kreassign.twin.network.time_scale import Pace
+from kreassign.wire.frame import PREFIX_BYTES
+
+MAX_REQUEST_BYTES = 100 * 1024 * 1024
+"""Kafka's own default (socket.request.max.bytes); a client that announces more is hung up on."""
+
+_PATIENCE_S = 10.0
+_LAST_PORT = 65_535
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A listener to open on every node.
+
+    The lowest node id gets `first_port`, the next ids the following ports; 0 lets the machine choose. With `users` the
+    door asks for SASL/PLAIN, with `tls` (a server-side context) for TLS.
+    """
+
+    name: str = "PLAINTEXT"
+    first_port: int = 0
+    users: Users | None = None
+    tls: ssl.SSLContext | None = None
+
+    @property
+    def security_protocol(self) -> str:
+        """Kafka's name for what a client must do to get in."""
+        kind = "PLAINTEXT" if self.tls is None else "SSL"
+        return kind if self.users is None else f"SASL_{kind}"
+
+
+def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """What a door needs for TLS, from PEM files; InputError if they cannot be used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:  # TLS errors are of this kind, too.
+        raise InputError(f"cannot use certificate {certificate} with key {key}: {error}") from error
+    return context
+
+
+class TwinServer:
+    """The open doors of a twin's nodes. Made and used inside one event loop."""
+
+    def __init__(
+        self,
+        twin: Twin,
+        doors: Sequence[Door] = (Door(),),
+        *,
+        host: str = "127.0.0.1",
+        speed: float | None = 1.0,
+        clock: Clock | None = None,
+    ) -> None:
+        self.twin = twin
+        self.failures: list[str] = []
+        self._doors = doors
+        self._host = host
+        self._clock = clock or SystemClock()
+        self._leaps = speed is None
+        self._speed = 1.0 if speed is None else speed
+        self._pace = self._pace_from_now()
+        self._listeners: dict[str, Listener] = {}
+        self._open: dict[tuple[str, int], socket.socket] = {}
+        self._arrivals: set[asyncio.Task[None]] = set()
+        self._connections: dict[_Connection, int] = {}
+        self._frozen: set[int] = set()
+        self._opened = 0
+        self._stirred = asyncio.Event()
+        self._next_ms: int | None = None
+
+    def _pace_from_now(self) -> Pace:
+        return Pace(self._speed, self._clock.monotonic_s(), self.twin.now_ms)
+
+    def open_doors(self) -> None:
+        """Open every door of every running node; InputError if a port is taken."""
+        asyncio.get_running_loop().set_exception_handler(self._note_failure)
+        for door in self._doors:
+            addresses: dict[int, Address] = {}
+            self._listeners[door.name] = Listener(door.name, addresses, door.users, door.security_protocol)
+            for offset, node_id in enumerate(sorted(self.twin.node_ids)):
+                port = door.first_port + offset if door.first_port else 0
+                addresses[node_id] = self._bind(door, node_id, port)
+        self.reconcile()
+
+    def addresses(self, door: str = "PLAINTEXT") -> Mapping[int, Address]:
+        """Where the nodes can be reached through a door, by node id; those that are down too."""
+        return self._listeners[door].addresses
+
+    @property
+    def connection_count(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    async def run(self) -> None:
+        """Let the twin's time pass until the task is cancelled."""
+        while True:
+            self.catch_up()
+            self.reconcile()
+            self._stirred.clear()
+            next_ms = self._next_ms = self.twin.next_event_ms()
+            if next_ms is not None and self._leaps and self.twin.is_copying:
+                await asyncio.sleep(0)  # Clients may speak between two events.
+                self.twin.advance_to(next_ms)
+                self._pace = self._pace_from_now()
+                continue
+            wait_s = None if next_ms is None else self._pace.real_s_until(next_ms, self._clock.monotonic_s())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stirred.wait(), wait_s)
+
+    def catch_up(self) -> None:
+        """Bring the twin to the present, so that answers tell of it."""
+        self.twin.advance_to(self._pace.twin_ms(self._clock.monotonic_s()))
+
+    def look_ahead(self) -> None:
+        """See whether a request brought something forward, so that it must be waited for less long."""
+        if self.twin.next_event_ms() != self._next_ms:
+            self._stirred.set()
+
+    def doorbell(self, deed: Callable[[Twin], None]) -> Callable[[], None]:
+        """What any thread can call to have something done between two requests."""
+        loop = asyncio.get_running_loop()
+
+        def act() -> None:
+            self.catch_up()
+            deed(self.twin)
+            self.reconcile()
+            self._stirred.set()
+
+        def ring() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(act)
+
+        return ring
+
+    async def close(self) -> None:
+        """Close every door and every connection."""
+        for key in list(self._open):
+            self._shut(*key)
+        await asyncio.sleep(0)  # Whoever was just let in takes hold of its socket, so that it is given back.
+        for arrival in self._arrivals:
+            arrival.cancel()
+        await asyncio.gather(*self._arrivals, return_exceptions=True)
+        for connection in list(self._connections):
+            connection.abort()
+        await asyncio.sleep(0)  # Sockets are given back one turn of the loop after they were shut.
+
+    # --- doors ------------------------------------------------------------------------------------------------
+
+    def _bind(self, door: Door, node_id: int, port: int) -> Address:
+        where = f"cannot listen on {self._host}:{port} for node {node_id}"
+        if port > _LAST_PORT:
+            raise InputError(f"{where}: there is no such port")
+        try:
+            listening = socket.create_server((self._host, port))
+        except OSError as error:
+            # Python adds the address to the text, which is in ours already.
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise InputError(f"{where}: {reason.lower()}") from error
+        listening.settimeout(0)
+        self._open[door.name, node_id] = listening
+        asyncio.get_running_loop().add_reader(listening, self._accept, listening, door, node_id)
+        return Address(self._host, listening.getsockname()[1])
+
+    def _accept(self, listening: socket.socket, door: Door, node_id: int) -> None:
+        with suppress(OSError):  # A client that is gone again, or one more than the machine has room for.
+            accepted, _ = listening.accept()
+            arrival = asyncio.ensure_future(self._admit(accepted, door, node_id))
+            self._arrivals.add(arrival)
+            arrival.add_done_callback(self._arrivals.discard)
+
+    async def _admit(self, accepted: socket.socket, door: Door, node_id: int) -> None:
+        node = Node(node_id, self.twin.endpoint(node_id), self._listeners[door.name])
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(lambda: _Connection(self, node), accepted, ssl=door.tls)
+        except (OSError, asyncio.CancelledError):
+            accepted.close()  # A client that fails the TLS handshake loses its connection, that is all.
+
+    def reconcile(self) -> None:
+        """Close the doors of nodes that stopped, open those of nodes that came back."""
+        for door in self._doors:
+            for node_id, address in self.addresses(door.name).items():
+                is_open = (door.name, node_id) in self._open
+                if is_open and not self.twin.is_running(node_id):
+                    self._shut(door.name, node_id)
+                elif not is_open and self.twin.is_running(node_id):
+                    self._bind(door, node_id, address.port)
+        frozen = {node_id for node_id in self.twin.node_ids if self.twin.is_frozen(node_id)}
+        thawed, self._frozen = self._frozen - frozen, frozen
+        for connection in [connection for connection, owner in self._connections.items() if owner in thawed]:
+            connection.go_on()
+
+    def _shut(self, door: str, node_id: int) -> None:
+        listening = self._open.pop((door, node_id))
+        asyncio.get_running_loop().remove_reader(listening)
+        listening.close()
+        for connection in [connection for connection, owner in self._connections.items() if owner == node_id]:
+            connection.abort()
+
+    # --- connections ------------------------------------------------------------------------------------------
+
+    def welcome(self, connection: _Connection, node: Node, transport: asyncio.BaseTransport) -> Conversation:
+        """Take note of a new connection."""
+        self._connections[connection] = node.id
+        self._opened += 1
+        # Whoever hung up at once has no name any more.
+        local, peer = (transport.get_extra_info(name) or ("", 0) for name in ("sockname", "peername"))
+        name = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-0-{self._opened}"
+        return Conversation(self.twin, node, name)
+
+    def is_at_work(self, node: Node) -> bool:
+        """Bring the twin to the present, and say whether a node can answer now."""
+        self.catch_up()
+        if not self.twin.is_running(node.id):
+            self.reconcile()
+        return self.twin.is_running(node.id) and not self.twin.is_frozen(node.id)
+
+    def after(self, wait_ms: int, deed: Callable[[Reply], None], reply: Reply) -> None:
+        """Send an answer when so much of the twin's time has passed."""
+        due_s = self._pace.real_s_until(self.twin.now_ms + wait_ms, self._clock.monotonic_s())
+        asyncio.get_running_loop().call_later(due_s, deed, reply)
+
+    def farewell(self, connection: _Connection) -> None:
+        """Forget a connection that is gone."""
+        self._connections.pop(connection, None)
+
+    def _note_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        self.failures.append(f"{context['message']}: {error!r}")
+        loop.default_exception_handler(context)
+
+
+class _Connection(asyncio.Protocol):
+    """One client's socket: cuts what arrives into frames and has them answered one after the other."""
+
+    def __init__(self, server: TwinServer, node: Node) -> None:
+        self._server = server
+        self._node = node
+        self._received = bytearray()
+        self._is_read = True
+        self._may_write = True
+        self._is_waiting = False
+        self._is_held_up = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._conversation = self._server.welcome(self, self._node, transport)
+        if not self._server.twin.is_running(self._node.id):
+            self.abort()  # The node stopped while the connection was being accepted.
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Answer what has come, unless that is about to happen anyway."""
+        if not self._is_waiting:
+            self._answer_next()
+
+    def eof_received(self) -> bool:
+        """The client will send no more. It is heard only when all that it sent before has been answered."""
+        return False
+
+    def pause_writing(self) -> None:
+        self._may_write = False
+
+    def resume_writing(self) -> None:
+        self._may_write = True
+        self.go_on()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        del error
+        self._received.clear()
+        self._server.farewell(self)
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        self._transport.abort()
+
+    def _answer_next(self) -> None:
+        """Answer one frame; any further one waits for its turn in the loop, and for the client to read."""
+        self._is_waiting = False
+        if self._transport.is_closing() or self._is_held_up:
+            return
+        if self._announces_nonsense():
+            self._transport.close()
+        elif self._may_write and self._has_frame() and self._server.is_at_work(self._node):
+            self._answer(self._take_frame())
+            if self._has_frame() or self._announces_nonsense():
+                self._is_waiting = True
+                asyncio.get_running_loop().call_soon(self._answer_next)
+        self._read_on(wanted=not self._has_frame())
+
+    def _answer(self, payload: bytes) -> None:
+        try:
+            reply = self._conversation.answer(payload)
+        except ProtocolViolation:
+            self._transport.close()
+            return
+        if reply.delay_ms:
+            self._is_held_up = True
+            self._server.after(reply.delay_ms, self._send, reply)
+        else:
+            self._send(reply)
+        self._server.look_ahead()
+
+    def _send(self, reply: Reply) -> None:
+        if self._transport.is_closing():
+            return
+        self._transport.write(reply.frame)
+        if reply.is_last:
+            self._transport.close()
+        if self._is_held_up:
+            self._is_held_up = False
+            self.go_on()
+
+    def _read_on(self, *, wanted: bool) -> None:
+        """Leave what more comes in the kernel's hands while a frame waits for its answer."""
+        if wanted == self._is_read or self._transport.is_closing():
+            return
+        self._is_read = wanted
+        if wanted:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _announced(self) -> int | None:
+        if len(self._received) < PREFIX_BYTES:
+            return None
+        size: int = struct.unpack_from(">i", self._received)[0]
+        return size
+
+    def _announces_nonsense(self) -> bool:
+        size = self._announced()
+        return size is not None and not 0 <= size <= MAX_REQUEST_BYTES
+
+    def _has_frame(self) -> bool:
+        size = self._announced()
+        return size is not None and 0 <= size <= len(self._received) - PREFIX_BYTES
+
+    def _take_frame(self) -> bytes:
+        end = PREFIX_BYTES + (self._announced() or 0)
+        payload = bytes(self._received[PREFIX_BYTES:end])
+        del self._received[:end]
+        return payload
+
+
+# --- running one ----------------------------------------------------------------------------------------------
+
+
+def serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None]) -> None:
+    """Open a server and let it run in this thread until it is interrupted."""
+
+    async def whole_life() -> None:
+        server = make()
+        try:
+            server.open_doors()
+            on_open(server)
+            await server.run()
+        finally:
+            await server.close()
+
+    asyncio.run(whole_life())
+
+
+class ServerThread:
+    """A server whose loop runs in a thread of its own, for callers that block."""
+
+    def __init__(self, make: Callable[[], TwinServer]) -> None:
+        self._make = make
+        self._opened: Future[tuple[TwinServer, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="twin-server")
+        self._life: Future[None] | None = None
+
+    @property
+    def server(self) -> TwinServer:
+        """The server; its own loop alone may change it."""
+        return self._opened.result()[0]
+
+    def start(self) -> None:
+        """Wait until the doors are open; raises what kept them shut."""
+        self._life = self._threads.submit(lambda: asyncio.run(self._whole_life()))
+        either: tuple[Future[Any], ...] = (self._life, self._opened)
+        wait(either, _PATIENCE_S, FIRST_COMPLETED)
+        if not self._opened.done():
+            self._life.result(0)
+
+    def do(self, deed: Callable[[Twin], Result]) -> Result:
+        """Do something with the twin between two requests, and return what it returned."""
+        server, loop, _ = self._opened.result()
+
+        async def act() -> Result:
+            server.catch_up()
+            result = deed(server.twin)
+            server.reconcile()
+            server.look_ahead()
+            return result
+
+        return asyncio.run_coroutine_threadsafe(act(), loop).result(_PATIENCE_S)
+
+    def stop(self) -> None:
+        """Close the doors and end the thread; raises what the server died of, if it did."""
+        if self._life is not None and not self._life.done():
+            _, loop, ending = self._opened.result()
+            loop.call_soon_threadsafe(ending.set)
+        self._threads.shutdown()
+        if self._life is not None:
+            self._life.result(0)
+
+    async def _whole_life(self) -> None:
+        server, ending = self._make(), asyncio.Event()
+        try:
+            server.open_doors()
+            self._opened.set_result((server, asyncio.get_running_loop(), ending))
+            running, ended = asyncio.ensure_future(server.run()), asyncio.ensure_future(ending.wait())
+            done, others = await asyncio.wait((running, ended), return_when=asyncio.FIRST_COMPLETED)
+            for task in others:
+                task.cancel()
+            for task in done:
+                task.result()
+        finally:
+            await server.close()
+
+
+@contextmanager
+def serving(twin: Twin, doors: Sequence[Door] = (Door(),), *, speed: float | None = 1.0) -> Iterator[ServerThread]:
+    """A twin on ports of this machine while the block runs."""
+    thread = ServerThread(lambda: TwinServer(twin, doors, speed=speed))
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.stop()

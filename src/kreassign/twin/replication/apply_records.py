@@ -1,0 +1,200 @@
+"""Taking over what the metadata log says: brokers act on every record that concerns their copies."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from kreassign.model import ConfigResource
+from kreassign.model.config import ResourceType
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    LOG_DIR_RATE,
+)
+from kreassign.twin.metadata.records import (
+    BrokerFenced,
+    BrokerRegistered,
+    BrokerShuttingDown,
+    BrokerUnfenced,
+    BrokerUnregistered,
+    ConfigChanged,
+    LogDirFailed,
+    LogDirInfo,
+    PartitionChanged,
+    PartitionCreated,
+    Record,
+    TopicCreated,
+    TopicDeleted,
+)
+from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.replication.directory_moves import DirectoryMoves
+from kreassign.twin.replication.partition_logs import EMPTY, NOWHERE
+from kreassign.twin.replication.replicas import Replicas
+from kreassign.twin.replication.throttles import UNTHROTTLED, ThrottledReplicas, TopicThrottle, parse_rate
+
+CORDONED_LOG_DIRS = "cordoned.log.dirs"
+RETENTION_BYTES = "retention.bytes"
+
+
+def parse_retention(text: str | None) -> int | None:
+    """The bytes that a log keeps; None for all of them."""
+    return None if text is None or int(text) < 0 else max(1, int(text))
+
+
+class Following:
+    """Makes copies, leaders and throttles what the records say."""
+
+    def __init__(self, replicas: Replicas, moves: DirectoryMoves) -> None:
+        self.replicas = replicas
+        self._moves = moves
+        self._directories: dict[str, int] = {}
+
+    def follow(self, record: Record, metadata: ClusterMetadata) -> None:
+        """Act on a record that `metadata` has just applied."""
+        match record:
+            case PartitionChanged(topic_partition) | PartitionCreated(topic_partition):
+                partition = metadata.partition(topic_partition)
+                assert partition is not None
+                self._conform(partition, metadata)
+            case ConfigChanged(resource, name, value):
+                self.configure(resource, name, value)
+            case TopicDeleted(name):
+                self._delete_topic(name)
+            case BrokerRegistered(broker_id=broker_id, log_dirs=log_dirs):
+                self.register(broker_id, log_dirs)
+                self.set_eligible(broker_id, is_eligible=False)
+            case BrokerFenced(broker_id) | BrokerUnfenced(broker_id) | BrokerShuttingDown(broker_id):
+                self.set_eligible(broker_id, is_eligible=metadata.is_active(broker_id))
+            case BrokerUnregistered(broker_id):
+                self.set_eligible(broker_id, is_eligible=False)
+            case TopicCreated() | LogDirFailed():
+                pass  # A topic without partitions has no copies; of a failed directory the broker knew first.
+            case _:
+                assert_never(record)
+
+    # Partitions
+
+    def _conform(self, partition: PartitionState, metadata: ClusterMetadata) -> None:
+        """Make copies, leader and ISR of a partition what they shall be now."""
+        replicas, logs = self.replicas, self.replicas.logs
+        row = logs.row(partition.topic_partition)
+        if row is None:
+            row = self._create(partition, metadata)
+        # In ZooKeeper mode a replica can be wanted on a broker that does not exist.
+        found = (replicas.fleet.find_broker(broker) for broker in partition.replicas)
+        wanted = {broker for broker in found if broker is not None}
+        present = {replicas.fleet.owner_of(log_dir) for log_dir in logs.replica_dirs(row)}
+        leader = self._broker(partition.leader)
+        if wanted != present or leader != int(logs.table["leader"][row]):
+            with replicas.changing(row):
+                replicas.lead(row, leader)
+                for broker in sorted(present - wanted):
+                    self._moves.cancel(row, broker)
+                    replicas.drop(row, broker)
+                for broker in sorted(wanted - present):
+                    replicas.place(row, broker, self._assigned_dir(partition, broker))
+        replicas.set_isr(row, frozenset(map(self._broker, partition.isr)))
+
+    def _create(self, partition: PartitionState, metadata: ClusterMetadata) -> int:
+        """A new, empty partition: all of its replicas have everything from the start."""
+        replicas = self.replicas
+        row = replicas.logs.add(partition.topic_partition, EMPTY, replicas.now_ms)
+        retention = metadata.config(ConfigResource.topic(partition.topic_partition.topic), RETENTION_BYTES)
+        replicas.logs.keep(row, parse_retention(retention))
+        with replicas.changing(row):
+            for broker in map(self._broker, partition.replicas):
+                replicas.put(row, broker, self._assigned_dir(partition, broker))
+        return row
+
+    def _assigned_dir(self, partition: PartitionState, broker: int) -> int | None:
+        """Where the controller says that a replica is, if it knows."""
+        place = partition.replicas.index(self.replicas.fleet.broker_ids[broker])
+        return self.find_dir(broker, partition.directories[place])
+
+    def _delete_topic(self, topic: str) -> None:
+        """Remove all copies of a topic."""
+        replicas = self.replicas
+        for row in replicas.logs.rows(topic):
+            with replicas.changing(row):
+                replicas.lead(row, NOWHERE)
+                for log_dir in replicas.logs.replica_dirs(row):
+                    broker = replicas.fleet.owner_of(log_dir)
+                    self._moves.cancel(row, broker)
+                    replicas.drop(row, broker)
+            replicas.logs.remove(row)
+        replicas.throttles.pop(topic, None)
+
+    def _broker(self, broker: int) -> int:
+        return NOWHERE if broker < 0 else self.replicas.fleet.broker(broker)
+
+    # Brokers
+
+    def register(self, broker_id: int, log_dirs: tuple[LogDirInfo, ...]) -> None:
+        """Learn which log directory has which id."""
+        for log_dir in log_dirs:
+            self._directories[log_dir.directory_id] = self.replicas.fleet.log_dir(broker_id, log_dir.path)
+
+    def find_dir(self, broker: int, directory_id: str) -> int | None:
+        """The log directory of a broker (both by index) with an id; None if the broker has none with it."""
+        log_dir = self._directories.get(directory_id)
+        return log_dir if log_dir is not None and self.replicas.fleet.owner_of(log_dir) == broker else None
+
+    def set_eligible(self, broker: int, *, is_eligible: bool) -> None:
+        """A broker may join ISRs, or not because it is fenced or shutting down."""
+        replicas, index = self.replicas, self._broker(broker)
+        if not is_eligible:
+            replicas.ineligible.add(index)
+            return
+        replicas.ineligible.discard(index)
+        for row, other in sorted(replicas.outside):
+            if other == index:
+                replicas.invite(row, other)
+
+    # Configuration
+
+    def configure(self, resource: ConfigResource, name: str, value: str | None) -> None:
+        """A dynamic configuration was set, or taken back (None)."""
+        if resource.type is ResourceType.TOPIC:
+            self._configure_topic(resource.name, name, value)
+        elif resource.name and (broker := self.replicas.fleet.find_broker(int(resource.name))) is not None:
+            self._configure_broker(broker, name, value)
+
+    def _configure_broker(self, broker: int, name: str, value: str | None) -> None:
+        replicas, fleet = self.replicas, self.replicas.fleet
+        if name == CORDONED_LOG_DIRS:
+            fleet.cordon(broker, value)
+            return
+        limits = {
+            LEADER_THROTTLED_RATE: fleet.leader_limit,
+            FOLLOWER_THROTTLED_RATE: fleet.follower_limit,
+            LOG_DIR_RATE: fleet.dir_limit,
+        }
+        if name in limits:
+            limits[name][broker] = parse_rate(value)
+            replicas.must_share = True
+
+    def _configure_topic(self, topic: str, name: str, value: str | None) -> None:
+        if name == RETENTION_BYTES:
+            for row in self.replicas.logs.rows(topic):
+                with self.replicas.changing(row):
+                    self.replicas.logs.keep(row, parse_retention(value))
+            return
+        old = self.replicas.throttles.get(topic, UNTHROTTLED)
+        if name == LEADER_THROTTLED_REPLICAS:
+            listed = ThrottledReplicas.parse(value)
+            self._throttle(topic, TopicThrottle(listed, old.followers), old.leaders.differs(listed))
+        elif name == FOLLOWER_THROTTLED_REPLICAS:
+            listed = ThrottledReplicas.parse(value)
+            self._throttle(topic, TopicThrottle(old.leaders, listed), old.followers.differs(listed))
+
+    def _throttle(self, topic: str, throttle: TopicThrottle, partitions: frozenset[int] | None) -> None:
+        """Exchange the lists of a topic; `partitions` are those that may be concerned, None for all."""
+        replicas = self.replicas
+        rows = [
+            row
+            for row in replicas.logs.rows(topic)
+            if partitions is None or int(replicas.logs.table["partition"][row]) in partitions
+        ]
+        replicas.exchange_throttle(topic, throttle, rows)

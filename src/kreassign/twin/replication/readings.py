@@ -1,0 +1,211 @@
+"""What brokers would answer about their copies now: sizes, offsets, log directories. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kreassign.model import LogDir, LogDirReplica, TopicPartition
+from kreassign.twin.replication.copies import CopyKey
+from kreassign.twin.replication.partition_logs import NOWHERE
+from kreassign.twin.replication.replicas import Replicas
+
+OFFLINE = "the log directory is offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What is in a log directory, by the sums that are kept and by adding up the copies now; doomed ones not included.
+
+    Bytes as of the last change of any rate. `doomed_bytes` wait for their deletion.
+    """
+
+    broker: int
+    path: str
+    counted_bytes: float
+    added_up_bytes: float
+    counted_logs: int
+    present_logs: int
+    doomed_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How fast a copy grows that is not in sync, or that is moved between directories (`is_future`)."""
+
+    topic_partition: TopicPartition
+    broker: int
+    is_future: bool
+    bytes_per_s: float
+
+
+class ReplicaReadings:
+    """Reads copies by partition and broker id. What a broker does not have, or cannot read, is None."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
+
+    def size_bytes(self, topic_partition: TopicPartition, broker: int) -> int | None:
+        """Bytes of a copy."""
+        span = self._span(self._key(topic_partition, broker))
+        return None if span is None else round(span[1] - span[0])
+
+    def log_end_offset(self, topic_partition: TopicPartition, broker: int) -> int | None:
+        """The offset that the next record of this copy will have."""
+        return self._offset(self._key(topic_partition, broker), 1)
+
+    def log_start_offset(self, topic_partition: TopicPartition, broker: int) -> int | None:
+        """The offset of the first record that this copy still has."""
+        return self._offset(self._key(topic_partition, broker), 0)
+
+    def high_watermark(self, topic_partition: TopicPartition) -> int | None:
+        """The offset up to which all members of the ISR have everything; None for an unknown partition."""
+        row = self._replicas.logs.row(topic_partition)
+        if row is None:
+            return None
+        self._replicas.settle()
+        return self._replicas.logs.offset(row, self._replicas.watermark(row))
+
+    def held_offset(self, topic_partition: TopicPartition) -> int | None:
+        """The high watermark, read without settling anything, so that looking leaves no trace."""
+        replicas, row = self._replicas, self._replicas.logs.row(topic_partition)
+        if row is None:
+            return None
+        members = [key for key in replicas.copies_of(row) if replicas.copies.entry(key)["in_isr"]]
+        ends = [replicas.logs.end(row, replicas.now_ms), *map(replicas.position, members)]
+        return replicas.logs.offset(row, min(ends))
+
+    def brokers_with(self, topic_partition: TopicPartition) -> set[int]:
+        """The brokers that have a copy, readable or not."""
+        replicas, row = self._replicas, self._replicas.logs.row(topic_partition)
+        dirs = [] if row is None else replicas.logs.replica_dirs(row)
+        return {replicas.fleet.broker_ids[replicas.fleet.owner_of(log_dir)] for log_dir in dirs}
+
+    def flows(self) -> Iterator[Flow]:
+        """Every copy that moves; none while rates are about to be computed anew."""
+        replicas, live = self._replicas, self._replicas.copies.live
+        if replicas.must_share:
+            return
+        for index in np.flatnonzero(live["rate"] > 0).tolist():
+            key = replicas.copies.key(index)
+            topic_partition, broker = replicas.logs.topic_partition(key.row), replicas.fleet.broker_ids[key.broker]
+            yield Flow(topic_partition, broker, key.is_future, float(live["rate"][index]))
+
+    def usages(self) -> Iterator[Usage]:
+        """What every log directory holds, reckoned in two ways."""
+        replicas, fleet = self._replicas, self._replicas.fleet
+        sizes, counts = self._added_up()
+        live = replicas.copies.live
+        copied = np.bincount(live["log_dir"], live["position"] - live["begin"], len(fleet.paths))
+        for log_dir, path in enumerate(fleet.paths):
+            yield Usage(
+                fleet.broker_ids[fleet.owner_of(log_dir)],
+                path,
+                float(replicas.background.size[log_dir] + copied[log_dir]),
+                float(sizes[log_dir] + copied[log_dir]),
+                replicas.log_counts[log_dir],
+                int(counts[log_dir]),
+                float(replicas.doomed[log_dir]),
+            )
+
+    def _added_up(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Bytes of the copies in sync, and the number of all logs, by log directory."""
+        replicas, logs, dirs_total = self._replicas, self._replicas.logs, len(self._replicas.fleet.paths)
+        live, rows = replicas.copies.live, np.arange(len(logs.table), dtype=np.int32)
+        lengths = logs.ends(rows, replicas.settled_ms) - logs.starts(rows, replicas.settled_ms)
+        there = logs.dirs != NOWHERE
+        places = logs.dirs[there]
+        every_length = np.broadcast_to(lengths[:, np.newaxis], logs.dirs.shape)[there]
+        sizes = np.bincount(places, every_length, dirs_total).astype(np.float64)
+        apart = live[~live["is_future"]]
+        sizes -= np.bincount(apart["log_dir"], lengths[apart["row"]], dirs_total)
+        futures = np.bincount(live["log_dir"][live["is_future"]], minlength=dirs_total)
+        return sizes, (np.bincount(places, minlength=dirs_total) + futures).astype(np.int64)
+
+    def log_dir(self, topic_partition: TopicPartition, broker: int) -> str | None:
+        """The path of the log directory of a copy."""
+        key = self._key(topic_partition, broker)
+        return None if key is None else self._replicas.fleet.paths[self._replicas.dir_of(key.row, key.broker)]
+
+    def future_log_dir(self, topic_partition: TopicPartition, broker: int) -> str | None:
+        """Where a copy is being moved to on its broker; None if it is not."""
+        key = self._key(topic_partition, broker)
+        future = None if key is None else key._replace(is_future=True)
+        if future is None or future not in self._replicas.copies:
+            return None
+        return self._replicas.fleet.paths[int(self._replicas.copies.entry(future)["log_dir"])]
+
+    def log_dirs(self, broker: int) -> tuple[LogDir, ...]:
+        """All log directories of a broker with what is in them, as DescribeLogDirs tells it."""
+        replicas = self._replicas
+        replicas.settle()
+        index = replicas.fleet.broker(broker)
+        used = replicas.used_bytes()
+        contents = self._contents(index)
+        return tuple(
+            self._describe(log_dir, float(used[log_dir]), contents.get(log_dir, []))
+            for log_dir in replicas.fleet.dirs_of(index)
+        )
+
+    def _describe(self, log_dir: int, used: float, keys: list[CopyKey]) -> LogDir:
+        fleet = self._replicas.fleet
+        path, total = fleet.paths[log_dir], int(fleet.capacity[log_dir])
+        if fleet.failed[log_dir]:
+            return LogDir(path, OFFLINE, None, None, is_cordoned=False, replicas=())
+        return LogDir(
+            path,
+            error=None,
+            total_bytes=total,
+            usable_bytes=max(0, total - round(used)),
+            is_cordoned=bool(fleet.cordoned[log_dir]),
+            replicas=tuple(sorted((self._entry(key) for key in keys), key=_by_partition)),
+        )
+
+    def _entry(self, key: CopyKey) -> LogDirReplica:
+        lag = 0
+        if key.is_future:
+            current = self._offset(key._replace(is_future=False), 1) or 0
+            lag = max(0, current - (self._offset(key, 1) or 0))
+        start, end = self._span(key) or (0.0, 0.0)
+        return LogDirReplica(self._replicas.logs.topic_partition(key.row), round(end - start), lag, key.is_future)
+
+    def _contents(self, broker: int) -> dict[int, list[CopyKey]]:
+        replicas = self._replicas
+        dirs, live = replicas.logs.dirs, replicas.copies.live
+        contents: dict[int, list[CopyKey]] = {}
+        for row, place in np.argwhere(replicas.fleet.owner[dirs] == broker).tolist():
+            contents.setdefault(int(dirs[row, place]), []).append(CopyKey(row, broker))
+        for index in np.flatnonzero(live["is_future"] & (live["broker"] == broker)).tolist():
+            contents.setdefault(int(live["log_dir"][index]), []).append(replicas.copies.key(index))
+        return contents
+
+    def _key(self, topic_partition: TopicPartition, broker: int) -> CopyKey | None:
+        row = self._replicas.logs.row(topic_partition)
+        index = self._replicas.fleet.find_broker(broker)
+        if row is None or index is None:
+            return None
+        log_dir = self._replicas.dir_of(row, index)
+        is_readable = log_dir != NOWHERE and not self._replicas.fleet.failed[log_dir]
+        return CopyKey(row, index) if is_readable else None
+
+    def _offset(self, key: CopyKey | None, side: int) -> int | None:
+        span = self._span(key)
+        return None if key is None or span is None else self._replicas.logs.offset(key.row, span[side])
+
+    def _span(self, key: CopyKey | None) -> tuple[float, float] | None:
+        """From which byte to which byte of its log a copy has everything."""
+        if key is None:
+            return None
+        replicas = self._replicas
+        if key in replicas.copies:
+            replicas.settle()
+            entry = replicas.copies.entry(key)
+            return float(entry["begin"]), float(entry["position"])
+        return replicas.logs.start(key.row, replicas.now_ms), replicas.logs.end(key.row, replicas.now_ms)
+
+
+def _by_partition(replica: LogDirReplica) -> tuple[TopicPartition, bool]:
+    return replica.topic_partition, replica.is_future

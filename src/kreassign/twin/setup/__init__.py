@@ -1,0 +1,1 @@
+"""What a twin begins with: scenarios, snapshots, releases of Kafka."""

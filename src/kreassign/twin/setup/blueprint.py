@@ -1,0 +1,254 @@
+"""What a twin begins with: brokers, topics, where copies lie, how much is in them."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kreassign.errors import InputError
+from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, TopicPartition, TopicPartitionReplica
+from kreassign.twin.metadata.records import (
+    UNASSIGNED,
+    BrokerRegistered,
+    BrokerUnfenced,
+    ConfigChanged,
+    LogDirInfo,
+    PartitionCreated,
+    Record,
+    TopicCreated,
+)
+from kreassign.twin.network.endpoints import Address
+from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
+from kreassign.twin.replication.partition_logs import EMPTY, Traffic
+
+PORT = 9092
+# Shared by the many partitions that are not being moved.
+_NOTHING: Mapping[int, int] = {}
+_NOWHERE: Mapping[int, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPlan:
+    """A broker to begin with. Without an address it is `broker-<id>:9092`, a name that only means something inside.
+
+    One that `is_down` is known to the controller and fenced; it can be started.
+    """
+
+    id: int
+    hardware: BrokerHardware
+    rack: str | None = None
+    address: Address | None = None
+    is_down: bool = False
+
+    @property
+    def registered_address(self) -> Address:
+        """The address that the broker registers with."""
+        return self.address or Address(f"broker-{self.id}", PORT)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """A partition to begin with. Without an ISR all replicas on running brokers are in sync.
+
+    Without a leader the first running member of the ISR leads. `paths` names the log directory of each replica; where
+    it is empty the brokers choose. A move in progress has its `adding` and `removing` replicas, both among
+    `replicas`; the adding ones are then out of sync unless the ISR says otherwise, and `held_bytes` says how much they
+    have already, by broker. `future_paths` are the directories to which brokers are moving their copies.
+    """
+
+    replicas: tuple[int, ...]
+    traffic: Traffic = EMPTY
+    isr: tuple[int, ...] | None = None
+    paths: tuple[str | None, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    held_bytes: Mapping[int, int] = field(default_factory=lambda: _NOTHING)
+    leader: int | None = None
+    leader_epoch: int = 0
+    future_paths: Mapping[int, str] = field(default_factory=lambda: _NOWHERE)
+
+    def __post_init__(self) -> None:
+        if not self.replicas or len(set(self.replicas)) != len(self.replicas):
+            raise InputError(f"a partition needs replicas, each on a broker of its own; given: {list(self.replicas)}")
+        if self.paths and len(self.paths) != len(self.replicas):
+            raise InputError(f"{len(self.replicas)} replicas have {len(self.paths)} log directories; give one for each")
+
+    def in_sync(self, down: Collection[int] = ()) -> tuple[int, ...]:
+        """The ISR to begin with; when all brokers of it are `down`, the one that was the last to go."""
+        if self.isr is not None:
+            return self.isr
+        if not self.adding and not down:
+            return self.replicas
+        complete = tuple(broker for broker in self.replicas if broker not in self.adding)
+        return tuple(broker for broker in complete if broker not in down) or complete[:1]
+
+    def first_leader(self, down: Collection[int] = ()) -> int:
+        """Who leads to begin with; `NO_LEADER` for nobody."""
+        if self.leader is not None:
+            return self.leader
+        in_sync = self.in_sync(down)
+        return next((broker for broker in in_sync if broker not in down), NO_LEADER)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """A topic to begin with: its partitions in the order of their numbers, and its configuration."""
+
+    name: str
+    partitions: tuple[PartitionPlan, ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """A whole cluster. `broker_configs` is by broker id; None stands for the default of all brokers."""
+
+    brokers: tuple[BrokerPlan, ...]
+    topics: tuple[TopicPlan, ...] = ()
+    broker_configs: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
+    cluster_id: str = "twin"
+
+    def __post_init__(self) -> None:
+        ids = [broker.id for broker in self.brokers]
+        if not ids or min(ids) < 0 or len(set(ids)) != len(ids):
+            raise InputError(f"a cluster needs brokers with different ids from 0 on; given: {sorted(ids)}")
+
+    @property
+    def hardware(self) -> dict[int, BrokerHardware]:
+        """The hardware of every broker, by id."""
+        return {broker.id: broker.hardware for broker in self.brokers}
+
+    @property
+    def traffic(self) -> dict[TopicPartition, Traffic]:
+        """What is in each partition and what is written to it; the empty ones are left out."""
+        return {key: plan.traffic for key, plan in self._partitions() if plan.traffic != EMPTY}
+
+    @property
+    def down(self) -> frozenset[int]:
+        """The brokers that are not running."""
+        return frozenset(broker.id for broker in self.brokers if broker.is_down)
+
+    @property
+    def ongoing(self) -> dict[TopicPartition, OngoingReassignment]:
+        """The partitions that are being moved."""
+        return {
+            key: OngoingReassignment(plan.replicas, plan.adding, plan.removing)
+            for key, plan in self._partitions()
+            if plan.adding or plan.removing
+        }
+
+    @property
+    def directory_moves(self) -> dict[TopicPartitionReplica, str]:
+        """The copies that are being moved to another directory of their broker."""
+        return {
+            TopicPartitionReplica(broker, *key): path
+            for key, plan in self._partitions()
+            for broker, path in plan.future_paths.items()
+        }
+
+    @property
+    def held_bytes(self) -> dict[tuple[TopicPartition, int], int]:
+        """What copies that are out of sync have already, by partition and broker."""
+        return {(key, broker): held for key, plan in self._partitions() for broker, held in plan.held_bytes.items()}
+
+    def records(self, chance: random.Random) -> Iterator[Record]:
+        """The metadata log of a cluster that looks like this; `chance` draws the ids of directories and topics."""
+        directories = _Directories()
+        for broker in self.brokers:
+            log_dirs = tuple(LogDirInfo(log_dir.path, new_id(chance)) for log_dir in broker.hardware.log_dirs)
+            directories.add(broker.id, log_dirs)
+            host, port = broker.registered_address
+            yield BrokerRegistered(broker.id, host, port, broker.rack, log_dirs, broker_epoch=broker.id + 1)
+            if not broker.is_down:
+                yield BrokerUnfenced(broker.id)
+        for broker_id, configs in self.broker_configs.items():
+            resource = ConfigResource.broker(broker_id) if broker_id is not None else ALL_BROKERS
+            yield from (ConfigChanged(resource, name, value) for name, value in configs.items())
+        for topic in self.topics:
+            yield from _topic_records(topic, new_id(chance), directories, self.down)
+
+    def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionPlan]]:
+        for topic in self.topics:
+            for number, plan in enumerate(topic.partitions):
+                yield TopicPartition(topic.name, number), plan
+
+
+ALL_BROKERS = ConfigResource.broker(0)._replace(name="")
+"""The default of all brokers as the owner of configuration."""
+
+
+def seeded(seed: str) -> random.Random:
+    """Where everything that is drawn by lot comes from: the same for the same seed."""
+    return random.Random(seed)  # noqa: S311 - nothing secret is drawn
+
+
+def new_id(chance: random.Random) -> str:
+    """A random UUID (version 4) in its usual text form."""
+    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+
+
+def small_cluster(
+    broker_count: int, *, racks: tuple[str, ...] = (), log_dirs: int = 2, addresses: Mapping[int, Address] | None = None
+) -> Blueprint:
+    """Equal brokers 0, 1, 2 …, the racks dealt out in turn, without topics."""
+    return Blueprint(
+        tuple(
+            BrokerPlan(
+                number,
+                BrokerHardware(tuple(LogDirHardware(f"/data/{number}/d{place}") for place in range(log_dirs))),
+                racks[number % len(racks)] if racks else None,
+                (addresses or {}).get(number),
+            )
+            for number in range(broker_count)
+        )
+    )
+
+
+class _Directories:
+    """Log directories of all brokers, and how many replicas each has been given."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[int, str], str] = {}
+        self._counts: dict[int, dict[str, int]] = {}
+
+    def add(self, broker: int, log_dirs: tuple[LogDirInfo, ...]) -> None:
+        """The directories of a broker."""
+        self._ids |= {(broker, log_dir.path): log_dir.directory_id for log_dir in log_dirs}
+        self._counts[broker] = dict.fromkeys((log_dir.path for log_dir in log_dirs), 0)
+
+    def place(self, broker: int, path: str | None) -> str:
+        """The id of the directory of one more replica: of this path, or of the emptiest as brokers choose it.
+
+        A broker that the cluster has not got has no directories.
+        """
+        counts = self._counts.get(broker)
+        if counts is None:
+            return UNASSIGNED
+        chosen = min(counts, key=counts.__getitem__) if path is None else path
+        if chosen not in counts:
+            raise InputError(f"broker {broker} has no log directory {chosen}; it has {sorted(counts)}")
+        counts[chosen] += 1
+        return self._ids[broker, chosen]
+
+
+def _topic_records(
+    topic: TopicPlan, topic_id: str, directories: _Directories, down: frozenset[int]
+) -> Iterator[Record]:
+    yield TopicCreated(topic.name, topic_id)
+    for name, value in topic.configs.items():
+        yield ConfigChanged(ConfigResource.topic(topic.name), name, value)
+    for number, plan in enumerate(topic.partitions):
+        paths = plan.paths or (None,) * len(plan.replicas)
+        yield PartitionCreated(
+            TopicPartition(topic.name, number),
+            plan.replicas,
+            plan.in_sync(down),
+            plan.first_leader(down),
+            plan.leader_epoch,
+            partition_epoch=0,
+            directories=tuple(map(directories.place, plan.replicas, paths)),
+            adding=plan.adding,
+            removing=plan.removing,
+        )

@@ -1,0 +1,239 @@
+"""Scenarios: a cluster described in a few lines of TOML. Pure: text in, blueprint and settings out.
+
+The language is explained key by key in docs/reference/scenarios.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kreassign.errors import InputError
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.keyed_table import KeyedTable
+from kreassign.model.throttle import (
+    involved_brokers,
+    log_dir_rate_changes,
+    move_map,
+    rate_changes,
+    topic_changes,
+)
+from kreassign.twin.faults import PlannedFault, read_faults
+from kreassign.twin.network.security import OPEN, Security, read_security
+from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
+from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.setup.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, seeded
+from kreassign.twin.setup.placement import Place, shares
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a file describes. `kafka_version` is None where it leaves the release open."""
+
+    blueprint: Blueprint
+    seed: int = 0
+    kafka_version: str | None = None
+    security: Security = OPEN
+    faults: tuple[PlannedFault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Equal brokers; `is_empty` if topics that name no brokers shall leave them out."""
+
+    brokers: tuple[BrokerPlan, ...]
+    configs: Mapping[str, str]
+    is_empty: bool
+
+
+def parse_scenario(text: str, name: str) -> Scenario:
+    """Read a scenario; `name` is what errors call the file. Raises InputError."""
+    with KeyedTable.from_toml(text, name).taken_whole() as top:
+        seed = top.whole("seed", 0)
+        cluster_id = top.text("cluster_id", "twin")
+        kafka_version = top.text("kafka_version") if top.has("kafka_version") else None
+        groups = _read_groups(top.tables("brokers"))
+        topics = [topic for table in top.tables("topics") for topic in _read_topics(table, groups, seed)]
+        brokers = tuple(broker for group in groups for broker in group.brokers)
+        blueprint = Blueprint(brokers, _named_once(topics), _configs(groups), cluster_id)
+        for table in top.tables("moves"):
+            blueprint = _read_move(table, blueprint)
+        return Scenario(
+            _read_throttle(top.table("throttle"), blueprint),
+            seed,
+            kafka_version,
+            read_security(top.table("security")),
+            read_faults(top.raw_tables("faults")),
+        )
+
+
+# --- brokers --------------------------------------------------------------------------------------------------------
+
+
+def _read_groups(tables: tuple[KeyedTable, ...]) -> list[_Group]:
+    groups: list[_Group] = []
+    following = 0
+    for table in tables:
+        groups.append(_read_group(table, following))
+        following = groups[-1].brokers[-1].id + 1
+    return groups
+
+
+def _read_group(table: KeyedTable, following: int) -> _Group:
+    with table.taken_whole():
+        count, first = table.whole("count", 1, least=1), table.whole("first_id", following)
+        racks, is_down = table.texts("racks"), table.flag("down", default=False)
+        network = table.amount("network", TEN_GIGABIT)
+        hardware = BrokerHardware(_read_log_dirs(table.tables("log_dirs")), network, network)
+        brokers = tuple(
+            BrokerPlan(first + place, hardware, racks[place % len(racks)] if racks else None, is_down=is_down)
+            for place in range(count)
+        )
+        return _Group(brokers, table.text_map("configs"), table.flag("empty", default=False))
+
+
+def _read_log_dirs(tables: tuple[KeyedTable, ...]) -> tuple[LogDirHardware, ...]:
+    found: list[LogDirHardware] = []
+    for table in tables:
+        with table.taken_whole():
+            count = table.whole("count", 1, least=1)
+            sizes = (
+                table.amount("capacity", TWO_TERABYTES),
+                table.amount("read", FAST_DISK),
+                table.amount("write", FAST_DISK),
+            )
+            found += [LogDirHardware(f"/data/d{len(found) + place}", *sizes) for place in range(count)]
+    return tuple(found) or (LogDirHardware("/data/d0"),)
+
+
+def _configs(groups: list[_Group]) -> dict[int | None, Mapping[str, str]]:
+    return {broker.id: group.configs for group in groups if group.configs for broker in group.brokers}
+
+
+# --- topics ---------------------------------------------------------------------------------------------------------
+
+
+def _read_topics(table: KeyedTable, groups: list[_Group], seed: int) -> Iterator[TopicPlan]:
+    with table.taken_whole():
+        name, count = table.text("name"), table.whole("count", 1, least=1)
+        partitions, factor = table.whole("partitions", 1, least=1), table.whole("replication_factor", 3, least=1)
+        place = Place(_racks(table.wholes("brokers"), groups), table.number("skew", 0))
+        spread, path = table.number("spread", 0), table.text("log_dir", "")
+        paths = (path,) * factor if path else ()
+        mean = _read_traffic(table)
+        configs = table.text_map("configs")
+        for number in range(count):
+            topic = name if count == 1 else f"{name}-{number:0{len(str(count - 1))}}"
+            chance = seeded(f"{seed}:{topic}")
+            lists = place.draw(partitions, factor, chance)
+            parts = shares(partitions, spread, chance)
+            plans = (
+                PartitionPlan(replicas, _part(mean, part), paths=paths)
+                for replicas, part in zip(lists, parts, strict=True)
+            )
+            yield TopicPlan(topic, tuple(plans), configs)
+
+
+def _read_traffic(table: KeyedTable) -> Traffic:
+    return Traffic(
+        table.amount("size", 0), float(table.amount("write_rate", 0)), float(table.amount("record_size", 1000))
+    )
+
+
+def _part(mean: Traffic, part: float) -> Traffic:
+    """A partition that is larger than others is written to more, too."""
+    return replace(mean, size_bytes=round(mean.size_bytes * part), write_bytes_per_s=mean.write_bytes_per_s * part)
+
+
+def _racks(named: tuple[int, ...], groups: list[_Group]) -> dict[int, str | None]:
+    known = {broker.id: broker.rack for group in groups for broker in group.brokers}
+    if strangers := [broker for broker in named if broker not in known]:
+        raise InputError(f"'brokers' names {strangers}, which are not among the brokers {sorted(known)}")
+    usual = [broker.id for group in groups if not group.is_empty for broker in group.brokers]
+    return {broker: known[broker] for broker in named or usual}
+
+
+def _named_once(topics: list[TopicPlan]) -> tuple[TopicPlan, ...]:
+    by_name = {topic.name: topic for topic in topics}
+    if len(by_name) < len(topics):
+        raise InputError("two topics have the same name; give each [[topics]] another")
+    return tuple(topics)
+
+
+# --- moves under way, and their throttle ----------------------------------------------------------------------------
+
+
+def _read_move(table: KeyedTable, blueprint: Blueprint) -> Blueprint:
+    with table.taken_whole():
+        name, numbers = table.text("topic"), table.wholes("partitions")
+        origin, target = table.whole("from"), table.whole("to")
+        copied = table.number("copied", 0, most=1)
+        topic = next((topic for topic in blueprint.topics if topic.name == name), None)
+        if topic is None:
+            raise InputError(f"there is no topic {name!r}; there are {[topic.name for topic in blueprint.topics]}")
+        if target not in blueprint.hardware:
+            raise InputError(f"'to' is {target}; it must be one of the brokers {sorted(blueprint.hardware)}")
+        partitions = list(topic.partitions)
+        for number in _chosen(topic, numbers, origin, target):
+            partitions[number] = _moving(partitions[number], origin, target, copied, blueprint.down)
+        moved = replace(topic, partitions=tuple(partitions))
+        return replace(blueprint, topics=tuple(moved if other is topic else other for other in blueprint.topics))
+
+
+def _chosen(topic: TopicPlan, numbers: tuple[int, ...], origin: int, target: int) -> list[int]:
+    """The partitions to move: those that are named, or all that can."""
+    able = [
+        number
+        for number, plan in enumerate(topic.partitions)
+        if origin in plan.replicas and target not in plan.replicas and not plan.adding
+    ]
+    unable = sorted(set(numbers) - set(able))
+    if unable or not able:
+        raise InputError(
+            f"partitions {unable or 'of ' + topic.name} have no replica to move from broker {origin} to {target}; "
+            f"{'those that have one are ' + str(able) if able else 'none has one'}"
+        )
+    return list(numbers) or able
+
+
+def _moving(plan: PartitionPlan, origin: int, target: int, copied: float, down: frozenset[int]) -> PartitionPlan:
+    wished = tuple(target if broker == origin else broker for broker in plan.replicas)
+    return replace(
+        plan,
+        replicas=(*wished, origin),
+        paths=(*plan.paths, plan.paths[0]) if plan.paths else (),
+        leader=plan.first_leader(down),
+        adding=(target,),
+        removing=(origin,),
+        held_bytes={target: round(plan.traffic.size_bytes * copied)},
+    )
+
+
+def _read_throttle(table: KeyedTable, blueprint: Blueprint) -> Blueprint:
+    """Throttle the moves under way as Kafka's tool would have done, and moves between directories on all brokers."""
+    with table.taken_whole():
+        rate, log_dir_rate = table.amount("rate", 0), table.amount("log_dir_rate", 0)
+        moves = move_map(blueprint.ongoing, {}, {})
+        if rate and not moves:
+            raise InputError(
+                "'rate' limits moves that are under way, and there are none; add [[moves]] or leave it out"
+            )
+        if rate:
+            changes = topic_changes(moves) | rate_changes(involved_brokers(moves), rate)
+            blueprint = _configured(blueprint, changes)
+        if log_dir_rate:
+            blueprint = _configured(blueprint, log_dir_rate_changes(blueprint.hardware, log_dir_rate))
+        return blueprint
+
+
+def _configured(blueprint: Blueprint, changes: Mapping[ConfigResource, tuple[ConfigChange, ...]]) -> Blueprint:
+    values = {owner: {step.name: step.value or "" for step in steps} for owner, steps in changes.items()}
+    topics = tuple(
+        replace(topic, configs={**topic.configs, **values.get(ConfigResource.topic(topic.name), {})})
+        for topic in blueprint.topics
+    )
+    brokers: dict[int | None, Mapping[str, str]] = {
+        broker: {**blueprint.broker_configs.get(broker, {}), **values.get(ConfigResource.broker(broker), {})}
+        for broker in blueprint.hardware
+    }
+    return replace(blueprint, topics=topics, broker_configs={**blueprint.broker_configs, **brokers})

@@ -1,0 +1,91 @@
+"""What brokers are told of changes that are no move: elections, ISRs, new and deleted partitions, brokers coming back.
+
+One tuple of steps is what the controller sends at once. Whoever shall lead or follow is told by LeaderAndIsr; that the
+leader itself changed the ISR it knows already, so that only everybody's picture of the cluster is brought up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from kreassign.model import TopicPartition
+from kreassign.twin.metadata.records import BrokerUnfenced, PartitionChanged, PartitionCreated, Record, TopicDeleted
+from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.zookeeper.steps import PartitionStep
+
+BEING_DELETED = -2
+"""In place of a leader: the topic is being deleted."""
+
+
+def step_of(
+    metadata: ClusterMetadata, partition: PartitionState, controller_epoch: int, told: tuple[int, ...] = ()
+) -> PartitionStep:
+    """A partition as it is, for these brokers."""
+    topic, number = partition.topic_partition
+    return PartitionStep(
+        topic,
+        metadata.topics[topic].topic_id,
+        number,
+        controller_epoch,
+        partition.leader,
+        partition.leader_epoch,
+        partition.isr,
+        partition.partition_epoch,
+        partition.replicas,
+        partition.adding,
+        partition.removing,
+        brokers_told=told,
+    )
+
+
+def steps_before(
+    metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
+) -> Iterator[PartitionStep]:
+    """What is told before records become so: which topics are being deleted."""
+    for record in records:
+        if isinstance(record, TopicDeleted):
+            for partition in metadata.topics[record.name].partitions.values():
+                yield replace(step_of(metadata, partition, controller_epoch), leader=BEING_DELETED)
+
+
+def stopped(step: PartitionStep, *, delete: bool) -> PartitionStep:
+    """The step that stops every replica of a partition."""
+    return replace(step, stopped=tuple((broker, delete) for broker in step.replicas))
+
+
+def steps_after(metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int) -> Iterator[PartitionStep]:
+    """What is told once records have become so."""
+    for record in records:
+        match record:
+            case PartitionCreated(key):
+                yield replace(_to_replicas(metadata, key, controller_epoch), is_new=True)
+            case PartitionChanged(key, leader=None):
+                yield step_of(metadata, _present(metadata, key), controller_epoch)
+            case PartitionChanged(key):
+                yield _to_replicas(metadata, key, controller_epoch)
+            case BrokerUnfenced(broker):
+                for partition in metadata.partitions_on(broker):
+                    if broker not in partition.adding:  # its move begins anew, and tells of it
+                        yield step_of(metadata, partition, controller_epoch, (broker,))
+            case _:
+                pass
+
+
+def steps_at_entry(metadata: ClusterMetadata, controller_epoch: int) -> Iterator[PartitionStep]:
+    """What a controller tells that has just taken office: everything."""
+    for _, topic in sorted(metadata.topics.items()):
+        for _, partition in sorted(topic.partitions.items()):
+            yield _to_replicas(metadata, partition.topic_partition, controller_epoch)
+
+
+def _to_replicas(metadata: ClusterMetadata, key: TopicPartition, controller_epoch: int) -> PartitionStep:
+    partition = _present(metadata, key)
+    at_work = tuple(broker for broker in partition.replicas if metadata.is_active(broker))
+    return step_of(metadata, partition, controller_epoch, at_work)
+
+
+def _present(metadata: ClusterMetadata, key: TopicPartition) -> PartitionState:
+    partition = metadata.partition(key)
+    assert partition is not None
+    return partition

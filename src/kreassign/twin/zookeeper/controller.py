@@ -1,0 +1,376 @@
+"""The controller in ZooKeeper mode: it does what clients ask for, what is left in znodes, and what brokers report.
+
+It decides by the rules in `phases`, writes as its epoch allows, and needs nothing but the znodes to take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
+from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
+from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
+from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
+from kreassign.twin.controller.elections import ElectLeaders, LeadersElected, elect_leaders
+from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered
+from kreassign.twin.metadata.records import (
+    BrokerFenced,
+    BrokerUnfenced,
+    ConfigChanged,
+    PartitionChanged,
+    Record,
+    TopicCreated,
+    TopicDeleted,
+)
+from kreassign.twin.zookeeper.answers import (
+    NO_PARTITION,
+    WRONG_CONTROLLER,
+    by_topic,
+    check_target,
+    elections_answered,
+    wishes_of,
+)
+from kreassign.twin.zookeeper.control_messages import steps_after, steps_at_entry, steps_before, stopped
+from kreassign.twin.zookeeper.control_requests.requests import Sender
+from kreassign.twin.zookeeper.log import ZooKeeperLog
+from kreassign.twin.zookeeper.phases import Effect, Move, TakeEntry, Tell, WriteLists, WriteState, effects_of, move_to
+from kreassign.twin.zookeeper.registrations import Registrations
+from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.topics import TopicWatch
+from kreassign.twin.zookeeper.tree import Delete, Set
+from kreassign.wire.error_code import NO_REASSIGNMENT_IN_PROGRESS
+
+if TYPE_CHECKING:
+    from kreassign.twin.cluster import Twin
+    from kreassign.twin.network.endpoints import Address
+
+Targets = Mapping[TopicPartition, tuple[int, ...] | None]
+
+_WATCHED = (paths.CONTROLLER, paths.REASSIGN_PARTITIONS, paths.PREFERRED_REPLICA_ELECTION, paths.CONFIG_CHANGES)
+
+
+class Office:
+    """The controller of one twin. `on_batch` is told all that brokers are told at once."""
+
+    def __init__(self, twin: Twin, log: ZooKeeperLog) -> None:
+        self.on_batch: Callable[[tuple[PartitionStep, ...]], None] = _nobody_listens
+        self._twin = twin
+        self._log = log
+        self._registrations = Registrations(twin, log)
+        self._due: set[TopicPartition] = set()
+        self._done_reassignments = 0
+        self._last_change = ""
+        self._is_telling = True
+        self.notes: list[str] = []
+        self._topics = TopicWatch(twin, log, self.notes)
+
+    @property
+    def controller_id(self) -> int:
+        """The broker that is the controller; -1 if it is none of this twin's."""
+        return self._log.controller_id if self._log.is_in_office else -1
+
+    @property
+    def sender(self) -> Sender:
+        """Whom brokers get their orders from."""
+        return Sender(self._log.controller_id, self._log.controller_epoch)
+
+    def address_of(self, broker_id: int) -> Address:
+        """Where clients and brokers reach a broker."""
+        return self._registrations.address_of(broker_id)
+
+    # --- office -----------------------------------------------------------------------------------------------
+
+    def take_over(self) -> None:
+        """Begin: make the brokers know what ZooKeeper has, and take up every move where it was left."""
+        self._registrations.renew()
+        with self._telling_nothing():
+            self._catch_up_with_znodes()
+        self._tell((), even_if_empty=True)
+        self._tell(steps_at_entry(self._twin.metadata, self._log.controller_epoch))
+        self._last_change = max(self._log.znodes.children(paths.CONFIG_CHANGES), default="")
+        self._done_reassignments = 0
+        started = self._take_reassignments()
+        for key in self._log.mirror.reassigning:
+            if key not in started:
+                self._move(key, self._log.mirror.lists(key))
+        self.heed()
+
+    def open_at(self, addresses: Mapping[int, Address]) -> None:
+        """Register the brokers at the addresses where clients can reach them."""
+        self._registrations.renew(addresses)
+
+    def stand_for_election(self, broker_id: int) -> bool:
+        """Let a broker become the controller if nobody is; whether it did."""
+        is_elected = self._log.enter_office(broker_id, self._twin.now_ms)
+        if is_elected:
+            self.take_over()
+        return is_elected
+
+    def fail_over(self) -> None:
+        """Leave office to the next broker that is at work."""
+        self._log.leave_office()
+        self._elect_next(self._log.controller_id + 1)
+
+    def _elect_next(self, first: int) -> None:
+        """Let the next broker from `first` on that is at work become the controller."""
+        at_work = [one for one in self._twin.processes.ids if self._twin.processes.is_at_work(one)]
+        later = [one for one in at_work if one >= first]
+        if at_work:
+            self.stand_for_election((later or at_work)[0])
+
+    def heed(self) -> None:
+        """Look at everything in ZooKeeper that others may have changed, and act on it."""
+        znodes = self._log.znodes
+        for path in _WATCHED:
+            znodes.watch(path)
+        # Whoever else wrote something at the same moment makes for news, and then this is done once more.
+        with suppress(ControllerMoved, StaleZnode):
+            self._log.look_for_another()
+            if not self._log.is_in_office:
+                self._elect_next(self._log.controller_id)
+                return
+            self._topics.heed()
+            self._take_reassignments()
+            self._take_elections()
+            self._take_configs()
+
+    def announce(self, records: tuple[Record, ...]) -> None:
+        """Tell brokers what they must know before it becomes so."""
+        steps = tuple(steps_before(self._twin.metadata, records, self._log.controller_epoch))
+        self._tell(steps)
+        for delete in (False, True):
+            self._tell(stopped(one, delete=delete) for one in steps)
+
+    def follow(self, records: tuple[Record, ...]) -> None:
+        """Act on what has just become so: moves may be complete now, or have a reason to be tried again."""
+        if BrokerFenced(self.controller_id) not in records:  # whoever follows it will tell
+            is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
+            steps = steps_after(self._twin.metadata, records, self._log.controller_epoch)
+            self._tell(steps, even_if_empty=is_about_brokers)
+        for record in records:
+            match record:
+                case PartitionChanged(key) if self._is_complete(key):
+                    self._plan(key)
+                case BrokerUnfenced(broker_id):
+                    self._registrations.register(broker_id)
+                    for key in self._log.mirror.reassigning:
+                        if broker_id in self._log.mirror.lists(key).target:
+                            self._plan(key)
+                    self._twin.at(self._twin.now_ms, self._topics.heed)
+                case BrokerFenced(broker_id):
+                    self._registrations.unregister(broker_id)
+                    if broker_id == self.controller_id:
+                        self._twin.at(self._twin.now_ms, self.fail_over)
+                case TopicDeleted(name):
+                    self._take_entries_of(name)
+                case _:
+                    pass
+
+    # --- what brokers are told --------------------------------------------------------------------------------
+
+    def _tell(self, steps: Iterable[PartitionStep], *, even_if_empty: bool = False) -> None:
+        if self._is_telling and self.on_batch is not _nobody_listens:
+            told = tuple(self._as_of_its_controller(step) for step in steps)
+            if told or even_if_empty:
+                self.on_batch(told)
+
+    def _as_of_its_controller(self, step: PartitionStep) -> PartitionStep:
+        """A step under the epoch of the controller that wrote what the partition is: brokers get the state as it is."""
+        state = self._log.mirror.states.get(TopicPartition(step.topic, step.partition))
+        return step if state is None else replace(step, controller_epoch=state.controller_epoch)
+
+    @contextmanager
+    def _telling_nothing(self) -> Iterator[None]:
+        """Tell nothing of changes in the block: they were told already, or are told in other words."""
+        self._is_telling = False
+        try:
+            yield
+        finally:
+            self._is_telling = True
+
+    # --- what clients ask for ---------------------------------------------------------------------------------
+
+    def alter(self, command: AlterReassignments) -> ReassignmentsAltered:
+        """Start, override and cancel moves; each partition has its own outcome."""
+        try:
+            outcomes = self._alter(wishes_of(command))
+        except ControllerMoved:
+            return ReassignmentsAltered(WRONG_CONTROLLER, ())
+        # Kafka answers with an empty text in place of none.
+        return ReassignmentsAltered(Outcome(message=""), by_topic(outcomes.items()))
+
+    def _alter(self, wishes: Targets) -> dict[TopicPartition, Outcome]:
+        outcomes: dict[TopicPartition, Outcome] = {}
+        moves: dict[TopicPartition, OngoingReassignment] = {}
+        for key, target in wishes.items():
+            refusal, move = self._judge(key, target)
+            if move is None:
+                outcomes[key] = refusal
+            else:
+                moves[key] = move
+        self._take_entries(lambda key, _: key in moves)
+        return {key: outcomes[key] if key in outcomes else self._order(key, moves[key]) for key in wishes}
+
+    def _judge(self, key: TopicPartition, target: tuple[int, ...] | None) -> tuple[Outcome, OngoingReassignment | None]:
+        present = self._log.mirror.lists(key)
+        if target is None:
+            if not present.adding and not present.removing:
+                return with_default_text(NO_REASSIGNMENT_IN_PROGRESS), None
+            return Outcome(), move_to(present.sources, present.sources)
+        metadata = self._twin.metadata
+        live = (broker_id for broker_id in metadata.brokers if metadata.is_active(broker_id))
+        refusal = check_target(target, present.sources, live)
+        return refusal, None if refusal.is_failure else move_to(present.sources, target)
+
+    def elect(self, command: ElectLeaders) -> LeadersElected:
+        """Hold elections."""
+        answer = self._twin.carry_out(elect_leaders(self._twin.situation, command))
+        return elections_answered(command, answer)
+
+    # --- what is left in znodes -------------------------------------------------------------------------------
+
+    def _take_reassignments(self) -> set[TopicPartition]:
+        """Start what waits in the reassignment znode, once for each time that it is created."""
+        found = self._log.znodes.get(paths.REASSIGN_PARTITIONS)
+        if found is None or found.created == self._done_reassignments:
+            return set()
+        self._done_reassignments = found.created
+        try:
+            targets = parse_reassignments(found.content)
+        except DamagedZnode as error:  # Kafka leaves it there and does nothing, too.
+            self.notes.append(str(error))
+            return set()
+        poisonous = {key for key, target in targets.items() if find_poison({key: target})}
+        self.notes += find_poison(targets)
+        outcomes = {
+            key: NO_PARTITION
+            if key in poisonous
+            else self._order(key, move_to(self._log.mirror.lists(key).sources, target))
+            for key, target in targets.items()
+        }
+        self._take_entries(lambda key, _: key in outcomes and outcomes[key].is_failure)
+        return {key for key, outcome in outcomes.items() if not outcome.is_failure}
+
+    def _take_elections(self) -> None:
+        """Hold the elections that wait, and delete the znode whatever came of them."""
+        path = paths.PREFERRED_REPLICA_ELECTION
+        found = self._log.znodes.get(path)
+        if found is None:
+            return
+        try:
+            topics = tuple((key.topic, (key.partition,)) for key in parse_election(found.content))
+            self.elect(ElectLeaders(ElectionType.PREFERRED, topics))
+        except DamagedZnode as error:
+            self.notes.append(str(error))
+        self._log.write((Delete(path),))
+
+    def _take_configs(self) -> None:
+        """Let brokers know of configurations that others changed."""
+        names = [name for name in self._log.znodes.children(paths.CONFIG_CHANGES) if name > self._last_change]
+        if names:
+            self._last_change = names[-1]
+            self._log.mirror.load_configs(self._log.znodes)
+            self._learn_configs()
+
+    def _learn_configs(self) -> None:
+        metadata, wanted = self._twin.metadata, self._log.mirror.configs
+        changes: list[Record] = []
+        for resource in sorted({*wanted, *metadata.configs}):
+            known, values = metadata.configs.get(resource, {}), wanted.get(resource, {})
+            changes += _differences(resource, known, values)
+        self._twin.learn(tuple(changes))
+
+    def _take_entries_of(self, topic: str) -> None:
+        self._take_entries(lambda key, _: key.topic == topic)
+
+    def _take_entries(self, is_dealt_with: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
+        """Take entries out of the reassignment znode."""
+        found = self._log.znodes.get(paths.REASSIGN_PARTITIONS)
+        if found is None:
+            return
+        try:
+            present = parse_reassignments(found.content)
+        except DamagedZnode:
+            return
+        left = {key: one for key, one in present.items() if not is_dealt_with(key, one)}
+        if left == present:
+            return
+        fit = {key: one for key, one in left.items() if not find_poison({key: one})}
+        path = paths.REASSIGN_PARTITIONS
+        content = format_reassignments(fit)
+        self._log.write((Set(path, content, found.version) if fit else Delete(path),))
+
+    # --- moves ------------------------------------------------------------------------------------------------
+
+    def _order(self, key: TopicPartition, wanted: OngoingReassignment) -> Outcome:
+        """Begin a move that somebody asked for."""
+        if self._twin.metadata.partition(key) is None:
+            return NO_PARTITION
+        self._move(key, wanted, ReassignmentsAltered(Outcome(), ()))
+        return Outcome()
+
+    def _move(self, key: TopicPartition, wanted: OngoingReassignment, answer: object = None) -> None:
+        """Go through the phases that are due. `answer` is what whoever asked for that will be told."""
+        partition = self._twin.metadata.partition(key)
+        assert partition is not None
+        move = Move(partition, self._log.mirror.lists(key), wanted)
+        for effect in effects_of(self._twin.situation, move, self._log.controller_epoch):
+            self._perform(effect, answer)
+
+    def _perform(self, effect: Effect, answer: object) -> None:
+        match effect:
+            case WriteLists(key, lists):
+                self._log.write_lists(key, lists)
+            case WriteState(record):
+                with self._telling_nothing():
+                    self._twin.carry_out(Decision((record,), answer))
+            case TakeEntry(key, replicas):
+                self._take_entries(lambda other, target: (other, target) == (key, replicas))
+            case Tell(steps):
+                self._tell(steps)
+
+    def _plan(self, key: TopicPartition) -> None:
+        """Go on with a move once the present one of its brokers' reports has been dealt with."""
+        if key not in self._due:
+            self._due.add(key)
+            self._twin.at(self._twin.now_ms, self._go_on)
+
+    def _go_on(self) -> None:
+        due, self._due = sorted(self._due), set()
+        for key in due:
+            lists = self._log.mirror.lists(key)
+            if lists.adding or lists.removing:
+                self._move(key, lists)
+
+    def _is_complete(self, key: TopicPartition) -> bool:
+        partition, lists = self._twin.metadata.partition(key), self._log.mirror.lists(key)
+        is_moving = bool(lists.adding or lists.removing)
+        return partition is not None and is_moving and Move(partition, lists, lists).is_complete
+
+    def _catch_up_with_znodes(self) -> None:
+        """Let brokers know whatever another controller has written meanwhile."""
+        metadata, mirror = self._twin.metadata, self._log.mirror
+        gone = tuple(TopicDeleted(name) for name in sorted(metadata.topics.keys() - mirror.topics.keys()))
+        self._twin.learn(gone)
+        for record in tuple(mirror.records()):
+            if isinstance(record, TopicCreated) and record.name not in metadata.topics:
+                self._twin.learn((record,))
+        for key in sorted(mirror.states):
+            created, known = mirror.created(key), metadata.partition(key)
+            if known is None or (known.leader_epoch, known.partition_epoch, known.leader, known.isr) != (
+                created.leader_epoch, created.partition_epoch, created.leader, created.isr,
+            ):  # fmt: skip
+                self._twin.learn((created,))
+        self._learn_configs()
+
+
+def _differences(resource: ConfigResource, known: Mapping[str, str], wanted: Mapping[str, str]) -> list[Record]:
+    names = sorted({*known, *wanted})
+    return [ConfigChanged(resource, name, wanted.get(name)) for name in names if known.get(name) != wanted.get(name)]
+
+
+def _nobody_listens(steps: tuple[PartitionStep, ...]) -> None:
+    del steps

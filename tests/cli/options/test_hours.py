@@ -1,0 +1,76 @@
+"""The hours of a run, as they are written on the command line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+import pytest
+
+from kreassign.cli.options.hours import read_hours
+from kreassign.executor.scheduling import AtEnd, Hours, Window
+
+BERLIN = "Europe/Berlin"
+NOON_MS = round(datetime(2026, 10, 24, 12, tzinfo=ZoneInfo(BERLIN)).timestamp() * 1000)
+
+
+def read(before: Hours | None = None, **given: Any) -> Hours | None:
+    every = {"windows": (), "time_zone": None, "deadline": None, "at_window_end": None} | given
+    found = read_hours(every, NOON_MS, before)
+    assert not every
+    return found
+
+
+def hours_later(hours: float) -> int:
+    return NOON_MS + round(hours * 3_600_000)
+
+
+def test_nothing_given_is_nothing() -> None:
+    assert read() is None
+
+
+def test_windows_are_minutes_of_the_day() -> None:
+    assert read(windows=("22:00-6:30", "12:00-13:15"), time_zone=BERLIN) == Hours(
+        (Window(720, 795), Window(1320, 390)), BERLIN
+    )
+    assert read(windows=("00:00-24:00",)) == Hours((Window(0, 1440),))
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("13:00", 1),
+        ("12:00", 25),  # tomorrow, after a night of an hour more
+        ("2026-10-25T06:00", 19),
+        ("2026-10-25 06:00+02:00", 18),
+    ],
+)
+def test_a_deadline_is_a_time_of_the_day_or_a_day_and_time(text: str, hours: int) -> None:
+    assert read(deadline=text, time_zone=BERLIN) == Hours((), BERLIN, hours_later(hours))
+
+
+def test_what_is_not_given_stays_as_it_was() -> None:
+    before = Hours((Window(1, 2),), BERLIN, 5, AtEnd.FINISH)
+    assert read(before, at_window_end="cancel") == Hours((Window(1, 2),), BERLIN, 5, AtEnd.CANCEL)
+    assert read(before, windows=("none",)) == Hours((), BERLIN, 5)
+    assert read(before, deadline="none") == Hours((Window(1, 2),), BERLIN)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"windows": ("22:00",)},
+        {"windows": ("22:00-22:00",)},
+        {"windows": ("24:00-01:00",)},
+        {"windows": ("10:00-24:30",)},
+        {"time_zone": "Moon/Tycho", "deadline": "06:00"},
+        {"time_zone": "../etc", "deadline": "06:00"},
+        {"deadline": "soon"},
+        {"deadline": "2020-01-01"},
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_an_example_or_a_reason(given: dict[str, Any]) -> None:
+    with pytest.raises(click.BadParameter):
+        read(**given)

@@ -1,0 +1,50 @@
+"""Measuring traffic between two readings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.cluster.traffic_meter import Reading, TrafficMeter, record_bytes, written
+from kreassign.model import LogDir, LogDirReplica
+from tests.executor.worlds import World, tp
+
+
+def test_what_is_written_is_records_times_their_size_over_the_time() -> None:
+    before, now = Reading(0, {tp(0): 100, tp(1): 5}), Reading(2_000, {tp(0): 140, tp(1): 5, tp(2): 9})
+    assert written(before, now, {tp(0): 10.0}) == {tp(0): 200.0, tp(1): 0.0}
+
+
+def test_a_partition_whose_records_have_no_known_size_is_left_out_once_it_is_written() -> None:
+    assert written(Reading(0, {tp(0): 1}), Reading(1_000, {tp(0): 2}), {}) == {}
+
+
+def test_the_size_of_records_is_that_of_the_copy_of_the_leader() -> None:
+    def log_dir(copy: LogDirReplica) -> tuple[LogDir, ...]:
+        return (LogDir("/d", None, None, None, False, (copy,)),)
+
+    found = {0: log_dir(LogDirReplica(tp(0), 900, 0, is_future=False)), 1: log_dir(LogDirReplica(tp(0), 5, 0, False))}
+    assert record_bytes({tp(0): 0}, found, {tp(0): 10}, {tp(0): 100}) == {tp(0): 10.0}
+    assert record_bytes({tp(0): 0}, found, {tp(0): 100}, {tp(0): 100}) == {}
+
+
+def test_the_second_reading_tells_the_traffic_of_brokers(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
+    meter = TrafficMeter(world.client)
+    assert meter.measure(world.transport.now_ms(), [tp(0)]) == ((), ())
+    world.transport.sleep(10)
+    brokers, ((name, bytes_per_s),) = _plain(meter, world)
+    assert name == tp(0)
+    assert bytes_per_s == pytest.approx(50_000, rel=0.02)
+    assert brokers[0] == pytest.approx((bytes_per_s, bytes_per_s))
+    assert brokers[1] == pytest.approx((0, bytes_per_s))
+    assert brokers[4] == (0, 0)
+
+
+def _plain(meter: TrafficMeter, world: World) -> tuple[dict[int, tuple[float, float]], list[tuple[object, float]]]:
+    brokers, writes = meter.measure(world.transport.now_ms(), [tp(0)])
+    return (
+        {one.broker: (one.sent_bytes_per_s, one.received_bytes_per_s) for one in brokers},
+        [(one.topic_partition, one.bytes_per_s) for one in writes],
+    )

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.events import CallFailed, MovesSubmitted, Refusal, VerdictsNoted, Whereabouts
+from kreassign.executor.guards import GuardName, Reaction, Verdict
+from kreassign.executor.history.audit_trail import Arrival, Breach, Call, chronicle
+from kreassign.executor.journal import read_events
+from tests.executor.stories import A0, A1, RATE, SUBMITTED, WHOLE, look
+from tests.executor.worlds import World
+
+STALL = Verdict(GuardName.STALL, Reaction.WARN, "a-0 has made no progress", "look")
+RACE = Verdict(GuardName.RATE, Reaction.HOLD, "a-1 is too slow", "give more")
+
+
+def test_every_copy_arrives_from_nothing_to_all_of_it() -> None:
+    told = chronicle([*SUBMITTED, look(5_000, Whereabouts.MOVING, done=100), *WHOLE[len(SUBMITTED) :]])
+    first = [(one.at_ms, one.source, one.done_bytes) for one in told.arrivals if one.partition == 0]
+    assert first[:2] == [(4_000, 0, 0), (5_000, 0, 100)]
+    assert first[-1][1:] == (0, 1_000)
+    assert told.arrivals[0] == Arrival(4_000, "a", 0, 2, 0, 0, RATE)
+
+
+def test_calls_have_their_question_where_it_was_written_down_and_their_trouble() -> None:
+    answer = MovesSubmitted(4_500, (A1,), (Refusal(A0, "not enough brokers"),))
+    told = chronicle([*SUBMITTED[:-1], answer, CallFailed(5_000, "no answer")])
+    assert [(call.number, call.kind) for call in told.calls] == [
+        (1, "read settings"),
+        (2, "set throttle"),
+        (3, "look at moves"),
+        (4, "set throttle"),
+        (5, "submit moves"),
+        (6, "failed call"),
+    ]
+    assert told.calls[4] == Call(5, "submit moves", 3_000, 4_500, 1, 1, 0, "a-0: not enough brokers")
+    assert (told.calls[5].asked_ms, told.calls[5].refused, told.calls[5].problem) == (None, 1, "no answer")
+
+
+def test_a_verdict_lasts_until_it_is_given_no_more() -> None:
+    told = chronicle(
+        [
+            *SUBMITTED,
+            VerdictsNoted(5_000, (STALL,)),
+            VerdictsNoted(6_000, (STALL, RACE)),
+            VerdictsNoted(7_000, (RACE,)),
+        ]
+    )
+    assert told.breaches == (
+        Breach("stall", "warn", STALL.seen, "look", 5_000, 7_000),
+        Breach("rate", "hold", RACE.seen, "give more", 6_000, None),
+    )
+
+
+def test_promises_come_true_on_a_steady_cluster(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]])
+    assert world.run(world.prepared({0: (2, 1)})).state == "done"
+    told = chronicle(read_events(world.path()))
+    ended_ms = told.history.moves[0].completed_ms
+    assert ended_ms is not None
+    assert {one.topic for one in told.promises} == {None, "t"}
+    # The first seconds are faster than the throttle, which has nothing to even out yet.
+    for one in told.promises[len(told.promises) // 2 :]:
+        assert one.at_ms + 1000 * one.eta_s == pytest.approx(ended_ms, abs=2_500)
+    assert told.arrivals[-1].done_bytes == told.history.bytes_copied

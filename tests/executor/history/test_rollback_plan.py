@@ -1,0 +1,38 @@
+from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.run_history import MoveHistory
+from kreassign.model import Partition, TopicPartition
+
+ORIGINAL, TARGET = (0, 1), (2, 1)
+
+
+def move(number: int, status: str = "complete", submitted_ms: int | None = 5) -> MoveHistory:
+    return MoveHistory("t", number, ORIGINAL, TARGET, (2,), 1_000, submitted_ms, None, 0, status, None)
+
+
+def now(*replicas: tuple[int, ...]) -> dict[TopicPartition, Partition]:
+    names = (TopicPartition("t", number) for number in range(len(replicas)))
+    return {name: Partition(name, found, found, found[0]) for name, found in zip(names, replicas, strict=True)}
+
+
+def test_a_completed_move_goes_back_and_its_copy_is_counted() -> None:
+    back = way_back([move(0)], now(TARGET))
+    assert back.plan.replicas == {TopicPartition("t", 0): ORIGINAL}
+    assert back.expected == {TopicPartition("t", 0): TARGET}
+    assert (back.copy_count, back.copied_bytes, back.left_alone) == (1, 1_000, ())
+
+
+def test_a_cancelled_move_gets_the_order_back_without_a_copy() -> None:
+    back = way_back([move(0, "cancelled")], now((1, 0)))
+    assert back.plan.replicas == {TopicPartition("t", 0): ORIGINAL}
+    assert (back.copy_count, back.copied_bytes) == (0, 0)
+
+
+def test_what_never_began_or_is_as_before_needs_nothing() -> None:
+    assert len(way_back([move(0, submitted_ms=None), move(1, "cancelled")], now(TARGET, ORIGINAL)).plan) == 0
+
+
+def test_what_somebody_else_changed_or_deleted_is_left_alone_and_named() -> None:
+    back = way_back([move(0), move(1)], now((3, 4)))
+    assert len(back.plan) == 0
+    assert back.left_alone[0].startswith("t-0: its replicas are [3, 4]")
+    assert back.left_alone[1] == "t-1: it no longer exists"

@@ -1,0 +1,60 @@
+"""When a run ends: the busiest broker decides, at its own rate."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.executor.progress.eta_interval import UNCERTAIN, Interval, Side, Standing, interval
+
+
+def _side(
+    rate: int, left: int, *, written: int = 0, waiting: float = 0.0, grown: float = 0.0, seconds: int = 10
+) -> Side:
+    """Ten looks, the last of which leaves so much."""
+    looks = range(seconds + 1)
+    samples = [Standing(1000 * at, rate * at, left + (rate - written) * (seconds - at), written * at) for at in looks]
+    return Side(samples, waiting, grown)
+
+
+def _found(*sides: Side, best: float, together: Side | None = None) -> Interval:
+    found = interval(sides, together or _side(10**9, 1), best)
+    assert found is not None
+    return found
+
+
+def test_the_busiest_broker_decides_and_not_the_slowest() -> None:
+    busiest, shares = _side(50, 5_000), _side(1, 1_000)
+    assert _found(busiest, shares, best=50).expected_s == pytest.approx(100 + (1_000 - 100) / 50)
+    assert _found(busiest, best=50).expected_s == pytest.approx(100)
+
+
+def test_what_is_written_meanwhile_has_to_be_copied_too() -> None:
+    assert _found(_side(50, 3_000, written=20), best=50).expected_s == pytest.approx(100)
+    assert _found(_side(50, 3_000, waiting=40), best=50).expected_s == pytest.approx(100)
+    assert _found(_side(50, 1_000, waiting=40, grown=2_000), best=50).expected_s == pytest.approx(100)
+
+
+def test_the_earliest_end_is_that_at_the_best_rate() -> None:
+    found = _found(_side(25, 5_000), best=50)
+    assert found.earliest_s == pytest.approx(100 * (1 - UNCERTAIN))
+    assert found.expected_s == pytest.approx(200)
+    assert found.latest_s == pytest.approx(200 * (1 + UNCERTAIN))
+
+
+def test_the_latest_end_is_that_at_the_slowest_lately() -> None:
+    begin = [Standing(1000 * at, 100 * at, 10_000 - 100 * at, 0) for at in range(31)]
+    slower = [Standing(1000 * at, 3_000 + 20 * (at - 30), 7_000 - 20 * (at - 30), 0) for at in range(31, 41)]
+    found = _found(Side([*begin, *slower]), best=100)
+    assert found.latest_s == pytest.approx(6_800 / 20 * (1 + UNCERTAIN))
+
+
+def test_where_limits_hold_the_run_back_the_whole_of_it_decides() -> None:
+    assert _found(_side(50, 1_000), together=_side(50, 6_000), best=50).expected_s == pytest.approx(120)
+
+
+def test_what_does_not_shrink_has_no_end() -> None:
+    assert interval([_side(50, 3_000, written=50)], _side(50, 3_000), 50.0) is None
+
+
+def test_when_nothing_is_left_the_end_is_now() -> None:
+    assert interval([_side(50, 0)], _side(50, 0), 50.0) == Interval(0.0, 0.0, 0.0)

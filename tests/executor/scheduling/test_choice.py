@@ -1,0 +1,102 @@
+"""What starts now, and what the others wait for."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.executor.scheduling import Candidate, Cap, Caps, Order, Room, Waiting, choose
+from kreassign.model import TopicPartition
+
+DISK = (9, "/d")
+PLACE = ("log_dir", DISK)
+
+
+def _move(number: int, size_bytes: int, source: int, *destinations: int) -> Candidate:
+    dirs = tuple((broker, "/d") for broker in destinations)
+    return Candidate(TopicPartition("t", number), size_bytes, source, destinations, dirs)
+
+
+def _partition(number: int) -> TopicPartition:
+    return TopicPartition("t", number)
+
+
+def test_without_limits_everything_starts() -> None:
+    chosen = choose([_move(0, 10, 1, 9), _move(1, 20, 1, 9)], [])
+    assert chosen.starting == (_partition(1), _partition(0))
+    assert chosen.waiting == ()
+
+
+def test_a_cap_at_a_destination_holds_up_only_what_goes_there() -> None:
+    waiting = [_move(0, 10, 1, 9), _move(1, 10, 2, 9), _move(2, 10, 3, 8)]
+    chosen = choose(waiting, [], caps=Caps(destination=Cap(moves=1)), order=Order.NAME)
+    assert chosen.starting == (_partition(0), _partition(2))
+    assert chosen.waiting == (Waiting(_partition(1), "broker 9 as a destination has its 1 moves in flight"),)
+
+
+def test_what_is_in_flight_counts_against_a_cap() -> None:
+    chosen = choose([_move(0, 10, 1, 9)], [_move(5, 10, 1, 7)], caps=Caps(source=Cap(size_bytes=15)))
+    assert chosen.waiting == (Waiting(_partition(0), "broker 1 as a source has its 15 bytes in flight"),)
+
+
+def test_two_copies_from_one_source_count_twice_there() -> None:
+    caps = Caps(source=Cap(moves=2))
+    chosen = choose([_move(0, 10, 1, 8, 9), _move(1, 10, 1, 7)], [], caps=caps, order=Order.NAME)
+    assert chosen.starting == (_partition(0),)
+
+
+def test_a_log_directory_has_a_cap_of_its_own() -> None:
+    chosen = choose([_move(0, 1, 1, 9), _move(1, 1, 2, 9)], [], caps=Caps(log_dir=Cap(moves=1)), order=Order.NAME)
+    assert chosen.waiting[0].reason == "log directory /d of broker 9 has its 1 moves in flight"
+
+
+def test_a_move_larger_than_a_cap_starts_alone() -> None:
+    caps = Caps(cluster=Cap(size_bytes=100))
+    chosen = choose([_move(0, 500, 1, 9), _move(1, 10, 2, 8)], [], caps=caps, order=Order.LARGE_FIRST)
+    assert chosen.starting == (_partition(0),)
+    assert chosen.waiting == (Waiting(_partition(1), "the cluster has its 100 bytes in flight"),)
+
+
+def test_a_change_of_order_copies_nothing_and_waits_for_nothing() -> None:
+    chosen = choose([_move(0, 500, 1)], [_move(1, 1, 2, 3)], caps=Caps(cluster=Cap(moves=1)))
+    assert chosen.starting == (_partition(0),)
+
+
+def test_a_copy_waits_for_room_on_its_disk() -> None:
+    room = Room.after({PLACE: 80}, [_move(5, 20, 1, 9)])
+    chosen = choose([_move(0, 40, 1, 9), _move(1, 40, 2, 9)], [_move(5, 20, 1, 9)], supplies=(room,), order=Order.NAME)
+    assert chosen.starting == (_partition(0),)
+    assert chosen.waiting == (
+        Waiting(_partition(1), "log directory /d of broker 9 has 20 bytes to promise, and a copy needs 40"),
+    )
+
+
+def test_what_is_written_meanwhile_needs_room_too() -> None:
+    written = Candidate(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=5.0)
+    assert not choose([written], [], supplies=(Room.after({PLACE: 119}, [], rate_bytes_per_s=10),)).starting
+    assert choose([written], [], supplies=(Room.after({PLACE: 120}, [], rate_bytes_per_s=10),)).starting
+
+
+def test_a_copy_that_never_catches_up_finds_no_room() -> None:
+    written = Candidate(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=10.0)
+    assert Room.after({PLACE: 10**15}, [], rate_bytes_per_s=10).refuses(written) is not None
+
+
+MOVES = st.lists(
+    st.tuples(st.integers(0, 100), st.integers(0, 3), st.sets(st.integers(4, 7), max_size=2)), max_size=12
+).map(lambda rows: [_move(number, size, source, *sorted(into)) for number, (size, source, into) in enumerate(rows)])
+
+
+@given(MOVES, st.sampled_from(Order), st.integers(1, 3), st.integers(0, 200))
+def test_every_move_starts_or_waits_and_no_limit_is_broken(
+    moves: list[Candidate], order: Order, most: int, usable_bytes: int
+) -> None:
+    places = {("log_dir", (broker, "/d")): usable_bytes for broker in range(4, 8)}
+    chosen = choose(moves, [], caps=Caps(destination=Cap(moves=most)), order=order, supplies=(Room.after(places, []),))
+    named = [*chosen.starting, *(one.topic_partition for one in chosen.waiting)]
+    assert sorted(named) == [move.topic_partition for move in moves]
+    started = [move for move in moves if move.topic_partition in chosen.starting]
+    for broker in range(4, 8):
+        into = [move.size_bytes for move in started if broker in move.destinations]
+        assert len(into) <= most
+        assert sum(into) <= usable_bytes

@@ -1,0 +1,51 @@
+"""What a journal is read back to is what the process knew that wrote it, at every row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kreassign.executor.events import Event, HoldRequested, LeadersElected, ReleaseRequested
+from kreassign.executor.history.run_history import history, read_history
+from kreassign.executor.journal import read_events
+from kreassign.executor.scheduling import Pace
+from kreassign.executor.state import Execution, Replay
+from tests.executor.worlds import World
+
+
+class Known:
+    """What a process knows after each event."""
+
+    def __init__(self) -> None:
+        self.after: list[tuple[Event, object]] = []
+
+    def note(self, event: Event, execution: Execution) -> None:
+        self.after.append((event, (execution.phase, execution.looking_at, execution.to_elect, history(execution))))
+
+
+def read_back(events: tuple[Event, ...]) -> list[tuple[Event, object]]:
+    replay, known = Replay(), Known()
+    for event in events:
+        replay.follow(event)
+        known.note(event, replay.execution)
+    return known.after
+
+
+def test_leaders_that_are_elected_in_several_steps_are_read_back(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]] * 5)
+    found = world.run(world.prepared(dict.fromkeys(range(5), (1, 0)), pace=Pace(elections_per_step=2)))
+    assert found.state == "done"
+    assert sum(isinstance(event, LeadersElected) for event in read_events(world.path())) == 3
+    assert read_history(world.path()) == found
+
+
+def test_every_row_of_a_run_is_read_back_to_what_its_process_knew(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1], [1, 0], [0, 1]])
+    known = Known()
+    world.listener = known.note
+    world.ask_after(4, HoldRequested)
+    world.ask_after(9, ReleaseRequested)
+    world.after(6, lambda: world.twin.crash(4))
+    world.run(world.prepared({0: (2, 1), 1: (0, 1), 2: (2, 1)}, pace=Pace(elections_per_step=1)))
+    written = read_events(world.path())
+    lived = [entry for entry in known.after if entry[0] in written]
+    assert read_back(written) == lived

@@ -1,0 +1,78 @@
+"""What a broker can carry, less what it carries already."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kreassign.executor.throttle.adaptive import Auto, BrokerTraffic, Capacity, left_over, traffic_of
+from kreassign.model import NO_LEADER, Partition, TopicPartition
+
+AUTO = Auto(1_000, (Capacity(3, 400),))
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.mark.parametrize(
+    ("broker", "traffic", "needed", "rate"),
+    [
+        (0, 300.0, 0.0, 700),  # what is left over
+        (3, 300.0, 0.0, 100),  # of a broker that can carry less
+        (0, 2_000.0, 0.0, 100),  # never less than a tenth of the capacity
+        (0, None, 0.0, 100),  # nor more where nobody knows
+        (0, 900.0, 200.0, 250),  # what is written to its partitions, and a quarter more
+        (0, None, 200.0, 250),
+    ],
+)
+def test_a_broker_gets_what_its_traffic_leaves_over(
+    broker: int, traffic: float | None, needed: float, rate: int
+) -> None:
+    assert left_over(AUTO, broker, traffic, needed, None) == rate
+
+
+def test_a_floor_that_is_given_holds_for_every_broker() -> None:
+    assert left_over(Auto(1_000, (), 333), 7, None, 0.0, None) == 333
+
+
+def test_a_small_change_of_traffic_changes_no_rate() -> None:
+    assert left_over(AUTO, 0, 350.0, 0.0, 700) == 700
+    assert left_over(AUTO, 0, 450.0, 0.0, 700) == 550
+
+
+def test_a_rate_that_is_too_low_for_what_is_written_is_raised_however_little() -> None:
+    assert left_over(AUTO, 0, 900.0, 560.0, 699) == 700
+
+
+@given(
+    traffic=st.none() | st.floats(0, 1e6),
+    needed=st.floats(0, 1e6),
+    present=st.none() | st.integers(1, 10**6),
+    broker=st.sampled_from([0, 3]),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_rate_is_always_above_the_floor_and_above_what_is_written(
+    traffic: float | None, needed: float, present: int | None, broker: int
+) -> None:
+    rate = left_over(AUTO, broker, traffic, needed, present)
+    assert rate >= AUTO.floor_of(broker)
+    assert rate > needed
+
+
+def test_a_leader_sends_to_each_follower_in_sync_and_all_in_sync_receive() -> None:
+    partition = Partition(T0, (0, 1, 2, 3), (0, 1, 2), 0)
+    assert traffic_of([partition], {T0: 10.0}, range(5)) == (
+        BrokerTraffic(0, 20.0, 10.0),
+        BrokerTraffic(1, 0.0, 10.0),
+        BrokerTraffic(2, 0.0, 10.0),
+        BrokerTraffic(3, 0.0, 0.0),
+        BrokerTraffic(4, 0.0, 0.0),
+    )
+
+
+def test_brokers_of_a_partition_that_was_not_measured_are_left_out() -> None:
+    partitions = [Partition(T0, (0, 1), (0, 1), 0), Partition(T1, (1, 2), (1, 2), 1)]
+    assert traffic_of(partitions, {T0: 10.0}, range(3)) == (BrokerTraffic(0, 10.0, 10.0),)
+
+
+def test_a_partition_without_a_leader_carries_nothing() -> None:
+    assert traffic_of([Partition(T0, (0,), (0,), NO_LEADER)], {}, [0]) == (BrokerTraffic(0, 0.0, 0.0),)

@@ -1,0 +1,52 @@
+"""The table of options. That it is Kafka's, byte for byte, is tested against Kafka's own tool."""
+
+from kreassign.kafka_tools.help_table import help_table
+from kreassign.kafka_tools.options import Option, Value
+
+
+def lines(*options):
+    return help_table(options).split("\n")
+
+
+def test_the_table_has_a_head_and_sorts_its_options():
+    table = lines(Option("b", "second"), Option("a", "first"))
+    assert [line.split() for line in table] == [
+        ["Option", "Description"],
+        ["------", "-----------"],
+        ["--a", "first"],
+        ["--b", "second"],
+    ]
+
+
+def test_each_column_is_as_wide_as_its_widest_line():
+    table = lines(Option("a-rather-long-name", "word " * 40))
+    assert {len(line) for line in table} == {len("--a-rather-long-name") + 2 + len("  " + "word " * 6 + "word")}
+    assert {line.index("D") for line in table[:1]} == {len("--a-rather-long-name") + 2}
+
+
+def test_values_are_shown_by_type_and_name():
+    table = lines(
+        Option("a", "", Value.REQUIRED, "rate", "Long", -1),
+        Option("b", "", Value.OPTIONAL, "host"),
+    )
+    assert table[2].split("  ")[0] == "--a <Long: rate>"
+    assert table[2].rstrip().endswith(" (default: -1)")
+    assert table[3].rstrip() == "--b [String: host]"
+
+
+def test_long_texts_fold_at_blanks_and_hyphens_with_an_indent():
+    table = lines(Option("a", "brokers specified by the one --broker-list option that is there"))
+    assert [line[8:].rstrip() for line in table[2:]] == [
+        "brokers specified by the one --broker-",
+        "  list option that is there",
+    ]
+
+
+def test_a_line_may_end_in_the_dashes_of_an_option():
+    table = lines(Option("a", "the type of election is told (see --election-type)"))
+    assert [line[8:].rstrip() for line in table[2:]] == ["the type of election is told (see --", "  election-type)"]
+
+
+def test_line_ends_in_a_description_are_kept():
+    table = lines(Option("a", "format:\n\t[1]\nend"))
+    assert [line[8:].rstrip() for line in table[2:]] == ["format:", "\t[1]", "end"]

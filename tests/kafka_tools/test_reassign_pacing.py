@@ -1,0 +1,131 @@
+"""Which partitions go in which step: the vectors of KIP-1335, and laws of any plan."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.kafka_tools.failures import ToolError, UsageError
+from kreassign.kafka_tools.options import parse
+from kreassign.kafka_tools.reassign.arguments import OPTIONS, choose_action
+from kreassign.kafka_tools.reassign.pacing import Pace, State, Steps, states
+from kreassign.model import OngoingReassignment, TopicPartition
+
+A_0, A_1, B_1, Z_0 = (TopicPartition(*key) for key in (("a", 0), ("a", 1), ("b", 1), ("z", 0)))
+P = [TopicPartition("p", number) for number in range(1, 11)]
+
+
+def batches(partitions: list[TopicPartition], size: int) -> list[tuple[TopicPartition, ...]]:
+    """The steps of a plan when each is complete before the next."""
+    steps = Steps(partitions, Pace(size))
+    found = [steps.next()]
+    while steps.waiting:
+        found.append(steps.next(set(steps.in_flight)))
+    return found
+
+
+def test_size_0_is_one_step_with_the_whole_plan() -> None:
+    assert batches([B_1, A_0, A_1], 0) == [(A_0, A_1, B_1)]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [([B_1, A_0, A_1], [(A_0, A_1), (B_1,)]), ([Z_0, B_1, A_0], [(A_0, B_1), (Z_0,)])],
+)
+def test_steps_go_by_topic_and_partition(
+    partitions: list[TopicPartition], expected: list[tuple[TopicPartition, ...]]
+) -> None:
+    assert batches(partitions, 2) == expected
+
+
+def test_ten_partitions_in_batches_of_three() -> None:
+    """The example of KIP-1335, not incremental: if P3 is slow, P4 cannot start."""
+    assert batches(P, 3) == [tuple(P[0:3]), tuple(P[3:6]), tuple(P[6:9]), (P[9],)]
+    steps = Steps(P, Pace(3))
+    assert steps.next() == tuple(P[0:3])
+    assert steps.next({P[0], P[1]}) == ()
+    assert steps.in_flight == (P[2],)
+    assert steps.next({P[2]}) == tuple(P[3:6])
+
+
+def test_ten_partitions_incrementally_by_three() -> None:
+    """The example of KIP-1335, incremental: if P2 is done first, P4 starts while P1 and P3 still run."""
+    steps = Steps(P, Pace(3, is_incremental=True))
+    assert steps.next() == tuple(P[0:3])
+    assert steps.next({P[1]}) == (P[3],)
+    assert steps.in_flight == (P[0], P[2], P[3])
+    assert steps.next() == ()
+    assert steps.next({P[0], P[3]}) == (P[4], P[5])
+
+
+def test_a_batch_larger_than_the_plan_is_the_plan() -> None:
+    assert batches(P, 50) == [tuple(P)]
+
+
+@given(
+    st.sets(st.builds(TopicPartition, st.sampled_from("abc"), st.integers(0, 20)), min_size=1),
+    st.integers(1, 6),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_every_partition_is_submitted_once_in_order_and_never_too_many_at_a_time(
+    partitions: set[TopicPartition], size: int, is_incremental: bool, random: Random
+) -> None:
+    steps = Steps(partitions, Pace(size, is_incremental))
+    submitted = list(steps.next())
+    while steps.waiting:
+        assert 0 < len(steps.in_flight) <= size
+        done = {steps.in_flight[random.randrange(len(steps.in_flight))]}
+        submitted += steps.next(done)
+    assert submitted == sorted(partitions)
+
+
+def test_a_partition_is_done_when_nothing_moves_it_and_its_list_is_the_target() -> None:
+    targets = dict.fromkeys((A_0, A_1, B_1, Z_0), (1, 2))
+    ongoing = {A_0: OngoingReassignment((1, 2, 0), (1,), (0,))}
+    found = states(targets, ongoing, {A_0: (1, 2, 0), A_1: (1, 2), B_1: (2, 1)})
+    assert found == {A_0: State.MOVING, A_1: State.DONE, B_1: State.ELSEWHERE, Z_0: State.ELSEWHERE}
+
+
+EXECUTE = "--bootstrap-server a:1 --execute --reassignment-json-file plan"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--reassignment-batch-size -1", "must not be negative, but is -1"),
+        ("--incremental", "Incremental partition reassignment requires reassignment-batch-size > 0"),
+        ("--incremental --reassignment-batch-size 0", "requires reassignment-batch-size > 0"),
+        ("--reassignment-batch-size 1 --reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),
+        ("--reassignment-batch-size 1 --reassignment-poll-interval-ms -5", "must be greater than 0, but is -5"),
+        ("--reassignment-batch-size 1 --reassignment-wait-timeout-ms 0", "must be greater than 0, but is 0"),
+        ("--reassignment-poll-interval-ms 5", "can only be used with option"),
+    ],
+)
+def test_what_makes_no_sense_is_rejected_with_the_arguments(words: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        choose_action(parse(OPTIONS, f"{EXECUTE} {words}".split()))
+
+
+def test_a_size_that_is_no_number_is_named() -> None:
+    with pytest.raises(ToolError, match="Cannot parse argument 'x' of option reassignment-batch-size"):
+        choose_action(parse(OPTIONS, f"{EXECUTE} --reassignment-batch-size x".split()))
+
+
+@pytest.mark.parametrize("option", ["reassignment-batch-size", "incremental", "reassignment-poll-interval-ms"])
+@pytest.mark.parametrize(
+    "action",
+    [
+        "--list",
+        "--generate --topics-to-move-json-file t --broker-list 1",
+        "--verify --reassignment-json-file p",
+        "--cancel --reassignment-json-file p",
+    ],
+)
+def test_pacing_goes_with_execute_only(option: str, action: str) -> None:
+    value = "" if option == "incremental" else "3"
+    with pytest.raises(UsageError, match=rf"\[{option}\]\" can't be used with action"):
+        choose_action(parse(OPTIONS, f"--bootstrap-server a:1 {action} --{option} {value}".split()))

@@ -1,0 +1,141 @@
+"""`--progress` on a twin: what is shown of replicas on their way, and when it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.kafka_tools.failures import ToolError, UsageError
+from kreassign.kafka_tools.options import parse
+from kreassign.kafka_tools.reassign.arguments import OPTIONS, choose_action
+from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.progress import progress
+from kreassign.kafka_tools.reassign.requests import ProgressRequest, read_request
+from kreassign.model import TopicPartition, TopicPartitionReplica
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import log_dir_rate_changes, move_map, rate_changes, topic_changes
+from kreassign.twin import Twin, TwinTransport
+from tests.twin.asking import twin
+
+FOO_0, FOO_1 = TopicPartition("foo", 0), TopicPartition("foo", 1)
+
+
+class Box:
+    """A twin, the tool's conversation with it, and what is printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.twin: Twin = twin({"foo": [[0, 1], [1, 0]]})
+        self.clock = TwinTransport(self.twin)
+        settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
+        self.client = AdminClient.connect(settings, clock=self.clock, transport=self.clock)
+        self._capsys = capsys
+
+    def start(self, targets: dict[TopicPartition, tuple[int, ...]], rate: int) -> None:
+        moves = move_map({}, targets, dict.fromkeys(targets, (0, 1)))
+        self.client.incremental_alter_configs(topic_changes(moves)).raise_if_any()
+        self.client.incremental_alter_configs(rate_changes(range(4), rate)).raise_if_any()
+        self.client.alter_partition_reassignments(dict(targets)).raise_if_any()
+
+    def progress(self, plan: Plan | None = None, *, follows: bool = False, as_json: bool = False) -> str:
+        request = ProgressRequest(plan, follows, 2_000, as_json)
+        progress(Conversation(self.client, through_controllers=False), request, self.clock)
+        return self._capsys.readouterr().out
+
+
+@pytest.fixture
+def box(capsys: pytest.CaptureFixture[str]) -> Box:
+    return Box(capsys)
+
+
+def test_nothing_on_its_way_is_said_in_a_line(box: Box) -> None:
+    assert box.progress() == "No replica is on its way.\n"
+    assert json.loads(box.progress(as_json=True))["moving"] == []
+
+
+def test_each_replica_on_its_way_has_a_line(box: Box) -> None:
+    box.start({FOO_0: (2, 3), FOO_1: (1, 2)}, rate=100_000)
+    lines = box.progress().splitlines()
+    assert lines[0].endswith(": 3")
+    assert lines[1].split() == ["Partition", "To", "Done", "Left", "Records", "behind", "Rate", "Ready", "in"]
+    assert [line.split("  ")[0] for line in lines[2:]] == ["foo-0", "foo-0", "foo-1"]
+    assert all("/s" in line for line in lines[2:])
+
+
+def test_the_figures_agree_with_each_other_and_with_the_throttle(box: Box) -> None:
+    box.start({FOO_0: (0, 2)}, rate=100_000)
+    box.twin.advance(30_000)  # a fresh throttle lets a burst through
+    (copy,) = json.loads(box.progress(as_json=True))["moving"]
+    assert (copy["topic"], copy["partition"], copy["broker"], copy["log_dir"]) == ("foo", 0, 2, None)
+    assert copy["done_bytes"] + copy["left_bytes"] == 10_000_000
+    assert copy["rate_bytes_per_s"] <= 105_000
+    assert copy["eta_s"] == pytest.approx(copy["left_bytes"] / copy["rate_bytes_per_s"])
+    assert copy["lag_records"] > 0
+
+
+def test_a_plan_narrows_the_view(box: Box) -> None:
+    box.start({FOO_0: (0, 2), FOO_1: (1, 2)}, rate=100_000)
+    plan = Plan((PartitionAssignment(FOO_1, (1, 2)),))
+    (copy,) = json.loads(box.progress(plan, as_json=True))["moving"]
+    assert copy["partition"] == 1
+
+
+def test_following_goes_on_to_the_end(box: Box) -> None:
+    box.start({FOO_0: (0, 2)}, rate=1_000_000)
+    looks = [json.loads(line)["moving"] for line in box.progress(follows=True, as_json=True).splitlines()]
+    done = [copies[0]["done_bytes"] for copies in looks if copies]
+    assert len(done) > 2
+    assert done == sorted(done)
+    assert looks[-1] == []
+
+
+def test_a_move_between_directories_is_shown_with_its_directory(box: Box) -> None:
+    box.client.incremental_alter_configs(log_dir_rate_changes([0], 100_000)).raise_if_any()
+    (there,) = [
+        log_dir.path
+        for log_dir in box.client.describe_log_dirs([0])[0]
+        if all(copy.topic_partition != FOO_0 for copy in log_dir.replicas)
+    ]
+    box.client.alter_replica_log_dirs({TopicPartitionReplica(0, *FOO_0): there}).raise_if_any()
+    (copy,) = json.loads(box.progress(as_json=True))["moving"]
+    assert (copy["broker"], copy["log_dir"]) == (0, there)
+    assert copy["done_bytes"] + copy["left_bytes"] == pytest.approx(10_000_000, rel=0.01)
+
+
+def _request(tmp_path: Path, words: str) -> ProgressRequest:
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[1]}]}', encoding="utf-8")
+    options = parse(OPTIONS, ["--bootstrap-server", "a:1", "--progress", *words.replace("PLAN", str(plan)).split()])
+    request = read_request(choose_action(options), options)
+    assert isinstance(request, ProgressRequest)
+    return request
+
+
+def test_the_command_line_is_read(tmp_path: Path) -> None:
+    assert _request(tmp_path, "") == ProgressRequest(None, follows=False, interval_ms=2_000, as_json=False)
+    whole = _request(tmp_path, "--reassignment-json-file PLAN --follow --format json --interval-ms 5000")
+    assert whole.plan is not None
+    assert whole.plan.replicas == {FOO_0: (1,)}
+    assert (whole.follows, whole.interval_ms, whole.as_json) == (True, 5_000, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--format xml", "--format is one of text, json, not xml"),
+        ("--interval-ms 10", "--interval-ms must be at least 2000, not 10"),
+        ("--interval-ms x", "Cannot parse argument 'x' of option interval-ms"),
+        ("--reassignment-json-file nowhere", "Unable to read file nowhere"),
+    ],
+)
+def test_bad_values_are_named(tmp_path: Path, words: str, message: str) -> None:
+    with pytest.raises(ToolError, match=message):
+        _request(tmp_path, words)
+
+
+def test_its_options_go_with_no_other_action() -> None:
+    for option in ("--follow", "--format json", "--interval-ms 9"):
+        with pytest.raises(UsageError, match="can't be used with action"):
+            choose_action(parse(OPTIONS, ["--bootstrap-server", "a:1", "--list", *option.split()]))

@@ -1,0 +1,199 @@
+"""The sentences about partitions and directories, and which states are settled."""
+
+import pytest
+
+from kreassign.errors import Rejected
+from kreassign.kafka_tools.failures import ToolError
+from kreassign.kafka_tools.reassign import texts
+from kreassign.kafka_tools.reassign.cancel import ways_back
+from kreassign.kafka_tools.reassign.current import plan_with_dirs
+from kreassign.kafka_tools.reassign.replica_dirs import ReplicaDirs, find_replicas, replicas_of, sentence
+from kreassign.kafka_tools.reassign.verify import partition_states
+from kreassign.model import (
+    LogDir,
+    LogDirReplica,
+    OngoingReassignment,
+    Partition,
+    Topic,
+    TopicPartition,
+    TopicPartitionReplica,
+)
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_json import format_plan
+
+OFFLINE = "There is likely an offline log directory on the broker."
+FOO_0, FOO_1, BAR_0 = TopicPartition("foo", 0), TopicPartition("foo", 1), TopicPartition("bar", 0)
+
+
+def topic(name, *replica_lists):
+    partitions = tuple(
+        Partition(TopicPartition(name, number), replicas, replicas, replicas[0])
+        for number, replicas in enumerate(replica_lists)
+    )
+    return Topic(name, None, is_internal=False, partitions=partitions)
+
+
+def plan(*rows):
+    return Plan(tuple(PartitionAssignment(partition, replicas) for partition, replicas in rows))
+
+
+def test_partitions_are_in_progress_completed_or_elsewhere_and_sorted():
+    wishes = plan((FOO_1, (1, 2, 4)), (FOO_0, (0, 1, 2)), (BAR_0, (2, 3, 0)))
+    ongoing = {BAR_0: OngoingReassignment((2, 3, 1), (1,), ())}
+    assert partition_states(wishes, ongoing, {"foo": topic("foo", (0, 1, 2), (2, 1, 4))}) == (
+        "Status of partition reassignment:\n"
+        "Reassignment of partition bar-0 is still in progress.\n"
+        "Reassignment of partition foo-0 is completed.\n"
+        "There is no active reassignment of partition foo-1, but replica set is 2,1,4 rather than 1,2,4."
+    )
+
+
+def test_an_unknown_topic_or_partition_has_no_replicas():
+    lines = partition_states(
+        plan((TopicPartition("quux", 0), (0, 1, 3)), (TopicPartition("foo", 3), (1,))),
+        {},
+        {"quux": None, "foo": topic("foo", (0,), (1,))},
+    ).split("\n")
+    assert lines[1:] == [
+        "There is no active reassignment of partition foo-3, but replica set is  rather than 1.",
+        "There is no active reassignment of partition quux-0, but replica set is  rather than 0,1,3.",
+    ]
+
+
+@pytest.mark.parametrize("number", [2, -1])
+def test_a_number_just_off_the_partitions_is_an_error_as_in_kafkas_tool(number):
+    with pytest.raises(ToolError) as caught:
+        partition_states(plan((TopicPartition("foo", number), (1,))), {}, {"foo": topic("foo", (0,), (1,))})
+    assert str(caught.value) == f"Error: Index {number} out of bounds for length 2"
+
+
+def test_of_a_partition_mentioned_twice_the_last_mention_counts():
+    states = partition_states(plan((FOO_0, (5,)), (FOO_0, (0,))), {}, {"foo": topic("foo", (0,))})
+    assert states.endswith("\nReassignment of partition foo-0 is completed.")
+
+
+def test_an_empty_plan_has_only_a_heading():
+    assert partition_states(Plan(), {}, {}) == "Status of partition reassignment:"
+
+
+REPLICA = TopicPartitionReplica(1, "foo", 0)
+
+
+@pytest.mark.parametrize(
+    ("dirs", "is_settled", "expected"),
+    [
+        (ReplicaDirs("/t"), True, "Reassignment of replica foo-0-1 completed successfully."),
+        (ReplicaDirs("/c", "/t"), False, "Reassignment of replica foo-0-1 is still in progress."),
+        (ReplicaDirs("/c", "/f"), False, "Partition foo-0 on broker 1 is being moved to log dir /f instead of /t."),
+        (ReplicaDirs("/c"), True, "Partition foo-0 on broker 1 is not being moved from log dir /c to /t."),
+        (
+            ReplicaDirs(),
+            False,
+            f"Partition foo-0 is not found in any live log dir on broker 1. {OFFLINE}",
+        ),
+    ],
+)
+def test_directories_have_five_states(dirs, is_settled, expected):
+    assert sentence(REPLICA, "/t", dirs) == expected
+    assert dirs.is_settled is is_settled
+
+
+def test_a_replica_of_which_the_broker_said_nothing_cannot_be_found():
+    expected = "Partition foo-0 cannot be found in any live log directory on broker 1."
+    assert sentence(REPLICA, "/t", None) == expected
+
+
+def test_replicas_sort_by_broker_first():
+    replicas = replicas_of(
+        {TopicPartition("abc", 0): (1,), TopicPartition("def", 0): (0,), TopicPartition("def", 1): (0,)}
+    )
+    assert list(map(str, sorted(replicas))) == ["def-0-0", "def-1-0", "abc-0-1"]
+
+
+def log_dir(path, *copies):
+    replicas = tuple(LogDirReplica(partition, 5, 0, is_future) for partition, is_future in copies)
+    return LogDir(path, None, None, None, is_cordoned=False, replicas=replicas)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_two_copies_of_a_moving_replica_are_brought_together(order):
+    directories = (log_dir("/a", (FOO_0, False), (FOO_1, False)), log_dir("/b", (FOO_0, True)))
+    found = find_replicas({7: directories[::order]})
+    assert found == {
+        TopicPartitionReplica(7, "foo", 0): ReplicaDirs("/a", "/b"),
+        TopicPartitionReplica(7, "foo", 1): ReplicaDirs("/a", None),
+    }
+    assert ways_back(found) == {TopicPartitionReplica(7, "foo", 0): "/a"}
+
+
+def test_the_rollback_text_is_sorted_and_names_known_directories():
+    current = plan_with_dirs({FOO_0: (0, 1), BAR_0: (2,)}, {TopicPartitionReplica(1, "foo", 0): "/d1"})
+    assert texts.rollback(format_plan(current)) == (
+        "Current partition replica assignment\n"
+        "\n"
+        '{"version":1,"partitions":['
+        '{"topic":"bar","partition":0,"replicas":[2],"log_dirs":["any"]},'
+        '{"topic":"foo","partition":0,"replicas":[0,1],"log_dirs":["any","/d1"]}]}\n'
+        "\n"
+        "Save this to use as the --reassignment-json-file option during rollback"
+    )
+
+
+def test_the_list_is_sorted_and_leaves_empty_parts_out():
+    ongoing = {
+        FOO_1: OngoingReassignment((1, 2, 3), (), (3,)),
+        FOO_0: OngoingReassignment((0, 1, 4, 2), (4,), (2,)),
+        BAR_0: OngoingReassignment((2, 3, 0), (0,), ()),
+    }
+    assert texts.reassignments(ongoing) == (
+        "Current partition reassignments:\n"
+        "bar-0: replicas: 2,3,0. adding: 0.\n"
+        "foo-0: replicas: 0,1,4,2. adding: 4. removing: 2.\n"
+        "foo-1: replicas: 1,2,3. removing: 3."
+    )
+
+
+def test_an_empty_list_says_so():
+    assert texts.reassignments({}) == "No partition reassignments found."
+
+
+def rejected(message):
+    return Rejected(message, api="AlterPartitionReassignments", code=38, name="INVALID_REPLICATION_FACTOR")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (texts.started([FOO_0]), "Successfully started partition reassignment for foo-0"),
+        (texts.started([FOO_0, BAR_0]), "Successfully started partition reassignments for bar-0,foo-0"),
+        (texts.cancelled([FOO_0]), "Successfully cancelled partition reassignment for: foo-0"),
+        (texts.cancelled([FOO_1, FOO_0]), "Successfully cancelled partition reassignments for: foo-0,foo-1"),
+        (
+            texts.not_started({FOO_1: rejected("b"), BAR_0: rejected("a")}),
+            "Error reassigning partition(s):\nbar-0: a\nfoo-1: b",
+        ),
+        (texts.not_cancelled({FOO_1: rejected("b")}), "Error cancelling partition reassignment for:\nfoo-1: b"),
+        (
+            texts.not_cancelled({FOO_1: rejected("b"), BAR_0: rejected("a")}),
+            "Error cancelling partition reassignments for:\nbar-0: a\nfoo-1: b",
+        ),
+        (texts.rate_set("inter-broker", 1000), "The inter-broker throttle limit was set to 1000 B/s"),
+        (texts.clearing("broker", "broker", [3]), "Clearing broker-level throttles on broker 3"),
+        (texts.clearing("topic", "topic", ["a", "b"]), "Clearing topic-level throttles on topics a,b"),
+        (texts.clearing("topic", "topic", []), "Clearing topic-level throttles on topics "),
+        (
+            texts.directory_move_started(REPLICA, "/d1"),
+            "Successfully started moving log directory to /d1 for replica foo-0 with broker 1 ",
+        ),
+        (
+            texts.directory_moves_timed_out([REPLICA]),
+            "Timed out before log directory move could be started for: foo-0-1",
+        ),
+        (
+            texts.directory_moves_timed_out([REPLICA, TopicPartitionReplica(0, "foo", 1)]),
+            "Timed out before log directory moves could be started for: foo-1-0,foo-0-1",
+        ),
+    ],
+)
+def test_sentences_know_singular_and_plural_and_sort(text, expected):
+    assert text == expected

@@ -1,0 +1,268 @@
+"""`kafka-topics`: streams, exit codes, bad input, and what it does to a twin."""
+
+import socket
+from dataclasses import replace
+
+import pytest
+
+from kreassign.kafka_tools.topics import main
+from kreassign.model import TopicPartition
+from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.network.permissions import Permissions
+from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster
+from tests.kafka_tools.elections import served
+
+SERVER = ("--bootstrap-server", "localhost:9092")
+FAILED = "Error while executing topic command : "
+
+
+@pytest.fixture
+def run(capsys):
+    def run_with(*words):
+        code = main(list(words))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_with
+
+
+def twin(permissions=None):
+    plans = (
+        TopicPlan("a", (PartitionPlan((0, 1)), PartitionPlan((1, 2), isr=(1,))), {"min.insync.replicas": "2"}),
+        TopicPlan("b", (PartitionPlan((3, 0, 2), Traffic(10**12), isr=(0,), adding=(3,), removing=(2,)),)),
+        TopicPlan("__consumer_offsets", (PartitionPlan((0,)),)),
+    )
+    asked = Twin(replace(small_cluster(4), topics=plans), TwinSettings(permissions=permissions))
+    asked.crash(2)
+    return asked
+
+
+@pytest.fixture
+def cluster():
+    asked = twin()
+    with served(asked) as address:
+        yield asked, ("--bootstrap-server", address)
+
+
+# Command line
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "Create, delete, describe, or change a topic."),
+        (("--help",), "This tool helps to create, delete, describe, or change a topic."),
+        (
+            ("--list", "--describe"),
+            "Command must include exactly one action: --list, --describe, --create, --alter or --delete",
+        ),
+        ((*SERVER, "--delete"), 'Missing required argument "[topic]"'),
+        ((*SERVER, "--alter", "--topic", "a"), 'Missing required argument "[partitions]"'),
+        ((*SERVER, "--list", "--partitions", "2"), 'Option "[partitions]" can\'t be used with option "[list]"'),
+        (
+            (*SERVER, "--alter", "--topic", "a", "--partitions", "3", "--replication-factor", "2"),
+            'Option "[replication-factor]" can\'t be used with option "[alter]"',
+        ),
+        (
+            (*SERVER, "--create", "--topic", "a", "--replica-assignment", "0", "--partitions", "1"),
+            'Option "[replica-assignment]" can\'t be used with option "[partitions]"',
+        ),
+        (
+            (*SERVER, "--alter", "--topic", "a", "--replica-assignment", "0", "--replication-factor", "2"),
+            'Option "[replica-assignment]" can\'t be used with option "[replication-factor]"',
+        ),
+        (
+            (*SERVER, "--alter", "--topic", "a", "--partitions", "3", "--dry-run"),
+            'Option "[dry-run]" can\'t be used with option "[partitions]"',
+        ),
+        (
+            (*SERVER, "--alter", "--topic", "a", "--replication-factor", "3", "--if-not-exists"),
+            'Option "[if-not-exists]" can\'t be used with option "[alter]"',
+        ),
+        ((*SERVER, "--delete", "--topic", "a", "--force"), 'Option "[force]" can\'t be used with option "[delete]"'),
+        ((*SERVER, "--describe", "--if-exists"), "--topic or --topic-id is required to describe a topic"),
+    ],
+)
+def test_wrong_usage_is_told_with_the_help_on_stderr(run, words, said):
+    code, out, err = run(*words)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"{said}\nOption  ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--list",), "--bootstrap-server must be specified"),
+        (("--nonsense",), "nonsense is not a recognized option"),
+        (("--list", "--topic"), "Option topic requires an argument"),
+        (
+            ("--list", "--bootstrap-server", "foo"),
+            "Failed to create new KafkaAdminClient\nCaused by: Invalid url in bootstrap.servers: foo",
+        ),
+    ],
+)
+def test_what_cannot_begin_is_told_on_stderr(run, words, said):
+    assert run(*words) == (1, "", f"{said}\n")
+
+
+def test_version_is_kafkas(run):
+    assert run("--version") == (0, "4.3.1\n", "")
+
+
+def test_a_server_that_nobody_reaches_is_told(run, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    config = tmp_path / "client.properties"
+    config.write_text("default.api.timeout.ms=300\nrequest.timeout.ms=200\n")
+    code, out, err = run("--list", "--bootstrap-server", f"127.0.0.1:{port}", "--command-config", str(config))
+    assert (code, out, err) == (1, f"{FAILED}Timed out waiting for a node assignment. Call: listTopics\n", "")
+
+
+# Looking
+
+
+def test_topics_are_listed_by_name_or_pattern(run, cluster):
+    _, server = cluster
+    assert run(*server, "--list") == (0, "__consumer_offsets\na\nb\n", "")
+    assert run(*server, "--list", "--exclude-internal") == (0, "a\nb\n", "")
+    assert run(*server, "--list", "--topic", "b, c") == (0, "b\n", "")
+    assert run(*server, "--list", "--topic", "nowhere") == (0, "\n", "")
+
+
+def test_a_topic_is_described_with_its_partitions(run, cluster):
+    _, server = cluster
+    code, out, _ = run(*server, "--describe", "--topic", "a")
+    head, *lines = out.rstrip("\n").split("\n")
+    assert code == 0
+    assert head.endswith("\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: min.insync.replicas=2")
+    assert lines == [
+        "\tTopic: a\tPartition: 0\tLeader: 0\tReplicas: 0,1\tIsr: 0,1\tElr: \tLastKnownElr: ",
+        "\tTopic: a\tPartition: 1\tLeader: 1\tReplicas: 1,2\tIsr: 1\tElr: \tLastKnownElr: ",
+    ]
+    topic_id = head.split("TopicId: ")[1].split("\t")[0]
+    assert run(*server, "--describe", "--topic-id", topic_id) == (0, out, "")
+
+
+def test_replicas_that_are_being_added_do_not_make_a_partition_under_replicated(run, cluster):
+    _, server = cluster
+    _, out, _ = run(*server, "--describe", "--topic", "b")
+    head, line = out.rstrip("\n").split("\n")
+    assert "\tReplicationFactor: 2\t" in head
+    assert "\tReplicas: 3,0,2\tIsr: 0\tAdding Replicas: 3\tRemoving Replicas: 2\t" in line
+    _, out, _ = run(*server, "--describe", "--under-replicated-partitions")
+    assert [row.split("\t")[1:3] for row in out.rstrip("\n").split("\n")] == [
+        ["Topic: a", "Partition: 1"],
+        ["Topic: b", "Partition: 0"],  # of its two replicas one is down
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "partitions"),
+    [
+        ("--under-min-isr-partitions", ["a-1"]),
+        ("--at-min-isr-partitions", ["__consumer_offsets-0", "a-0", "b-0"]),
+        ("--unavailable-partitions", []),
+    ],
+)
+def test_filters_show_partitions_alone(run, cluster, option, partitions):
+    _, server = cluster
+    _, out, _ = run(*server, "--describe", option)
+    rows = [row.split("\t") for row in out.splitlines()]
+    assert [f"{row[1].removeprefix('Topic: ')}-{row[2].removeprefix('Partition: ')}" for row in rows] == partitions
+
+
+def test_topics_with_settings_are_shown_without_their_partitions(run, cluster):
+    _, server = cluster
+    _, out, _ = run(*server, "--describe", "--topics-with-overrides", "--topic", "a")
+    (line,) = out.splitlines()
+    assert line.startswith("Topic: a\t")
+
+
+# Changing
+
+
+def test_a_topic_is_created_grown_and_deleted(run, cluster):
+    asked, server = cluster
+    created = run(*server, "--create", "--topic", "c", "--replica-assignment", "0:1,1:3", "--config", "retention.ms=5")
+    assert created == (0, "Created topic c.\n", "")
+    grown = ("--alter", "--topic", "c", "--partitions", "3", "--replica-assignment", "0:1,1:3,3:0")
+    assert run(*server, *grown) == (0, "", "")
+    state = asked.metadata.partition(TopicPartition("c", 2))
+    assert state is not None
+    assert state.replicas == (3, 0)
+    assert run(*server, "--delete", "--topic", "c") == (0, "", "")
+    assert "c" not in asked.metadata.topics
+
+
+def test_a_topic_that_is_there_is_an_error_unless_that_is_fine(run, cluster):
+    _, server = cluster
+    words = (*server, "--create", "--topic", "a", "--partitions", "1", "--replication-factor", "1")
+    assert run(*words) == (1, f"{FAILED}Topic 'a' already exists.\n", "")
+    assert run(*words, "--if-not-exists") == (0, "", "")
+
+
+def test_names_that_may_collide_are_warned_of(run, cluster):
+    _, server = cluster
+    code, out, _ = run(*server, "--create", "--topic", "x.y", "--partitions", "1", "--replication-factor", "1")
+    assert (code, out.splitlines()[1]) == (0, "Created topic x.y.")
+    assert out.startswith("WARNING: Due to limitations in metric names")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--describe", "--topic", "nowhere"), "Topic 'nowhere' does not exist as expected"),
+        (("--delete", "--topic", "nowhere"), "Topic 'nowhere' does not exist as expected"),
+        (("--alter", "--topic", "nowhere", "--partitions", "3"), "Topic 'nowhere' does not exist as expected"),
+        (("--describe", "--topic-id", "A" * 22), f"TopicId '{'A' * 22}' does not exist as expected"),
+        (("--list", "--topic", "["), "[ is an invalid regex."),
+        (
+            ("--alter", "--topic", "a", "--partitions", "1"),
+            "The topic a currently has 2 partition(s); 1 would not be an increase.",
+        ),
+        (("--create", "--topic", "c", "--partitions", "0"), "The partitions must be greater than 0"),
+        (("--create", "--topic", "c", "--partitions", "x"), "Cannot parse argument 'x' of option partitions"),
+        (
+            ("--create", "--topic", "c", "--replication-factor", "40000"),
+            "The replication factor must be between 1 and 32767 inclusive",
+        ),
+        (("--create", "--topic", "c", "--replica-assignment", "0:x"), 'For input string: "x"'),
+        (
+            ("--create", "--topic", "c", "--replica-assignment", "0:0"),
+            "Partition replica lists may not contain duplicate entries: 0",
+        ),
+        (
+            ("--create", "--topic", "c", "--replica-assignment", "0:1,2"),
+            "Partition 1 has different replication factor: [2]",
+        ),
+        (("--create", "--topic", "c", "--config", "x=1"), "Unknown topic config name: x"),
+        (
+            ("--create", "--topic", "c", "--config", "x"),
+            'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".',
+        ),
+    ],
+)
+def test_what_fails_is_one_line_and_changes_nothing(run, cluster, words, said):
+    asked, server = cluster
+    assert run(*server, *words) == (1, f"{FAILED}{said}\n", "")
+    assert {name: len(topic.partitions) for name, topic in asked.metadata.topics.items()} == {
+        "a": 2,
+        "b": 1,
+        "__consumer_offsets": 1,
+    }
+
+
+def test_if_exists_makes_a_missing_topic_fine(run, cluster):
+    _, server = cluster
+    for words in (("--describe",), ("--delete",), ("--alter", "--partitions", "3")):
+        assert run(*server, *words, "--topic", "nowhere", "--if-exists") == (0, "", "")
+
+
+def test_who_may_not_create_is_told_so(run):
+    asked = twin(Permissions(frozenset()))
+    with served(asked) as address:
+        code, out, _ = run("--bootstrap-server", address, "--create", "--topic", "c", "--partitions", "1")
+    assert code == 1
+    assert out.startswith(FAILED)
+    assert "c" not in asked.metadata.topics

@@ -1,0 +1,122 @@
+"""Runs on a twin, audited: from the journal and the snapshots around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kreassign.cli.audit_run import found_of, lines, write_chronicle
+from kreassign.cli.commands.snapshot import observe
+from kreassign.executor.events import RateRequested
+from kreassign.executor.history.audit_trail import chronicle
+from kreassign.executor.journal import read_events
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import BROKER_THROTTLES
+from kreassign.pipeline.audit.run_audit_job import audit_told_runs
+from kreassign.pipeline.ingest.snapshots import snapshot_tables
+from kreassign.pipeline.tables.arrow_rows import read_rows, write_rows
+from kreassign.pipeline.tables.run_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_CALLS
+from kreassign.pipeline.tables.schemas import Row
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.metadata.records import ConfigChanged
+from tests.executor.worlds import RATE, World, tp
+from tests.twin.asking import MEGABYTES
+
+pytestmark = pytest.mark.spark
+
+SIZE = 10 * MEGABYTES
+
+
+def take_snapshot(world: World, data: Path) -> None:
+    seen = observe(world.client, world.transport.now_ms())
+    for table, rows in snapshot_tables(seen):
+        write_rows(data, table, rows, file_stem=seen.snapshot_id)
+
+
+def audit(spark: SparkSession, world: World, data: Path) -> Row:
+    """The run as the command finds it."""
+    write_chronicle(chronicle(read_events(world.path())), data)
+    tables = audit_told_runs(spark, data)
+    (run,) = tables["audit_runs"]
+    return found_of(run, tables["audit_brokers"])
+
+
+def give(world: World, rate: int) -> None:
+    changes = tuple(
+        ConfigChanged(ConfigResource.broker(broker), name, str(rate)) for broker in (0, 2) for name in BROKER_THROTTLES
+    )
+    world.twin.carry_out(Decision(changes, None))
+
+
+def everything_made(data: Path) -> list[list[Row]]:
+    return [sorted(read_rows(data, table), key=str) for table in (AUDIT_RUNS, AUDIT_MOVES, AUDIT_BROKERS)]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "state", [[0, 1]] * 3)
+
+
+def test_a_run_that_kept_its_promises(spark: SparkSession, world: World, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    take_snapshot(world, data)
+    assert world.run(world.prepared({0: (2, 1), 1: (3, 1)})).state == "done"
+    world.transport.sleep(1)
+    take_snapshot(world, data)
+
+    run = audit(spark, world, data)
+    assert run["findings"] == []
+    assert "  fullest broker over the mean: +150.0% before, +150.0% planned, +150.0% after" in lines(run)
+    assert (run["move_count"], run["complete_count"], run["off_target_count"]) == (2, 2, 0)
+    assert (run["predicted_bytes"], run["copied_bytes"]) == (2 * SIZE, 2 * SIZE)
+    # Broker 0 leads both, so it has to send both.
+    assert run["predicted_s"] == 2 * SIZE / RATE
+    assert run["copying_s"] == pytest.approx(run["predicted_s"], rel=0.2)
+    assert run["eta_error"] < 0.5
+    assert (run["residue_count"], run["over_throttle_count"], run["troubled_call_count"]) == (0, 0, 0)
+    assert run["call_count"] == len(read_rows(data, RUN_CALLS))
+    # Brokers 0 and 1 held three copies each; broker 1 still does, of six on five brokers.
+    assert run["imbalance_before"] == pytest.approx(1.5)
+    assert run["imbalance_planned"] == run["imbalance_after"] == pytest.approx(1.5)
+
+    brokers = {row["broker"]: row for row in read_rows(data, AUDIT_BROKERS)}
+    flows = {broker: (row["copied_in_bytes"], row["copied_out_bytes"]) for broker, row in brokers.items()}
+    assert flows == {0: (0, 2 * SIZE), 1: (0, 0), 2: (SIZE, 0), 3: (SIZE, 0), 4: (0, 0)}
+    assert (brokers[0]["leaders_before"], brokers[0]["leaders_planned"], brokers[0]["leaders_after"]) == (3, 1, 1)
+    assert brokers[2]["stored_bytes_before"] == 0
+    assert brokers[2]["stored_bytes_planned"] == brokers[2]["stored_bytes_after"] == SIZE
+    assert brokers[0]["throttle_use"] == pytest.approx(1, abs=0.1)
+    assert brokers[1]["throttle_use"] is None
+    assert {row["is_on_target"] for row in read_rows(data, AUDIT_MOVES)} == {True}
+
+    first = everything_made(data)
+    audit(spark, world, data)
+    assert everything_made(data) == first
+
+
+def test_what_was_not_kept_is_found(spark: SparkSession, world: World, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    # Somebody else gives the brokers ten times the throttle, and moves a partition on in the end.
+    world.after(2, lambda: give(world, 10 * RATE))
+    assert world.run(world.prepared({0: (2, 1), 1: (2, 1), 2: (2, 1)})).state in {"done", "failed"}
+    world.client.alter_partition_reassignments({tp(0): (3, 1)}).raise_if_any()
+    world.transport.sleep(60)
+    take_snapshot(world, data)
+
+    run = audit(spark, world, data)
+    assert "of its throttle over a minute" in " ".join(run["findings"])
+    assert "1 complete moves are elsewhere in the snapshot after: table audit_moves" in run["findings"]
+    assert (run["snapshot_before"], run["imbalance_before"], run["imbalance_planned"]) == (None, None, None)
+    assert [row["is_on_target"] for row in sorted(read_rows(data, AUDIT_MOVES), key=str)].count(False) == 1
+
+
+def test_a_throttle_that_was_raised_counts_from_then_on(spark: SparkSession, world: World, tmp_path: Path) -> None:
+    world.ask_after(4, lambda at_ms, number: RateRequested(at_ms, number, 4 * RATE))
+    assert world.run(world.prepared({0: (2, 1), 1: (2, 1)})).state == "done"
+    run = audit(spark, world, tmp_path / "data")
+    receiver = next(row for row in run["brokers"] if row["broker"] == 2)
+    assert receiver["peak_in_bytes_per_s"] > RATE
+    assert receiver["is_throttle_respected"]
+    assert run["findings"] == []

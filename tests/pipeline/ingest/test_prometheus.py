@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.pipeline.ingest.prometheus import Origin, Parsed, metric_rows, parse
+
+SCRAPE = r"""
+# HELP kafka_server_brokertopicmetrics_bytesin_total by topic
+# TYPE kafka_server_brokertopicmetrics_bytesin_total counter
+kafka_server_brokertopicmetrics_bytesin_total{topic="orders",} 1.5E6
+kafka_server_brokertopicmetrics_bytesout_total{topic="or\"ders"} 7 1700000000123
+kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec",topic="orders",} 12.0
+kafka_server_brokertopicmetrics_totalproducerequests_total{topic="orders"} 3
+kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent 0.93
+kafka_network_socketserver_networkprocessoravgidle_percent 0.5
+process_cpu_seconds_total 88.25
+jvm_threads_current 41
+kafka_server_brokertopicmetrics_bytesin_total{topic="gone"} NaN
+half a line
+"""
+HERE = Origin("c", 5000, 3, {})
+
+
+def found(parsed: Parsed, origin: Origin = HERE) -> list[tuple[object, ...]]:
+    names = ("broker", "topic", "taken_ms", "name", "value")
+    return [tuple(row[name] for name in names) for row in metric_rows(parsed.readings, origin)]
+
+
+def test_a_scrape_is_read_line_by_line_and_what_is_no_reading_is_kept_apart() -> None:
+    parsed = parse(SCRAPE)
+    assert found(parsed) == [
+        (3, "orders", 5000, "bytes_in_total", 1.5e6),
+        (3, 'or"ders', 1_700_000_000_123, "bytes_out_total", 7.0),
+        (3, "orders", 5000, "messages_in_total", 12.0),
+        (3, None, 5000, "request_handler_idle_share", 0.93),
+        (3, None, 5000, "network_idle_share", 0.5),
+        (3, None, 5000, "cpu_seconds_total", 88.25),
+    ]
+    assert parsed.unreadable == ('kafka_server_brokertopicmetrics_bytesin_total{topic="gone"} NaN', "half a line")
+
+
+def labels(topic: str, instance: str) -> dict[str, str]:
+    return {"__name__": "kafka_server_brokertopicmetrics_bytesout_total", "topic": topic, "instance": instance}
+
+
+def test_answers_of_the_query_api_name_their_instance() -> None:
+    matrix = {"metric": labels("t", "b1:7071"), "values": [[10.5, "1"], [20.5, "2"], [30.5, "+Inf"]]}
+    vector = {"metric": labels("u", "b9:7071"), "value": [40, "3"]}
+    parsed = parse(json.dumps({"status": "success", "data": {"result": [matrix, vector]}}))
+    origin = Origin("c", 0, None, {"b1:7071": 1})
+    assert found(parsed, origin) == [
+        (1, "t", 10_500, "bytes_out_total", 1.0),
+        (1, "t", 20_500, "bytes_out_total", 2.0),
+    ]
+    assert len(parsed.readings) == 3
+    assert len(parsed.unreadable) == 1
+
+
+def test_series_of_remote_read_have_times_in_milliseconds() -> None:
+    pairs = [{"name": name, "value": value} for name, value in labels("t", "b1:7071").items()]
+    series = {"labels": pairs, "samples": [{"timestamp": "1234", "value": 9}]}
+    assert found(parse(json.dumps({"timeseries": [series]}))) == [(3, "t", 1234, "bytes_out_total", 9.0)]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"data": 3}', '{"data": {"result": [{"metric": {}}]}}'])
+def test_other_json_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="neither an answer of Prometheus' query API nor series"):
+        parse(text)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+
+from kreassign.pipeline.load.checks import RowCheck, checks_of, first_failure, screen
+from kreassign.pipeline.tables.schemas import CLUSTERS, PARTITIONS, QUARANTINE, REPLICAS, SAMPLES, Row
+from kreassign.pipeline.tables.spark_io import struct_type
+
+pytestmark = pytest.mark.spark
+
+GOOD: Row = {
+    "cluster_id": "c",
+    "taken_ms": 5000,
+    "topic": "t",
+    "topic_id": None,
+    "partition": 0,
+    "leader": -1,
+    "start_offset": 3,
+    "end_offset": 3,
+    "size_bytes": None,
+}
+BAD: list[tuple[Row, str]] = [
+    ({"topic": None}, "topic is missing"),
+    ({"topic": ""}, "topic is missing"),
+    ({"end_offset": None}, "end_offset is missing"),
+    ({"taken_ms": 0}, "taken_ms is not a time after 1970"),
+    ({"partition": -1}, "partition is negative"),
+    ({"start_offset": -1}, "start_offset is negative"),
+    ({"end_offset": 2}, "end_offset is below start_offset"),
+    ({"size_bytes": -1}, "size_bytes is negative"),
+    ({"size_bytes": -1, "partition": -1}, "partition is negative"),
+]
+
+
+def test_bad_rows_go_to_quarantine_with_the_first_reason(spark: SparkSession) -> None:
+    rows = [GOOD] + [GOOD | change | {"leader": number} for number, (change, _) in enumerate(BAD)]
+    nullable = struct_type(SAMPLES)
+    for field in nullable.fields:  # as Parquet is read
+        field.nullable = True
+    screened = screen(SAMPLES, spark.createDataFrame([tuple(row.values()) for row in rows], nullable))
+    assert [row.asDict() for row in screened.good.collect()] == [GOOD]
+    assert screened.bad.columns == list(QUARANTINE.column_names)
+    reasons = {json.loads(row["row_json"])["leader"]: row["reason"] for row in screened.bad.collect()}
+    assert reasons == {number: reason for number, (_, reason) in enumerate(BAD)}
+
+
+def test_what_cannot_be_judged_is_not_good(spark: SparkSession) -> None:
+    checks = (RowCheck("first", sql.col("id") > 0), RowCheck("second", sql.lit(None).cast("boolean")))
+    told = spark.range(2).select(first_failure(checks).alias("reason")).collect()
+    assert [row["reason"] for row in told] == ["first", "second"]
+
+
+def test_every_table_that_the_job_reads_has_checks_of_its_own(spark: SparkSession) -> None:
+    for table in (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES):
+        required = sum(not column.nullable for column in table.columns)
+        assert len(checks_of(table)) > required, table.name

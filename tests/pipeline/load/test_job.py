@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kreassign.errors import DataError, InvariantBroken
+from kreassign.pipeline.load.job import StepCount, partition_counts, run_load
+from kreassign.pipeline.spark.session import failures_told
+from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS, QUARANTINE, REPLICAS, STEP_COUNTS
+from kreassign.pipeline.tables.spark_io import struct_type, write_table
+from tests.pipeline.clusters import fill, observation
+
+pytestmark = pytest.mark.spark
+
+
+def everything_made(data_dir: Path) -> list[list[str]]:
+    return [sorted(map(str, read_rows(data_dir, table))) for table in (LOAD_MODEL, PLAN_INPUTS, QUARANTINE)]
+
+
+def test_the_road_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession, tmp_path: Path) -> None:
+    fill(tmp_path)
+    told: list[StepCount] = []
+    run_load(spark, tmp_path, told.append)
+    assert [(step.table.name, step.good, step.bad) for step in told] == [
+        ("clusters", 2, 0),
+        ("partitions", 2, 0),
+        ("replicas", 5, 0),
+        ("samples", 3, 1),
+        ("rates", 3, 0),
+        ("load_hours", 1, 0),
+        ("load_model", 2, 0),
+        ("forecast", 2, 0),
+        ("skew", 1, 0),
+        ("plan_inputs", 5, 0),
+    ]
+    assert str(told[3]) == "samples: 3 rows, 1 bad (see table quarantine)"
+    stored = [(row["table_name"], row["good"], row["bad"], row["late"]) for row in read_rows(tmp_path, STEP_COUNTS)]
+    assert stored == [(step.table.name, step.good, step.bad, step.late) for step in told]
+    assert partition_counts(spark, tmp_path, "coverage") == {"measured": 1, "no samples": 1}
+
+    loads = {row["partition"]: row for row in read_rows(tmp_path, LOAD_MODEL)}
+    # Partition 0: 30 records in 8 s; the leader keeps 40 records in 80 bytes.
+    assert (loads[0]["size_bytes"], loads[0]["write_records_per_s"], loads[0]["write_bytes_per_s"]) == (80, 3.75, 7.5)
+    assert (loads[1]["size_bytes"], loads[1]["write_bytes_per_s"], loads[1]["coverage"]) == (70, None, "no samples")
+
+    inputs = {(row["partition"], row["broker"]): row for row in read_rows(tmp_path, PLAN_INPUTS)}
+    assert sorted(inputs) == [(0, 1), (0, 2), (1, 1), (1, 2), (1, 3)]
+    assert {row["snapshot_id"] for row in inputs.values()} == {observation().snapshot_id}
+    assert [(key, row["position"]) for key, row in sorted(inputs.items()) if row["is_leader"]] == [
+        ((0, 2), 1),
+        ((1, 1), 0),
+    ]
+    assert {key: row["is_reassigning"] for key, row in inputs.items()} == {key: key[0] == 1 for key in inputs}
+    assert (inputs[0, 1]["size_bytes"], inputs[0, 1]["write_bytes_per_s"]) == (80, 7.5)
+
+    (quarantined,) = read_rows(tmp_path, QUARANTINE)
+    assert (quarantined["table_name"], quarantined["reason"]) == ("samples", "end_offset is below start_offset")
+    assert json.loads(quarantined["row_json"])["start_offset"] == 200
+
+    first = everything_made(tmp_path)
+    run_load(spark, tmp_path, told.append)
+    assert everything_made(tmp_path) == first
+    assert told[:10] == told[10:]
+
+
+def test_what_is_missing_or_wrong_is_told_before_anything_is_made(spark: SparkSession, tmp_path: Path) -> None:
+    fill(tmp_path)
+    for file in (tmp_path / "samples").iterdir():
+        file.unlink()
+    with pytest.raises(DataError, match=r"no table samples in .*kreassign collect"):
+        run_load(spark, tmp_path, lambda _: None)
+    (tmp_path / "samples").rmdir()
+    with pytest.raises(DataError, match=r"no table samples in .*kreassign collect"):
+        run_load(spark, tmp_path, lambda _: None)
+    assert not (tmp_path / "load_model").exists()
+
+    spark.range(3).write.parquet(str(tmp_path / "samples"))
+    with pytest.raises(DataError, match=r"samples in .* lacks the columns cluster_id, taken_ms, .*kreassign collect"):
+        run_load(spark, tmp_path, lambda _: None)
+
+
+def test_a_table_with_bad_rows_only_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    fill(tmp_path)
+    for file in (tmp_path / "samples").glob("2*.parquet"):
+        file.unlink()
+    with pytest.raises(DataError, match=r"samples in .* has no good row \(1 bad, see table quarantine\)"):
+        run_load(spark, tmp_path, lambda _: None)
+    assert len(read_rows(tmp_path, QUARANTINE)) == 1
+
+
+def test_a_damaged_file_is_one_line_not_a_java_trace(spark: SparkSession, tmp_path: Path) -> None:
+    fill(tmp_path)
+    whole = next((tmp_path / "replicas").iterdir())
+    whole.write_bytes(whole.read_bytes()[:-20])
+    with pytest.raises(DataError) as caught, failures_told(tmp_path / "spark.log"):
+        run_load(spark, tmp_path, lambda _: None)
+    assert "\n" not in str(caught.value)
+    assert whole.name in str(caught.value)
+    assert "spark.log" in str(caught.value)
+
+
+def test_a_step_that_makes_other_columns_is_a_bug_and_writes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([], struct_type(REPLICAS))
+    for wrong in (rows.drop("broker"), rows.withColumn("broker", rows["broker"].cast("string"))):
+        with pytest.raises(InvariantBroken, match="table replicas: a step made struct<"):
+            write_table(wrong, tmp_path, REPLICAS)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kreassign.pipeline.load.forecast import forecast
+from kreassign.pipeline.load.load_hours import DAY_S, HOUR_MS, load_hours, peak_hours, trends
+from kreassign.pipeline.load.load_model import load_model
+from kreassign.pipeline.load.rates import rates
+from kreassign.pipeline.load.skew import skew
+from kreassign.pipeline.tables.schemas import (
+    FORECAST,
+    LOAD_HOURS,
+    LOAD_MODEL,
+    PARTITIONS,
+    RATES,
+    REPLICAS,
+    SAMPLES,
+    SKEW,
+)
+from tests.pipeline.load.test_load_model import DEFAULTS, frame
+
+pytestmark = pytest.mark.spark
+
+DAY_MS = round(1000 * DAY_S)
+
+
+def told(rows: DataFrame, *names: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row[name] for name in names) for row in rows.collect())
+
+
+def test_a_gap_a_reset_a_duplicate_and_a_clock_that_is_behind_are_told_apart(spark: SparkSession) -> None:
+    def sample(second: int, end: int, partition: int = 0, topic_id: str = "id-1") -> dict[str, Any]:
+        return {"taken_ms": 1000 * second, "end_offset": end, "partition": partition, "topic_id": topic_id}
+
+    samples = frame(
+        spark,
+        SAMPLES,
+        *(sample(10 * n, 10 * n) for n in (0, 1, 1, 2, 6, 7)),  # three rounds are missing, one is there twice
+        *(sample(10 * n, end, 1) for n, end in enumerate((0, 10, 5, 20, 30, 40))),  # 5 came from another clock
+        *(sample(10 * n, end, 2) for n, end in enumerate((50, 60, 5, 15))),  # the log began anew
+        *(sample(10 * n, end, 3, f"id-{topic}") for n, (end, topic) in enumerate([(9, 1), (5, 2), (10, 2)])),
+    )
+    found = rates(samples)
+    assert found.columns == list(RATES.column_names)
+    assert told(found, "partition", "taken_ms", "seconds", "new_records", "epoch", "verdict") == [
+        (0, 0, None, None, 0, "first"),
+        (0, 10_000, 10.0, 10, 0, "good"),
+        (0, 20_000, 10.0, 10, 0, "good"),
+        (0, 60_000, 40.0, 40, 0, "gap"),
+        (0, 70_000, 10.0, 10, 0, "good"),
+        (1, 0, None, None, 0, "first"),
+        (1, 10_000, 10.0, 10, 0, "good"),
+        (1, 30_000, 20.0, 10, 0, "good"),
+        (1, 40_000, 10.0, 10, 0, "good"),
+        (1, 50_000, 10.0, 10, 0, "good"),
+        (2, 0, None, None, 0, "first"),
+        (2, 10_000, 10.0, 10, 0, "good"),
+        (2, 20_000, 10.0, None, 1, "reset"),
+        (2, 30_000, 10.0, 10, 1, "good"),
+        (3, 0, None, None, 0, "first"),
+        (3, 10_000, 10.0, None, 1, "reset"),
+        (3, 20_000, 10.0, 5, 1, "good"),
+    ]
+
+
+HOUR = {"cluster_id": "c", "topic": "t", "partition": 0, "epoch": 0, "seconds": 3600.0, "mean_size_bytes": None}
+
+
+def test_the_peak_is_the_busiest_hour_of_the_day_if_every_hour_was_seen(spark: SparkSession) -> None:
+    two_days = [
+        HOUR | {"hour_ms": hour * HOUR_MS, "new_records": 3600 * (40 if hour in {7, 31} else 90 if hour == 20 else 10)}
+        for hour in range(48)
+    ]
+    half_a_day = [row | {"partition": 1} for row in two_days[:12]]
+    found = peak_hours(frame(spark, LOAD_HOURS, *two_days, *half_a_day))
+    # Hour 20 was busy on one day only: (90 + 10) / 2.
+    assert told(found, "partition", "peak_hour", "peak_records_per_s") == [(0, 20, 50.0)]
+
+
+def test_growth_is_a_line_through_whole_days_with_its_error(spark: SparkSession) -> None:
+    def day(number: int, partition: int, rate: float, seconds: float = DAY_S) -> dict[str, Any]:
+        own = {
+            "partition": partition,
+            "hour_ms": number * DAY_MS,
+            "seconds": seconds,
+            "mean_size_bytes": 100.0 * number,
+        }
+        return HOUR | own | {"new_records": round(rate * seconds)}
+
+    lines = {0: (10, 12, 14, 16), 1: (10, 14, 10, 14), 2: (10, 12)}
+    rows = [day(n, partition, rate) for partition, line in lines.items() for n, rate in enumerate(line)]
+    broken = day(4, 0, 1000, seconds=DAY_S / 2)
+    found = {row["partition"]: row for row in trends(frame(spark, LOAD_HOURS, *rows, broken)).collect()}
+    growth = {
+        key: (row["growth_records_per_s_per_day"], row["growth_error_records_per_s_per_day"])
+        for key, row in found.items()
+    }
+    assert growth[0] == pytest.approx((2.0, 0.0), abs=1e-6)
+    # By hand: slope 4/5, the residuals' squares add up to 12.8, so that its error is 4.303 * sqrt(12.8 / 2 / 5).
+    assert growth[1] == pytest.approx((0.8, 4.303 * 1.28**0.5))
+    assert growth[2] == (None, None)
+    assert found[0]["size_growth_bytes_per_day"] == pytest.approx(100)
+
+
+MODEL = {name: DEFAULTS.get(name) for name in LOAD_MODEL.column_names} | {
+    "sample_count": 9, "span_s": 1.0, "covered_share": 1.0, "day_count": 9, "reset_count": 0, "coverage": "measured",
+    "verdict": "enough",
+}  # fmt: skip
+
+
+def test_a_forecast_follows_growth_only_when_it_is_sure(spark: SparkSession) -> None:
+    def partition(number: int, rate: float | None, growth: float | None, error: float | None) -> dict[str, Any]:
+        trend = {"growth_bytes_per_s_per_day": growth, "growth_error_bytes_per_s_per_day": error}
+        return MODEL | {"partition": number, "write_bytes_per_s": rate} | trend
+
+    loads = frame(
+        spark,
+        LOAD_MODEL,
+        partition(0, 100.0, 2.0, 1.0),
+        partition(1, 100.0, 2.0, 3.0),
+        partition(2, 100.0, -20.0, 1.0),
+        partition(3, 100.0, None, None),
+        partition(4, None, None, None),
+    )
+    found = forecast(loads, 10)
+    assert found.columns == list(FORECAST.column_names)
+    assert [row[1:] for row in told(found, "partition", "write_bytes_per_s", "high_write_bytes_per_s", "basis")] == [
+        (120.0, 130.0, "trend"),
+        (100.0, 150.0, "flat"),
+        (0.0, 100.0, "trend"),
+        (100.0, 100.0, "no trend"),
+        (None, None, "no trend"),
+    ]
+
+
+def test_skew_names_the_hot_partition_and_how_even_a_topic_is(spark: SparkSession) -> None:
+    topics: dict[str, list[float | None]] = {
+        "even": [5.0, 5.0],
+        "hot": [1.0, 1.0, 97.0, 1.0],
+        "idle": [0.0, 0.0],
+        "one": [3.0, None],
+        "all in one": [0.0, 8.0],
+    }
+    keys = [(topic, number, rate) for topic, found in topics.items() for number, rate in enumerate(found)]
+    loads = frame(
+        spark,
+        LOAD_MODEL,
+        *(MODEL | {"topic": topic, "partition": number, "write_bytes_per_s": rate} for topic, number, rate in keys),
+    )
+    placed = frame(
+        spark,
+        PARTITIONS,
+        *({"topic": topic, "partition": number, "leader": -1 if topic == "idle" else 1} for topic, number, _ in keys),
+    )
+    found = skew(loads, placed)
+    assert found.columns == list(SKEW.column_names)
+    rows = {row["topic"]: row for row in found.collect()}
+    assert {topic: row["verdict"] for topic, row in rows.items()} == {
+        "even": "even", "hot": "hot partition", "idle": "idle", "one": "too few", "all in one": "even",
+    }  # fmt: skip
+    assert (rows["even"]["evenness"], rows["all in one"]["evenness"]) == (pytest.approx(1.0), pytest.approx(0.0))
+    assert 0 < rows["hot"]["evenness"] < 0.2
+    assert (rows["hot"]["hottest_partition"], rows["hot"]["hottest_ratio"]) == (2, pytest.approx(3.88))
+    assert (rows["hot"]["most_leaders_on_a_broker"], rows["idle"]["most_leaders_on_a_broker"]) == (4, 0)
+
+
+def test_the_verdict_says_whether_there_is_enough_to_plan_by(spark: SparkSession) -> None:
+    def seen(partition: int, hours: list[int]) -> list[dict[str, Any]]:
+        rows = ({"taken_ms": HOUR_MS * hour, "end_offset": hour, "size_bytes": 10 * hour} for hour in hours)
+        return [row | {"partition": partition} for row in rows]
+
+    times = {0: list(range(25)), 1: [0, 1, 2], 2: [*range(6), *range(12, 25)], 3: [4]}
+    samples = frame(spark, SAMPLES, *(row for key, hours in times.items() for row in seen(key, hours)))
+    known = rates(samples)
+    model = load_model(
+        frame(spark, PARTITIONS, *({"partition": key} for key in times)),
+        frame(spark, REPLICAS),
+        known,
+        load_hours(known),
+    )
+    verdicts = told(model, "partition", "verdict", "covered_share")
+    assert verdicts == [(0, "enough", 1.0), (1, "short", 1.0), (2, "gaps", 17 / 24), (3, "unknown", 0.0)]

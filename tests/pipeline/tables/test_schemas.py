@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kreassign.pipeline.tables.arrow_rows import arrow_schema
+from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES
+from kreassign.pipeline.tables.run_schemas import AUDITED_RUN_TABLES, RUN_TABLES
+from kreassign.pipeline.tables.schemas import TABLES, Table
+from kreassign.pipeline.tables.spark_io import struct_type
+
+EVERY = (*TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
+BY_NAME = pytest.mark.parametrize("table", EVERY, ids=lambda table: table.name)
+
+
+@BY_NAME
+def test_spark_and_pyarrow_see_the_same_columns(table: Table) -> None:
+    by_spark = to_arrow_schema(struct_type(table), timestamp_utc=True, prefers_large_types=False)
+    assert [(field.name, field.type) for field in by_spark] == [
+        (field.name, field.type) for field in arrow_schema(table)
+    ]
+
+
+@BY_NAME
+def test_spark_knows_the_comments_and_what_may_be_null(table: Table) -> None:
+    fields = struct_type(table).fields
+    assert [field.metadata["comment"] for field in fields] == [column.comment for column in table.columns]
+    assert [field.nullable for field in fields] == [column.nullable for column in table.columns]
+
+
+@BY_NAME
+def test_every_table_is_described_in_full(table: Table) -> None:
+    assert len(set(table.column_names)) == len(table.columns)
+    assert set(table.key) <= set(table.column_names)
+    assert table.comment.endswith(".")
+    assert table.made_by.startswith("kreassign ")
+    for column in table.columns:
+        assert column.comment, column.name
+        assert ("NULL" in column.comment) == column.nullable or column.name == "coverage", column.name
+
+
+def test_no_two_tables_share_a_name() -> None:
+    assert len({table.name for table in EVERY}) == len(EVERY)

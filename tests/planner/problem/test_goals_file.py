@@ -1,0 +1,127 @@
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.planner import Band, RackRule, solve
+from kreassign.planner.goals import DISK, GOALS, LEADERS, REPLICAS
+from kreassign.planner.problem.goals_file import parse_band, parse_goals, parse_wishes
+from kreassign.planner.problem.policy import BrokerSet, Wishes
+from tests.planner.worlds import brokers, partition, world
+
+WHOLE = """
+racks = "strict"
+tolerance = 5
+disk-reserve = 20
+reads-per-write = 3
+excluded-topics = ["__.*"]
+excluded-brokers = [9]
+
+[[goals]]
+name = "disk"
+
+[[goals]]
+name = "leaders"
+tolerance = 15
+weight = 2
+
+[[goals]]
+name = "replicas"
+tolerance = "any"
+
+[capacity]
+disk = "2TB"
+net-in = "100 MB/s"
+replicas = 4000
+
+[broker-capacity.7]
+disk = "4TB"
+
+[shares]
+7 = 2
+
+[broker-sets.payments]
+brokers = [1, 2, 3]
+topics = ["pay.*"]
+
+[least-topic-leaders]
+orders = 2
+"""
+
+
+def test_every_key_is_read() -> None:
+    assert parse_wishes(WHOLE) == Wishes(
+        bands=(Band(DISK, 0.05, 2.0), Band(LEADERS, 0.15, 2.0), Band(REPLICAS, None)),
+        racks=RackRule.STRICT,
+        capacity={"disk": 2e12, "net-in": 1e8, "replicas": 4000.0},
+        broker_capacity={7: {"disk": 4e12}},
+        shares={7: 2.0},
+        broker_sets=(BrokerSet("payments", (1, 2, 3), ("pay.*",)),),
+        least_topic_leaders={"orders": 2},
+        excluded_topics=("__.*",),
+        excluded_brokers=(9,),
+        disk_reserve=0.2,
+        reads_per_write=3.0,
+    )
+
+
+def test_an_empty_file_wishes_nothing_special() -> None:
+    assert parse_wishes("") == Wishes()
+
+
+def test_a_tolerance_alone_is_that_of_all_goals() -> None:
+    assert parse_wishes("tolerance = 3").bands == tuple(Band(goal, 0.03) for goal in GOALS)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("goals = [[3\n", "not TOML: "),
+    ("goal = 3", "unknown key 'goal'; known are goals, racks"),
+    ("goals = 3", "goals must be an array of tables"),
+    ("[[goals]]\nnam = 'disk'", "goals: unknown key 'nam'"),
+    ("[[goals]]\nweight = 1", "every goal needs a name"),
+    ("[[goals]]\nname = 'dsk'", "there is no goal 'dsk'"),
+    ("[[goals]]\nname = 'disk'\ntolerance = 'wide'", "goal disk: tolerance: 'wide' is not a number"),
+    ("[[goals]]\nname = 'disk'\n[[goals]]\nname = 'disk'", "goal disk is named more than once"),
+    ("tolerance = -1", "tolerance: -1 is not a number of 0 or more"),
+    ("racks = 'odd'", "racks: 'odd' is none of strict, even, none"),
+    ("[capacity]\ndisk = '2 bananas'", "capacity.disk: '2 bananas' is not an amount"),
+    ("[capacity]\ndisc = 3", "there is no goal 'disc'"),
+    ("capacity = 3", "capacity must be a table"),
+    ("[shares]\nbig = 2", "shares: 'big' is not the id of a broker"),
+    ("[broker-sets.a]\ntopics = ['x']", "broker-sets.a.brokers must be an array of broker ids"),
+    ("[broker-sets.a]\nbrokers = [1]\ntopics = 'x'", "broker-sets.a.topics must be an array of texts"),
+    ("disk-reserve = true", "disk-reserve: True is not a number"),
+])  # fmt: skip
+def test_what_is_wrong_is_named(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        parse_wishes(text)
+
+
+@pytest.mark.parametrize(("text", "band"), [
+    ("disk", Band(DISK, 0.1)),
+    ("disk=5", Band(DISK, 0.05)),
+    ("disk=5x2", Band(DISK, 0.05, 2.0)),
+    ("disk=anyx3", Band(DISK, None, 3.0)),
+])  # fmt: skip
+def test_goals_of_flags(text: str, band: Band) -> None:
+    assert parse_band(text, 0.1) == band
+
+
+@pytest.mark.parametrize("text", ["disk=", "disk=wide", "disk=5xheavy"])
+def test_a_goal_that_cannot_be_read_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InputError, match="is not a goal; write for example"):
+        parse_band(text, 0.1)
+
+
+@pytest.mark.parametrize(("goals", "alone"), [(("disk", "net-in"), 0), (("net-in", "disk"), 1)])
+def test_where_not_all_bands_can_be_met_the_first_goal_is(goals: tuple[str, str], alone: int) -> None:
+    loads = [(2, 1.0), (1, 2.0), (1, 1.0)]  # whichever of the first two is alone, the other resource is uneven
+    parts = [partition(number, 1, gigabytes=size, write_bytes_per_s=rate) for number, (size, rate) in enumerate(loads)]
+    bands, _ = parse_goals(goals, 0.1)
+    lists = solve(world(brokers(1, 2), parts, bands=bands)).assignment.lists()
+    assert [lists.count(one) == 1 for one in lists] == [number == alone for number in range(3)]
+    text = "".join(f"[[goals]]\nname = '{goal}'\n" for goal in goals)
+    assert parse_wishes(text).bands == bands
+
+
+def test_three_goals_weigh_two_to_one() -> None:
+    bands, _ = parse_goals(("disk", "cpu=5x7", "leaders"), 0.1)
+    assert [band.weight for band in bands] == [2.0, 7.0, 1.0]

@@ -1,0 +1,60 @@
+import pytest
+
+from kreassign.errors import IllegalPlan
+from kreassign.model import TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.planner import Assignment, LogDirFacts, assignment_of, current_plan, plan_of
+from kreassign.planner.results.plans import index_of
+from tests.planner.worlds import brokers, moved, partition, plan, world
+
+DISKS = (LogDirFacts("/a"), LogDirFacts("/b"))
+
+
+def test_a_plan_survives_the_way_into_arrays_and_back() -> None:
+    problem = world(brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 3), partition(2, 3, 1)])
+    wishes = plan((0, (3, 2)), (2, (1,)))
+    assignment = assignment_of(problem, wishes)
+    assert plan_of(problem, assignment) == wishes
+    assert current_plan(problem, assignment) == plan((0, (1, 2)), (2, (3, 1)))
+
+
+def test_what_stays_as_it_is_is_not_in_the_plan() -> None:
+    problem = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)])
+    assert plan_of(problem, moved(problem, (0, (1, 2)))) == Plan()
+    assert plan_of(problem, moved(problem, (0, (2, 1)))) == plan((0, (2, 1)))
+
+
+def test_only_directories_that_change_are_named() -> None:
+    hosts = brokers(1, 2, log_dirs=DISKS)
+    problem = world(hosts, [partition(0, 1, 2, log_dirs=("/a", "/a"))])
+    wish = PartitionAssignment(TopicPartition("t", 0), (1, 2), ("/b", "any"))
+    assert plan_of(problem, assignment_of(problem, Plan((wish,)))) == Plan((wish,))
+    stays = PartitionAssignment(TopicPartition("t", 0), (1, 2), ("/a", "any"))
+    assert plan_of(problem, assignment_of(problem, Plan((stays,)))) == Plan()
+
+
+def test_the_current_assignment_changes_nothing() -> None:
+    problem = world(brokers(1, 2), [partition(0, 1, 2)])
+    assert plan_of(problem, Assignment.current(problem.partitions)) == Plan()
+
+
+def test_partitions_are_found_among_topics_and_numbers_with_gaps() -> None:
+    problem = world(brokers(1), [partition(0, 1, topic="a"), partition(7, 1, topic="b"), partition(2, 1, topic="b")])
+    assert [index_of(problem.partitions, TopicPartition(*name)) for name in (("a", 0), ("b", 2), ("b", 7))] == [0, 1, 2]
+    assert index_of(problem.partitions, TopicPartition("b", 3)) is None
+    assert index_of(problem.partitions, TopicPartition("b", 8)) is None
+    assert index_of(problem.partitions, TopicPartition("c", 0)) is None
+
+
+@pytest.mark.parametrize(("wishes", "words"), [
+    (plan((0, (1, 9))), "t-0: there is no broker 9"),
+    (plan((0, (1, 1))), r"t-0: a broker is named more than once in \[1, 1\]"),
+    (plan((5, (1, 2))), "t-5 is not a partition of this cluster"),
+    (plan((0, (2, 1)), (0, (1, 2))), "t-0 is named more than once"),
+    (plan((0, ())), "t-0 would have no replica"),
+    (Plan((PartitionAssignment(TopicPartition("t", 0), (1,), ("/z",)),)), "broker 1 has no log directory /z"),
+])  # fmt: skip
+def test_a_plan_for_another_cluster_is_refused(wishes: Plan, words: str) -> None:
+    problem = world(brokers(1, 2, log_dirs=DISKS), [partition(0, 1, 2)])
+    with pytest.raises(IllegalPlan, match=words):
+        assignment_of(problem, wishes)

@@ -1,0 +1,85 @@
+import pytest
+
+from kreassign.errors import Infeasible
+from kreassign.planner import Band, BrokerFacts, Problem, Rules, solve
+from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.goals import DISK, LEADERS, REPLICAS
+from kreassign.planner.tasks import change_factors, demote, drain_brokers, ignore_dead_brokers, only_forced, rebalance
+from tests.planner.worlds import GIGABYTE, brokers, partition, world
+
+HOSTS = [*brokers(1, 2, 3), BrokerFacts(4, is_live=False)]
+
+
+def lists(problem: Problem) -> dict[int, list[int]]:
+    """The new lists, by partition, after the independent check has found no broken rule."""
+    assignment = solve(problem).assignment
+    judged = evaluate(problem, assignment)
+    assert (judged.violations, judged.unfinished) == ((), ())
+    ids = problem.brokers.ids
+    return {number: [int(ids[place]) for place in one] for number, one in enumerate(assignment.lists())}
+
+
+def test_a_whole_cluster_is_left_as_it_is() -> None:
+    problem = world(brokers(1, 2), [partition(0, 1)])
+    assert ignore_dead_brokers(problem) == (problem, ())
+
+
+def test_the_live_brokers_are_evened_out_around_what_the_dead_one_holds() -> None:
+    loads = [partition(number, 1) for number in range(12)] + [partition(12, 4, 2), partition(13, 2, 4)]
+    bands = (Band(DISK, 0.2), Band(REPLICAS), Band(LEADERS))
+    problem, told = ignore_dead_brokers(rebalance(world(HOSTS, loads, bands=bands)))
+    assert told == (
+        "broker 4 is not live: 2 partitions with a replica there stay as they are; `kreassign plan repair` mends them",
+    )
+    after = lists(problem)
+    assert (after[12], after[13]) == ([4, 2], [2, 4])
+    assert not any(4 in after[number] for number in range(12))
+    judged = evaluate(problem, solve(problem).assignment)
+    assert judged.misses() == ()
+    assert sorted(judged.after[:, 0]) == pytest.approx([20 * GIGABYTE, 40 * GIGABYTE, 50 * GIGABYTE, 50 * GIGABYTE])
+
+
+def test_lost_copies_stay_in_the_list_for_the_directory_to_be_mended() -> None:
+    loads = [partition(0, 1, 2, lost_on=(1,)), partition(1, 2, 3)]
+    problem, told = ignore_dead_brokers(world(brokers(1, 2, 3), loads, bands=(Band(DISK, None),)))
+    assert told[0].startswith("broker 1 has lost copies with a log directory: 1 partitions")
+    assert lists(problem)[0] == [1, 2]
+
+
+def test_what_the_task_must_change_is_mended_with_it() -> None:
+    loads = [partition(0, 3, 4), partition(1, 1, 4), partition(2, 3, 1, lost_on=(1,)), partition(3, 3, 1)]
+    hosts = [*HOSTS, BrokerFacts(5)]
+    problem, told = ignore_dead_brokers(only_forced(drain_brokers(world(hosts, loads, bands=(Band(DISK, None),)), [3])))
+    after = lists(problem)
+    assert after[1] == [1, 4]
+    assert set(after[0]) < {1, 2, 5}
+    assert set(after[2]) == {2, 5}
+    assert set(after[3]) < {1, 2, 5}
+    assert len(told) == 1
+
+
+def test_partitions_of_another_factor_are_mended_with_it() -> None:
+    loads = [partition(0, 1, 4), partition(1, 2, 4, topic="u")]
+    problem, _ = ignore_dead_brokers(change_factors(world(HOSTS, loads, bands=(Band(DISK, None),)), 3))
+    assert [sorted(one) for one in lists(problem).values()] == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_a_task_that_copies_nothing_mends_nothing() -> None:
+    loads = [partition(0, 1, 4), partition(1, 1, 2)]
+    problem, told = ignore_dead_brokers(demote(world(HOSTS, loads), [1]))
+    assert lists(problem) == {0: [1, 4], 1: [2, 1]}
+    assert len(told) == 1
+
+
+def test_leaders_of_a_topic_are_not_asked_of_a_dead_broker() -> None:
+    loads = [partition(number, 1, 2, 3) for number in range(3)] + [partition(0, 4, 1, topic="u")]
+    problem = world(HOSTS, loads, bands=(), rules=Rules(least_topic_leaders={"t": 1}))
+    problem, _ = ignore_dead_brokers(problem)
+    after = lists(problem)
+    assert {after[number][0] for number in range(3)} == {1, 2, 3}
+
+
+def test_what_cannot_be_mended_with_the_task_is_refused() -> None:
+    problem, _ = ignore_dead_brokers(drain_brokers(world(HOSTS, [partition(0, 2, 3, 4)]), [3]))
+    with pytest.raises(Infeasible, match="no broker may take them: t-0; every receiver holds a replica of it already"):
+        solve(problem)

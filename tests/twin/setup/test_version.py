@@ -1,0 +1,54 @@
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.twin.setup.version import DEFAULT, RELEASES, Endpoint, kafka_version
+
+# What real nodes answered to ApiVersions, as far as the twin has the API.
+BROKER_4_3 = (
+    "2:1-11 3:0-13 10:0-6 16:0-5 17:0-1 18:0-4 19:2-7 20:1-6 32:1-4 33:0-2 34:1-2 35:1-5 36:0-2 37:0-3 43:0-2 "
+    "44:0-1 45:0-1 46:0-0 55:0-2 60:0-2 75:0-0"
+)
+CONTROLLER_4_3 = "17:0-1 18:0-4 19:2-7 20:1-6 32:1-4 33:0-2 36:0-2 37:0-3 43:0-2 44:0-1 45:0-1 46:0-0 55:0-2 60:0-2"
+BROKER_3_9 = (
+    "2:0-9 3:0-12 10:0-6 16:0-5 17:0-1 18:0-4 19:0-7 20:0-6 32:0-4 33:0-2 34:0-2 35:0-4 36:0-2 37:0-3 43:0-2 "
+    "44:0-1 45:0-0 46:0-0 55:0-2 60:0-1 75:0-0"
+)
+
+
+@pytest.mark.parametrize(
+    ("release", "endpoint", "seen"),
+    [
+        ("4.3", Endpoint.BROKER, BROKER_4_3),
+        ("4.3", Endpoint.CONTROLLER, CONTROLLER_4_3),
+        ("3.9", Endpoint.BROKER, BROKER_3_9),
+    ],
+)
+def test_nodes_offer_what_real_ones_do(release: str, endpoint: Endpoint, seen: str) -> None:
+    offered = kafka_version(release).all_versions(endpoint)
+    assert " ".join(f"{key}:{low}-{high}" for key, (low, high) in offered.items()) == seen
+
+
+def test_each_release_offers_what_the_one_before_did_not() -> None:
+    older, old, newer, newest = RELEASES
+    assert older.versions(75) is None
+    assert old.versions(75) == (0, 0)
+    assert old.versions(45) == (0, 0)
+    assert newer.versions(45) == (0, 1)
+    assert newer.versions(35) == (1, 4)
+    assert newest.versions(35) == (1, 5)
+
+
+def test_controllers_know_no_partitions() -> None:
+    assert DEFAULT.versions(3, Endpoint.CONTROLLER) is None
+    assert DEFAULT.versions(46, Endpoint.CONTROLLER) == (0, 0)
+
+
+def test_a_release_is_found_by_its_line_or_a_patch_of_it() -> None:
+    assert kafka_version("4.3") is kafka_version("4.3.1") is DEFAULT
+    assert kafka_version("3.9.1").name == "3.9"
+
+
+@pytest.mark.parametrize("name", ["4.30", "2.8", "", "latest"])
+def test_any_other_release_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=r"choose one of 3\.7, 3\.9, 4\.2, 4\.3"):
+        kafka_version(name)
