@@ -84,6 +84,10 @@ simulate: $(VENV_READY) ## stories of faults on the twin: SEEDS=1-1000, or one s
 
 # Seeing and measuring.
 
+.PHONY: sizes
+sizes: ## how large modules and functions are, package by package
+	@"$(PYTHON)" scripts/sizes.py
+
 .PHONY: demo
 demo: $(VENV_READY) ## move partitions of a simulated cluster, watch it, check it, report it
 	$(BIN)/python -m testbed.demo

@@ -15,8 +15,6 @@ from tests.checks.source import ROOT, Source, assert_none, product, python, read
 FUNCTION_LINES = 70
 SHORT_FUNCTION_LINES = 35
 SHARE_OF_SHORT_FUNCTIONS = 0.9
-MODULE_LINES = 500
-PARAMETERS = 6
 # Lower this number whenever a silenced check goes away; raise it only with a reason that a reviewer accepts.
 SILENCED_CHECKS = 14
 
@@ -82,11 +80,7 @@ def test_the_pages_are_found() -> None:
     assert {"README.md", "docs/README.md", "CONTRIBUTING.md"} <= pages().keys()
 
 
-# Sizes
-
-
-def test_no_module_is_too_long() -> None:
-    assert_none(finding for file in every_python_file() for finding in shape.long_modules(file, MODULE_LINES))
+# Sizes. How long modules are is reported by `make sizes`, not limited: see CONTRIBUTING.
 
 
 def test_no_function_is_too_long() -> None:
@@ -98,19 +92,11 @@ def test_most_functions_are_short(folder: str) -> None:
     assert shape.share_of_short_functions(python(folder), SHORT_FUNCTION_LINES) >= SHARE_OF_SHORT_FUNCTIONS
 
 
-def test_no_function_takes_too_many_parameters() -> None:
-    files = shipped_and_run_by_hand()
-    assert_none(finding for file in files for finding in shape.many_parameters(file, PARAMETERS))
-
-
 def test_sizes_are_measured() -> None:
     text = "class A:\n    def f(self, a, /, b, *, c):\n        x = 1\n        return x"
-    assert "4 lines, more than 3" in str(*shape.long_modules(source(text), 3))
     assert "f has 3 lines, more than 2" in str(*shape.long_functions(source(text), 2))
-    assert "f takes 3 parameters" in str(*shape.many_parameters(source(text), 2))
     assert shape.share_of_short_functions([source(text)], 2) == 0.0
-    assert not [*shape.long_modules(source(text), 4), *shape.long_functions(source(text), 3)]
-    assert not [*shape.many_parameters(source(text), 3)]
+    assert not [*shape.long_functions(source(text), 3)]
 
 
 # Words
@@ -259,6 +245,30 @@ def test_package_files_that_do_more_are_found(text: str) -> None:
 def test_plain_package_files_are_fine() -> None:
     text = '"""What it is."""\nfrom a import X_Y, b, C\n__all__ = ["X_Y", "C", "b"]\n__version__ = "1"'
     assert not list(shape.package_files(source(text, "src/kreassign/a/__init__.py")))
+
+
+LATE = """
+from importlib import import_module
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from a.b import C, d
+_HOMES = {"C": "a.b", "d": "a.b"}
+__all__ = ["C", "d"]
+def __getattr__(name): ...
+"""
+
+
+def test_package_files_may_re_export_late() -> None:
+    assert not list(shape.package_files(source(LATE, "src/kreassign/__init__.py")))
+
+
+@pytest.mark.parametrize("text", [
+    LATE.replace('["C", "d"]', '["C"]'),
+    LATE.replace("__getattr__", "connect"),
+    LATE + "def connect(): ...\n",
+])  # fmt: skip
+def test_package_files_that_do_more_than_re_export_late_are_found(text: str) -> None:
+    assert list(shape.package_files(source(text, "src/kreassign/__init__.py")))
 
 
 def test_undocumented_names_are_found() -> None:

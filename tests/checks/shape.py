@@ -17,12 +17,6 @@ REASON_LETTERS = 10
 CAMEL_WORD = re.compile(r"[A-Z][a-z]+|[A-Z]+(?![a-z])")
 
 
-def long_modules(source: Source, limit: int) -> Iterator[Finding]:
-    """Files with more lines than the limit."""
-    if len(source.lines) > limit:
-        yield Finding(source.path, 1, f"{len(source.lines)} lines, more than {limit}; split it by what its parts know")
-
-
 def long_functions(source: Source, limit: int) -> Iterator[Finding]:
     """Functions with more lines than the limit, documentation string included."""
     for function in functions(source.tree):
@@ -35,19 +29,6 @@ def share_of_short_functions(sources: Iterable[Source], limit: int) -> float:
     """Which part of all functions has at most so many lines; 1.0 where there are none."""
     lengths = [_length(function) for source in sources for function in functions(source.tree)]
     return sum(length <= limit for length in lengths) / len(lengths) if lengths else 1.0
-
-
-def many_parameters(source: Source, limit: int) -> Iterator[Finding]:
-    """Functions with more parameters than the limit, `self` and `cls` not counted."""
-    for function in functions(source.tree):
-        arguments = function.args
-        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-        count = len([name for name in names if name not in {"self", "cls"}])
-        if count > limit:
-            text = (
-                f"{function.name} takes {count} parameters, over {limit}; put those that belong together into a value"
-            )
-            yield Finding(source.path, function.lineno, text)
 
 
 def banned_names(source: Source, banned: Iterable[str]) -> Iterator[Finding]:
@@ -97,19 +78,24 @@ def unexplained_silencers(source: Source) -> Iterator[Finding]:
 
 
 def package_files(source: Source) -> Iterator[Finding]:
-    """An `__init__.py` that does more than to re-export, or whose `__all__` is not the sorted list of its imports."""
+    """An `__init__.py` that does more than to re-export, or whose `__all__` is not the sorted list of its imports.
+
+    It may re-export late (PEP 562): then it imports for the type checker only, and has `__getattr__`, `__dir__` and
+    private constants that say where the names are.
+    """
     if not source.is_package:
         return
     exported: list[str] = []
     imported: list[str] = []
+    late = "__getattr__" in {function.name for function in functions(source.tree)}
     for node in source.tree.body:
-        if isinstance(node, ast.ImportFrom):
-            imported += [alias.asname or alias.name for alias in node.names if node.module != "__future__"]
+        if isinstance(node, ast.ImportFrom) or _is_for_the_type_checker(node):
+            imported += _imported_names(node)
         elif (name := _constant_name(node)) == "__all__" and isinstance(node, ast.Assign):
             exported = list(ast.literal_eval(node.value))
-        elif name != "__version__" and not _is_docstring(node):
+        elif name != "__version__" and not _is_docstring(node) and not (late and _re_exports_late(node)):
             yield Finding(source.path, node.lineno, "a package file only re-exports; move this into a module")
-    if exported != sorted(imported, key=_order_of_exports):
+    if set(exported) - {"__version__"} != set(imported) or exported != sorted(exported, key=_order_of_exports):
         text = f"__all__ must be its imports, sorted: {sorted(imported, key=_order_of_exports)}"
         yield Finding(source.path, 1, text)
 
@@ -149,6 +135,26 @@ def _constant_name(node: ast.stmt) -> str | None:
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         return node.targets[0].id
     return None
+
+
+def _imported_names(node: ast.stmt) -> list[str]:
+    """Names that an import, or the imports of a block for the type checker, bring in; not those of the library."""
+    imports = [child for child in ast.walk(node) if isinstance(child, ast.ImportFrom)]
+    names = [(child.module, alias.asname or alias.name) for child in imports for alias in child.names]
+    return [name for module, name in names if module not in {"__future__", "typing", "importlib"}]
+
+
+def _is_for_the_type_checker(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _re_exports_late(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return node.name in {"__getattr__", "__dir__"}
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        return isinstance(target, ast.Name) and target.id.startswith("_")
+    return isinstance(node, ast.Import)
 
 
 def _is_docstring(node: ast.stmt) -> bool:
