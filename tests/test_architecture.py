@@ -60,7 +60,7 @@ LAYERS = {
 THIRD_PARTY = (
     Home(
         "Kafka's message classes",
-        ("kafka.protocol", "kafka.errors"),
+        ("kafka.protocol",),
         ("wire/",),
         "its classes change with its releases; one package translates",
         "from kafka.protocol.admin import ListPartitionReassignmentsRequest",

@@ -25,9 +25,9 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kreassign.model.error_codes import NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE
 from tests.admin import answers
 from tests.admin.answers import some_topic
 from tests.admin.listener import Deed, Listener, Reply, in_turn, join, partitions_of

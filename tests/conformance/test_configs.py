@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kreassign.errors import OutcomeUnknown
+from kreassign.model.error_codes import error_code
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import error_code
 from tests.conformance.worlds import CONTROLLER, Answered, World
 
 both_releases = pytest.mark.releases("4.3", "3.9")

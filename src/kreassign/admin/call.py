@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected
+from kreassign.model.error_codes import NONE, REQUEST_TIMED_OUT, error_code
 from kreassign.wire.api import Api, Message
-from kreassign.wire.error_code import NONE, REQUEST_TIMED_OUT, error_code
 
 Answer = TypeVar("Answer")
 

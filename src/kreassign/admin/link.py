@@ -11,9 +11,9 @@ from kreassign.admin.settings import Address
 from kreassign.admin.transport import Connection, Transport
 from kreassign.clock import Clock
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unreachable, Unsupported
+from kreassign.model.error_codes import NONE, UNSUPPORTED_VERSION
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
-from kreassign.wire.error_code import NONE, UNSUPPORTED_VERSION
 
 Answer = TypeVar("Answer")
 Versions = dict[int, tuple[int, int]]

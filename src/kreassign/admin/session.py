@@ -27,7 +27,13 @@ from kreassign.clock import Clock
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.model import Batch, Broker, Cluster
 from kreassign.model.batch import join
-from kreassign.wire.error_code import LEADER_NOT_AVAILABLE, NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE
+from kreassign.model.error_codes import (
+    LEADER_NOT_AVAILABLE,
+    NOT_CONTROLLER,
+    NOT_LEADER_OR_FOLLOWER,
+    OFFSET_NOT_AVAILABLE,
+    has_code,
+)
 
 Answer = TypeVar("Answer")
 Key = TypeVar("Key", bound=Hashable)
@@ -253,7 +259,7 @@ class Session:
 
 
 def _leader_changed(told: Batch[Key, Answer]) -> list[Key]:
-    return [key for key, error in told.failed.items() if isinstance(error, Rejected) and error.code in _LEADER_CHANGED]
+    return [key for key, error in told.failed.items() if has_code(error, *_LEADER_CHANGED)]
 
 
 def _timed_out(error: BaseException | None) -> bool:

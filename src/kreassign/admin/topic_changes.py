@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from kreassign.admin.call import rejection
 from kreassign.admin.session import Session, To
 from kreassign.admin.translate import kip_179 as translate
-from kreassign.errors import ClusterError, Rejected, Unsupported
+from kreassign.errors import ClusterError, Unsupported
 from kreassign.model import Batch, Broker, ConfigResource, LogDir, NewPartitions, Topic, TopicPartition
 from kreassign.model.batch import join
+from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.model.topic_changes import (
     Refusal,
     TopicsView,
@@ -25,7 +26,6 @@ from kreassign.model.topic_changes import (
 )
 from kreassign.wire import kip_179
 from kreassign.wire.api import Api
-from kreassign.wire.error_code import UNKNOWN_TOPIC_OR_PARTITION
 
 if TYPE_CHECKING:
     from kreassign.admin.client import AdminClient
@@ -112,7 +112,7 @@ def _start(
 def _sorted_out(api: Api, decided: Mapping[Key, Wish | Refusal]) -> Batch[Key, Wish]:
     ok = {key: wish for key, wish in decided.items() if not isinstance(wish, Refusal)}
     failed: dict[Key, ClusterError] = {
-        key: rejection(api, refusal.reason, refusal.message)
+        key: rejection(api, refusal.code, refusal.message)
         for key, refusal in decided.items()
         if isinstance(refusal, Refusal)
     }
@@ -157,6 +157,6 @@ def _registered(client: AdminClient, how: How) -> tuple[Broker, ...]:
 def _topics(client: AdminClient, names: Iterable[str], how: How) -> Mapping[str, Topic]:
     described = client.describe_topics(names, timeout_ms=how.timeout_ms)
     for error in described.failed.values():
-        if not (isinstance(error, Rejected) and error.code == UNKNOWN_TOPIC_OR_PARTITION):
+        if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
             raise error
     return described.ok

@@ -21,9 +21,9 @@ from typing import Protocol
 from kreassign.admin.settings import Address, ClientSettings, Sasl, Tls
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Unauthenticated, Unreachable
+from kreassign.model.error_codes import NONE, UNSUPPORTED_SASL_MECHANISM, error_code
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
-from kreassign.wire.error_code import NONE, UNSUPPORTED_SASL_MECHANISM, error_code
 from kreassign.wire.frame import PREFIX_BYTES, frame_length
 
 _CHUNK_BYTES = 1 << 20

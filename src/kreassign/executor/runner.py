@@ -61,9 +61,8 @@ from kreassign.executor.instructions import (
 from kreassign.executor.state import AT_REST, ENDED, Execution, Replay, can_stop, handle, hears
 from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
+from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 
-ELECTION_NOT_NEEDED = 84
-NO_REASSIGNMENT_IN_PROGRESS = 85
 POLL_S = 1.0
 
 Listener = Callable[[Event, Execution], None]
@@ -260,7 +259,7 @@ class Runner:
         refused = tuple(
             refusal
             for refusal in _refusals(outcome, Rejected)
-            if not _has_code(outcome.failed[refusal.topic_partition], NO_REASSIGNMENT_IN_PROGRESS)
+            if not has_code(outcome.failed[refusal.topic_partition], NO_REASSIGNMENT_IN_PROGRESS)
         )
         return MovesCancelled(self._clock.now_ms(), tuple(outcome.ok), refused)
 
@@ -274,7 +273,7 @@ class Runner:
             outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED)
         except OutcomeUnknown:
             return LeadersElected(self._clock.now_ms(), ())
-        leading = [name for name, error in outcome.failed.items() if _has_code(error, ELECTION_NOT_NEEDED)]
+        leading = [name for name, error in outcome.failed.items() if has_code(error, ELECTION_NOT_NEEDED)]
         refused = tuple(refusal for refusal in _refusals(outcome, Rejected) if refusal.topic_partition not in leading)
         return LeadersElected(self._clock.now_ms(), (*outcome.ok, *leading), refused)
 
@@ -291,7 +290,3 @@ class Runner:
 
 def _refusals(outcome: Batch[TopicPartition, None], kind: type[ClusterError]) -> tuple[Refusal, ...]:
     return tuple(Refusal(name, str(error)) for name, error in outcome.failed.items() if isinstance(error, kind))
-
-
-def _has_code(error: ClusterError, code: int) -> bool:
-    return isinstance(error, Rejected) and error.code == code

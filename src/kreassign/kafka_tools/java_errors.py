@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unauthenticated, Unreachable, Unsupported
 from kreassign.kafka_tools.failures import ToolError
+from kreassign.model.error_codes import error_code
 
 _PACKAGE = "org.apache.kafka.common.errors"
-
-# Classes that are not called as their code would have it; the rest follows the rule of `_class_of_code`.
-_UNRULY = {
-    "UNKNOWN_SERVER_ERROR": "UnknownServerException",
-    "REQUEST_TIMED_OUT": "TimeoutException",
-    "TOPIC_AUTHORIZATION_FAILED": "TopicAuthorizationException",
-    "CLUSTER_AUTHORIZATION_FAILED": "ClusterAuthorizationException",
-    "SASL_AUTHENTICATION_FAILED": "SaslAuthenticationException",
-    "INVALID_CONFIG": "InvalidConfigurationException",
-    "KAFKA_STORAGE_ERROR": "KafkaStorageException",
-    "TOPIC_ALREADY_EXISTS": "TopicExistsException",
-}
 
 
 def java_failure(error: ClusterError, call: str) -> ToolError:
@@ -42,7 +31,7 @@ def java_exception(name: str, message: str) -> str:
 def _class_of(error: ClusterError) -> str:
     match error:
         case Rejected():
-            return _UNRULY.get(error.name) or _class_of_code(error.name)
+            return error_code(error.code).java_exception
         case Unauthenticated():  # of TLS or of SASL, which only its words tell
             return "SaslAuthenticationException" if "SASL" in str(error) else "SslAuthenticationException"
         case Unsupported():
@@ -51,8 +40,3 @@ def _class_of(error: ClusterError) -> str:
             return "TimeoutException"
         case _:
             return "UnknownServerException"
-
-
-def _class_of_code(name: str) -> str:
-    words = "".join(word.capitalize() for word in name.split("_"))
-    return words if words.endswith("Exception") else f"{words}Exception"

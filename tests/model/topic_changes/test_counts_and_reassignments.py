@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.model.topic_changes import Reason, Refusal, decide_partition_counts, decide_reassignments
+from kreassign.model.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
+from kreassign.model.topic_changes import Refusal, decide_partition_counts, decide_reassignments
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition, view
 
 TWO = view(partition(0, (0, 1)), partition(1, (1, 2)), ongoing=frozenset({FOO_1}))
 
 
 @pytest.mark.parametrize(
-    ("wanted", "reason", "text"),
+    ("wanted", "code", "text"),
     [
         ([("nope", 2)], 17, "Unable to find a topic named nope."),
         ([(FOO, 2)], 37, "Topic already has 2 partition(s)."),
@@ -20,19 +21,19 @@ TWO = view(partition(0, (0, 1)), partition(1, (1, 2)), ongoing=frozenset({FOO_1}
         ([(FOO, 5), (FOO, 5)], 42, "Duplicate topic name."),
     ],
 )
-def test_counts_that_are_refused(wanted: list[tuple[str, int]], reason: int, text: str) -> None:
-    assert decide_partition_counts(TWO, wanted) == {wanted[0][0]: Refusal(Reason(reason), text)}
+def test_counts_that_are_refused(wanted: list[tuple[str, int]], code: int, text: str) -> None:
+    assert decide_partition_counts(TWO, wanted) == {wanted[0][0]: Refusal(code, text)}
 
 
 def test_each_topic_has_an_outcome_of_its_own() -> None:
     assert decide_partition_counts(TWO, [(FOO, 3), ("nope", 1)]) == {
         FOO: 3,
-        "nope": Refusal(Reason.INVALID_TOPIC_EXCEPTION, "Unable to find a topic named nope."),
+        "nope": Refusal(INVALID_TOPIC_EXCEPTION, "Unable to find a topic named nope."),
     }
 
 
 @pytest.mark.parametrize(
-    ("key", "replicas", "reason", "text"),
+    ("key", "replicas", "code", "text"),
     [
         (("nope", 0), (0,), 17, "Unable to find a topic named nope."),
         ((FOO, 9), (0,), 39, "Unable to find partition foo:9."),
@@ -43,14 +44,14 @@ def test_each_topic_has_an_outcome_of_its_own() -> None:
         ((FOO, 1), (0,), 60, "A partition reassignment is in progress."),
     ],
 )
-def test_targets_that_are_refused(key: tuple[str, int], replicas: tuple[int, ...], reason: int, text: str) -> None:
+def test_targets_that_are_refused(key: tuple[str, int], replicas: tuple[int, ...], code: int, text: str) -> None:
     wanted = TopicPartition(*key)
-    assert decide_reassignments(TWO, [(wanted, replicas)]) == {wanted: Refusal(Reason(reason), text)}
+    assert decide_reassignments(TWO, [(wanted, replicas)]) == {wanted: Refusal(code, text)}
 
 
 def test_a_partition_named_twice_gets_neither_target() -> None:
     decided = decide_reassignments(TWO, [(FOO_0, (0,)), (FOO_0, (1,))])
-    assert decided == {FOO_0: Refusal(Reason.INVALID_REQUEST, "Duplicate partition.")}
+    assert decided == {FOO_0: Refusal(INVALID_REQUEST, "Duplicate partition.")}
 
 
 def test_a_legal_target_is_what_was_asked_for() -> None:

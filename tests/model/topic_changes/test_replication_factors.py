@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.model import Partition, TopicPartition
+from kreassign.model.error_codes import INVALID_REPLICATION_FACTOR
 from kreassign.model.topic_changes import (
     BrokerView,
-    Reason,
     Refusal,
     TopicsView,
     decide_replication_factors,
@@ -77,7 +77,7 @@ def test_a_topic_that_has_its_factor_already_needs_nothing() -> None:
 def test_below_min_insync_replicas_only_if_forced() -> None:
     two_needed = view(partition(0, (0, 1, 2)), min_in_sync=2)
     text = "Replication factor 1 is below min.insync.replicas=2 of topic foo."
-    assert decide_replication_factors(two_needed, [(FOO, 1)]) == {FOO: Refusal(Reason(38), text)}
+    assert decide_replication_factors(two_needed, [(FOO, 1)]) == {FOO: Refusal(38, text)}
     forced = decide_replication_factors(two_needed, [(FOO, 1)], may_undercut_min_in_sync=True)
     assert forced == {FOO: {FOO_0: (0,)}}
 
@@ -88,7 +88,7 @@ def test_a_topic_that_grows_towards_min_insync_replicas_is_let() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "reason", "text"),
+    ("wanted", "code", "text"),
     [
         ([("nope", 2)], 17, "Unable to find a topic named nope."),
         ([(FOO, 0)], 38, "Replication factor must be larger than 0."),
@@ -96,15 +96,15 @@ def test_a_topic_that_grows_towards_min_insync_replicas_is_let() -> None:
         ([(FOO, 2), (FOO, 3)], 42, "Duplicate topic name."),
     ],
 )
-def test_what_is_refused(wanted: list[tuple[str, int]], reason: int, text: str) -> None:
+def test_what_is_refused(wanted: list[tuple[str, int]], code: int, text: str) -> None:
     decided = decide_replication_factors(view(partition(0, (0, 1))), wanted)
-    assert decided == {wanted[0][0]: Refusal(Reason(reason), text)}
+    assert decided == {wanted[0][0]: Refusal(code, text)}
 
 
 def test_more_replicas_than_brokers_are_refused_in_kafkas_words() -> None:
     (refusal,) = decide_replication_factors(view(partition(0, (0, 1))), [(FOO, 7)]).values()
     assert isinstance(refusal, Refusal)
-    assert refusal.reason is Reason.INVALID_REPLICATION_FACTOR
+    assert refusal.code == INVALID_REPLICATION_FACTOR
     assert refusal.message.startswith("Unable to replicate the partition 7 time(s): The target replication factor of 7")
     assert "only 6 broker(s) are registered" in refusal.message
 
@@ -112,7 +112,7 @@ def test_more_replicas_than_brokers_are_refused_in_kafkas_words() -> None:
 def test_a_topic_of_which_something_moves_is_refused_and_the_partition_named() -> None:
     moving = view(partition(0, (0, 1)), partition(1, (0, 1)), ongoing=frozenset({FOO_1}))
     text = "A partition reassignment is in progress: foo-1."
-    assert decide_replication_factors(moving, [(FOO, 3)]) == {FOO: Refusal(Reason(60), text)}
+    assert decide_replication_factors(moving, [(FOO, 3)]) == {FOO: Refusal(60, text)}
 
 
 @st.composite

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.error_codes import error_code
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
@@ -10,7 +11,6 @@ from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.setup.version import KAFKA_3_9
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import error_code
 from tests.twin.asking import ask, twin
 
 RESOURCE = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource

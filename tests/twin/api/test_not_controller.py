@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from kreassign.model.error_codes import NONE, NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER
 from kreassign.twin import Twin
 from kreassign.twin.cluster import TwinSettings
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
-from kreassign.wire.error_code import NONE, NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER
 from tests.twin.asking import ask, cluster
 
 TEXT = "The active controller appears to be node 101."

@@ -3,11 +3,11 @@
 import pytest
 
 from kreassign.model.config import ConfigSource
+from kreassign.model.error_codes import error_code
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
 from kreassign.twin.controller.context import ServerSettings
 from kreassign.twin.controller.described_configs import Synonym, describe_configs
 from kreassign.twin.metadata.records import BrokerRegistered, ConfigChanged
-from kreassign.wire.error_code import error_code
 from tests.twin.controller.worlds import World, directories, resource_of
 
 TOPIC, BROKER = 2, 4

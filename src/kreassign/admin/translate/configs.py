@@ -8,9 +8,9 @@ from kreassign.admin.call import Call, rejection
 from kreassign.admin.translate.outcomes import outcomes, unanswered
 from kreassign.errors import ClusterError, ProtocolViolation
 from kreassign.model import Batch, ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
+from kreassign.model.error_codes import NONE
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import NONE
 
 Entries = Mapping[str, ConfigEntry]
 

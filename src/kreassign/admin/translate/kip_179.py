@@ -10,9 +10,9 @@ from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import outcomes
 from kreassign.errors import ClusterError
 from kreassign.model import Batch, ReplicaStatus, TopicPartition
+from kreassign.model.error_codes import NONE
 from kreassign.wire import kip_179
 from kreassign.wire.api import Api, Message
-from kreassign.wire.error_code import NONE
 
 UNKNOWN = -1
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import outcomes
-from kreassign.errors import ClusterError, Rejected, Unsupported
+from kreassign.errors import Unsupported
 from kreassign.model import Batch, ElectionType, TopicPartition
+from kreassign.model.error_codes import ELECTION_NOT_NEEDED, has_code
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import ELECTION_NOT_NEEDED
 
 _ELECTION_TYPE_VERSION = 1
 
@@ -44,13 +44,9 @@ def elect_leaders(
 
 def already_led(elections: Batch[TopicPartition, None]) -> Batch[TopicPartition, None]:
     """The same outcomes, but that a partition which needed no election is well."""
-    well = {key for key, error in elections.failed.items() if _code(error) == ELECTION_NOT_NEEDED}
+    well = {key for key, error in elections.failed.items() if has_code(error, ELECTION_NOT_NEEDED)}
     failed = {key: error for key, error in elections.failed.items() if key not in well}
     return Batch({**elections.ok, **dict.fromkeys(sorted(well))}, failed)
-
-
-def _code(error: ClusterError) -> int:
-    return error.code if isinstance(error, Rejected) else 0
 
 
 def _answered(response: Message) -> Iterable[tuple[TopicPartition, int, str | None]]:

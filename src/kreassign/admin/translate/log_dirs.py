@@ -8,9 +8,9 @@ from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import outcomes
 from kreassign.model import Batch, LogDir, LogDirReplica, TopicPartition
+from kreassign.model.error_codes import NONE, error_code
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import NONE, error_code
 
 _UNKNOWN_BYTES = -1
 

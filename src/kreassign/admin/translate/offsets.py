@@ -10,9 +10,9 @@ from kreassign.admin.translate.grouping import by_topic
 from kreassign.admin.translate.outcomes import unanswered
 from kreassign.errors import ClusterError
 from kreassign.model import Batch, TopicPartition
+from kreassign.model.error_codes import NONE
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import NONE
 
 CONSUMER = -1
 DEBUGGING_REPLICA = -2

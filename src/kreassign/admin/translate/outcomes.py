@@ -8,8 +8,8 @@ from typing import TypeVar
 from kreassign.admin.call import failure
 from kreassign.errors import ClusterError, ProtocolViolation
 from kreassign.model import Batch
+from kreassign.model.error_codes import NONE
 from kreassign.wire.api import Api
-from kreassign.wire.error_code import NONE
 
 Key = TypeVar("Key", bound=Hashable)
 

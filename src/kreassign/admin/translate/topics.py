@@ -10,9 +10,9 @@ from kreassign.admin.call import Call, rejection
 from kreassign.admin.translate.outcomes import outcomes
 from kreassign.errors import ClusterError, Rejected
 from kreassign.model import Batch, NewPartitions, NewTopic, Partition, Topic, TopicPartition
+from kreassign.model.error_codes import NONE, UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
-from kreassign.wire.error_code import NONE, UNKNOWN_TOPIC_OR_PARTITION
 
 PAGE_PARTITIONS = 2000  # the brokers' own limit (max.request.partition.size.limit)
 _NO_TOPIC_ID = uuid.UUID(int=0)

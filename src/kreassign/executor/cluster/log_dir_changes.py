@@ -10,9 +10,7 @@ from kreassign.executor.cluster import queries
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.events import PlannedMove, Refusal
 from kreassign.model import TopicPartition, TopicPartitionReplica
-
-REPLICA_NOT_AVAILABLE = 9
-"""The broker has no such copy yet, and remembers the directory for when it gets one."""
+from kreassign.model.error_codes import REPLICA_NOT_AVAILABLE, has_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +62,5 @@ def leave(port: ClusterPort, moves: Iterable[PlannedMove]) -> None:
 
 
 def _is_remembered(error: ClusterError) -> bool:
-    return isinstance(error, Rejected) and error.code == REPLICA_NOT_AVAILABLE
+    """Whether the broker has no such copy yet; it keeps the directory for when it gets one."""
+    return has_code(error, REPLICA_NOT_AVAILABLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kreassign.errors import ClusterError, Rejected
+from kreassign.errors import ClusterError
 from kreassign.executor.cluster.log_dirs import Places, places
 from kreassign.executor.cluster.observations import Answers
 from kreassign.executor.cluster.port import ClusterPort
@@ -24,8 +24,8 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 
-UNKNOWN_TOPIC_OR_PARTITION = 3
 PROGRESS_TIMEOUT_MS = 5_000
 """A broker that hangs must not hide for long how far the others are."""
 
@@ -39,7 +39,7 @@ def partitions_of(topics: Batch[str, Topic]) -> dict[TopicPartition, Partition]:
 
 def is_unknown_topic(error: ClusterError) -> bool:
     """Whether the cluster said that there is no such topic or partition."""
-    return isinstance(error, Rejected) and error.code == UNKNOWN_TOPIC_OR_PARTITION
+    return has_code(error, UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def look(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:

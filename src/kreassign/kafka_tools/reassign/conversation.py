@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kreassign.errors import ClusterError, Rejected, Unsupported
+from kreassign.errors import ClusterError, Unsupported
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.java_errors import java_exception, java_failure
 from kreassign.model import (
@@ -21,12 +21,11 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
+from kreassign.model.error_codes import REPLICA_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, has_code
 
 if TYPE_CHECKING:
     from kreassign.admin import AdminClient
 
-_UNKNOWN_TOPIC_OR_PARTITION = 3
-_REPLICA_NOT_AVAILABLE = 9
 
 Failures = dict[TopicPartition, ClusterError]
 
@@ -63,7 +62,7 @@ class Conversation:
         with _call("describeTopics"):
             described = self._client.describe_topics(asked)
             for error in described.failed.values():
-                if not _has_code(error, _UNKNOWN_TOPIC_OR_PARTITION):
+                if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
                     raise error
         return {name: described.ok.get(name) for name in asked}
 
@@ -116,7 +115,7 @@ class Conversation:
         outcome: Batch[TopicPartitionReplica, None] = self._client.alter_replica_log_dirs(targets)
         for replica in sorted(outcome.failed):
             error = outcome.failed[replica]
-            if not _has_code(error, _REPLICA_NOT_AVAILABLE):
+            if not has_code(error, REPLICA_NOT_AVAILABLE):
                 raise ToolError(f"Failed to alter dir for {replica}", reason=str(error)) from error
         return set(outcome.ok)
 
@@ -134,10 +133,6 @@ def _call(name: str) -> Iterator[None]:
         yield
     except ClusterError as error:
         raise java_failure(error, name) from error
-
-
-def _has_code(error: ClusterError, code: int) -> bool:
-    return isinstance(error, Rejected) and error.code == code
 
 
 def _check_name(topic: str) -> None:

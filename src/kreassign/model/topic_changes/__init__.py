@@ -8,14 +8,13 @@ has them.
 
 from kreassign.model.topic_changes.partition_counts import decide_partition_counts
 from kreassign.model.topic_changes.reassignments import decide_reassignments, min_in_sync_undercut
-from kreassign.model.topic_changes.refusal import Reason, Refusal
+from kreassign.model.topic_changes.refusal import Refusal
 from kreassign.model.topic_changes.replication_factors import decide_replication_factors
 from kreassign.model.topic_changes.texts import unfit_assignment, unfit_count
 from kreassign.model.topic_changes.view import BrokerView, TopicsView, topics_view
 
 __all__ = [
     "BrokerView",
-    "Reason",
     "Refusal",
     "TopicsView",
     "decide_partition_counts",

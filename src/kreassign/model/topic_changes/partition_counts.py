@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from kreassign.model.error_codes import INVALID_PARTITIONS, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from kreassign.model.topic_changes import texts
-from kreassign.model.topic_changes.refusal import Reason, Refusal
+from kreassign.model.topic_changes.refusal import Refusal
 from kreassign.model.topic_changes.view import TopicsView
 
 
@@ -19,9 +20,9 @@ def decide_partition_counts(view: TopicsView, wanted: Iterable[tuple[str, int]])
 
 def _decide(view: TopicsView, name: str, count: int, times: int) -> int | Refusal:
     if times > 1:
-        return Refusal(Reason.INVALID_REQUEST, texts.DUPLICATE_TOPIC)
+        return Refusal(INVALID_REQUEST, texts.DUPLICATE_TOPIC)
     topic = view.topics.get(name)
     if topic is None:
-        return Refusal(Reason.INVALID_TOPIC_EXCEPTION, texts.unknown_topic(name))
+        return Refusal(INVALID_TOPIC_EXCEPTION, texts.unknown_topic(name))
     unfit = texts.unfit_count(name, len(topic.partitions), count)
-    return count if unfit is None else Refusal(Reason.INVALID_PARTITIONS, unfit)
+    return count if unfit is None else Refusal(INVALID_PARTITIONS, unfit)

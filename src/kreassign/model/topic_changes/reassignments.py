@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from kreassign.model.error_codes import (
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    REASSIGNMENT_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
 from kreassign.model.partition import TopicPartition
 from kreassign.model.topic_changes import texts
-from kreassign.model.topic_changes.refusal import Reason, Refusal
+from kreassign.model.topic_changes.refusal import Refusal
 from kreassign.model.topic_changes.view import TopicsView
 
 Replicas = tuple[int, ...]
@@ -33,22 +41,22 @@ def min_in_sync_undercut(view: TopicsView, wanted: Mapping[TopicPartition, Repli
         present = len(view.topics[key.topic].partitions[key.partition].replicas)
         if len(replicas) < min(least, present):
             text = texts.below_min_in_sync(key.topic, len(replicas), least)
-            found[key] = Refusal(Reason.INVALID_REPLICATION_FACTOR, text)
+            found[key] = Refusal(INVALID_REPLICATION_FACTOR, text)
     return found
 
 
 def _decide(view: TopicsView, key: TopicPartition, replicas: Replicas, times: int) -> Replicas | Refusal:
     if times > 1:
-        return Refusal(Reason.INVALID_REQUEST, texts.DUPLICATE_PARTITION)
+        return Refusal(INVALID_REQUEST, texts.DUPLICATE_PARTITION)
     topic = view.topics.get(key.topic)
     if topic is None:
-        return Refusal(Reason.INVALID_TOPIC_EXCEPTION, texts.unknown_topic(key.topic))
+        return Refusal(INVALID_TOPIC_EXCEPTION, texts.unknown_topic(key.topic))
     if not 0 <= key.partition < len(topic.partitions):
-        return Refusal(Reason.INVALID_REPLICA_ASSIGNMENT, texts.unknown_partition(*key))
+        return Refusal(INVALID_REPLICA_ASSIGNMENT, texts.unknown_partition(*key))
     unfit = texts.unfit_assignment(replicas, view.brokers)
     if unfit is not None:
         is_stranger = any(broker not in view.brokers for broker in replicas)
-        return Refusal(Reason.UNKNOWN_MEMBER_ID if is_stranger else Reason.INVALID_REPLICA_ASSIGNMENT, unfit)
+        return Refusal(UNKNOWN_MEMBER_ID if is_stranger else INVALID_REPLICA_ASSIGNMENT, unfit)
     if key in view.ongoing:
-        return Refusal(Reason.REASSIGNMENT_IN_PROGRESS, texts.IN_PROGRESS)
+        return Refusal(REASSIGNMENT_IN_PROGRESS, texts.IN_PROGRESS)
     return replicas

@@ -11,9 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from kreassign.model.error_codes import (
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    REASSIGNMENT_IN_PROGRESS,
+)
 from kreassign.model.partition import Partition, Topic, TopicPartition
 from kreassign.model.topic_changes import texts
-from kreassign.model.topic_changes.refusal import Reason, Refusal
+from kreassign.model.topic_changes.refusal import Refusal
 from kreassign.model.topic_changes.view import BrokerView, TopicsView
 
 Targets = dict[TopicPartition, tuple[int, ...]]
@@ -38,15 +44,15 @@ def decide_replication_factors(
 
 def _refusal(view: TopicsView, name: str, factor: int, times: int, *, may_undercut: bool) -> Refusal | None:
     if times > 1:
-        return Refusal(Reason.INVALID_REQUEST, texts.DUPLICATE_TOPIC)
+        return Refusal(INVALID_REQUEST, texts.DUPLICATE_TOPIC)
     topic = view.topics.get(name)
     if topic is None:
-        return Refusal(Reason.INVALID_TOPIC_EXCEPTION, texts.unknown_topic(name))
+        return Refusal(INVALID_TOPIC_EXCEPTION, texts.unknown_topic(name))
     if factor < 1:
-        return Refusal(Reason.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
+        return Refusal(INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     moving = [str(partition.topic_partition) for partition in topic.partitions if _is_moving(view, partition)]
     if moving:
-        return Refusal(Reason.REASSIGNMENT_IN_PROGRESS, f"{texts.IN_PROGRESS[:-1]}: {', '.join(moving)}.")
+        return Refusal(REASSIGNMENT_IN_PROGRESS, f"{texts.IN_PROGRESS[:-1]}: {', '.join(moving)}.")
     return _unfit_factor(view, topic, factor, may_undercut=may_undercut)
 
 
@@ -58,7 +64,7 @@ def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: 
     least = view.min_in_sync.get(topic.name, 1)
     shrinks = any(len(partition.replicas) > factor for partition in topic.partitions)
     if shrinks and factor < least and not may_undercut:
-        return Refusal(Reason.INVALID_REPLICATION_FACTOR, texts.below_min_in_sync(topic.name, factor, least))
+        return Refusal(INVALID_REPLICATION_FACTOR, texts.below_min_in_sync(topic.name, factor, least))
     usable = {broker.id for broker in view.brokers.values() if broker.may_receive}
     for partition in topic.partitions:
         possible = len(usable.union(partition.replicas))
@@ -68,7 +74,7 @@ def _unfit_factor(view: TopicsView, topic: Topic, factor: int, *, may_undercut: 
                 f"be reached because only {possible} broker(s) are registered or some brokers have all their log "
                 "directories cordoned."
             )
-            return Refusal(Reason.INVALID_REPLICATION_FACTOR, text)
+            return Refusal(INVALID_REPLICATION_FACTOR, text)
     return None
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from kreassign.model import ResourceType
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.controller.configs import AlterConfigs, ResourceChanges, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
 
 
 def alter(asked: Asked, resources: Iterable[ResourceChanges], *, replaces: bool) -> tuple[ResourceOutcome, ...]:

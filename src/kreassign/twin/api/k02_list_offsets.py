@@ -23,13 +23,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from kreassign.model import TopicPartition
-from kreassign.twin.api.asked import Asked
-from kreassign.twin.api.handler import Handler
-from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.network.permissions import Operation
-from kreassign.wire import api
-from kreassign.wire.api import Message
-from kreassign.wire.error_code import (
+from kreassign.model.error_codes import (
     FENCED_LEADER_EPOCH,
     INVALID_REQUEST,
     KAFKA_STORAGE_ERROR,
@@ -41,6 +35,12 @@ from kreassign.wire.error_code import (
     UNSUPPORTED_FOR_MESSAGE_FORMAT,
     UNSUPPORTED_VERSION,
 )
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
 
 _RESPONSE = api.LIST_OFFSETS.response
 _TOPIC = _RESPONSE.ListOffsetsTopicResponse

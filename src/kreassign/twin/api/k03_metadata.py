@@ -18,6 +18,14 @@ from __future__ import annotations
 
 import uuid
 
+from kreassign.model.error_codes import (
+    INVALID_REQUEST,
+    LEADER_NOT_AVAILABLE,
+    NONE,
+    REPLICA_NOT_AVAILABLE,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_ID,
+)
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.shown import (
@@ -34,14 +42,6 @@ from kreassign.twin.metadata.state import PartitionState, TopicState
 from kreassign.twin.network.permissions import CLUSTER_OPERATIONS, Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import (
-    INVALID_REQUEST,
-    LEADER_NOT_AVAILABLE,
-    NONE,
-    REPLICA_NOT_AVAILABLE,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_ID,
-)
 
 _RESPONSE = api.METADATA.response
 _TOPIC = _RESPONSE.MetadataResponseTopic

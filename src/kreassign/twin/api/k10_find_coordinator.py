@@ -12,11 +12,11 @@ Left out:
 
 from __future__ import annotations
 
+from kreassign.model.error_codes import COORDINATOR_NOT_AVAILABLE, error_code
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import COORDINATOR_NOT_AVAILABLE, error_code
 
 _NOBODY = {"node_id": -1, "host": "", "port": -1, "error_code": COORDINATOR_NOT_AVAILABLE}
 _FIRST_WITH_MANY_KEYS = 4

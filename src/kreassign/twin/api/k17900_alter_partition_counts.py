@@ -14,6 +14,7 @@ Left out:
 
 from __future__ import annotations
 
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.model.topic_changes import Refusal, decide_partition_counts
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
@@ -23,7 +24,6 @@ from kreassign.twin.controller.partitions import CreatePartitions, MorePartition
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
 
 _RESPONSE = kip_179.ALTER_PARTITION_COUNTS.response
 
@@ -42,7 +42,7 @@ def _handle(asked: Asked) -> Message:
     answers = asked.twin.carry_out(decision)
     made = dict(answers)
     refused = {
-        name: Outcome(refusal.reason, refusal.message)
+        name: Outcome(refusal.code, refusal.message)
         for name, refusal in decided.items()
         if isinstance(refusal, Refusal)
     }

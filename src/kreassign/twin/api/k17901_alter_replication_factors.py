@@ -16,6 +16,7 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model import TopicPartition
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.model.topic_changes import Refusal, decide_replication_factors
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
@@ -25,7 +26,6 @@ from kreassign.twin.controller.reassignments import AlterReassignments, Target, 
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
 
 _RESPONSE = kip_179.ALTER_REPLICATION_FACTORS.response
 
@@ -42,7 +42,7 @@ def _handle(asked: Asked) -> Message:
         may_undercut_min_in_sync=request.may_undercut_min_in_sync,
     )
     outcomes = {
-        name: Outcome(targets.reason, targets.message) if isinstance(targets, Refusal) else DONE
+        name: Outcome(targets.code, targets.message) if isinstance(targets, Refusal) else DONE
         for name, targets in decided.items()
     }
     if not request.validate_only:

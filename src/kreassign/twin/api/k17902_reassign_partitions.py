@@ -16,6 +16,7 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model import TopicPartition
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.model.topic_changes import Refusal, decide_reassignments
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
@@ -25,7 +26,6 @@ from kreassign.twin.controller.reassignments import AlterReassignments, Target, 
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
 
 _RESPONSE = kip_179.REASSIGN_PARTITIONS.response
 _TOPIC = _RESPONSE.ReassignedTopicOutcome
@@ -49,7 +49,7 @@ def _handle(asked: Asked) -> Message:
     outcomes = dict.fromkeys(legal, DONE) if request.validate_only else _start(asked, legal)
     for key, target in decided.items():
         if isinstance(target, Refusal):
-            outcomes[key] = Outcome(target.reason, target.message)
+            outcomes[key] = Outcome(target.code, target.message)
     return _RESPONSE(topics=_by_topic({key: outcomes[key] for key in decided}))
 
 

@@ -19,14 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kreassign.model import TopicPartition
-from kreassign.model.replica_status import NO_COPY, Copy, OffsetRange
-from kreassign.twin.api.asked import Asked
-from kreassign.twin.api.handler import Handler
-from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.network.permissions import Operation
-from kreassign.wire import kip_179
-from kreassign.wire.api import Message
-from kreassign.wire.error_code import (
+from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_PARTITIONS,
     INVALID_TOPIC_EXCEPTION,
@@ -35,6 +28,13 @@ from kreassign.wire.error_code import (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kreassign.model.replica_status import NO_COPY, Copy, OffsetRange
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.metadata.state import PartitionState
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import kip_179
+from kreassign.wire.api import Message
 
 _RESPONSE = kip_179.REPLICA_STATUS.response
 _TOPIC = _RESPONSE.ToldTopic

@@ -14,11 +14,11 @@ Left out:
 
 from __future__ import annotations
 
+from kreassign.model.error_codes import ILLEGAL_SASL_STATE
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import ILLEGAL_SASL_STATE
 
 
 def _handle(asked: Asked) -> Message:

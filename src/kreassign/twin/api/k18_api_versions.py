@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import re
 
+from kreassign.model.error_codes import INVALID_REQUEST
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import INVALID_REQUEST
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_EPOCH = 1

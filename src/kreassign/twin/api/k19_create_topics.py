@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import uuid
 
+from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.controller.described_configs import DescribedConfig, topic_configs
@@ -27,7 +28,6 @@ from kreassign.twin.network.permissions import Operation
 from kreassign.twin.zookeeper.new_partitions import create_topics_there
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import TOPIC_AUTHORIZATION_FAILED
 
 _RESPONSE = api.CREATE_TOPICS.response
 _RESULT = _RESPONSE.CreatableTopicResult

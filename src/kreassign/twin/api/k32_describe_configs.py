@@ -22,6 +22,7 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model import ConfigSource, ResourceType
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.controller.decision import Outcome, with_default_text
@@ -29,7 +30,6 @@ from kreassign.twin.controller.described_configs import DescribedConfig, Describ
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
 
 _RESPONSE = api.DESCRIBE_CONFIGS.response
 _RESULT = _RESPONSE.DescribeConfigsResult

@@ -19,12 +19,7 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model import LogDir, TopicPartition
-from kreassign.twin.api.asked import Asked
-from kreassign.twin.api.handler import Handler
-from kreassign.twin.network.permissions import Operation
-from kreassign.wire import api
-from kreassign.wire.api import Message
-from kreassign.wire.error_code import (
+from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_REPLICA_ASSIGNMENT,
     INVALID_TOPIC_EXCEPTION,
@@ -34,6 +29,11 @@ from kreassign.wire.error_code import (
     REPLICA_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
 
 _RESPONSE = api.ALTER_REPLICA_LOG_DIRS.response
 _TOPIC = _RESPONSE.AlterReplicaLogDirTopicResult

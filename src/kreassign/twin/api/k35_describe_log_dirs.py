@@ -18,12 +18,12 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model import LogDir, TopicPartition
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, KAFKA_STORAGE_ERROR, NONE
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED, KAFKA_STORAGE_ERROR, NONE
 
 _RESPONSE = api.DESCRIBE_LOG_DIRS.response
 _RESULT = _RESPONSE.DescribeLogDirsResult

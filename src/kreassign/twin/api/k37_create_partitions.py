@@ -17,6 +17,7 @@ Left out:
 
 from __future__ import annotations
 
+from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.controller.decision import Outcome
@@ -25,7 +26,6 @@ from kreassign.twin.network.permissions import Operation
 from kreassign.twin.zookeeper.new_partitions import create_partitions_there
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import TOPIC_AUTHORIZATION_FAILED
 
 _RESPONSE = api.CREATE_PARTITIONS.response
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kreassign.model import ElectionType
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.controller.decision import Outcome
@@ -26,7 +27,6 @@ from kreassign.twin.controller.reassignments import TopicOutcomes
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

@@ -15,13 +15,13 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model import OngoingReassignment
+from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.controller.reassignments import list_reassignments
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import CLUSTER_AUTHORIZATION_FAILED
 
 _RESPONSE = api.LIST_PARTITION_REASSIGNMENTS.response
 _TOPIC = _RESPONSE.OngoingTopicReassignment

@@ -15,18 +15,18 @@ Left out:
 
 from __future__ import annotations
 
-from kreassign.twin.api.asked import Asked
-from kreassign.twin.api.handler import Handler
-from kreassign.twin.network.permissions import Operation
-from kreassign.wire import api
-from kreassign.wire.api import Message
-from kreassign.wire.error_code import (
+from kreassign.model.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     NONE,
     NOT_LEADER_OR_FOLLOWER,
     UNKNOWN_TOPIC_OR_PARTITION,
     error_code,
 )
+from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.handler import Handler
+from kreassign.twin.network.permissions import Operation
+from kreassign.wire import api
+from kreassign.wire.api import Message
 
 TOPIC = "__cluster_metadata"
 _RESPONSE = api.DESCRIBE_QUORUM.response

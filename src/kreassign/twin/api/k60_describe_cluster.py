@@ -14,6 +14,12 @@ Left out:
 
 from __future__ import annotations
 
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    MISMATCHED_ENDPOINT_TYPE,
+    UNSUPPORTED_ENDPOINT_TYPE,
+)
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.shown import shown_controller
@@ -21,12 +27,6 @@ from kreassign.twin.network.permissions import CLUSTER_OPERATIONS, Operation
 from kreassign.twin.setup.version import Endpoint
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_REQUEST,
-    MISMATCHED_ENDPOINT_TYPE,
-    UNSUPPORTED_ENDPOINT_TYPE,
-)
 
 _RESPONSE = api.DESCRIBE_CLUSTER.response
 _Node = tuple[int, str | None, bool]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import uuid
 
+from kreassign.model.error_codes import INVALID_REQUEST, NONE, TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.shown import (
@@ -32,7 +33,6 @@ from kreassign.twin.metadata.state import PartitionState, TopicState
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import INVALID_REQUEST, NONE, TOPIC_AUTHORIZATION_FAILED
 
 _RESPONSE = api.DESCRIBE_TOPIC_PARTITIONS.response
 _TOPIC = _RESPONSE.DescribeTopicPartitionsResponseTopic

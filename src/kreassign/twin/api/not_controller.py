@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kreassign.model.error_codes import NONE, NOT_CONTROLLER, error_code
 from kreassign.twin.api.asked import Asked
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from kreassign.wire.error_code import NONE, NOT_CONTROLLER, error_code
 
 _Refuse = Callable[[Asked, dict[str, Any]], Message]
 _FIRST_DELETION_BY_ID = 6

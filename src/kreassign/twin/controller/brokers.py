@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kreassign.model import TopicPartition
+from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, DUPLICATE_BROKER_REGISTRATION
 from kreassign.twin.controller.changes import Wish, change_of
 from kreassign.twin.controller.completion import without
 from kreassign.twin.controller.context import Situation
@@ -23,10 +24,6 @@ from kreassign.twin.metadata.records import (
     Record,
 )
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.wire.error_code import (
-    BROKER_ID_NOT_REGISTERED,
-    DUPLICATE_BROKER_REGISTRATION,
-)
 
 NO_EPOCH = -1
 """The epoch of a broker that does not remember a clean shutdown."""

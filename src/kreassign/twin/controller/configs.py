@@ -12,6 +12,13 @@ from dataclasses import dataclass, field
 
 from kreassign.model import ConfigOperation, ConfigResource
 from kreassign.model.config import ResourceType
+from kreassign.model.error_codes import (
+    BROKER_ID_NOT_REGISTERED,
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_VERSION,
+)
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
 from kreassign.twin.controller.config_values import first_broker_fault, first_fault
 from kreassign.twin.controller.context import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, Situation
@@ -20,13 +27,6 @@ from kreassign.twin.controller.placement import CORDONED_LOG_DIRS, cordoned_path
 from kreassign.twin.controller.topic_names import check_topic_name
 from kreassign.twin.metadata.records import ConfigChanged, PartitionChanged, Record
 from kreassign.twin.metadata.state import ClusterMetadata
-from kreassign.wire.error_code import (
-    BROKER_ID_NOT_REGISTERED,
-    INVALID_CONFIG,
-    INVALID_REQUEST,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    UNSUPPORTED_VERSION,
-)
 
 MAX_VALUE_LENGTH = 32_767
 _OPERATIONS = frozenset(map(int, ConfigOperation))

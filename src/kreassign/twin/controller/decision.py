@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kreassign.model.error_codes import NONE, POLICY_VIOLATION, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR, error_code
 from kreassign.twin.metadata.records import Record
-from kreassign.wire.error_code import NONE, POLICY_VIOLATION, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR, error_code
 
 Answer = TypeVar("Answer")
 

@@ -8,12 +8,12 @@ from itertools import dropwhile
 
 from kreassign.model import ConfigResource
 from kreassign.model.config import ConfigSource, ResourceType
+from kreassign.model.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.twin.controller.config_keys import BROKER_KEYS, PER_BROKER_FAMILIES, TOPIC_KEYS, Key, ValueType
 from kreassign.twin.controller.config_values import shown_value
 from kreassign.twin.controller.context import DEFAULT_BROKER, Situation
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.controller.topic_names import check_topic_name
-from kreassign.wire.error_code import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 
 _SECRETS = ("password", "keystore.key", "keystore.certificate.chain", "truststore.certificates", "jaas.config")
 _FAMILIES = (".ssl.", ".sasl.")

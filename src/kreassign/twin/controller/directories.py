@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kreassign.model import TopicPartition
+from kreassign.model.error_codes import NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.twin.controller.changes import Wish, change_of
 from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import DONE, Decision, Outcome
 from kreassign.twin.metadata.records import PartitionChanged
-from kreassign.wire.error_code import NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION
 
 
 def assign_directories(

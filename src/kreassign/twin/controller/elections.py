@@ -6,6 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kreassign.model import ElectionType, TopicPartition
+from kreassign.model.error_codes import (
+    ELECTION_NOT_NEEDED,
+    ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    INVALID_REQUEST,
+    PREFERRED_LEADER_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from kreassign.twin.controller.changes import Wish, change_of
 from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import (
@@ -22,13 +29,6 @@ from kreassign.twin.controller.leaders import Election
 from kreassign.twin.controller.reassignments import TopicOutcomes
 from kreassign.twin.metadata.records import PartitionChanged
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.wire.error_code import (
-    ELECTION_NOT_NEEDED,
-    ELIGIBLE_LEADERS_NOT_AVAILABLE,
-    INVALID_REQUEST,
-    PREFERRED_LEADER_NOT_AVAILABLE,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
 
 MAX_ELECTIONS_IN_A_PASS = 1_000
 """How many leaders the controller changes by itself before it lets other requests through."""

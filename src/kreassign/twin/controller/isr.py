@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kreassign.model import NO_LEADER, TopicPartition
-from kreassign.twin.controller.changes import Wish, change_of
-from kreassign.twin.controller.context import Situation
-from kreassign.twin.controller.decision import Decision
-from kreassign.twin.controller.leaders import Election
-from kreassign.twin.metadata.records import LeaderRecovery, PartitionChanged
-from kreassign.twin.metadata.state import PartitionState
-from kreassign.wire.error_code import (
+from kreassign.model.error_codes import (
     FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,
     INVALID_REQUEST,
@@ -23,6 +17,12 @@ from kreassign.wire.error_code import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.controller.leaders import Election
+from kreassign.twin.metadata.records import LeaderRecovery, PartitionChanged
+from kreassign.twin.metadata.state import PartitionState
 
 ANY_EPOCH = -1
 """Of a member whose broker epoch its leader does not know; it is not compared."""

@@ -9,6 +9,14 @@ from random import Random
 
 from kreassign.errors import Infeasible
 from kreassign.model import TopicPartition
+from kreassign.model.error_codes import (
+    INVALID_PARTITIONS,
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    REASSIGNMENT_IN_PROGRESS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from kreassign.model.topic_changes import unfit_count
 from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TIMED_OUT, Decision, Outcome, has_expired
@@ -21,14 +29,6 @@ from kreassign.twin.controller.placement import (
 from kreassign.twin.controller.rules import CompletionRule
 from kreassign.twin.metadata.records import PartitionCreated
 from kreassign.twin.metadata.state import TopicState
-from kreassign.wire.error_code import (
-    INVALID_PARTITIONS,
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR,
-    INVALID_REQUEST,
-    REASSIGNMENT_IN_PROGRESS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
 
 _FIBONACCI = 2**64 - 7_046_029_254_386_353_131
 """What hash codes are multiplied by in the controller's tables: 2^64 divided by the golden ratio."""

@@ -6,13 +6,13 @@ from random import Random
 
 from kreassign.errors import Infeasible
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.error_codes import INVALID_REPLICA_ASSIGNMENT
 from kreassign.model.striped import UsableBroker, place
 from kreassign.model.topic_changes import unfit_assignment
 from kreassign.twin.controller.context import Situation, default_directory
 from kreassign.twin.controller.decision import DONE, Outcome
 from kreassign.twin.metadata.records import PartitionCreated
 from kreassign.twin.metadata.state import BrokerState
-from kreassign.wire.error_code import INVALID_REPLICA_ASSIGNMENT
 
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 

@@ -6,6 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kreassign.model import OngoingReassignment, Reassignment, TopicPartition
+from kreassign.model.error_codes import (
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR,
+    NO_REASSIGNMENT_IN_PROGRESS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from kreassign.twin.controller.changes import Wish, change_of
 from kreassign.twin.controller.completion import without
 from kreassign.twin.controller.context import Situation
@@ -22,12 +28,6 @@ from kreassign.twin.controller.leaders import Election
 from kreassign.twin.controller.placement import check_assignment
 from kreassign.twin.metadata.records import PartitionChanged
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.wire.error_code import (
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR,
-    NO_REASSIGNMENT_IN_PROGRESS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
 
 
 @dataclass(frozen=True, slots=True)

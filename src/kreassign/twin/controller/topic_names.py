@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from kreassign.model.error_codes import INVALID_TOPIC_EXCEPTION
 from kreassign.twin.controller.decision import DONE, Outcome
-from kreassign.wire.error_code import INVALID_TOPIC_EXCEPTION
 
 MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]*")

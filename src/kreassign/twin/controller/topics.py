@@ -10,6 +10,19 @@ from uuid import UUID
 
 from kreassign.errors import Infeasible
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model.error_codes import (
+    INVALID_CONFIG,
+    INVALID_PARTITIONS,
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    POLICY_VIOLATION,
+    TOPIC_ALREADY_EXISTS,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from kreassign.twin.controller.config_values import first_fault
 from kreassign.twin.controller.context import Situation
 from kreassign.twin.controller.decision import (
@@ -25,19 +38,6 @@ from kreassign.twin.controller.decision import (
 from kreassign.twin.controller.placement import check_activity, check_assignment, created, place_automatically
 from kreassign.twin.controller.topic_names import check_topic_name, unified
 from kreassign.twin.metadata.records import ConfigChanged, PartitionCreated, Record, TopicCreated, TopicDeleted
-from kreassign.wire.error_code import (
-    INVALID_CONFIG,
-    INVALID_PARTITIONS,
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR,
-    INVALID_REQUEST,
-    INVALID_TOPIC_EXCEPTION,
-    POLICY_VIOLATION,
-    TOPIC_ALREADY_EXISTS,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
 
 BY_DEFAULT = -1
 """As a count: take the server's default."""

@@ -9,6 +9,12 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from kreassign.errors import ControllerMoved, ProtocolViolation
+from kreassign.model.error_codes import (
+    NONE,
+    SASL_AUTHENTICATION_FAILED,
+    UNSUPPORTED_SASL_MECHANISM,
+    UNSUPPORTED_VERSION,
+)
 from kreassign.twin.api.asked import Asked, Client
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.not_controller import refusal
@@ -25,12 +31,6 @@ from kreassign.wire.codec import (
     encode_response,
     encode_unsupported_version,
     request_head,
-)
-from kreassign.wire.error_code import (
-    NONE,
-    SASL_AUTHENTICATION_FAILED,
-    UNSUPPORTED_SASL_MECHANISM,
-    UNSUPPORTED_VERSION,
 )
 from kreassign.wire.frame import framed
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kreassign.model import ElectionType, TopicPartition
-from kreassign.twin.controller.decision import DONE, FAILED, Outcome, with_default_text
-from kreassign.twin.controller.elections import ElectLeaders, LeadersElected
-from kreassign.twin.controller.reassignments import AlterReassignments, TopicOutcomes
-from kreassign.wire.error_code import (
+from kreassign.model.error_codes import (
     INVALID_REPLICA_ASSIGNMENT,
     NOT_CONTROLLER,
     PREFERRED_LEADER_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kreassign.twin.controller.decision import DONE, FAILED, Outcome, with_default_text
+from kreassign.twin.controller.elections import ElectLeaders, LeadersElected
+from kreassign.twin.controller.reassignments import AlterReassignments, TopicOutcomes
 
 NO_PARTITION = Outcome(UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
 WRONG_CONTROLLER = with_default_text(NOT_CONTROLLER)

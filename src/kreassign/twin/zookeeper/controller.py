@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
 from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
+from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS
 from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
 from kreassign.twin.controller.elections import ElectLeaders, LeadersElected, elect_leaders
@@ -41,7 +42,6 @@ from kreassign.twin.zookeeper.registrations import Registrations
 from kreassign.twin.zookeeper.steps import PartitionStep
 from kreassign.twin.zookeeper.topics import TopicWatch
 from kreassign.twin.zookeeper.tree import Delete, Set
-from kreassign.wire.error_code import NO_REASSIGNMENT_IN_PROGRESS
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin

@@ -12,17 +12,17 @@ from dataclasses import replace
 from itertools import chain
 from random import Random
 
-from kreassign.twin.controller.context import Situation
-from kreassign.twin.controller.decision import TIMED_OUT, Decision, Outcome, has_expired
-from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
-from kreassign.twin.controller.topics import BY_DEFAULT, CreateTopics, TopicCreation, WantedTopic, create_topics
-from kreassign.wire.error_code import (
+from kreassign.model.error_codes import (
     INVALID_PARTITIONS,
     INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR,
     INVALID_REQUEST,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.decision import TIMED_OUT, Decision, Outcome, has_expired
+from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
+from kreassign.twin.controller.topics import BY_DEFAULT, CreateTopics, TopicCreation, WantedTopic, create_topics
 
 _ENOUGH_MS = 60_000
 

@@ -8,10 +8,10 @@ import pytest
 
 from kreassign.errors import ProtocolViolation
 from kreassign.model import TopicPartition
+from kreassign.model.error_codes import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
 from kreassign.twin.zookeeper.control_requests.broker_cache import BrokerKnowledge, KnownPartition, OwnReplica
 from kreassign.twin.zookeeper.control_requests.build import build
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, Sender
-from kreassign.wire.error_code import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
 from tests.twin.zookeeper.control_requests.sending import live, sent, step
 
 FOO = TopicPartition("foo", 0)
