@@ -4,15 +4,15 @@ import pytest
 
 from kreassign.clock import VirtualClock
 from kreassign.kafka_tools.failures import TerseError
-from kreassign.kafka_tools.reassign.conversation import Conversation
-from kreassign.kafka_tools.reassign.directory_moves import start
+from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.reassign.log_dirs import start
 from kreassign.model import TopicPartitionReplica
 
 FOO = TopicPartitionReplica(1, "foo", 0)
 BAR = TopicPartitionReplica(0, "bar", 2)
 
 
-class SlowBrokers(Conversation):
+class SlowBrokers(ToolClient):
     """Brokers that take the order for a replica only when it was given so many times."""
 
     def __init__(self, needed):

@@ -1,7 +1,6 @@
 """The table of options. That it is Kafka's, byte for byte, is tested against Kafka's own tool."""
 
-from kreassign.kafka_tools.help_table import help_table
-from kreassign.kafka_tools.options import Option, Value
+from kreassign.kafka_tools.options import Option, Value, help_table
 
 
 def lines(*options):

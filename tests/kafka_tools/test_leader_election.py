@@ -5,8 +5,7 @@ import socket
 
 import pytest
 
-from kreassign.kafka_tools.election.arguments import CONFIG_IS_DEPRECATED
-from kreassign.kafka_tools.leader_election import main
+from kreassign.kafka_tools.leader_election import CONFIG_IS_DEPRECATED, main
 from kreassign.twin.network.permissions import Permissions
 from tests.kafka_tools.elections import leaders, served, twin
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kreassign.kafka_tools.failures import ToolError, UsageError
 from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.arguments import OPTIONS, choose_action
-from kreassign.kafka_tools.reassign.pacing import Pace, State, Steps, states
+from kreassign.kafka_tools.reassign.batches import Pace, State, Steps, states
+from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.model import OngoingReassignment, TopicPartition
 
 A_0, A_1, B_1, Z_0 = (TopicPartition(*key) for key in (("a", 0), ("a", 1), ("b", 1), ("z", 0)))

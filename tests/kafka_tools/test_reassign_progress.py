@@ -10,8 +10,8 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.kafka_tools.failures import ToolError, UsageError
 from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.arguments import OPTIONS, choose_action
-from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign.progress import progress
 from kreassign.kafka_tools.reassign.requests import ProgressRequest, read_request
 from kreassign.model import TopicPartition, TopicPartitionReplica
@@ -24,7 +24,7 @@ FOO_0, FOO_1 = TopicPartition("foo", 0), TopicPartition("foo", 1)
 
 
 class Box:
-    """A twin, the tool's conversation with it, and what is printed."""
+    """A twin, the tool's client with it, and what is printed."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.twin: Twin = twin({"foo": [[0, 1], [1, 0]]})
@@ -41,7 +41,7 @@ class Box:
 
     def progress(self, plan: Plan | None = None, *, follows: bool = False, as_json: bool = False) -> str:
         request = ProgressRequest(plan, follows, 2_000, as_json)
-        progress(Conversation(self.client, through_controllers=False), request, self.clock)
+        progress(ToolClient(self.client, through_controllers=False), request, self.clock)
         return self._capsys.readouterr().out
 
 

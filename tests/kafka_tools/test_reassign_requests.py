@@ -7,7 +7,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.arguments import OPTIONS, Action
+from kreassign.kafka_tools.reassign.options import OPTIONS, Action
 from kreassign.kafka_tools.reassign.requests import (
     CancelAllRequest,
     CancelRequest,

@@ -4,10 +4,9 @@ import pytest
 
 from kreassign.errors import Rejected
 from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.reassign import texts
+from kreassign.kafka_tools.reassign import messages
 from kreassign.kafka_tools.reassign.cancel import ways_back
-from kreassign.kafka_tools.reassign.current import plan_with_dirs
-from kreassign.kafka_tools.reassign.replica_dirs import ReplicaDirs, find_replicas, replicas_of, sentence
+from kreassign.kafka_tools.reassign.log_dirs import ReplicaDirs, find_replicas, plan_with_dirs, replicas_of, sentence
 from kreassign.kafka_tools.reassign.verify import partition_states
 from kreassign.model import (
     LogDir,
@@ -128,7 +127,7 @@ def test_the_two_copies_of_a_moving_replica_are_brought_together(order):
 
 def test_the_rollback_text_is_sorted_and_names_known_directories():
     current = plan_with_dirs({FOO_0: (0, 1), BAR_0: (2,)}, {TopicPartitionReplica(1, "foo", 0): "/d1"})
-    assert texts.rollback(format_plan(current)) == (
+    assert messages.rollback(format_plan(current)) == (
         "Current partition replica assignment\n"
         "\n"
         '{"version":1,"partitions":['
@@ -145,7 +144,7 @@ def test_the_list_is_sorted_and_leaves_empty_parts_out():
         FOO_0: OngoingReassignment((0, 1, 4, 2), (4,), (2,)),
         BAR_0: OngoingReassignment((2, 3, 0), (0,), ()),
     }
-    assert texts.reassignments(ongoing) == (
+    assert messages.reassignments(ongoing) == (
         "Current partition reassignments:\n"
         "bar-0: replicas: 2,3,0. adding: 0.\n"
         "foo-0: replicas: 0,1,4,2. adding: 4. removing: 2.\n"
@@ -154,7 +153,7 @@ def test_the_list_is_sorted_and_leaves_empty_parts_out():
 
 
 def test_an_empty_list_says_so():
-    assert texts.reassignments({}) == "No partition reassignments found."
+    assert messages.reassignments({}) == "No partition reassignments found."
 
 
 def rejected(message):
@@ -164,33 +163,33 @@ def rejected(message):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (texts.started([FOO_0]), "Successfully started partition reassignment for foo-0"),
-        (texts.started([FOO_0, BAR_0]), "Successfully started partition reassignments for bar-0,foo-0"),
-        (texts.cancelled([FOO_0]), "Successfully cancelled partition reassignment for: foo-0"),
-        (texts.cancelled([FOO_1, FOO_0]), "Successfully cancelled partition reassignments for: foo-0,foo-1"),
+        (messages.started([FOO_0]), "Successfully started partition reassignment for foo-0"),
+        (messages.started([FOO_0, BAR_0]), "Successfully started partition reassignments for bar-0,foo-0"),
+        (messages.cancelled([FOO_0]), "Successfully cancelled partition reassignment for: foo-0"),
+        (messages.cancelled([FOO_1, FOO_0]), "Successfully cancelled partition reassignments for: foo-0,foo-1"),
         (
-            texts.not_started({FOO_1: rejected("b"), BAR_0: rejected("a")}),
+            messages.not_started({FOO_1: rejected("b"), BAR_0: rejected("a")}),
             "Error reassigning partition(s):\nbar-0: a\nfoo-1: b",
         ),
-        (texts.not_cancelled({FOO_1: rejected("b")}), "Error cancelling partition reassignment for:\nfoo-1: b"),
+        (messages.not_cancelled({FOO_1: rejected("b")}), "Error cancelling partition reassignment for:\nfoo-1: b"),
         (
-            texts.not_cancelled({FOO_1: rejected("b"), BAR_0: rejected("a")}),
+            messages.not_cancelled({FOO_1: rejected("b"), BAR_0: rejected("a")}),
             "Error cancelling partition reassignments for:\nbar-0: a\nfoo-1: b",
         ),
-        (texts.rate_set("inter-broker", 1000), "The inter-broker throttle limit was set to 1000 B/s"),
-        (texts.clearing("broker", "broker", [3]), "Clearing broker-level throttles on broker 3"),
-        (texts.clearing("topic", "topic", ["a", "b"]), "Clearing topic-level throttles on topics a,b"),
-        (texts.clearing("topic", "topic", []), "Clearing topic-level throttles on topics "),
+        (messages.rate_set("inter-broker", 1000), "The inter-broker throttle limit was set to 1000 B/s"),
+        (messages.clearing("broker", "broker", [3]), "Clearing broker-level throttles on broker 3"),
+        (messages.clearing("topic", "topic", ["a", "b"]), "Clearing topic-level throttles on topics a,b"),
+        (messages.clearing("topic", "topic", []), "Clearing topic-level throttles on topics "),
         (
-            texts.directory_move_started(REPLICA, "/d1"),
+            messages.directory_move_started(REPLICA, "/d1"),
             "Successfully started moving log directory to /d1 for replica foo-0 with broker 1 ",
         ),
         (
-            texts.directory_moves_timed_out([REPLICA]),
+            messages.directory_moves_timed_out([REPLICA]),
             "Timed out before log directory move could be started for: foo-0-1",
         ),
         (
-            texts.directory_moves_timed_out([REPLICA, TopicPartitionReplica(0, "foo", 1)]),
+            messages.directory_moves_timed_out([REPLICA, TopicPartitionReplica(0, "foo", 1)]),
             "Timed out before log directory moves could be started for: foo-1-0,foo-0-1",
         ),
     ],

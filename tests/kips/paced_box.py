@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kreassign.admin import Address, AdminClient, Connection, client_settings
-from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.batches import Pace
+from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.execute import execute
-from kreassign.kafka_tools.reassign.pacing import Pace
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -90,4 +90,4 @@ class Box:
         request = ExecuteRequest(
             plan, is_additional, throttle, -1, 10_000, allows_replication_factor_change=True, pace=pace
         )
-        execute(Conversation(self.client, through_controllers=False), request, self.world)
+        execute(ToolClient(self.client, through_controllers=False), request, self.world)

@@ -10,9 +10,9 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Drifted, KreassignError
 from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.arguments import OPTIONS, choose_action
-from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.execute import execute
+from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, read_request
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.throttle import TOPIC_THROTTLES
@@ -68,7 +68,7 @@ def _request(plan: str, expected: str) -> ExecuteRequest:
 
 
 def _run(client: AdminClient, request: ExecuteRequest, asked: Twin) -> None:
-    execute(Conversation(client, through_controllers=False), request, TwinTransport(asked))
+    execute(ToolClient(client, through_controllers=False), request, TwinTransport(asked))
 
 
 def _throttles(client: AdminClient) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.kafka_tools.failures import TerseError
-from kreassign.kafka_tools.reassign.pacing import Pace
+from kreassign.kafka_tools.reassign.batches import Pace
 from kreassign.model import ConfigResource, NewTopic, TopicPartition
 from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, move_map, rate_changes, topic_changes
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import Address, AdminClient, Connection, client_settings
-from kreassign.kafka_tools.reassign.cancel_all import cancel_all
-from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.cancel import cancel_all
+from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.requests import CancelAllRequest
 from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition
@@ -152,7 +152,7 @@ def test_what_starts_between_the_listing_and_the_cancelling_goes_on(capsys: pyte
 
         with AdminClient.connect(settings, transport=AfterListing(asked, start_another), clock=world) as client:
             request = CancelAllRequest(preserves_throttles=True, timeout_ms=10_000, output=None)
-            cancel_all(Conversation(client, through_controllers=False), request, world)
+            cancel_all(ToolClient(client, through_controllers=False), request, world)
         assert set(other.list_partition_reassignments()) == {BAR}
     said = capsys.readouterr().out
     assert "foo-0" in said

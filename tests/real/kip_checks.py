@@ -15,8 +15,8 @@ import pytest
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import ClusterError, Drifted, InputError, Rejected
-from kreassign.kafka_tools.reassign.cancel_all import cancel_all
-from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign.cancel import cancel_all
+from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.requests import CancelAllRequest
 from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
 from kreassign.model.plan_json import parse_plan
@@ -234,8 +234,8 @@ def cancelling_everything_writes_the_plan_that_starts_it_again(
     wait_replicas(client, second, (3, 0))
 
 
-class _Interrupted(Conversation):
-    """A conversation in which somebody starts another move right after the listing."""
+class _Interrupted(ToolClient):
+    """A client in which somebody starts another move right after the listing."""
 
     def __init__(self, client: AdminClient, other: TopicPartition) -> None:
         super().__init__(client, through_controllers=False)

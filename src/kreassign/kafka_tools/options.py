@@ -1,19 +1,28 @@
-"""Command lines as joptsimple, the option parser of Kafka's tools, reads them.
+"""Command lines as joptsimple, the option parser of Kafka's tools, reads them, and the help that it prints.
 
 Long options only (one dash does as well as two), never abbreviated, value after a blank or an equals sign. Words that
-are no options are ignored, and so is everything after `--`.
+are no options are ignored, and so is everything after `--`. The help is a table of two columns, folded at blanks and
+hyphens.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import zip_longest
 
 from kreassign.kafka_tools.failures import ParserError, ToolError
 
 _LONG = re.compile(r"[+-]?\d+", re.ASCII)
+_WIDTH = 39
+_GAP = "  "
+_INDENT = "  "
+
+# A word with the blanks behind it, or blanks at the start of a line; a hyphen or dot before a letter may end a line
+# too.
+_PIECE = re.compile(r"\s+|(?:(?![-.][A-Za-z])\S)*[-.](?=[A-Za-z])|(?:(?![-.][A-Za-z])\S)+\s*")
 
 
 class Value(Enum):
@@ -106,3 +115,41 @@ def _recognised(table: dict[str, Option], word: str) -> tuple[Option, str | None
 
 def _is_option(word: str) -> bool:
     return word.startswith("-") and word != "-"
+
+
+def help_table(options: Iterable[Option]) -> str:
+    """The table, options sorted by name, every column as wide as its widest line."""
+    rows = [(_heading(option), _description(option)) for option in sorted(options, key=lambda option: option.name)]
+    folded = [line for row in [("Option", "Description"), ("------", "-----------"), *rows] for line in _row(*row)]
+    left, right = (max(map(len, column)) for column in zip(*folded, strict=True))
+    return "\n".join(f"{option:<{left}}{_GAP}{text:<{right}}" for option, text in folded)
+
+
+def _heading(option: Option) -> str:
+    argument = f"{option.value_type}: {option.value_name}"
+    match option.value:
+        case Value.NONE:
+            return f"--{option.name}"
+        case Value.REQUIRED:
+            return f"--{option.name} <{argument}>"
+        case Value.OPTIONAL:
+            return f"--{option.name} [{argument}]"
+
+
+def _description(option: Option) -> str:
+    return option.description if option.default is None else f"{option.description} (default: {option.default})"
+
+
+def _row(heading: str, description: str) -> Iterator[tuple[str, str]]:
+    return zip_longest(_folded(heading), _folded(description), fillvalue="")
+
+
+def _folded(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        folded = ""
+        for piece in _PIECE.findall(line):
+            if len(folded) + len(piece) > _WIDTH:
+                yield folded.rstrip(" ")
+                folded = _INDENT
+            folded += piece
+        yield folded.rstrip(" ")

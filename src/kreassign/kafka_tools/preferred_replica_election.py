@@ -1,6 +1,8 @@
 """`kafka-preferred-replica-election`: stands in for the tool of that name in Kafka 2.8.2, the last that had it.
 
-docs/reference/kafka-preferred-replica-election.md lists what differs and why.
+docs/reference/kafka-preferred-replica-election.md lists what differs and why. The help says more than Kafka's did: what
+the preferred replica is, and when the command is not needed (KIP-183). With `--zookeeper` the controller finds the
+request in the znode `/admin/preferred_replica_election` and answers nothing.
 """
 
 from __future__ import annotations
@@ -10,20 +12,66 @@ from collections.abc import Sequence
 from functools import partial
 
 from kreassign.errors import MalformedPlan
-from kreassign.kafka_tools.election import through_zookeeper
-from kreassign.kafka_tools.election.conduct import Words, elect, file_text, settings
-from kreassign.kafka_tools.election.preferred_arguments import (
-    KAFKA_VERSION,
-    OPTIONS,
-    TOOL_IS_DEPRECATED,
-    ZOOKEEPER_IS_DEPRECATED,
-    check,
-)
-from kreassign.kafka_tools.ending import exit_code
-from kreassign.kafka_tools.failures import PlainError, UncaughtError
-from kreassign.kafka_tools.options import Options, parse
+from kreassign.kafka_tools.elections import FILE_FORMAT, Words, elect, file_text, settings
+from kreassign.kafka_tools.entry_point import ErrorStyle, exit_code
+from kreassign.kafka_tools.failures import PlainError, UncaughtError, UsageError
+from kreassign.kafka_tools.options import Option, Options, Value, parse
+from kreassign.kafka_tools.zookeeper import ZooKeeper, zookeeper
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.model.election_json import duplicates, parse_election
+
+KAFKA_VERSION = "2.8.2"
+"""The release of Kafka's tool that this one stands in for; `--version` prints it."""
+
+TOOL_IS_DEPRECATED = "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405"
+ZOOKEEPER_IS_DEPRECATED = (
+    "Warning: --zookeeper is deprecated and will be removed in a future version of Kafka.\n"
+    "Use --bootstrap-server instead to specify a broker to connect to."
+)
+
+HELP_TEXT = (
+    "This tool hands the leadership of partitions back to their preferred replicas, which balances it among the "
+    "brokers.\n"
+    "The preferred replica of a partition is the first in its list of replicas. When a topic is created these are "
+    "spread evenly over the brokers; after brokers were down, others lead in their place, and lead on when they are "
+    "back.\n"
+    "The command is not necessary if the brokers have auto.leader.rebalance.enable=true, which is the default: then "
+    "the controller does the same by itself every leader.imbalance.check.interval.seconds. A preferred replica that is "
+    "not in sync is not elected."
+)
+
+OPTIONS = (
+    Option(
+        "admin.config",
+        "Admin client config properties file to pass to the admin client when --bootstrap-server is given.",
+        Value.REQUIRED,
+        "config file",
+    ),
+    Option(
+        "bootstrap-server",
+        "A hostname and port for the broker to connect to, in the form host:port. Multiple comma-separated URLs can "
+        "be given. REQUIRED unless --zookeeper is given.",
+        Value.REQUIRED,
+        "host:port",
+    ),
+    Option("help", "Print usage information."),
+    Option(
+        "path-to-json-file",
+        "The JSON file with the list of partitions for which preferred replica leader election should be done, in the "
+        f"following format - \n{FILE_FORMAT}Defaults to all existing partitions",
+        Value.REQUIRED,
+        "list of partitions for which preferred replica leader election needs to be triggered",
+    ),
+    Option("version", "Display Kafka version."),
+    Option(
+        "zookeeper",
+        "DEPRECATED. The connection string for the zookeeper connection in the form host:port. Multiple URLS can be "
+        "given to allow fail-over. Replaced by --bootstrap-server, REQUIRED unless --bootstrap-server is given.",
+        Value.REQUIRED,
+        "urls",
+    ),
+)
+
 
 _API_TIMEOUT_MS = 60_000
 _REQUEST_TIMEOUT_MS = 30_000
@@ -46,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (those of the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
     print(TOOL_IS_DEPRECATED, flush=True)
-    return exit_code(partial(_run, words), OPTIONS, escapes=True)
+    return exit_code(partial(_run, words), OPTIONS, ErrorStyle.EXCEPTION)
 
 
 def _run(words: list[str]) -> None:
@@ -58,7 +106,7 @@ def _run(words: list[str]) -> None:
     partitions = _partitions(options)
     if options.has("zookeeper"):
         print(ZOOKEEPER_IS_DEPRECATED, file=sys.stderr)
-        through_zookeeper.elect(options.text("zookeeper") or "", partitions)
+        _elect_through_zookeeper(options.text("zookeeper") or "", partitions)
         return
     reached = settings(
         options.text("bootstrap-server") or "",
@@ -67,6 +115,14 @@ def _run(words: list[str]) -> None:
         request_timeout_ms=_REQUEST_TIMEOUT_MS,
     )
     elect(reached, partitions, ElectionType.PREFERRED, _WORDS)
+
+
+def check(options: Options) -> None:
+    """Raise the first rule that a command line breaks, in Kafka's order."""
+    if not options.word_count or options.has("help"):
+        raise UsageError(HELP_TEXT)
+    if options.has("bootstrap-server") == options.has("zookeeper"):
+        raise UsageError("Exactly one of '[bootstrap-server]' or '[zookeeper]' must be provided")
 
 
 def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
@@ -87,6 +143,33 @@ def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
             _OPERATION_FAILED, f"Preferred replica election data contains duplicate partitions: {listed}"
         )
     return named
+
+
+def _elect_through_zookeeper(address: str, partitions: tuple[TopicPartition, ...] | None) -> None:
+    """Leave the order for these partitions, or (None) for all, in the ZooKeeper at `host:port[,…][/chroot]`."""
+    with zookeeper(address) as cluster:
+        existing = _existing(cluster, None if partitions is None else {key.topic for key in partitions})
+        wanted = sorted(existing if partitions is None else existing.intersection(partitions))
+        _request_election(cluster, wanted)
+        for key in sorted(set(partitions or ()) - existing):
+            print(f"Skipping preferred replica leader election for partition {key} since it doesn't exist.")
+
+
+def _existing(cluster: ZooKeeper, names: set[str] | None) -> set[TopicPartition]:
+    topics = cluster.topics(sorted(names) if names is not None else cluster.topic_names()).values()
+    return {partition.topic_partition for topic in topics if topic is not None for partition in topic.partitions}
+
+
+def _request_election(cluster: ZooKeeper, wanted: list[TopicPartition]) -> None:
+    listed = ",".join(map(str, wanted))
+    if not cluster.start_election(wanted):
+        pending = ",".join(map(str, cluster.elections()))
+        raise PlainError(
+            "Admin command failed",
+            reason=f"Preferred replica leader election currently in progress for {pending}. Aborting operation",
+        )
+    print(f"Created preferred replica election path with {listed}")
+    print(f"Successfully started preferred replica election for partitions Set({', '.join(map(str, wanted))})")
 
 
 if __name__ == "__main__":

@@ -6,32 +6,24 @@ Same options, texts, streams and exit codes; docs/reference/kafka-reassign-parti
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import assert_never
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
 from kreassign.clock import SystemClock
-from kreassign.errors import InputError, KreassignError
-from kreassign.kafka_tools.addresses import portless
-from kreassign.kafka_tools.failures import TerseError, ToolError, UncaughtError, UsageError
-from kreassign.kafka_tools.help_table import help_table
+from kreassign.errors import InputError
+from kreassign.kafka_tools.entry_point import ErrorStyle, exit_code, portless
+from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.options import Options, parse
-from kreassign.kafka_tools.reassign import texts
-from kreassign.kafka_tools.reassign.arguments import (
-    KAFKA_VERSION,
-    OPTIONS,
-    Action,
-    choose_action,
-    goes_through_zookeeper,
-)
-from kreassign.kafka_tools.reassign.cancel import cancel
-from kreassign.kafka_tools.reassign.cancel_all import cancel_all
-from kreassign.kafka_tools.reassign.conversation import Conversation
+from kreassign.kafka_tools.reassign import messages
+from kreassign.kafka_tools.reassign.cancel import cancel, cancel_all
+from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.execute import execute
 from kreassign.kafka_tools.reassign.generate import generate
-from kreassign.kafka_tools.reassign.output import say
+from kreassign.kafka_tools.reassign.messages import say
+from kreassign.kafka_tools.reassign.options import KAFKA_VERSION, OPTIONS, choose_action, goes_through_zookeeper
 from kreassign.kafka_tools.reassign.requests import (
     CancelAllRequest,
     CancelRequest,
@@ -46,8 +38,6 @@ from kreassign.kafka_tools.reassign.requests import (
 from kreassign.kafka_tools.reassign.verify import verify
 
 CLIENT_ID = "reassign-partitions-tool"
-_FAILED = 1
-_INTERRUPTED = 130
 
 
 def program() -> int:
@@ -63,78 +53,53 @@ def program() -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (those of the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
-    try:
-        options = parse(OPTIONS, words)
-        if options.has("version") and not options.has("help"):
-            print(KAFKA_VERSION)
-            return 0
-        action = choose_action(options)
-    except UncaughtError as failure:
-        print(failure, file=sys.stderr)
-        return _FAILED
-    except UsageError as failure:
-        print(failure, help_table(OPTIONS), sep="\n", file=sys.stderr)
-        return _FAILED
-    return _run(action, options)
+    return exit_code(partial(_run, words), OPTIONS, ErrorStyle.STDOUT)
 
 
-def _run(action: Action, options: Options) -> int:
-    try:
-        _carry_out(action, options)
-    except (TerseError, ToolError) as failure:
-        say(str(failure))
-        return _FAILED
-    except KreassignError as error:
-        say(str(ToolError(str(error))))
-        return _FAILED
-    except BrokenPipeError:
-        # Nobody reads on, as in `--list | head`; nor shall Python try to write what is left when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _FAILED
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    return 0
-
-
-def _carry_out(action: Action, options: Options) -> None:
+def _run(words: list[str]) -> None:
+    options = parse(OPTIONS, words)
+    if options.has("version") and not options.has("help"):
+        print(KAFKA_VERSION)
+        return
+    action = choose_action(options)
     if goes_through_zookeeper(options):
-        say(texts.ZOOKEEPER_IS_DEPRECATED)
+        say(messages.ZOOKEEPER_IS_DEPRECATED)
         _perform_through_zookeeper(options.text("zookeeper") or "", read_request(action, options))
         return
     if options.has("zookeeper"):
-        say(texts.ZOOKEEPER_IS_IGNORED)
+        say(messages.ZOOKEEPER_IS_IGNORED)
     settings = connection_settings(options)
     request = read_request(action, options)
-    with AdminClient.connect(settings) as client:
+    with AdminClient.connect(settings) as admin:
         through_controllers = bool(settings.bootstrap_controllers)
-        _perform(Conversation(client, through_controllers=through_controllers), request)
+        _perform(ToolClient(admin, through_controllers=through_controllers), request)
 
 
 def _perform_through_zookeeper(address: str, request: Request) -> None:
-    from kreassign.kafka_tools.reassign import through_zookeeper  # noqa: PLC0415 - slow to load, and few need it
+    from kreassign.kafka_tools.reassign import zookeeper_mode  # noqa: PLC0415 - slow to load, and few need it
 
-    through_zookeeper.perform(address, request, SystemClock())
+    zookeeper_mode.perform(address, request, SystemClock())
 
 
-def _perform(conversation: Conversation, request: Request) -> None:
+def _perform(client: ToolClient, request: Request) -> None:
     clock = SystemClock()
     match request:
         case ListRequest():
-            say(texts.reassignments(conversation.reassignments()))
+            say(messages.reassignments(client.reassignments()))
         case GenerateRequest():
-            generate(conversation, request)
+            generate(client, request)
         case ExecuteRequest():
-            execute(conversation, request, clock)
+            execute(client, request, clock)
         case VerifyRequest():
-            verify(conversation, request)
+            verify(client, request)
         case CancelRequest():
-            cancel(conversation, request, clock)
+            cancel(client, request, clock)
         case CancelAllRequest():
-            cancel_all(conversation, request, clock)
+            cancel_all(client, request, clock)
         case ProgressRequest():
             from kreassign.kafka_tools.reassign import progress  # noqa: PLC0415 - slow to load, and few need it
 
-            progress.progress(conversation, request, clock)
+            progress.progress(client, request, clock)
         case _:
             assert_never(request)
 

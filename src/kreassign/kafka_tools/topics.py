@@ -13,13 +13,11 @@ from typing import assert_never
 from kreassign.admin import AdminClient, client_settings, read_properties
 from kreassign.admin.settings import ClientSettings
 from kreassign.errors import ClusterError, InputError
-from kreassign.kafka_tools.addresses import portless
-from kreassign.kafka_tools.ending import exit_code
-from kreassign.kafka_tools.failures import PlainError, ToolError
-from kreassign.kafka_tools.java_errors import java_message
+from kreassign.kafka_tools.entry_point import exit_code, portless
+from kreassign.kafka_tools.failures import PlainError, ToolError, java_message
 from kreassign.kafka_tools.options import Options, parse
 from kreassign.kafka_tools.topic import actions
-from kreassign.kafka_tools.topic.arguments import (
+from kreassign.kafka_tools.topic.options import (
     DELETE_CONFIG_IS_GONE,
     ID_WINS,
     KAFKA_VERSION,

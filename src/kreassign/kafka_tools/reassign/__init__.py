@@ -1,1 +1,1 @@
-"""What `kafka-reassign-partitions` is made of: arguments, texts, and one module per action."""
+"""The parts of `kafka-reassign-partitions`: options, requests, messages, and one module per action."""

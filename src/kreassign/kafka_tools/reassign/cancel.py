@@ -1,44 +1,103 @@
-"""`--cancel`: stop what moves among the partitions and directories of a plan."""
+"""`--cancel`: stop what moves among the partitions and directories of a plan; with `--all`, whatever moves.
+
+Kafka's tool has no `--all`, though the proposal that brought `--cancel` (KIP-455) asked for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
 from kreassign.clock import Clock
-from kreassign.kafka_tools.failures import TerseError
-from kreassign.kafka_tools.reassign import directory_moves, texts, throttles
-from kreassign.kafka_tools.reassign.conversation import Conversation
-from kreassign.kafka_tools.reassign.output import say
-from kreassign.kafka_tools.reassign.replica_dirs import Found
-from kreassign.kafka_tools.reassign.requests import CancelRequest
-from kreassign.model import TopicPartition, TopicPartitionReplica
+from kreassign.kafka_tools.failures import TerseError, ToolError
+from kreassign.kafka_tools.reassign import log_dirs, messages, throttles
+from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.reassign.log_dirs import Found, find_replicas, plan_with_dirs
+from kreassign.kafka_tools.reassign.messages import say
+from kreassign.kafka_tools.reassign.requests import CancelAllRequest, CancelRequest
+from kreassign.model import OngoingReassignment, Topic, TopicPartition, TopicPartitionReplica
+from kreassign.model.plan import Plan
+from kreassign.model.plan_json import format_plan
 
 
-def cancel(conversation: Conversation, request: CancelRequest, clock: Clock) -> None:
+def cancel(client: ToolClient, request: CancelRequest, clock: Clock) -> None:
     """Cancel, and clear throttles unless they shall stay: even those of moves that are not in the plan."""
     plan = request.plan
-    active = conversation.reassignments(plan.replicas)
+    active = client.reassignments(plan.replicas)
     if active:
-        cancel_reassignments(conversation, active)
+        cancel_reassignments(client, active)
     else:
-        say(texts.NOTHING_TO_CANCEL)
-    back = ways_back(directory_moves.find(conversation, plan.log_dirs))
+        say(messages.NOTHING_TO_CANCEL)
+    back = ways_back(log_dirs.find(client, plan.log_dirs))
     if back:
-        directory_moves.start(conversation, back, request.timeout_ms, clock)
+        log_dirs.start(client, back, request.timeout_ms, clock)
     else:
-        say(texts.NO_MOVES_TO_CANCEL, end="")  # Kafka's tool forgets to end this line
+        say(messages.NO_MOVES_TO_CANCEL, end="")  # Kafka's tool forgets to end this line
     if not request.preserves_throttles:
-        throttles.clear(conversation, plan.brokers, plan.topics)
+        throttles.clear(client, plan.brokers, plan.topics)
 
 
-def cancel_reassignments(conversation: Conversation, active: Collection[TopicPartition]) -> None:
+def cancel_all(client: ToolClient, request: CancelAllRequest, clock: Clock) -> None:
+    """Print and write the plan that starts everything again, then cancel everything, then clear throttles."""
+    ongoing = client.reassignments()
+    moving = _moving_directories(client)
+    plan = _plan_to_restart(client, ongoing, moving)
+    if plan.assignments:
+        text = format_plan(plan)
+        say(messages.will_cancel(text))
+        if request.output:
+            _write_new(request.output, text)
+    else:
+        say(messages.NO_REASSIGNMENTS)
+    if ongoing:
+        cancel_reassignments(client, ongoing)
+    if back := ways_back(moving):
+        log_dirs.start(client, back, request.timeout_ms, clock)
+    if not request.preserves_throttles:
+        brokers = {broker for move in ongoing.values() for broker in move.replicas}
+        throttles.clear(client, brokers, plan.topics)
+
+
+def cancel_reassignments(client: ToolClient, active: Collection[TopicPartition]) -> None:
     """Cancel these reassignments; raises `TerseError` with all that were refused."""
-    failures = conversation.reassign(dict.fromkeys(active))
+    failures = client.reassign(dict.fromkeys(active))
     if failures:
-        raise TerseError(texts.not_cancelled(failures))
-    say(texts.cancelled(active))
+        raise TerseError(messages.not_cancelled(failures))
+    say(messages.cancelled(active))
 
 
 def ways_back(found: Found) -> dict[TopicPartitionReplica, str]:
     """The orders that cancel moves between directories: go where you are."""
     return {replica: dirs.current for replica, dirs in found.items() if dirs.is_moving and dirs.current is not None}
+
+
+def _moving_directories(client: ToolClient) -> Found:
+    """Replicas on live brokers that are moving between directories; controllers know nothing of them."""
+    if client.through_controllers:
+        return {}
+    found = find_replicas(client.log_dirs(broker.id for broker in client.brokers()))
+    return {replica: dirs for replica, dirs in found.items() if dirs.is_moving}
+
+
+def _plan_to_restart(client: ToolClient, ongoing: Mapping[TopicPartition, OngoingReassignment], moving: Found) -> Plan:
+    targets = {partition: move.target for partition, move in ongoing.items()}
+    others = {replica.topic_partition for replica in moving} - targets.keys()
+    topics = client.topics(partition.topic for partition in others) if others else {}
+    destinations = {replica: dirs.future for replica, dirs in moving.items()}
+    return plan_with_dirs(targets | _current(others, topics), destinations)
+
+
+def _current(wanted: set[TopicPartition], topics: Mapping[str, Topic | None]) -> dict[TopicPartition, tuple[int, ...]]:
+    """Replica lists of the wanted partitions; one whose topic was just deleted is left out."""
+    partitions = [partition for topic in topics.values() if topic is not None for partition in topic.partitions]
+    return {one.topic_partition: one.replicas for one in partitions if one.topic_partition in wanted}
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+    except FileExistsError as error:
+        raise ToolError(f"{path} is already there; nothing was cancelled. Name another file with --output") from error
+    except OSError as error:
+        raise ToolError(f"cannot write {path}: {error.strerror}; nothing was cancelled") from error

@@ -1,57 +1,68 @@
-"""`--execute`: start the reassignments and directory moves of a plan."""
+"""`--execute`: start the reassignments and directory moves of a plan, at once or in batches (KIP-1335)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from kreassign.clock import Clock
-from kreassign.kafka_tools.failures import TerseError, ToolError
-from kreassign.kafka_tools.java_errors import java_exception
-from kreassign.kafka_tools.reassign import texts, throttles
-from kreassign.kafka_tools.reassign.conversation import Conversation
-from kreassign.kafka_tools.reassign.current import current_plan
+from kreassign.kafka_tools.failures import TerseError, ToolError, java_exception
+from kreassign.kafka_tools.reassign import log_dirs, messages, throttles
+from kreassign.kafka_tools.reassign.batches import State, Steps, states
+from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.generate import known_topics
-from kreassign.kafka_tools.reassign.output import say
+from kreassign.kafka_tools.reassign.log_dirs import current_plan
+from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest
-from kreassign.kafka_tools.reassign.submit import submit, warn_about_others
 from kreassign.model import OngoingReassignment, Topic, TopicPartition
 from kreassign.model.expectation import check_expected
 from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_json import format_plan
 from kreassign.model.throttle import move_map
 
+SETTLE_S = 5.0
+"""Brokers show the end of a move a moment after the controller knows it; so long is a wrong list not believed."""
 
-def execute(conversation: Conversation, request: ExecuteRequest, clock: Clock) -> None:
+
+def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
     """Check the plan against the cluster, print what leads back, set throttles, submit, start directory moves."""
     plan = request.plan
-    ongoing = conversation.reassignments()
+    ongoing = client.reassignments()
     if ongoing and not request.is_additional:
-        raise TerseError(texts.ALREADY_ASSIGNING)
+        raise TerseError(messages.ALREADY_ASSIGNING)
     warn_about_others(request, ongoing)
-    live = conversation.brokers()
+    live = client.brokers()
     check_brokers(plan, {broker.id for broker in live})
-    topics = known_topics(conversation.topics(plan.topics))
+    topics = known_topics(client.topics(plan.topics))
     current = current_replicas(plan, topics)
-    say(texts.rollback(format_plan(current_plan(conversation, current, live))))
+    say(messages.rollback(format_plan(current_plan(client, current, live))))
     check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
-    _set_throttles(conversation, request, ongoing, current)
-    submit(conversation, request, clock)
+    _set_throttles(client, request, ongoing, current)
+    submit(client, request, clock)
 
 
 def _set_throttles(
-    conversation: Conversation,
+    client: ToolClient,
     request: ExecuteRequest,
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     current: Mapping[TopicPartition, tuple[int, ...]],
 ) -> None:
     if request.throttle < 0 and request.log_dir_throttle < 0:
         return
-    say(texts.VERIFY_PERIODICALLY)
+    say(messages.VERIFY_PERIODICALLY)
     if request.throttle >= 0:
-        throttles.limit_moves(conversation, move_map(ongoing, request.plan.replicas, current), request.throttle)
+        throttles.limit_moves(client, move_map(ongoing, request.plan.replicas, current), request.throttle)
     if request.log_dir_throttle >= 0:
         brokers = sorted({replica.broker for replica in request.plan.log_dirs})
-        throttles.limit_directory_moves(conversation, brokers, request.log_dir_throttle)
+        throttles.limit_directory_moves(client, brokers, request.log_dir_throttle)
+
+
+def warn_about_others(request: ExecuteRequest, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> None:
+    """Say, if that is wished for, that others move partitions too, which no pace of this run counts."""
+    others = ongoing.keys() - request.plan.replicas.keys()
+    if request.pace.warns_about_others and others:
+        print(messages.others_move(others), file=sys.stderr)
 
 
 def check_brokers(plan: Plan, live: set[int]) -> None:
@@ -69,3 +80,88 @@ def current_replicas(plan: Plan, topics: tuple[Topic, ...]) -> dict[TopicPartiti
         message = f"Unable to find partition: {', '.join(missing)}"
         raise ToolError(java_exception("UnknownTopicOrPartitionException", message))
     return {partition: known[partition] for partition in wanted}
+
+
+def submit(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
+    """Start all reassignments and directory moves of a plan, as the pace of the request has it.
+
+    Returns once all are submitted, not once they are done. Raises `TerseError` when a step is refused, ends elsewhere,
+    or takes too long; then later steps are not submitted, and are named.
+    """
+    run = _Submission(client, request, clock, Steps(request.plan.replicas, request.pace))
+    run.start(run.steps.next())
+    while run.steps.waiting:
+        run.start(run.wait_for_room())
+    say(messages.started(request.plan.replicas))
+    if not request.pace.batch_size:
+        run.start_directory_moves(request.plan.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class _Submission:
+    client: ToolClient
+    request: ExecuteRequest
+    clock: Clock
+    steps: Steps
+
+    def start(self, step: Collection[TopicPartition]) -> None:
+        targets, expected = self.request.plan.replicas, self.request.expected
+        failures = self.client.reassign(
+            {partition: targets[partition] for partition in step},
+            allow_replication_factor_change=self.request.allows_replication_factor_change,
+            expected={partition: expected[partition] for partition in step if partition in expected},
+        )
+        if failures:
+            raise self._end(messages.not_started(failures))
+        if self.request.pace.batch_size:
+            say(messages.step_started(step, len(targets) - len(self.steps.waiting), len(targets)))
+            self.start_directory_moves(step)
+
+    def start_directory_moves(self, partitions: Collection[TopicPartition]) -> None:
+        """Start those of the same partitions: in steps they go with their own step."""
+        every = self.request.plan.log_dirs
+        moves = {replica: path for replica, path in every.items() if replica.topic_partition in partitions}
+        if moves:
+            log_dirs.start(self.client, moves, self.request.timeout_ms, self.clock)
+
+    def wait_for_room(self) -> tuple[TopicPartition, ...]:
+        """Look until there is room for the next step; what it is."""
+        pace = self.request.pace
+        began_s = self.clock.monotonic_s()
+        elsewhere_since_s: dict[TopicPartition, float] = {}
+        while True:
+            found = self._look()
+            if step := self.steps.next({partition for partition, state in found.items() if state is State.DONE}):
+                return step
+            now_s = self.clock.monotonic_s()
+            elsewhere_since_s = {
+                partition: elsewhere_since_s.get(partition, now_s)
+                for partition, state in found.items()
+                if state is State.ELSEWHERE
+            }
+            if lost := [key for key, since_s in elsewhere_since_s.items() if now_s - since_s >= SETTLE_S]:
+                raise self._end(self._story_of(lost))
+            if pace.wait_timeout_ms is not None and (now_s - began_s) * 1000 >= pace.wait_timeout_ms:
+                raise self._end(messages.waited_too_long(self.steps.in_flight, pace.wait_timeout_ms))
+            self.clock.sleep(pace.poll_interval_ms / 1000)
+
+    def _look(self) -> dict[TopicPartition, State]:
+        in_flight = {partition: self.request.plan.replicas[partition] for partition in self.steps.in_flight}
+        ongoing = self.client.reassignments(None if self.request.pace.warns_about_others else in_flight)
+        warn_about_others(self.request, ongoing)
+        return states(in_flight, ongoing, self._current(in_flight.keys() - ongoing.keys()))
+
+    def _current(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, ...]]:
+        topics = self.client.topics(partition.topic for partition in partitions)
+        known = [entry for topic in topics.values() if topic is not None for entry in topic.partitions]
+        return {entry.topic_partition: entry.replicas for entry in known}
+
+    def _story_of(self, lost: Collection[TopicPartition]) -> str:
+        current = self._current(lost)
+        return "\n".join(
+            messages.elsewhere(partition, current.get(partition, ()), self.request.plan.replicas[partition])
+            for partition in sorted(lost, key=partition_order)
+        )
+
+    def _end(self, story: str) -> TerseError:
+        return TerseError(story + messages.left_out(self.steps.waiting))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from random import SystemRandom
 
-from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.java_errors import java_exception
-from kreassign.kafka_tools.reassign import texts
-from kreassign.kafka_tools.reassign.conversation import Conversation
-from kreassign.kafka_tools.reassign.current import current_plan
-from kreassign.kafka_tools.reassign.output import say
+from kreassign.kafka_tools.failures import ToolError, java_exception
+from kreassign.kafka_tools.reassign import messages
+from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.reassign.log_dirs import current_plan
+from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import GenerateRequest
 from kreassign.model import Broker, Topic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -18,15 +17,15 @@ from kreassign.model.plan_json import format_plan
 from kreassign.model.striped import RandomSource, UsableBroker, place
 
 
-def generate(conversation: Conversation, request: GenerateRequest) -> None:
+def generate(client: ToolClient, request: GenerateRequest) -> None:
     """Print where the topics are now and where the striped placer would put them."""
-    live = conversation.brokers()
-    topics = known_topics(conversation.topics(request.topics))
+    live = client.brokers()
+    topics = known_topics(client.topics(request.topics))
     assigned = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
-    current = current_plan(conversation, assigned, live)
+    current = current_plan(client, assigned, live)
     usable = usable_brokers(live, request.brokers, is_rack_aware=request.is_rack_aware)
     proposed = propose(topics, usable, SystemRandom())
-    say(texts.candidate(format_plan(current), format_plan(proposed)))
+    say(messages.candidate(format_plan(current), format_plan(proposed)))
 
 
 def known_topics(described: Mapping[str, Topic | None]) -> tuple[Topic, ...]:

@@ -9,10 +9,9 @@ from typing import Any
 
 from kreassign.clock import Clock
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent
-from kreassign.kafka_tools.reassign.conversation import Conversation
-from kreassign.kafka_tools.reassign.output import say
+from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.reassign.messages import NOTHING_MOVES, say
 from kreassign.kafka_tools.reassign.requests import ProgressRequest
-from kreassign.kafka_tools.reassign.texts import NOTHING_MOVES
 from kreassign.model import LogDir, LogDirReplica, OngoingReassignment, ReplicaStatus, TopicPartition
 from kreassign.report.text import format_bytes, format_duration, format_rate, format_time
 
@@ -44,37 +43,37 @@ class Seen:
 History = dict[Copy, list[Seen]]
 
 
-def progress(conversation: Conversation, request: ProgressRequest, clock: Clock) -> None:
+def progress(client: ToolClient, request: ProgressRequest, clock: Clock) -> None:
     """Look twice and show what was found, or go on looking until nothing moves any more."""
     history: History = {}
-    _look(conversation, request, clock, history)
+    _look(client, request, clock, history)
     while history:
         clock.sleep(request.interval_ms / 1000)
-        _look(conversation, request, clock, history)
+        _look(client, request, clock, history)
         say(_shown(history, clock.now_ms(), as_json=request.as_json))
         if not request.follows:
             return
     say(_shown(history, clock.now_ms(), as_json=request.as_json))
 
 
-def _look(conversation: Conversation, request: ProgressRequest, clock: Clock, history: History) -> None:
+def _look(client: ToolClient, request: ProgressRequest, clock: Clock, history: History) -> None:
     """Add what is seen now; what moves no more is forgotten."""
     wanted = None if request.plan is None else request.plan.replicas
-    ongoing = conversation.reassignments(wanted)
+    ongoing = client.reassignments(wanted)
     now_ms = clock.now_ms()
-    seen = _reassigned(ongoing, conversation.statuses(ongoing)) | _between_directories(_log_dirs(conversation, request))
+    seen = _reassigned(ongoing, client.statuses(ongoing)) | _between_directories(_log_dirs(client, request))
     for copy in history.keys() - seen.keys():
         del history[copy]
     for copy, (done, left, lag_records) in seen.items():
         history.setdefault(copy, []).append(Seen(Sample(now_ms, done, left), lag_records))
 
 
-def _log_dirs(conversation: Conversation, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
+def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
     """Of a plan only the replicas that it gives a directory; without a plan, all."""
     if request.plan is None:
-        return conversation.log_dirs(broker.id for broker in conversation.brokers())
+        return client.log_dirs(broker.id for broker in client.brokers())
     wanted = request.plan.log_dirs
-    return conversation.log_dirs(
+    return client.log_dirs(
         {replica.broker for replica in wanted}, tuple({replica.topic_partition for replica in wanted})
     )
 

@@ -11,7 +11,9 @@ from typing import TypeVar
 
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.options import Options
-from kreassign.kafka_tools.reassign.arguments import (
+from kreassign.kafka_tools.reassign.batches import Pace
+from kreassign.kafka_tools.reassign.messages import joined
+from kreassign.kafka_tools.reassign.options import (
     DEFAULT_INTERVAL_MS,
     DEFAULT_TIMEOUT_MS,
     FORMATS,
@@ -20,8 +22,6 @@ from kreassign.kafka_tools.reassign.arguments import (
     NO_TIMEOUT,
     Action,
 )
-from kreassign.kafka_tools.reassign.pacing import Pace
-from kreassign.kafka_tools.reassign.texts import joined
 from kreassign.model import TopicPartition
 from kreassign.model.expectation import missing_expectations
 from kreassign.model.plan import Plan, partition_order, utf16_order
@@ -30,8 +30,6 @@ from kreassign.model.plan_json import parse_plan, parse_topics
 Item = TypeVar("Item", int, str)
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
-
-
 AT_ONCE = Pace()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from kreassign.kafka_tools.reassign import texts
-from kreassign.kafka_tools.reassign.output import say
+from kreassign.kafka_tools.reassign import messages
+from kreassign.kafka_tools.reassign.messages import say
 from kreassign.model import Broker, ConfigChange, ConfigResource, TopicPartition, throttle
 from kreassign.model.throttle import ThrottledMove
 
@@ -23,24 +23,24 @@ class Configurable(Protocol):
         ...
 
 
-def limit_moves(conversation: Configurable, moves: Mapping[TopicPartition, ThrottledMove], bytes_per_s: int) -> None:
+def limit_moves(client: Configurable, moves: Mapping[TopicPartition, ThrottledMove], bytes_per_s: int) -> None:
     """Name the moving replicas in their topics, then set the rate on every broker involved."""
-    conversation.change_configs(throttle.topic_changes(moves))
-    conversation.change_configs(throttle.rate_changes(throttle.involved_brokers(moves), bytes_per_s))
-    say(texts.rate_set("inter-broker", bytes_per_s))
+    client.change_configs(throttle.topic_changes(moves))
+    client.change_configs(throttle.rate_changes(throttle.involved_brokers(moves), bytes_per_s))
+    say(messages.rate_set("inter-broker", bytes_per_s))
 
 
-def limit_directory_moves(conversation: Configurable, brokers: Iterable[int], bytes_per_s: int) -> None:
+def limit_directory_moves(client: Configurable, brokers: Iterable[int], bytes_per_s: int) -> None:
     """Set the rate of moves between directories on these brokers."""
-    conversation.change_configs(throttle.log_dir_rate_changes(brokers, bytes_per_s))
-    say(texts.rate_set("replica-alter-dir", bytes_per_s))
+    client.change_configs(throttle.log_dir_rate_changes(brokers, bytes_per_s))
+    say(messages.rate_set("replica-alter-dir", bytes_per_s))
 
 
-def clear(conversation: Configurable, named_brokers: Iterable[int], topics: Iterable[str]) -> None:
+def clear(client: Configurable, named_brokers: Iterable[int], topics: Iterable[str]) -> None:
     """Clear the rates of these brokers and of all that the cluster lists, then the lists of these topics."""
-    brokers = sorted({broker.id for broker in conversation.brokers()}.union(named_brokers))
-    say(texts.clearing("broker", "broker", brokers))
-    conversation.change_configs(throttle.clear_broker_changes(brokers))
+    brokers = sorted({broker.id for broker in client.brokers()}.union(named_brokers))
+    say(messages.clearing("broker", "broker", brokers))
+    client.change_configs(throttle.clear_broker_changes(brokers))
     names = sorted(set(topics))
-    say(texts.clearing("topic", "topic", names))
-    conversation.change_configs(throttle.clear_topic_changes(names))
+    say(messages.clearing("topic", "topic", names))
+    client.change_configs(throttle.clear_topic_changes(names))

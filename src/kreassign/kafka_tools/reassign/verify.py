@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.reassign import directory_moves, texts, throttles
-from kreassign.kafka_tools.reassign.conversation import Conversation
-from kreassign.kafka_tools.reassign.output import say
-from kreassign.kafka_tools.reassign.replica_dirs import sentence
+from kreassign.kafka_tools.reassign import log_dirs, messages, throttles
+from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.reassign.log_dirs import sentence
+from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import VerifyRequest
 from kreassign.model import OngoingReassignment, Topic, TopicPartition
 from kreassign.model.plan import Plan, partition_order
 
 
-def verify(conversation: Conversation, request: VerifyRequest) -> None:
+def verify(client: ToolClient, request: VerifyRequest) -> None:
     """Print the state of every partition and directory of the plan, then clear throttles if nothing is left to do.
 
     Throttles go when no reassignment runs in the whole cluster and no directory of the plan is being filled; whether
     the plan was reached does not matter.
     """
     plan = request.plan
-    ongoing = conversation.reassignments()
-    topics = conversation.topics(wish.topic_partition.topic for wish in plan.assignments
+    ongoing = client.reassignments()
+    topics = client.topics(wish.topic_partition.topic for wish in plan.assignments
                                  if wish.topic_partition not in ongoing)  # fmt: skip
     say(partition_states(plan, ongoing, topics))
-    found = directory_moves.find(conversation, plan.log_dirs)
+    found = log_dirs.find(client, plan.log_dirs)
     wishes = sorted(plan.log_dirs.items())
     say("\n".join(sentence(replica, directory, found.get(replica)) for replica, directory in wishes))
     are_settled = all(dirs.is_settled for dirs in found.values())
     if not ongoing and are_settled and not request.preserves_throttles:
-        throttles.clear(conversation, plan.brokers, plan.topics)
+        throttles.clear(client, plan.brokers, plan.topics)
 
 
 def partition_states(
@@ -41,11 +41,13 @@ def partition_states(
     for wish in plan.assignments:
         partition = wish.topic_partition
         if partition in ongoing:
-            lines[partition] = texts.still_moving(partition)
+            lines[partition] = messages.still_moving(partition)
             continue
         current = _replicas(topics[partition.topic], partition.partition)
         same = current == wish.replicas
-        lines[partition] = texts.arrived(partition) if same else texts.elsewhere(partition, current, wish.replicas)
+        lines[partition] = (
+            messages.arrived(partition) if same else messages.elsewhere(partition, current, wish.replicas)
+        )
     return "\n".join(["Status of partition reassignment:", *(lines[key] for key in sorted(lines, key=partition_order))])
 
 

@@ -6,10 +6,10 @@ from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.options import Options
-from kreassign.kafka_tools.reassign import texts as reassign_texts
-from kreassign.kafka_tools.topic import replica_changes, wishes
-from kreassign.kafka_tools.topic.arguments import changes_replicas
-from kreassign.kafka_tools.topic.texts import Description, min_isr, overrides, partition_line, short_id, topic_line
+from kreassign.kafka_tools.reassign import messages as reassign_texts
+from kreassign.kafka_tools.topic import option_values, replica_changes
+from kreassign.kafka_tools.topic.describe import Description, min_isr, overrides, partition_line, short_id, topic_line
+from kreassign.kafka_tools.topic.options import changes_replicas
 from kreassign.model import (
     ConfigResource,
     NewPartitions,
@@ -33,13 +33,13 @@ def list_topics(client: AdminClient, options: Options) -> None:
 def create(client: AdminClient, options: Options) -> None:
     """Create a topic."""
     name = options.text("topic") or ""
-    partitions = wishes.count(options, "partitions")
-    replication_factor = wishes.count(options, "replication-factor")
-    assignment = wishes.replica_assignment(options.text("replica-assignment"))
-    configs = wishes.configs(value or "" for found, value in options.found if found == "config")
-    if wishes.collides(name):
+    partitions = option_values.count(options, "partitions")
+    replication_factor = option_values.count(options, "replication-factor")
+    assignment = option_values.replica_assignment(options.text("replica-assignment"))
+    configs = option_values.configs(value or "" for found, value in options.found if found == "config")
+    if option_values.collides(name):
         print(_COLLISION, flush=True)
-    wishes.check_counts(partitions, replication_factor)
+    option_values.check_counts(partitions, replication_factor)
     wish = (
         NewTopic(name, assignments=assignment, configs=configs)
         if assignment
@@ -63,9 +63,9 @@ def alter(client: AdminClient, options: Options) -> None:
 
 
 def _change_replicas(client: AdminClient, options: Options) -> None:
-    factor = wishes.count(options, "replication-factor")
-    wishes.check_counts(None, factor)
-    assignment = wishes.replica_assignment(options.text("replica-assignment"))
+    factor = option_values.count(options, "replication-factor")
+    option_values.check_counts(None, factor)
+    assignment = option_values.replica_assignment(options.text("replica-assignment"))
     names = _existing(client, options)
     if not names:
         return
@@ -91,8 +91,8 @@ def _change_replicas(client: AdminClient, options: Options) -> None:
 
 
 def _add_partitions(client: AdminClient, options: Options) -> None:
-    total = wishes.count(options, "partitions") or 0
-    assignment = wishes.replica_assignment(options.text("replica-assignment"))
+    total = option_values.count(options, "partitions") or 0
+    assignment = option_values.replica_assignment(options.text("replica-assignment"))
     names = _existing(client, options)
     if not names:
         return
@@ -167,7 +167,7 @@ def _existing(client: AdminClient, options: Options) -> list[str]:
 def _topics(client: AdminClient, options: Options) -> list[str]:
     exclude_internal = options.has("exclude-internal")
     names = client.list_topics(include_internal=not exclude_internal)
-    return wishes.chosen_topics(names, options.text("topic"), exclude_internal=exclude_internal)
+    return option_values.chosen_topics(names, options.text("topic"), exclude_internal=exclude_internal)
 
 
 def _moves(client: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, OngoingReassignment]:

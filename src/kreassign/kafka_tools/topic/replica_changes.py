@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.reassign import texts
+from kreassign.kafka_tools.reassign import messages
 from kreassign.model import TopicPartition
 from kreassign.model.amount import format_amount
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -115,7 +115,7 @@ def announced(changes: tuple[ReplicaChange, ...]) -> str:
         f"Replicas of {len(changes)} partition(s) change: {copies} to be copied ({copied}), "
         f"{deletions} to be deleted ({freed})."
     )
-    return "\n".join([texts.rollback(format_plan(current)), "", total, *map(str, changes)])
+    return "\n".join([messages.rollback(format_plan(current)), "", total, *map(str, changes)])
 
 
 NOTHING_TO_CHANGE = "Nothing to change: every partition has these replicas already."

@@ -177,3 +177,8 @@ def directory_move_started(replica: TopicPartitionReplica, directory: str) -> st
 def directory_moves_timed_out(replicas: Collection[TopicPartitionReplica]) -> str:
     """Brokers did not take the order in time."""
     return f"Timed out before log directory move{plural(replicas)} could be started for: {joined(sorted(replicas))}"
+
+
+def say(text: str, *, end: str = "\n") -> None:
+    """Print, and let it out at once: the text to roll back with must not be lost with a killed tool."""
+    print(text, end=end, flush=True)

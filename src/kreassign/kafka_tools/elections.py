@@ -8,11 +8,11 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient, ClientSettings, client_settings, read_properties
 from kreassign.errors import ClusterError, InputError, KreassignError, OutcomeUnknown, Rejected, Unreachable
-from kreassign.kafka_tools.addresses import portless
-from kreassign.kafka_tools.failures import PlainError
-from kreassign.kafka_tools.java_errors import java_failure
+from kreassign.kafka_tools.entry_point import portless
+from kreassign.kafka_tools.failures import PlainError, java_failure
 from kreassign.model import Batch, ElectionType, TopicPartition
 
+FILE_FORMAT = '{"partitions":\n\t[{"topic": "foo", "partition": 1},\n\t {"topic": "foobar", "partition": 2}]\n}\n'
 CLIENT_ID = "leader-election-tool"
 _CALL = "electLeaders"
 _NO_CLIENT = "Failed to create new KafkaAdminClient"

@@ -18,7 +18,6 @@ DELETE_CONFIG_IS_GONE = (
     "future releases."
 )
 ID_WINS = "Only topic id will be used when both --topic and --topic-id are specified and topicId is not Uuid.ZERO_UUID"
-
 _CONFIGS_TOOL = " (To alter topic configurations, the kafka-configs tool can be used.)"
 CONFIG_NAMES = (
     "cleanup.policy", "compression.gzip.level", "compression.lz4.level", "compression.type", "compression.zstd.level",
@@ -34,7 +33,6 @@ CONFIG_NAMES = (
 """The settings that a topic can have."""
 
 _NOT_KAFKAS = "Kafka's own tool does not have this option."
-
 _CONFIG_LIST = "".join(f"\t{name}\n" for name in CONFIG_NAMES)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.options import Options
-from kreassign.kafka_tools.topic.arguments import CONFIG_NAMES
+from kreassign.kafka_tools.topic.options import CONFIG_NAMES
 
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _MOST_REPLICAS = 32_767

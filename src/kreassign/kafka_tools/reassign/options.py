@@ -14,7 +14,6 @@ KAFKA_VERSION = "4.3.1"
 """The release of Kafka's tool that this one stands in for; `--version` prints it."""
 
 HELP_TEXT = "This tool helps to move topic partitions between replicas."
-
 NO_THROTTLE = -1
 DEFAULT_TIMEOUT_MS = 10_000
 DEFAULT_INTERVAL_MS = 2_000
@@ -23,7 +22,6 @@ LEAST_INTERVAL_MS = 2_000
 FORMATS = ("text", "json")
 NO_TIMEOUT = -1
 DEFAULT_POLL_INTERVAL_MS = 1_000
-
 _THROTTLE_USE = (
     "This option can be included with --execute when a reassignment is started, and it can be altered by resubmitting "
     "the current reassignment along with the --additional flag. The throttle rate should be at least 1 KB/s."
@@ -35,7 +33,6 @@ _PLAN_FORMAT = (
 _NOT_KAFKAS = "Kafka's own tool does not have this option."
 _KIP_1335 = "Proposed for Kafka's own tool by KIP-1335."
 _NOT_KAFKAS_ANY_MORE = "Kafka's own tool has not had this option since 3.0."
-
 OPTIONS = (
     Option(
         "additional",

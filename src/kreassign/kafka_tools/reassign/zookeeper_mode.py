@@ -13,10 +13,10 @@ from random import SystemRandom
 from kreassign.clock import Clock
 from kreassign.errors import InvariantBroken
 from kreassign.kafka_tools.failures import TerseError, ToolError
-from kreassign.kafka_tools.reassign import texts, throttles
-from kreassign.kafka_tools.reassign.current import plan_with_dirs
+from kreassign.kafka_tools.reassign import messages, throttles
 from kreassign.kafka_tools.reassign.generate import known_topics, propose, usable_brokers
-from kreassign.kafka_tools.reassign.output import say
+from kreassign.kafka_tools.reassign.log_dirs import plan_with_dirs
+from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest, GenerateRequest, Request, VerifyRequest
 from kreassign.kafka_tools.reassign.verify import partition_states
 from kreassign.kafka_tools.zookeeper import ZooKeeper, zookeeper
@@ -54,7 +54,7 @@ def generate(cluster: ZooKeeper, request: GenerateRequest) -> None:
     assigned = {partition.topic_partition: partition.replicas for topic in topics for partition in topic.partitions}
     usable = usable_brokers(cluster.brokers(), request.brokers, is_rack_aware=request.is_rack_aware)
     proposed = propose(topics, usable, SystemRandom())
-    say(texts.candidate(format_plan(plan_with_dirs(assigned, {})), format_plan(proposed)))
+    say(messages.candidate(format_plan(plan_with_dirs(assigned, {})), format_plan(proposed)))
 
 
 def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
@@ -64,26 +64,26 @@ def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
     current = _current(cluster, plan)
     _check_brokers(plan, {broker.id for broker in cluster.brokers()})
     _refuse_if_busy(cluster)
-    say(texts.rollback(format_plan(plan_with_dirs(current, {}))))
+    say(messages.rollback(format_plan(plan_with_dirs(current, {}))))
     if request.throttle >= 0:
-        say(texts.VERIFY_PERIODICALLY)
+        say(messages.VERIFY_PERIODICALLY)
         throttles.limit_moves(cluster, move_map({}, plan.replicas, current), request.throttle)
     if not cluster.start_reassignments(plan.replicas):
-        raise TerseError(texts.ALREADY_ASSIGNING)
-    say(texts.started(plan.replicas))
+        raise TerseError(messages.ALREADY_ASSIGNING)
+    say(messages.started(plan.replicas))
     moving = {partition: target for partition, target in plan.replicas.items() if target != current[partition]}
     if moving and not _is_taken_up(cluster, moving, clock):
-        print(texts.NOT_TAKEN_UP, file=sys.stderr)
+        print(messages.NOT_TAKEN_UP, file=sys.stderr)
 
 
 def verify(cluster: ZooKeeper, request: VerifyRequest) -> None:
     """Print the state of every partition of the plan, then clear throttles if the reassignment znode is gone."""
     plan = request.plan
     _refuse_directories(plan)
-    say(texts.INCOMPLETE_RESULTS)
+    say(messages.INCOMPLETE_RESULTS)
     waiting = cluster.reassignments() or {}
     for line in find_poison(waiting):
-        print(f"{texts.POISONED} {line}", file=sys.stderr)
+        print(f"{messages.POISONED} {line}", file=sys.stderr)
     ongoing = {partition: OngoingReassignment(target, (), ()) for partition, target in waiting.items()}
     topics = cluster.topics(plan.topics)
     say(partition_states(plan, ongoing, topics))
@@ -114,7 +114,7 @@ def _current(cluster: ZooKeeper, plan: Plan) -> dict[TopicPartition, tuple[int, 
 
 def _check_brokers(plan: Plan, live: set[int]) -> None:
     if strangers := [broker for broker in plan.brokers if broker not in live]:
-        raise ToolError(f"The proposed assignment contains non-existent brokerIDs: {texts.joined(strangers)}")
+        raise ToolError(f"The proposed assignment contains non-existent brokerIDs: {messages.joined(strangers)}")
 
 
 def _refuse_if_busy(cluster: ZooKeeper) -> None:
@@ -123,8 +123,8 @@ def _refuse_if_busy(cluster: ZooKeeper) -> None:
     if waiting is None:
         return
     if poison := find_poison(waiting):
-        raise ToolError(texts.POISONED, reason="; ".join(poison))
-    raise TerseError(texts.ALREADY_ASSIGNING)
+        raise ToolError(messages.POISONED, reason="; ".join(poison))
+    raise TerseError(messages.ALREADY_ASSIGNING)
 
 
 def _is_taken_up(cluster: ZooKeeper, moving: Targets, clock: Clock) -> bool:

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.kafka_tools.failures import ToolError
-from kreassign.kafka_tools.java_errors import java_exception, java_failure
+from kreassign.kafka_tools.failures import ToolError, java_exception, java_failure
 from kreassign.model import (
     Batch,
     Broker,
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 Failures = dict[TopicPartition, ClusterError]
 
 
-class Conversation:
+class ToolClient:
     """An admin client for one run of the tool. Failures are raised as `ToolError`, unless a method says otherwise."""
 
-    def __init__(self, client: AdminClient, *, through_controllers: bool) -> None:
-        self._client = client
+    def __init__(self, admin: AdminClient, *, through_controllers: bool) -> None:
+        self._admin = admin
         self.through_controllers = through_controllers
 
     def reassignments(
@@ -47,12 +46,12 @@ class Conversation:
             if partition.partition < 0:
                 raise _invalid_topic(f"The given partition index {partition.partition} is not valid.")
         with _call("listPartitionReassignments"):
-            return self._client.list_partition_reassignments(asked)
+            return self._admin.list_partition_reassignments(asked)
 
     def brokers(self) -> tuple[Broker, ...]:
         """The live brokers, ascending by id; through controllers, the controllers."""
         with _call("listNodes"):
-            return tuple(sorted(self._client.describe_cluster().brokers))
+            return tuple(sorted(self._admin.describe_cluster().brokers))
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
         """What these topics look like; None for one that does not exist."""
@@ -60,7 +59,7 @@ class Conversation:
         for name in asked:
             _check_name(name)
         with _call("describeTopics"):
-            described = self._client.describe_topics(asked)
+            described = self._admin.describe_topics(asked)
             for error in described.failed.values():
                 if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
                     raise error
@@ -75,7 +74,7 @@ class Conversation:
             return {}
         with _call("describeReplicaLogDirs"):
             try:
-                return self._client.describe_log_dirs(asked, partitions=partitions).raise_if_any()
+                return self._admin.describe_log_dirs(asked, partitions=partitions).raise_if_any()
             except Unsupported as error:
                 if not self.through_controllers:
                     raise
@@ -84,12 +83,12 @@ class Conversation:
     def statuses(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, tuple[ReplicaStatus, ...]]:
         """How far the replicas of these partitions are; those of which nobody could tell are left out."""
         with _call("replicaStatus"):
-            return self._client.replica_status(partitions).ok
+            return self._admin.replica_status(partitions).ok
 
     def change_configs(self, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
         """Change configurations; all are tried, then the first failure is raised."""
         with _call("incrementalAlterConfigs"):
-            self._client.incremental_alter_configs(changes).raise_if_any()
+            self._admin.incremental_alter_configs(changes).raise_if_any()
 
     def reassign(
         self,
@@ -103,7 +102,7 @@ class Conversation:
         Raises `Drifted` if the cluster is not as `expected`; then nothing was sent.
         """
         try:
-            outcome = self._client.alter_partition_reassignments(
+            outcome = self._admin.alter_partition_reassignments(
                 targets, allow_replication_factor_change=allow_replication_factor_change, expected=expected
             )
             return dict(outcome.failed)
@@ -112,7 +111,7 @@ class Conversation:
 
     def move_directories(self, targets: Mapping[TopicPartitionReplica, str]) -> set[TopicPartitionReplica]:
         """Order replicas into directories; returns those whose broker has them and took the order."""
-        outcome: Batch[TopicPartitionReplica, None] = self._client.alter_replica_log_dirs(targets)
+        outcome: Batch[TopicPartitionReplica, None] = self._admin.alter_replica_log_dirs(targets)
         for replica in sorted(outcome.failed):
             error = outcome.failed[replica]
             if not has_code(error, REPLICA_NOT_AVAILABLE):

@@ -1,0 +1,74 @@
+"""What the entry points of the tools share: exit codes, which stream gets what, and how addresses are checked."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+
+from kreassign.errors import KreassignError
+from kreassign.kafka_tools.failures import PlainError, TerseError, ToolError, UncaughtError, UsageError
+from kreassign.kafka_tools.options import Option, help_table
+
+FAILED = 1
+_INTERRUPTED = 130
+_ADDRESS = re.compile(r".+:\d+", re.ASCII)
+
+
+class ErrorStyle(Enum):
+    """How a tool reports its failures, apart from a wrong usage, which always goes to stderr with the help."""
+
+    MESSAGE = auto()
+    """The message alone on stderr."""
+    EXCEPTION = auto()
+    """On stderr, as a Java exception that nobody caught."""
+    STDOUT = auto()
+    """`Error: <message>` on stdout; an unreadable command line as an exception on stderr."""
+
+
+def exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorStyle = ErrorStyle.MESSAGE) -> int:
+    """Do the job, report a failure in the style of the tool, and return the exit code."""
+    try:
+        job()
+        sys.stdout.flush()
+    except UsageError as failure:
+        print(failure, help_table(options), sep="\n", file=sys.stderr)
+    except UncaughtError as failure:
+        print(failure.message if style is ErrorStyle.MESSAGE else failure, file=sys.stderr)
+    except KreassignError as failure:
+        if isinstance(failure, PlainError) and failure.also_said:
+            print(failure.also_said, flush=True)
+        if text := _text(failure, style):
+            print(text, file=sys.stdout if style is ErrorStyle.STDOUT else sys.stderr, flush=True)
+    except BrokenPipeError:
+        # Nobody reads on, as in `--list | head`; nor shall Python try to write what is left when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    else:
+        return 0
+    return FAILED
+
+
+def _text(failure: KreassignError, style: ErrorStyle) -> str:
+    match failure:
+        case PlainError() if style is ErrorStyle.EXCEPTION:
+            return failure.escaped()
+        case PlainError():
+            return str(failure) if failure.message else ""
+        case TerseError():
+            return str(failure)
+        case ToolError() if style is not ErrorStyle.STDOUT:
+            return "\n".join([failure.message, *([f"Caused by: {failure.reason}"] if failure.reason else [])])
+        case _ if style is ErrorStyle.STDOUT:
+            return str(failure if isinstance(failure, ToolError) else ToolError(str(failure)))
+        case _:
+            return str(failure)
+
+
+def portless(addresses: str) -> str | None:
+    """The first address of a list that has no port, on which Kafka's tools insist; None if all have one."""
+    found = filter(None, map(str.strip, addresses.split(",")))
+    return next((address for address in found if not _ADDRESS.fullmatch(address)), None)
