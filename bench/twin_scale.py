@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from bench.process import run
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.directories import assign_directories
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
 from kreassign.twin.controller.reassignments import (
@@ -149,7 +149,7 @@ class Day:
         if self._waiting:
             (topic, partition), target = self._waiting.pop()
             command = AlterReassignments((TopicTargets(topic, (Target(partition, target),)),))
-            self._write(*alter_reassignments(Situation(self.metadata), command).records)
+            self._write(*alter_reassignments(ControllerContext(self.metadata), command).records)
 
     def _answer(self, event: ReplicaEvent) -> None:
         match event:
@@ -159,7 +159,7 @@ class Day:
                     self._begin_next()
             case ReplicaPlaced(topic_partition, broker, path):
                 directories = {topic_partition: _directory_id(broker, path)}
-                self._write(*assign_directories(Situation(self.metadata), broker, directories).records)
+                self._write(*assign_directories(ControllerContext(self.metadata), broker, directories).records)
 
     def _join(self, partition: PartitionState, broker: int) -> None:
         topic, number = partition.topic_partition
@@ -171,7 +171,7 @@ class Day:
             tuple(map(Member, (*partition.isr, broker))),
         )
         command = AlterIsr(partition.leader, self.metadata.brokers[partition.leader].broker_epoch, (proposal,))
-        self._write(*alter_isr(Situation(self.metadata), command).records)
+        self._write(*alter_isr(ControllerContext(self.metadata), command).records)
 
     def _state(self, topic_partition: TopicPartition) -> PartitionState:
         return self.metadata.topics[topic_partition.topic].partitions[topic_partition.partition]
@@ -179,7 +179,7 @@ class Day:
     def _write(self, *records: Record) -> None:
         for record in records:
             self.metadata.apply(record)
-            self.replication.follow(record, self.metadata)
+            self.replication.apply(record, self.metadata)
 
 
 def _log(partitions: int, brokers: int) -> Iterator[Record]:

@@ -56,7 +56,7 @@ def test_a_dead_destination_fails_its_own_moves_and_the_rest_goes_on(world: Worl
 
 def test_a_throttle_that_somebody_else_changes_meanwhile_is_theirs(world: World) -> None:
     theirs = ConfigChanged(ConfigResource.broker(0), LEADER_THROTTLED_RATE, "2000000")
-    world.after(3, lambda: world.twin.carry_out(Decision((theirs,), None)))
+    world.after(3, lambda: world.twin.commit(Decision((theirs,), None)))
     found = world.run(world.prepared(AWAY, throttle=RATE // 4))
     assert found.throttle_residue == ()
     assert any("foreign-throttle" in problem for problem in found.problems)

@@ -80,7 +80,7 @@ def test_a_run_ends_at_its_deadline_with_what_fitted(world: World) -> None:
 def hang(world: World) -> None:
     """The destination hangs until after the window of a minute: its copies take longer than the run reckoned with."""
     world.after(20, lambda: world.twin.freeze(3))
-    world.after(70, lambda: world.twin.thaw(3))
+    world.after(70, lambda: world.twin.unfreeze(3))
 
 
 def test_what_is_in_flight_when_a_window_closes_goes_on(world: World) -> None:

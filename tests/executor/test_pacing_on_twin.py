@@ -9,7 +9,7 @@ import pytest
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
 from kreassign.executor.scheduling import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
-from kreassign.twin.network.response_faults import Concerned, Lost
+from kreassign.twin.network.response_faults import AffectedResponses, Lost
 from kreassign.wire import api
 from tests.executor.worlds import World, pace
 
@@ -104,7 +104,7 @@ def test_leaders_change_so_many_at_a_time_as_was_asked(tmp_path: Path) -> None:
 
 def test_an_election_without_an_answer_is_no_problem_where_the_right_brokers_lead(tmp_path: Path) -> None:
     world = World(tmp_path, [[0, 1]] * 6)
-    world.twin.disturbances.add(Lost(), Concerned(api.ELECT_LEADERS.key), hits_once=True)
+    world.twin.response_faults.add(Lost(), AffectedResponses(api.ELECT_LEADERS.key), hits_once=True)
     found = world.run(world.prepared(dict.fromkeys(range(6), (1, 0))))
     assert [event.elected for event in world.seen if isinstance(event, LeadersElected)] == [()]
     assert (found.state, found.problems) == ("done", ())

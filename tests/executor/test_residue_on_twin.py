@@ -51,7 +51,7 @@ def world(tmp_path: Path) -> World:
         ConfigChanged(broker(2), FOLLOWER_THROTTLED_RATE, "1"),
         ConfigChanged(broker(4), FOLLOWER_THROTTLED_RATE, "9"),
     )
-    found.twin.carry_out(Decision(records, None))
+    found.twin.commit(Decision(records, None))
     assert found.throttles == THEIRS
     return found
 

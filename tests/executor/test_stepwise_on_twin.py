@@ -110,7 +110,7 @@ def test_a_step_that_is_called_back_when_its_window_closes_starts_anew_in_the_ne
     world.transport.sleep(60 - world.transport.now_ms() / 1000 % 60)
     minute = world.transport.now_ms() // 60_000
     world.after(5, lambda: world.twin.freeze(3))
-    world.after(50, lambda: world.twin.thaw(3))
+    world.after(50, lambda: world.twin.unfreeze(3))
     windows = (Window(minute % 1440, (minute + 1) % 1440), Window((minute + 5) % 1440, (minute + 90) % 1440))
     found = world.run(world.prepared(AWAY, pace=Pace(hours=Hours(windows, at_end=AtEnd.CANCEL), is_stepwise=True)))
     assert (found.state, world.replicas, world.throttles) == ("done", AWAY, {})

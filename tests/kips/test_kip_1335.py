@@ -97,7 +97,7 @@ def test_incrementally_the_tool_returns_once_all_is_submitted(box: Box) -> None:
 
 def test_a_refused_batch_ends_the_run_and_names_what_was_not_submitted(box: Box) -> None:
     def delete() -> None:
-        box.twin.carry_out(delete_topics(box.twin.situation, [TopicReference("zoo", None)]))
+        box.twin.commit(delete_topics(box.twin.context, [TopicReference("zoo", None)]))
 
     # The topic is there when the plan is checked, and gone when its turn comes.
     box.client.create_topics([NewTopic("zoo", assignments=((0,), (0,)))]).raise_if_any()
@@ -116,7 +116,7 @@ def test_a_refused_batch_ends_the_run_and_names_what_was_not_submitted(box: Box)
 def test_a_partition_that_someone_else_moved_away_ends_the_run(box: Box) -> None:
     def interfere() -> None:
         targets = TopicTargets("foo", (Target(0, (3, 1)),))
-        box.twin.carry_out(alter_reassignments(box.twin.situation, AlterReassignments((targets,))))
+        box.twin.commit(alter_reassignments(box.twin.context, AlterReassignments((targets,))))
 
     box.twin.at(box.twin.now_ms + 50, interfere)
     with pytest.raises(TerseError) as caught:

@@ -27,13 +27,13 @@ from kreassign.model.znodes import (
 )
 from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.server import Door, ServerThread, TwinServer
+from kreassign.twin.network.server import ListenerConfig, ServerThread, TwinServer
 from kreassign.twin.setup.blueprint import small_cluster
 from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER
 from kreassign.twin.store.zookeeper import ZooKeeperTree, zookeeper_tree
 from kreassign.twin.zookeeper.control_requests.delivery import Delivery
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
-from kreassign.twin.zookeeper.controller import Office
+from kreassign.twin.zookeeper.controller import ZooKeeperController
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from testbed import KafkaCluster
 from testbed.waiting import wait_until
@@ -266,16 +266,16 @@ def twin_world(zookeeper: str, requests: list[ControlRequest]) -> Iterator[World
     """A twin with its metadata there, which tells here what its controller sends."""
     with ExitStack() as stack:
         tree = stack.enter_context(zookeeper_tree(zookeeper))
-        server = ServerThread(lambda: TwinServer(_twin(tree, requests), (Door(),), speed=SPEED))
+        server = ServerThread(lambda: TwinServer(_twin(tree, requests), (ListenerConfig(),), speed=SPEED))
         server.start()
         stack.callback(server.stop)
         addresses = server.server.addresses()
 
         def open_office(twin: Twin) -> None:
-            assert twin.office is not None
-            twin.office.open_at(addresses)
-            twin.office.take_over()
-            tree.on_news = server.server.doorbell(lambda _: twin.office.heed())
+            assert twin.controller is not None
+            twin.controller.register_at(addresses)
+            twin.controller.take_over()
+            tree.on_news = server.server.scheduler(lambda _: twin.controller.process_changes())
 
         server.do(open_office)
         znodes = KazooClient(hosts=zookeeper)
@@ -295,9 +295,9 @@ def twin_world(zookeeper: str, requests: list[ControlRequest]) -> Iterator[World
 def _twin(tree: ZooKeeperTree, requests: list[ControlRequest]) -> Twin:
     blueprint = small_cluster(BROKERS, racks=("a", "b", "c"))
     log = ZooKeeperLog(tree, blueprint)
-    assert log.enter_office(0, 0)
+    assert log.become_controller(0, 0)
     twin = Twin(blueprint, TwinSettings(KAFKA_3_9_ZOOKEEPER, start_ms=int(time.time() * 1000), controller_count=0), log)
-    twin.office = Office(twin, log)
-    twin.office.on_batch = Delivery(twin, twin.office, lambda _, request: requests.append(request))
+    twin.controller = ZooKeeperController(twin, log)
+    twin.controller.on_messages = Delivery(twin, twin.controller, lambda _, request: requests.append(request))
     twin.watch(check_step)
     return twin

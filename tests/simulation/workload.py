@@ -55,9 +55,9 @@ class Promises:
 class Operator:
     """Does one thing after the other; every one is told as a line of text."""
 
-    def __init__(self, chance: random.Random, twin: Twin, admin: AdminClient) -> None:
+    def __init__(self, rng: random.Random, twin: Twin, admin: AdminClient) -> None:
         self.promises = Promises()
-        self._chance = chance
+        self._chance = rng
         self._twin = twin
         self._admin = admin
         self._made = 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin, TwinSettings
-from kreassign.twin.network.connection import Conversation
+from kreassign.twin.network.connection import Connection
 from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.setup.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
@@ -44,10 +44,10 @@ def twin(
 
 def ask(asked: Twin, api: Api, version: int, *, node: int = 0, **fields: object) -> Message:
     """The response of a node to a request with these fields, on a connection of its own."""
-    return ask_on(asked.converse(node), api, version, **fields)
+    return ask_on(asked.connect(node), api, version, **fields)
 
 
-def ask_on(conversation: Conversation, api: Api, version: int, **fields: object) -> Message:
+def ask_on(conversation: Connection, api: Api, version: int, **fields: object) -> Message:
     """The response on a connection."""
     frame = encode_request(version, api.request(**fields), 7, "tests")
     reply = conversation.answer(bytes(frame[PREFIX_BYTES:]))

@@ -104,7 +104,7 @@ class Box:
         """Let the controller write records."""
         for record in records:
             self.metadata.apply(record)
-            self.replication.follow(record, self.metadata)
+            self.replication.apply(record, self.metadata)
 
     def state(self, partition: int) -> PartitionState:
         """What the metadata says of a partition."""

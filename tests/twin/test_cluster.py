@@ -25,7 +25,7 @@ ORDERS = TopicPartition("orders", 0)
 
 def move(asked: Twin, topic: str, number: int, *target: int) -> None:
     wish = AlterReassignments((TopicTargets(topic, (Target(number, target),)),))
-    answer = asked.carry_out(alter_reassignments(asked.situation, wish))
+    answer = asked.commit(alter_reassignments(asked.context, wish))
     assert [outcome.code for entry in answer.topics for _, outcome in entry.outcomes] == [0]
 
 
@@ -229,7 +229,7 @@ def test_a_directory_that_was_offline_still_is_when_the_log_is_taken_up_again() 
     again.start(0)
     again.advance(30_000)
     assert partition(again, "orders")[1] == {1}
-    again.mend_log_dir(0, "/data/0/d0")
+    again.repair_log_dir(0, "/data/0/d0")
     again.stop(0)
     again.start(0)
     again.advance(30_000)

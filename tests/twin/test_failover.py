@@ -40,25 +40,25 @@ def everybody_catches_up(index: int) -> Command:
 
 
 def leave(broker: int) -> Command:
-    return lambda world: None if world.metadata.brokers[broker].fenced else world.carry_out(fence, broker)
+    return lambda world: None if world.metadata.brokers[broker].fenced else world.commit(fence, broker)
 
 
 def come_back(broker: int) -> Command:
     def act(world: World) -> None:
         if world.metadata.brokers[broker].fenced:
-            world.carry_out(register, Registration(broker, "host", 1, None, directories(broker, 2)))
-            world.carry_out(unfence, broker)
+            world.commit(register, Registration(broker, "host", 1, None, directories(broker, 2)))
+            world.commit(unfence, broker)
 
     return act
 
 
 def grow(count: int) -> Command:
     wanted = CreatePartitions((MorePartitions("foo", count),))
-    return lambda world: world.carry_out(create_partitions, wanted, random.Random(count))
+    return lambda world: world.commit(create_partitions, wanted, random.Random(count))
 
 
 def drop_bar(world: World) -> None:
-    world.carry_out(delete_topics, (TopicReference("bar"),))
+    world.commit(delete_topics, (TopicReference("bar"),))
 
 
 def has(world: World, index: int) -> bool:
@@ -67,17 +67,17 @@ def has(world: World, index: int) -> bool:
 
 def story(seed: int) -> list[Command]:
     """Commands drawn by lot, each with all that it needs to know."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
 
     def drawn() -> Command:
-        index, broker = chance.randrange(3), chance.randrange(6)
-        target = " ".join(map(str, chance.sample(range(6), chance.randint(1, 3))))
+        index, broker = rng.randrange(3), rng.randrange(6)
+        target = " ".join(map(str, rng.sample(range(6), rng.randint(1, 3))))
         choices = [
             alter(target, index), alter(target, index), alter(target, index), alter(None, index),
             everybody_catches_up(index), everybody_catches_up(index), leave(broker), come_back(broker),
-            lambda world: world.elect(ElectionType.PREFERRED, ("foo", 0)), grow(chance.randint(2, 4)), drop_bar,
+            lambda world: world.elect(ElectionType.PREFERRED, ("foo", 0)), grow(rng.randint(2, 4)), drop_bar,
         ]  # fmt: skip
-        return chance.choice(choices)
+        return rng.choice(choices)
 
     return [drawn() for _ in range(COMMANDS)]
 
@@ -115,7 +115,7 @@ def test_whoever_takes_over_at_any_record_and_carries_on_ends_in_the_same_state(
 
 def move(twin: Twin, target: tuple[int, ...]) -> None:
     wishes = tuple(TopicTargets("orders", (Target(number, target),)) for number in range(2))
-    twin.carry_out(alter_reassignments(twin.situation, AlterReassignments(wishes)))
+    twin.commit(alter_reassignments(twin.context, AlterReassignments(wishes)))
 
 
 def test_a_twin_whose_log_is_torn_in_its_last_decision_has_lost_that_one_or_nothing(tmp_path: Path) -> None:

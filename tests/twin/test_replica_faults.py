@@ -101,7 +101,7 @@ def test_a_member_that_is_behind_for_less_stays() -> None:
     box = Box(Given((0, 1), size=1, rate=1))
     box.replication.cut_link(0, 1)
     box.run(29)
-    box.replication.heal_link(0, 1)
+    box.replication.restore_link(0, 1)
     assert box.run(1000) == []
     assert box.size(0, 1) == box.size(0, 0)
 

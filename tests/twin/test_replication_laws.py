@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kreassign.twin.replication.copies import CopyKey
-from kreassign.twin.replication.in_sync_traffic import Background
+from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
 from kreassign.twin.replication.quota import leader_share
 from kreassign.twin.replication.replicas import Replicas
 from kreassign.twin.replication.settings import ReplicationSettings
@@ -106,7 +106,7 @@ def cut(box: Box, other: int, number: int, _: float) -> None:
 @step
 def heal(box: Box, other: int, number: int, _: float) -> None:
     if other != number:
-        box.replication.heal_link(other, number)
+        box.replication.restore_link(other, number)
 
 
 @step
@@ -164,27 +164,27 @@ def bytes_on_disk_add_up(box: Box) -> None:
             if log_dir.total_bytes is None or log_dir.usable_bytes is None:
                 continue
             index = replicas.fleet.log_dir(number, log_dir.path)
-            held = sum(replica.size_bytes for replica in log_dir.replicas) + replicas.doomed[index]
+            held = sum(replica.size_bytes for replica in log_dir.replicas) + replicas.to_be_deleted[index]
             assert replicas.used_bytes()[index] == pytest.approx(held, abs=20)
             assert held <= log_dir.total_bytes * (1 + 1e-3)
 
 
 def the_sums_are_those_of_the_parts(box: Box) -> None:
     replicas = inside(box)
-    fresh = Background()
+    fresh = InSyncTraffic()
     fresh.grow(len(replicas.fleet.broker_ids), len(replicas.fleet.paths))
     for partition in range(PARTITIONS):
         row = replicas.logs.row(tp(partition))
         assert row is not None
-        fresh.add(replicas._use(row))
+        fresh.add(replicas._traffic_of(row))
     for name in ("net_in", "net_out", "leader_counted", "follower_counted", "write", "growth", "size", "sent"):
-        assert getattr(replicas.background, name) == pytest.approx(getattr(fresh, name), abs=10), name
-    assert (replicas.background.followed == fresh.followed).all()
+        assert getattr(replicas.in_sync_traffic, name) == pytest.approx(getattr(fresh, name), abs=10), name
+    assert (replicas.in_sync_traffic.followed == fresh.followed).all()
 
 
 def nothing_goes_faster_than_it_can(box: Box) -> None:
     replicas = inside(box)
-    live, fleet, used = replicas.copies.live, replicas.fleet, replicas.background
+    live, fleet, used = replicas.copies.live, replicas.fleet, replicas.in_sync_traffic
     follows = live[~live["is_future"]]
     leaders = replicas.logs.table["leader"][follows["row"]]
     slack = 1 + 1e-9

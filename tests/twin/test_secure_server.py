@@ -22,11 +22,11 @@ from kreassign.model import (
 )
 from kreassign.twin.network.permissions import ALL_TOPICS, Allow, Operation, Permissions
 from kreassign.twin.network.sasl import Users
-from kreassign.twin.network.server import Door, ServerThread, serving
+from kreassign.twin.network.server import ListenerConfig, ServerThread, serving
 from tests.twin.asking import twin
 
 USERS = Users({"alice": "al-pass", "bob": "bo-pass"})
-SASL_DOOR = Door("SASL_PLAINTEXT", users=USERS)
+SASL_DOOR = ListenerConfig("SASL_PLAINTEXT", users=USERS)
 # Alice may look, Bob may do everything.
 PERMISSIONS = Permissions(
     frozenset({Allow("User:alice", Operation.DESCRIBE, ALL_TOPICS)}), super_users=frozenset({"User:bob"})
@@ -51,7 +51,7 @@ def as_user(name: str, password: str, protocol: str = "SASL_PLAINTEXT") -> dict[
 
 
 def test_who_knows_the_password_gets_in_and_is_led_through_the_same_door() -> None:
-    with serving(twin({"orders": [[0, 1]]}), (Door(), SASL_DOOR)) as server:
+    with serving(twin({"orders": [[0, 1]]}), (ListenerConfig(), SASL_DOOR)) as server:
         with client(server, SASL_DOOR.name, as_user("bob", "bo-pass")) as admin:
             ports = {broker.port for broker in admin.describe_cluster().brokers}
             assert ports <= {address.port for address in server.server.addresses(SASL_DOOR.name).values()}
@@ -81,7 +81,7 @@ def test_tls_and_sasl_together() -> None:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
-    door = Door("SASL_SSL", users=USERS, tls=context)
+    door = ListenerConfig("SASL_SSL", users=USERS, tls=context)
     trusted = {"ssl.truststore.certificates": authority.cert_pem.bytes().decode(), "ssl.truststore.type": "PEM"}
     with serving(twin({"orders": [[0, 1]]}), (door,)) as server:
         with client(server, door.name, as_user("bob", "bo-pass", "SASL_SSL") | trusted) as admin:

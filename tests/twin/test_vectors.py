@@ -22,7 +22,7 @@ def configured(size_bytes: int, topic: list[list[int]], **configs: str) -> Twin:
     records = (
         ConfigChanged(ConfigResource.topic("t"), name.replace("_", "."), value) for name, value in configs.items()
     )
-    asked.carry_out(Decision(tuple(records), None))
+    asked.commit(Decision(tuple(records), None))
     return asked
 
 
@@ -52,7 +52,7 @@ def test_whoever_left_in_a_longer_move_that_ends_below_the_least_isr_stays_eligi
 def test_a_broker_that_stopped_before_it_told_a_directory_tells_it_when_it_is_back() -> None:
     asked = configured(0, [[0]])
     new = PartitionCreated(TopicPartition("t", 1), (2,), (2,), 2, 0, 0, (UNASSIGNED,))
-    asked.carry_out(Decision((new,), None))
+    asked.commit(Decision((new,), None))
     asked.advance(50)
     asked.stop(2)
     asked.advance(1_000)
@@ -72,17 +72,17 @@ def test_a_replica_that_is_eligible_from_an_earlier_life_cannot_be_added_while_n
     assert eligible(asked) == (0, 1)
     for target, code in (((0, 1), -1), ((1,), -1), ((0, 2), 0)):
         wish = AlterReassignments((TopicTargets("t", (Target(0, target),)),))
-        ((_, outcome),) = asked.carry_out(alter_reassignments(asked.situation, wish)).topics[0].outcomes
+        ((_, outcome),) = asked.commit(alter_reassignments(asked.context, wish)).topics[0].outcomes
         assert (outcome.code, outcome.message) == (code, None)
 
 
 def test_two_changes_of_one_partition_leave_as_many_directories_as_replicas() -> None:
     asked = configured(0, [[0]])
     new = PartitionCreated(TopicPartition("t", 1), (0, 1, 2), (0, 1, 2), 0, 0, 0, (UNASSIGNED,) * 3)
-    asked.carry_out(Decision((new,), None))
+    asked.commit(Decision((new,), None))
     # The brokers have not told their directories yet, so that the second change has nothing to say of them.
     both = AlterReassignments((TopicTargets("t", (Target(1, (0, 1)), Target(1, (2, 1, 0)))),))
-    asked.carry_out(alter_reassignments(asked.situation, both))
+    asked.commit(alter_reassignments(asked.context, both))
     asked.advance(10_000)
     state = asked.metadata.partition(TopicPartition("t", 1))
     assert state is not None
@@ -95,6 +95,6 @@ def test_two_changes_of_one_partition_leave_as_many_directories_as_replicas() ->
 def test_new_partitions_follow_the_one_that_comes_first_in_the_controllers_hash_table(count: int, model: int) -> None:
     asked = configured(0, [[0, 1] if number == model else [0] for number in range(count)])
     command = CreatePartitions((MorePartitions("t", count + 1, ((2, 3),)),))
-    ((_, outcome),) = asked.carry_out(create_partitions(asked.situation, command, Random(0)))
+    ((_, outcome),) = asked.commit(create_partitions(asked.context, command, Random(0)))
     assert outcome.code == 0
     assert asked.metadata.topics["t"].partitions[count].replicas == (2, 3)

@@ -1,6 +1,6 @@
 """The twin: metadata, controller, brokers and their copies, joined in one time.
 
-Whatever changes the metadata goes through `carry_out`: a decision's records are written to the log, applied, and
+Whatever changes the metadata goes through `commit`: a decision's records are written to the log, applied, and
 followed by the brokers. Whatever time brings goes through `advance`: brokers tell what happened to their copies, and
 the controller decides what follows.
 """
@@ -19,26 +19,26 @@ from kreassign.twin.brokers.processes import Processes
 from kreassign.twin.brokers.quorum import Quorum
 from kreassign.twin.brokers.reports import report
 from kreassign.twin.controller.configs import first_records
-from kreassign.twin.controller.context import ServerSettings, Situation
+from kreassign.twin.controller.context import ControllerContext, ServerSettings
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.broker_views import StaleViews
 from kreassign.twin.metadata.records import PartitionChanged, PartitionCreated, Record, TopicDeleted
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
 from kreassign.twin.metadata.step import Step
-from kreassign.twin.network.connection import Conversation
+from kreassign.twin.network.connection import Connection
 from kreassign.twin.network.endpoints import Address, Listener, Node
 from kreassign.twin.network.permissions import Permissions
-from kreassign.twin.network.response_faults import Disturbances, Reply
-from kreassign.twin.replication.event_queue import Agenda
+from kreassign.twin.network.response_faults import Reply, ResponseFaults
+from kreassign.twin.replication.event_queue import EventQueue
 from kreassign.twin.replication.replication import Replication
 from kreassign.twin.replication.settings import ReplicationSettings
-from kreassign.twin.setup.blueprint import Blueprint, seeded
+from kreassign.twin.setup.blueprint import Blueprint, seeded_random
 from kreassign.twin.setup.version import DEFAULT, Endpoint, KafkaVersion
 from kreassign.twin.store.nothing import NoLog
 from kreassign.wire.frame import PREFIX_BYTES
 
 if TYPE_CHECKING:
-    from kreassign.twin.zookeeper.controller import Office
+    from kreassign.twin.zookeeper.controller import ZooKeeperController
 
 Answer = TypeVar("Answer")
 
@@ -94,13 +94,13 @@ class Twin:
         self.views = StaleViews(self.metadata)
         self.quorum = Quorum(self.settings.controller_count, max(broker.id for broker in blueprint.brokers))
         self.processes = Processes(self, tuple(broker.id for broker in blueprint.brokers))
-        self.disturbances = Disturbances()
+        self.response_faults = ResponseFaults()
         self.listener = Listener("PLAINTEXT")
-        self.office: Office | None = None
+        self.controller: ZooKeeperController | None = None
         self._watchers: list[Watcher] = []
         self._log: MetadataLog = NoLog() if log is None else log
-        self._agenda: Agenda[Callable[[], None]] = Agenda()
-        self._conversations = 0
+        self._timers: EventQueue[Callable[[], None]] = EventQueue()
+        self._connection_count = 0
         self.replication = Replication(blueprint.hardware, self.settings.replication, self.settings.start_ms)
         self._begin(blueprint)
 
@@ -108,14 +108,14 @@ class Twin:
         records = list(self._log.read())
         is_new = not records
         # A log that is taken up again goes on drawing where nobody has drawn before.
-        self.random = seeded(f"{self.settings.seed}:{len(records)}")
+        self.random = seeded_random(f"{self.settings.seed}:{len(records)}")
         if is_new:
-            records = [*first_records(self.situation), *blueprint.records(self.random)]
+            records = [*first_records(self.context), *blueprint.records(self.random)]
             self._log.append(records)
         for record in records:
             self.metadata.apply(record)
-        if strangers := self.metadata.brokers.keys() ^ set(self.processes.ids):
-            raise InputError(f"the metadata log is of other brokers than this cluster has: {sorted(strangers)}")
+        if unknown := self.metadata.brokers.keys() ^ set(self.processes.ids):
+            raise InputError(f"the metadata log is of other brokers than this cluster has: {sorted(unknown)}")
         self.replication.load(self.metadata, blueprint.traffic, blueprint.held_bytes)
         self.processes.take_over()
         for replica, path in blueprint.directory_moves.items() if is_new else ():
@@ -134,9 +134,9 @@ class Twin:
         return self.settings.permissions
 
     @property
-    def situation(self) -> Situation:
+    def context(self) -> ControllerContext:
         """What the controller decides upon."""
-        return Situation(
+        return ControllerContext(
             self.metadata,
             self.version.rules,
             self.settings.server,
@@ -152,7 +152,7 @@ class Twin:
     @property
     def controller_id(self) -> int:
         """The active controller; in ZooKeeper mode a broker, or -1 while there is none."""
-        return self.quorum.active if self.office is None else self.office.controller_id
+        return self.quorum.active if self.controller is None else self.controller.controller_id
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -171,9 +171,9 @@ class Twin:
         """Whether a node's process is up but does nothing, so that requests wait."""
         return self.processes.is_frozen(node_id)
 
-    def lives(self, node_id: int) -> int:
+    def start_count(self, node_id: int) -> int:
         """How often a node has been started; connections do not outlast a life."""
-        return self.processes.lives(node_id)
+        return self.processes.start_count(node_id)
 
     def address(self, node_id: int, listener: Listener) -> Address:
         """Where a client finds a node: by the listener's own list, else as the broker registered."""
@@ -196,39 +196,41 @@ class Twin:
 
     # --- requests ---------------------------------------------------------------------------------------------
 
-    def converse(self, node_id: int) -> Conversation:
+    def connect(self, node_id: int) -> Connection:
         """A new connection to a node, by the listener that every node has."""
-        self._conversations += 1
+        self._connection_count += 1
         node = Node(node_id, self.endpoint(node_id), self.listener)
-        return Conversation(self, node, f"node-{node_id}:0-in-process:{self._conversations}-0-{self._conversations}")
+        return Connection(
+            self, node, f"node-{node_id}:0-in-process:{self._connection_count}-0-{self._connection_count}"
+        )
 
     def submit(self, node_id: int, frame: bytes) -> Reply:
         """The answer to one frame on a connection of its own; `ProtocolViolation` where the node would hang up."""
-        return self.converse(node_id).answer(frame[PREFIX_BYTES:])
+        return self.connect(node_id).answer(frame[PREFIX_BYTES:])
 
-    def carry_out(self, decision: Decision[Answer]) -> Answer:
+    def commit(self, decision: Decision[Answer]) -> Answer:
         """Write what was decided, let it happen, and return the answer."""
         if decision.records:
             self._log.append(decision.records)
-            self._learn(decision)
+            self._apply(decision)
         return decision.answer
 
-    def learn(self, records: tuple[Record, ...]) -> None:
+    def apply(self, records: tuple[Record, ...]) -> None:
         """Let happen what is written already."""
         if records:
-            self._learn(Decision(records, None))
+            self._apply(Decision(records, None))
 
-    def _learn(self, decision: Decision[Answer]) -> None:
+    def _apply(self, decision: Decision[Answer]) -> None:
         step = self._step(decision) if self._watchers else None
-        if self.office is not None:
-            self.office.announce(decision.records)
+        if self.controller is not None:
+            self.controller.before_commit(decision.records)
         for record in decision.records:
             self.metadata.apply(record)
-            self.replication.follow(record, self.metadata)
-        self.views.follow(decision.records)
+            self.replication.apply(record, self.metadata)
+        self.views.apply(decision.records)
         self._tell(step)
-        if self.office is not None:
-            self.office.follow(decision.records)
+        if self.controller is not None:
+            self.controller.after_commit(decision.records)
 
     # --- watching ---------------------------------------------------------------------------------------------
 
@@ -267,7 +269,7 @@ class Twin:
 
     def next_event_ms(self) -> int | None:
         """When something happens next if nobody asks for anything until then; None for never."""
-        times = (self._agenda.next_ms, self.replication.next_event_ms())
+        times = (self._timers.next_ms, self.replication.next_event_ms())
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -279,28 +281,28 @@ class Twin:
         """Let so much time pass, with everything that happens in it."""
         self.advance_to(self.now_ms + milliseconds)
 
-    def at(self, due_ms: int, deed: Callable[[], None]) -> None:
+    def at(self, due_ms: int, action: Callable[[], None]) -> None:
         """Do something when a time has come; at the next moment if it has passed."""
-        self._agenda.add(due_ms, deed)
+        self._timers.add(due_ms, action)
 
     def advance_to(self, to_ms: int) -> None:
         """Let time pass until then; nothing happens if it is past already."""
         while self.now_ms <= to_ms:
-            due_ms = self._agenda.next_ms
+            due_ms = self._timers.next_ms
             limit_ms = to_ms if due_ms is None else min(to_ms, max(due_ms, self.now_ms))
             if events := self.replication.advance(limit_ms):
                 self._tell(Step(events=events))
                 for event in events:
                     self._try(partial(report, self, event))
-            elif deed := self._agenda.take(self.now_ms):
-                self._try(deed)
+            elif action := self._timers.take(self.now_ms):
+                self._try(action)
             elif self.now_ms == to_ms:
                 return
 
-    def _try(self, deed: Callable[[], None]) -> None:
+    def _try(self, action: Callable[[], None]) -> None:
         """Do what nobody waits for. What a deposed controller cannot write any more, its successor will look after."""
         with suppress(ControllerMoved):
-            deed()
+            action()
 
     # --- what stops, starts and breaks ------------------------------------------------------------------------
 
@@ -320,21 +322,21 @@ class Twin:
         """Suspend a broker's process; its session lapses as if it had crashed."""
         self.processes.freeze(broker_id)
 
-    def thaw(self, broker_id: int) -> None:
+    def unfreeze(self, broker_id: int) -> None:
         """Let a frozen process go on from what it knew."""
-        self.processes.thaw(broker_id)
+        self.processes.unfreeze(broker_id)
 
     def fail_log_dir(self, broker_id: int, path: str) -> None:
         """Take a log directory offline. A broker that has no other is gone."""
         self.processes.fail_log_dir(broker_id, path)
 
-    def mend_log_dir(self, broker_id: int, path: str) -> None:
+    def repair_log_dir(self, broker_id: int, path: str) -> None:
         """Mend a log directory; its broker uses it after its next start."""
-        self.processes.mend_log_dir(broker_id, path)
+        self.processes.repair_log_dir(broker_id, path)
 
     def fail_over(self) -> None:
         """Let another controller take over; the metadata log is all it needs."""
-        if self.office is None:
+        if self.controller is None:
             self.quorum.fail_over()
         else:
-            self.office.fail_over()
+            self.controller.fail_over()

@@ -47,7 +47,7 @@ def give(world: World, rate: int) -> None:
     changes = tuple(
         ConfigChanged(ConfigResource.broker(broker), name, str(rate)) for broker in (0, 2) for name in BROKER_THROTTLES
     )
-    world.twin.carry_out(Decision(changes, None))
+    world.twin.commit(Decision(changes, None))
 
 
 def everything_made(data: Path) -> list[list[Row]]:

@@ -123,7 +123,7 @@ def test_version_0_tells_a_list() -> None:
     topic = REQUEST.ListOffsetsTopic
     wanted = topic.ListOffsetsPartition(partition_index=0, timestamp=END, max_num_offsets=1)
     response: Message = ask_on(
-        asked.converse(0), api.LIST_OFFSETS, 0, replica_id=-1, topics=[topic(name="orders", partitions=[wanted])]
+        asked.connect(0), api.LIST_OFFSETS, 0, replica_id=-1, topics=[topic(name="orders", partitions=[wanted])]
     )
     assert response.topics[0].partitions[0].old_style_offsets == [10_000]
 

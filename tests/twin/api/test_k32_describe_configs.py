@@ -38,7 +38,7 @@ def values(result: Message) -> dict[str, tuple[str | None, int]]:
 
 def configured(resource: ConfigResource, change: ConfigChange) -> Twin:
     asked = twin({"orders": [[0, 1]]})
-    asked.carry_out(Decision((ConfigChanged(resource, change.name, change.value),), None))
+    asked.commit(Decision((ConfigChanged(resource, change.name, change.value),), None))
     return asked
 
 

@@ -60,7 +60,7 @@ def test_a_failed_directory_is_a_storage_error() -> None:
 def test_a_cordoned_directory_is_refused_for_hosted_copies_and_for_others(topic: str) -> None:
     asked = twin({"orders": [[0, 1]], "payments": [[1, 2]]})
     cordon = ConfigChanged(ConfigResource.broker(0), "cordoned.log.dirs", "/data/0/d1")
-    asked.carry_out(Decision((cordon,), None))
+    asked.commit(Decision((cordon,), None))
     assert move(asked, "/data/0/d1", topic) == [(topic, 0, 39)]
 
 

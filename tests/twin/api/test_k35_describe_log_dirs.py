@@ -71,7 +71,7 @@ def test_a_failed_directory_has_an_error_and_nothing_in_it() -> None:
 
 def test_a_cordoned_directory_says_so() -> None:
     asked = twin()
-    asked.carry_out(Decision((ConfigChanged(ConfigResource.broker(0), "cordoned.log.dirs", "/data/0/d1"),), None))
+    asked.commit(Decision((ConfigChanged(ConfigResource.broker(0), "cordoned.log.dirs", "/data/0/d1"),), None))
     assert [result.is_cordoned for result in described(asked).results] == [False, True]
 
 

@@ -46,7 +46,7 @@ def test_features_with_a_lowest_level_of_0_are_kept_from_older_clients() -> None
 @pytest.mark.parametrize("name", ["", "two words", "-dash", "dot.", "ünicode"])
 def test_a_client_must_be_named_properly(name: str) -> None:
     request = api.API_VERSIONS.request(client_software_name=name, client_software_version="1.0")
-    reply = twin().converse(0).answer(bytes(encode_request(3, request, 7, "tests")[PREFIX_BYTES:]))
+    reply = twin().connect(0).answer(bytes(encode_request(3, request, 7, "tests")[PREFIX_BYTES:]))
     # kafka-python takes every error for an answer in version 0, but this one is in the version that was asked for.
     correlation_id, code = struct.unpack_from(">ih", reply.frame, PREFIX_BYTES)
     assert (correlation_id, code) == (7, 42)

@@ -50,7 +50,7 @@ def moving() -> Twin:
 
 def move(twin: Twin, target: tuple[int, ...] | None) -> None:
     wish = AlterReassignments((TopicTargets("orders", (Target(0, target),)),))
-    twin.carry_out(alter_reassignments(twin.situation, wish))
+    twin.commit(alter_reassignments(twin.context, wish))
 
 
 def state(twin: Twin, key: TopicPartition = ORDERS) -> PartitionState:
@@ -179,8 +179,8 @@ def test_a_copy_that_nobody_asked_for_or_that_is_missing_is_found() -> None:
 
 
 @pytest.mark.parametrize(("spoil", "text"), [
-    (lambda replicas: replicas.background.size.__iadd__(10), "is said to hold"),
-    (lambda replicas: replicas.doomed.__isub__(10), "waits for the deletion of -10.0 bytes"),
+    (lambda replicas: replicas.in_sync_traffic.size.__iadd__(10), "is said to hold"),
+    (lambda replicas: replicas.to_be_deleted.__isub__(10), "waits for the deletion of -10.0 bytes"),
     (lambda replicas: replicas.log_counts.__setitem__(0, 9), "is said to hold 9 logs"),
 ])  # fmt: skip
 def test_bytes_that_do_not_add_up_are_found(spoil: Callable[[Any], None], text: str) -> None:
@@ -206,7 +206,7 @@ def test_a_copy_that_is_faster_than_its_throttle_is_found(key: str, listed: str,
     for record in records:
         unheeded.metadata.apply(record)
     assert f"{key} of broker {owner} is 1000000.0 bytes per second, and 500000000.0 flow" in str(*found(8, unheeded))
-    twin.carry_out(Decision(records, None))
+    twin.commit(Decision(records, None))
     twin.advance(1_000)
     assert next(twin.replication.readings.flows()).bytes_per_s == pytest.approx(930_000, rel=0.03)
     assert not found(8, twin)

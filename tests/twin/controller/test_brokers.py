@@ -29,7 +29,7 @@ UNCLEAN = "unclean.leader.election.enable"
 def come_back(world, broker, **fields):
     """Let a broker register again; the answer."""
     registration = Registration(broker, f"host{broker}", 9092, None, directories(broker, 2), **fields)
-    return world.carry_out(register, registration)
+    return world.commit(register, registration)
 
 
 def elr(world, name="foo", index=0):
@@ -49,7 +49,7 @@ def elr(world, name="foo", index=0):
 ])  # fmt: skip
 def test_a_fenced_broker_leaves_isr_and_lead(before, after, epoch):
     world = World(rules=OLDER).topic("foo", before)
-    world.carry_out(fence, 0)
+    world.commit(fence, 0)
     assert world.state() == after
     assert world.partition().leader_epoch == epoch
     assert world.metadata.brokers[0].fenced
@@ -57,44 +57,44 @@ def test_a_fenced_broker_leaves_isr_and_lead(before, after, epoch):
 
 def test_a_dead_removing_replica_does_not_block_a_move():
     world = World().topic("foo", "1 2 0 / 0 1 / 2 / 0 / 1")
-    world.carry_out(fence, 0)
+    world.commit(fence, 0)
     world.report_isr("1 2")
     assert world.idle() == "1 2 / 1 2"
 
 
 def test_fencing_may_end_a_move_that_waited_for_nothing_else():
     world = World().topic("foo", "1 2 0 / 0 1 / - / 0 / 1").topic("bar", "1 2 0 / 0 1 2 / - / 0 / 1")
-    world.carry_out(fence, 0)
+    world.commit(fence, 0)
     assert world.state() == "1 2 0 / 1 / - / 0 / 1"
     assert world.idle("bar") == "1 2 / 1 2"
 
 
 def test_partitions_change_before_the_broker_does():
     world = World().topic("foo", "0 1")
-    records = fence(world.situation, 0).records
+    records = fence(world.context, 0).records
     assert [type(record) for record in records] == [PartitionChanged, BrokerFenced]
-    assert [type(record) for record in unfence(world.situation, 0).records] == [BrokerUnfenced]
+    assert [type(record) for record in unfence(world.context, 0).records] == [BrokerUnfenced]
 
 
 def test_without_eligible_leaders_the_last_member_stays_and_leads_again():
     world = World(rules=OLDER).topic("foo", "0 1 / 0 / - / - / 0")
-    world.carry_out(fence, 0)
+    world.commit(fence, 0)
     assert world.state() == "0 1 / 0 / - / - / -"
-    world.carry_out(unfence, 1)
+    world.commit(unfence, 1)
     assert world.state() == "0 1 / 0 / - / - / -"
-    world.carry_out(unfence, 0)
+    world.commit(unfence, 0)
     assert world.state() == "0 1 / 0 / - / - / 0"
     assert world.partition().leader_epoch == 2
 
 
 def test_with_eligible_leaders_the_isr_becomes_empty_and_the_last_member_eligible():
     world = World().topic("foo", "0 1 / 0 / - / - / 0")
-    world.carry_out(fence, 0)
+    world.commit(fence, 0)
     assert world.state() == "0 1 / - / - / - / -"
     assert elr(world) == ((0,), (0,))
-    world.carry_out(unfence, 1)
+    world.commit(unfence, 1)
     assert world.state() == "0 1 / - / - / - / -"
-    world.carry_out(unfence, 0)
+    world.commit(unfence, 0)
     assert world.state() == "0 1 / 0 / - / - / 0"
     assert elr(world) == ((), ())
     assert world.partition().leader_recovery is LeaderRecovery.RECOVERED
@@ -102,28 +102,28 @@ def test_with_eligible_leaders_the_isr_becomes_empty_and_the_last_member_eligibl
 
 def test_who_drops_below_the_least_isr_stays_eligible():
     world = World().topic("foo", "0 1 2").configure("foo", "min.insync.replicas", "2")
-    world.carry_out(fence, 0)
+    world.commit(fence, 0)
     assert elr(world) == ((), ())
-    world.carry_out(fence, 1)
+    world.commit(fence, 1)
     assert (world.state(), elr(world)) == ("0 1 2 / 2 / - / - / 2", ((1,), ()))
-    world.carry_out(fence, 2)
+    world.commit(fence, 2)
     assert (world.state(), elr(world)) == ("0 1 2 / - / - / - / -", ((1, 2), (2,)))
-    world.carry_out(unfence, 1)
+    world.commit(unfence, 1)
     assert (world.state(), elr(world)) == ("0 1 2 / 1 / - / - / 1", ((2,), ()))
-    world.carry_out(unfence, 2)
+    world.commit(unfence, 2)
     world.report_isr("1 2")
     assert (world.state(), elr(world)) == ("0 1 2 / 1 2 / - / - / 1", ((), ()))
 
 
 def test_the_least_isr_is_never_more_than_the_first_partition_has_replicas():
     world = World().topic("foo", "0", "0 1 2").configure("", "min.insync.replicas", "3")
-    world.carry_out(fence, 1)
+    world.commit(fence, 1)
     assert elr(world, index=1) == ((), ())
 
 
 def test_a_topic_may_rather_lose_records_than_have_no_leader():
     world = World(dead=(1,)).topic("foo", "0 1 2 / 0").configure("foo", UNCLEAN, "true")
-    world.carry_out(fence, 0)
+    world.commit(fence, 0)
     assert world.state() == "0 1 2 / 2 / - / - / 2"
     assert world.partition().leader_recovery is LeaderRecovery.RECOVERING
     assert elr(world) == ((), ())
@@ -132,7 +132,7 @@ def test_a_topic_may_rather_lose_records_than_have_no_leader():
 def test_several_brokers_fall_one_after_the_other():
     world = World(rules=OLDER).topic("foo", "0 1 2", "1 2 3", "2 3 0")
     for broker in (0, 1, 2):
-        world.carry_out(fence, broker)
+        world.commit(fence, broker)
     assert [world.state(index=index) for index in range(3)] == [
         "0 1 2 / 2 / - / - / -",
         "1 2 3 / 3 / - / - / 3",
@@ -175,12 +175,12 @@ def test_a_broker_that_died_unnoticed_loses_its_place_when_it_comes_back():
 
 def test_after_a_crash_a_broker_is_not_eligible_but_may_lead_again_as_the_last_leader_uncleanly():
     world = World().topic("foo", "0 1 / 0 / - / - / 0")
-    world.carry_out(fence, 0)
+    world.commit(fence, 0)
     come_back(world, 0)
     assert elr(world) == ((), (0,))
-    world.carry_out(unfence, 1)
+    world.commit(unfence, 1)
     assert world.partition().leader == -1
-    world.carry_out(unfence, 0)
+    world.commit(unfence, 0)
     assert world.state() == "0 1 / 0 / - / - / 0"
     assert world.partition().leader_recovery is LeaderRecovery.RECOVERING
     assert elr(world) == ((), ())
@@ -189,21 +189,21 @@ def test_after_a_crash_a_broker_is_not_eligible_but_may_lead_again_as_the_last_l
 def test_after_a_crash_of_one_that_did_not_lead_last_the_partition_stays_without_a_leader():
     world = World().topic("foo", "0 1 2 / 0 1").configure("foo", "min.insync.replicas", "2")
     for broker in (1, 0):
-        world.carry_out(fence, broker)
+        world.commit(fence, broker)
     assert elr(world) == ((0, 1), (0,))
     come_back(world, 1)
-    world.carry_out(unfence, 1)
+    world.commit(unfence, 1)
     assert (world.state(), elr(world)) == ("0 1 2 / - / - / - / -", ((0,), (0,)))
 
 
 def test_after_a_clean_shutdown_a_broker_is_still_eligible():
     world = World().topic("foo", "0 1 / 0 / - / - / 0")
     epoch = world.metadata.brokers[0].broker_epoch
-    world.carry_out(begin_shutdown, 0)
-    world.carry_out(fence, 0)
+    world.commit(begin_shutdown, 0)
+    world.commit(fence, 0)
     come_back(world, 0, previous_epoch=epoch)
     assert elr(world) == ((0,), (0,))
-    world.carry_out(unfence, 0)
+    world.commit(unfence, 0)
     assert world.state() == "0 1 / 0 / - / - / 0"
     assert world.partition().leader_recovery is LeaderRecovery.RECOVERED
 
@@ -212,21 +212,21 @@ def test_a_crash_without_eligible_leaders_is_like_being_fenced():
     world = World(rules=OLDER).topic("foo", "0 1 / 0 / - / - / 0")
     come_back(world, 0)
     assert world.state() == "0 1 / 0 / - / - / -"
-    world.carry_out(unfence, 0)
+    world.commit(unfence, 0)
     assert world.state() == "0 1 / 0 / - / - / 0"
 
 
 def test_the_registration_is_the_last_record():
     world = World().topic("foo", "0 1")
     registration = Registration(0, "elsewhere", 9, "a", directories(0, 1))
-    *_, last = register(world.situation, registration).records
+    *_, last = register(world.context, registration).records
     assert last == BrokerRegistered(0, "elsewhere", 9, "a", directories(0, 1), world.metadata.offset)
 
 
 def test_a_replica_whose_directory_is_gone_does_not_lead():
     world = World().topic("foo", "0 1 / 0 1 / - / - / 1", directories=("dir 0.0", "dir 1.0"))
     world.write(BrokerRegistered(0, "host0", 9092, None, directories(9, 1), 99), BrokerUnfenced(0))
-    world.carry_out(fence, 1)
+    world.commit(fence, 1)
     assert world.partition().leader == -1
 
 
@@ -244,31 +244,31 @@ def test_what_four_topics_went_through_on_kafka_4_3_1():
         return [brief(world, name) for name in "abcd"]
 
     epoch = world.metadata.brokers[3].broker_epoch
-    world.carry_out(begin_shutdown, 3)
-    world.carry_out(fence, 3)
+    world.commit(begin_shutdown, 3)
+    world.commit(fence, 3)
     assert states() == [(2, 0, (2,), (), ()), (2, 0, (2,), (3,), ()), (2, 1, (2,), (), ()), (2, 1, (2,), (), ())]
-    world.carry_out(fence, 2)  # killed
+    world.commit(fence, 2)  # killed
     assert states() == [
         (-1, 1, (), (2,), (2,)), (-1, 1, (), (2, 3), (2,)), (-1, 2, (), (2,), (2,)), (-1, 2, (), (2,), (2,)),
     ]  # fmt: skip
     come_back(world, 3, previous_epoch=epoch)
-    world.carry_out(unfence, 3)
+    world.commit(unfence, 3)
     assert states() == [
         (-1, 1, (), (2,), (2,)), (3, 2, (3,), (2,), ()), (-1, 2, (), (2,), (2,)), (3, 3, (3,), (), ()),
     ]  # fmt: skip
     come_back(world, 2)
-    world.carry_out(unfence, 2)
+    world.commit(unfence, 2)
     assert states() == [(2, 2, (2,), (), ()), (3, 2, (3,), (), ()), (2, 3, (2,), (), ()), (3, 3, (3,), (), ())]
 
 
 def test_a_move_without_a_leader_starts_and_ends_once_the_last_leader_is_back():
     world = World(dead=(3,)).topic("foo", "2 3 / 2 / - / - / 2")
-    world.carry_out(fence, 2)
+    world.commit(fence, 2)
     assert world.alter("0 1").code == 0
     assert world.state() == "0 1 2 3 / - / 0 1 / 2 3 / -"
     assert brief(world, "foo") == (-1, 1, (), (2,), (2,))
     come_back(world, 2)
-    world.carry_out(unfence, 2)
+    world.commit(unfence, 2)
     world.report_isr("2", leader_recovery=LeaderRecovery.RECOVERED)
     assert world.report_isr("2 0 1").code == 108
     assert (world.state(), world.partition().leader_epoch) == ("0 1 / 0 1 / - / - / 0", 3)
@@ -279,20 +279,20 @@ def test_a_move_without_a_leader_starts_and_ends_once_the_last_leader_is_back():
 
 def test_a_broker_that_wants_to_stop_hands_everything_over_first():
     world = World().topic("foo", "0 1", "1 0").topic("bar", "0")
-    assert not leads_nothing(world.situation, 0)
-    world.carry_out(begin_shutdown, 0)
+    assert not leads_nothing(world.context, 0)
+    world.commit(begin_shutdown, 0)
     assert world.metadata.brokers[0].shutting_down
     assert not world.metadata.brokers[0].fenced
     assert world.state("foo", 0) == "0 1 / 1 / - / - / 1"
     assert world.state("foo", 1) == "1 0 / 1 / - / - / 1"
     assert world.state("bar") == "0 / - / - / - / -"
-    assert leads_nothing(world.situation, 0)
+    assert leads_nothing(world.context, 0)
 
 
 def test_asking_to_stop_again_writes_only_what_is_new():
     world = World().topic("foo", "0 1")
-    world.carry_out(begin_shutdown, 0)
-    assert begin_shutdown(world.situation, 0).records == ()
+    world.commit(begin_shutdown, 0)
+    assert begin_shutdown(world.context, 0).records == ()
 
 
 # Taking out
@@ -300,7 +300,7 @@ def test_asking_to_stop_again_writes_only_what_is_new():
 
 def test_an_unregistered_broker_leaves_the_isr_but_not_the_replicas():
     world = World().topic("foo", "0 1 2").topic("bar", "0 3 1 / 1 3 / 0 / 1 / 3")
-    assert world.carry_out(unregister, 0).code == 0
+    assert world.commit(unregister, 0).code == 0
     assert 0 not in world.metadata.brokers
     assert world.state() == "0 1 2 / 1 2 / - / - / 1"
     assert world.state("bar") == "0 3 1 / 1 3 / 0 / 1 / 3"
@@ -308,7 +308,7 @@ def test_an_unregistered_broker_leaves_the_isr_but_not_the_replicas():
 
 
 def test_an_unknown_broker_cannot_be_taken_out():
-    outcome = World().carry_out(unregister, 9)
+    outcome = World().commit(unregister, 9)
     assert (outcome.code, outcome.message) == (102, "Broker ID 9 is not currently registered")
 
 
@@ -318,10 +318,10 @@ def test_an_unknown_broker_cannot_be_taken_out():
 def test_a_failed_directory_takes_only_its_own_replicas_along():
     world = World().topic("foo", "0 1", directories=("dir 0.0", "dir 1.0"))
     world.topic("bar", "0 1", directories=("dir 0.1", "dir 1.0"))
-    world.carry_out(fail_log_dir, 0, "dir 0.0")
+    world.commit(fail_log_dir, 0, "dir 0.0")
     assert world.state("foo") == "0 1 / 1 / - / - / 1"
     assert world.state("bar") == "0 1 / 0 1 / - / - / 0"
     assert world.metadata.brokers[0].failed_dirs == {"dir 0.0"}
-    world.carry_out(fence, 1)
+    world.commit(fence, 1)
     assert world.partition("foo").leader == -1
     assert world.partition("bar").leader == 0

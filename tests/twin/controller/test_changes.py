@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from kreassign.model import NO_LEADER, TopicPartition
-from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.changes import PartitionUpdate, change_of
 from kreassign.twin.controller.leaders import Election
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.metadata.records import UNASSIGNED, LeaderRecovery, PartitionChanged
@@ -17,7 +17,7 @@ OLDER = rules_of("3.9")
 
 def written(world, wish):
     """The fields of the record, without those that stay; None if there is no record."""
-    change = change_of(world.situation, world.partition(), wish)
+    change = change_of(world.context, world.partition(), wish)
     if change is None:
         return None
     assert change.topic_partition == FOO
@@ -35,68 +35,68 @@ def bar(**options):
 
 
 def test_no_wish_needs_no_record():
-    assert written(foo(), Wish()) is None
-    assert written(foo(), Wish(replicas=(2, 1, 3), isr=(2, 1, 3), adding=(), removing=())) is None
+    assert written(foo(), PartitionUpdate()) is None
+    assert written(foo(), PartitionUpdate(replicas=(2, 1, 3), isr=(2, 1, 3), adding=(), removing=())) is None
 
 
 def test_another_order_is_just_another_order():
-    assert written(foo(), Wish(replicas=(3, 2, 1))) == {"replicas": (3, 2, 1)}
+    assert written(foo(), PartitionUpdate(replicas=(3, 2, 1))) == {"replicas": (3, 2, 1)}
 
 
 def test_another_order_takes_the_directories_along():
     world = foo(log_dirs=1)
     world.topic("bar", "1 2", directories=("dir 1.0", "dir 2.0"))
-    change = change_of(world.situation, world.partition("bar"), Wish(replicas=(2, 1)))
+    change = change_of(world.context, world.partition("bar"), PartitionUpdate(replicas=(2, 1)))
     assert change.directories == ("dir 2.0", "dir 1.0")
 
 
 def test_an_isr_that_grows_completes_the_move():
-    assert written(bar(), Wish(isr=(1, 2, 3, 4))) == {
+    assert written(bar(), PartitionUpdate(isr=(1, 2, 3, 4))) == {
         "replicas": (2, 3, 4), "isr": (2, 3, 4), "leader": 2, "adding": (), "removing": (),
         "directories": (UNASSIGNED,) * 3,
     }  # fmt: skip
 
 
 def test_going_back_raises_the_epoch_under_the_same_leader():
-    wish = Wish(replicas=(2, 3, 1), adding=(), removing=(), isr=(1, 2, 3))
+    wish = PartitionUpdate(replicas=(2, 3, 1), adding=(), removing=(), isr=(1, 2, 3))
     assert written(bar(), wish) == {
         "replicas": (2, 3, 1), "leader": 1, "adding": (), "removing": (), "directories": (UNASSIGNED,) * 3,
     }  # fmt: skip
 
 
 def test_removing_completes_at_once_and_keeps_the_isr_in_its_order():
-    assert written(foo(), Wish(replicas=(1, 2, 3), removing=(3,))) == {
+    assert written(foo(), PartitionUpdate(replicas=(1, 2, 3), removing=(3,))) == {
         "replicas": (1, 2), "isr": (2, 1), "leader": 1, "directories": (UNASSIGNED,) * 2,
     }  # fmt: skip
 
 
 def test_adding_writes_no_leader():
-    assert written(foo(), Wish(replicas=(2, 1, 3, 4), adding=(4,))) == {
+    assert written(foo(), PartitionUpdate(replicas=(2, 1, 3, 4), adding=(4,))) == {
         "replicas": (2, 1, 3, 4), "adding": (4,), "directories": (UNASSIGNED,) * 4,
     }  # fmt: skip
 
 
 def test_a_leader_that_leaves_goes_even_if_nobody_can_follow_it():
     world = foo("1 2 / 1 2 / - / - / 1", dead=(2,), rules=OLDER)
-    assert written(world, Wish(replicas=(2, 1), removing=(1,)))["leader"] == NO_LEADER
+    assert written(world, PartitionUpdate(replicas=(2, 1), removing=(1,)))["leader"] == NO_LEADER
 
 
 def test_an_election_without_anybody_in_sync_leaves_the_winner_alone_and_recovering():
     world = foo("1 2 3 / 1 / - / - / 1", dead=(1,))
-    assert written(world, Wish(election=Election.UNCLEAN)) == {
+    assert written(world, PartitionUpdate(election=Election.UNCLEAN)) == {
         "isr": (2,), "leader": 2, "leader_recovery": LeaderRecovery.RECOVERING,
     }  # fmt: skip
 
 
 def test_whoever_still_recovers_is_not_marked_again():
     world = World(dead=(1,)).topic("foo", "1 2 3 / 1 / - / - / 1", leader_recovery=LeaderRecovery.RECOVERING)
-    assert written(world, Wish(election=Election.UNCLEAN)) == {"isr": (2,), "leader": 2}
-    assert written(world.revive(1), Wish(isr=(1, 2))) == {"isr": (1, 2)}
+    assert written(world, PartitionUpdate(election=Election.UNCLEAN)) == {"isr": (2,), "leader": 2}
+    assert written(world.revive(1), PartitionUpdate(isr=(1, 2))) == {"isr": (1, 2)}
 
 
 def test_recovery_ends_when_the_leader_says_so():
     world = World().topic("foo", "1 2 / 1 / - / - / 1", leader_recovery=LeaderRecovery.RECOVERING)
-    assert written(world, Wish(leader_recovery=LeaderRecovery.RECOVERED)) == {
+    assert written(world, PartitionUpdate(leader_recovery=LeaderRecovery.RECOVERED)) == {
         "leader_recovery": LeaderRecovery.RECOVERED
     }
 
@@ -104,34 +104,44 @@ def test_recovery_ends_when_the_leader_says_so():
 @pytest.mark.parametrize("isr", [(2, 1), (2, 1, 3, 4), (1, 2, 3)])
 def test_a_changed_isr_alone_leaves_the_leader_field_out(isr):
     world = foo("2 1 3 4 / 2 1 3 / - / - / 1")
-    assert written(world, Wish(isr=isr)) == {"isr": isr}
+    assert written(world, PartitionUpdate(isr=isr)) == {"isr": isr}
 
 
 def test_a_leader_that_falls_out_of_the_isr_is_followed_by_the_first_replica_in_sync():
-    assert written(foo(), Wish(isr=(3, 2))) == {"isr": (3, 2), "leader": 2}
+    assert written(foo(), PartitionUpdate(isr=(3, 2))) == {"isr": (3, 2), "leader": 2}
 
 
 def test_without_eligible_leaders_the_last_in_sync_stays_in_the_isr():
     world = foo("1 2 / 1 / - / - / 1", dead=(1,), rules=OLDER)
-    assert written(world, Wish(isr=())) == {"leader": NO_LEADER}
+    assert written(world, PartitionUpdate(isr=())) == {"leader": NO_LEADER}
 
 
 def test_without_eligible_leaders_nobody_is_remembered():
     world = World(rules=OLDER).topic("foo", "1 2 / - / - / - / -", last_known_elr=(1,))
-    assert written(world, Wish()) is None
+    assert written(world, PartitionUpdate()) is None
 
 
 def test_new_replicas_get_a_directory_only_where_there_is_no_choice():
     world = World(log_dirs=1).topic("foo", "0 1", directories=("dir 0.0", UNASSIGNED))
-    assert written(world, Wish(replicas=(0, 1, 2), adding=(2,)))["directories"] == ("dir 0.0", UNASSIGNED, "dir 2.0")
+    assert written(world, PartitionUpdate(replicas=(0, 1, 2), adding=(2,)))["directories"] == (
+        "dir 0.0",
+        UNASSIGNED,
+        "dir 2.0",
+    )
     world = World(log_dirs=2).topic("foo", "0 1", directories=("dir 0.0", "dir 1.1"))
-    assert written(world, Wish(replicas=(2, 0, 1), adding=(2,)))["directories"] == (UNASSIGNED, "dir 0.0", "dir 1.1")
+    assert written(world, PartitionUpdate(replicas=(2, 0, 1), adding=(2,)))["directories"] == (
+        UNASSIGNED,
+        "dir 0.0",
+        "dir 1.1",
+    )
 
 
 def test_replicas_that_stay_keep_their_directories():
     world = World(log_dirs=2).topic("foo", "0 1 2", directories=("dir 0.0", "dir 1.1", "dir 2.0"))
-    assert written(world, Wish(replicas=(2, 0, 1), removing=(1,)))["directories"] == ("dir 2.0", "dir 0.0")
+    assert written(world, PartitionUpdate(replicas=(2, 0, 1), removing=(1,)))["directories"] == ("dir 2.0", "dir 0.0")
 
 
 def test_a_directory_is_noted_for_one_replica():
-    assert written(foo(), Wish(directory=(1, "dir 1.1"))) == {"directories": (UNASSIGNED, "dir 1.1", UNASSIGNED)}
+    assert written(foo(), PartitionUpdate(directory=(1, "dir 1.1"))) == {
+        "directories": (UNASSIGNED, "dir 1.1", UNASSIGNED)
+    }

@@ -25,7 +25,7 @@ def resource(owner, *changes):
 
 def change(world, *resources, at=0, **options):
     """Ask for changes; code and message of each resource, in the order of the answer."""
-    answers = world.carry_out(alter_configs, AlterConfigs(resources, broker_id=at, **options))
+    answers = world.commit(alter_configs, AlterConfigs(resources, broker_id=at, **options))
     return [(answer.outcome.code, answer.outcome.message) for answer in answers]
 
 
@@ -67,7 +67,7 @@ def test_an_unchanged_value_of_a_topic_writes_nothing_but_one_of_a_broker_does()
         command = AlterConfigs((resource(owner, (SET, key, value)),), broker_id=0)
         counts = []
         for _ in range(2):
-            decision = alter_configs(world.situation, command)
+            decision = alter_configs(world.context, command)
             world.write(*decision.records)
             counts.append(len(decision.records))
         assert counts == ([1, 0] if owner == "foo" else [1, 1])
@@ -300,8 +300,8 @@ def test_without_eligible_leaders_brokers_may_have_a_least_isr_of_their_own():
 
 
 def test_formatting_fixes_the_least_isr_of_clusters_that_keep_eligible_leaders():
-    assert first_records(World(rules=rules_of("3.9")).situation) == ()
+    assert first_records(World(rules=rules_of("3.9")).context) == ()
     everybody = resource_of("")
-    assert first_records(World().situation) == (ConfigChanged(everybody, MIN_ISR, "1"),)
+    assert first_records(World().context) == (ConfigChanged(everybody, MIN_ISR, "1"),)
     server = ServerSettings(static={MIN_ISR: "2"})
-    assert first_records(World(server=server).situation) == (ConfigChanged(everybody, MIN_ISR, "2"),)
+    assert first_records(World(server=server).context) == (ConfigChanged(everybody, MIN_ISR, "2"),)

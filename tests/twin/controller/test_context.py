@@ -19,7 +19,7 @@ def test_the_least_isr_is_the_most_particular_one(own, common, static, value):
     for owner, setting in (("foo", own), ("", common)):
         if setting is not None:
             world.configure(owner, MIN_ISR, setting)
-    assert world.situation.min_isr("foo") == value
+    assert world.context.min_isr("foo") == value
 
 
 @pytest.mark.parametrize(("own", "common", "allowed"), [
@@ -30,14 +30,14 @@ def test_losing_records_must_be_allowed(own, common, allowed):
     for owner, setting in (("foo", own), ("", common)):
         if setting is not None:
             world.configure(owner, UNCLEAN, setting)
-    assert world.situation.allows_unclean_election("foo") is allowed
+    assert world.context.allows_unclean_election("foo") is allowed
 
 
 def test_only_active_brokers_with_a_working_directory_may_lead():
     world = World(dead=(1,), stopping=(2,)).topic("foo", "0 1 2 3", directories=("dir 0.0", UNASSIGNED, "x", "dir 3.0"))
     world.write(LogDirFailed(3, "dir 3.0"))
     partition = world.metadata.partition(TopicPartition("foo", 0))
-    assert [broker for broker in range(6) if world.situation.may_lead(partition, broker)] == [0]
+    assert [broker for broker in range(6) if world.context.may_lead(partition, broker)] == [0]
 
 
 def test_a_replica_that_nobody_knows_the_directory_of_is_taken_to_be_fine():

@@ -26,7 +26,7 @@ def world(**options):
 
 
 def told(made, kind, name, keys=None, node=0):
-    answer = describe_configs(made.situation, node, (kind, name), keys)
+    answer = describe_configs(made.context, node, (kind, name), keys)
     assert (answer.outcome.code, answer.outcome.message) == (0, "")
     return {config.name: config for config in answer.configs}
 
@@ -133,5 +133,5 @@ def test_the_default_of_all_brokers_tells_only_what_is_set():
     (77, "x", 42, error_code(42).text),
 ])  # fmt: skip
 def test_what_cannot_be_told(kind, name, code, message):
-    answer = describe_configs(world().situation, 0, (kind, name))
+    answer = describe_configs(world().context, 0, (kind, name))
     assert (answer.outcome.code, answer.outcome.message, answer.configs) == (code, message, ())

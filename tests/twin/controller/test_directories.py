@@ -14,7 +14,7 @@ def test_directories_are_noted_and_strangers_refused():
         TopicPartition("foo", 2): "dir 1.1",
         TopicPartition("nope", 0): "dir 1.1",
     }
-    outcomes = world.carry_out(assign_directories, 1, wanted)
+    outcomes = world.commit(assign_directories, 1, wanted)
     assert [outcome.code for outcome in outcomes.values()] == [0, 6, 3, 3]
     assert world.partition().directories == (UNASSIGNED, "dir 1.1")
     assert world.partition().partition_epoch == 1
@@ -24,11 +24,11 @@ def test_directories_are_noted_and_strangers_refused():
 def test_the_same_directory_again_writes_nothing():
     world = World().topic("foo", "0 1")
     for _ in range(2):
-        world.carry_out(assign_directories, 0, {TopicPartition("foo", 0): "dir 0.0"})
+        world.commit(assign_directories, 0, {TopicPartition("foo", 0): "dir 0.0"})
     assert world.partition().partition_epoch == 1
 
 
 def test_a_directory_does_not_touch_who_is_eligible():
     world = World().topic("foo", "0 1 / 0", elr=(1,)).configure("foo", "min.insync.replicas", "2")
-    world.carry_out(assign_directories, 0, {TopicPartition("foo", 0): "dir 0.0"})
+    world.commit(assign_directories, 0, {TopicPartition("foo", 0): "dir 0.0"})
     assert world.partition().elr == (1,)

@@ -25,7 +25,7 @@ UNCLEAN_KEY = "unclean.leader.election.enable"
 
 def elected(world, election_type, topics, **options):
     """The whole answer: code and message of the request, and of each partition by topic."""
-    answer = world.carry_out(elect_leaders, ElectLeaders(int(election_type), topics, **options))
+    answer = world.commit(elect_leaders, ElectLeaders(int(election_type), topics, **options))
     outcomes = [
         (topic.topic, [(index, (outcome.code, outcome.message)) for index, outcome in topic.outcomes])
         for topic in answer.topics
@@ -125,10 +125,10 @@ def test_a_refused_request_says_so_for_every_partition(options, election_type, o
 
 def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
     world = World().topic("foo", *["0 1 / 0 1 / - / - / 1"] * 10_001)
-    decision = elect_leaders(world.situation, ElectLeaders(0, None))
+    decision = elect_leaders(world.context, ElectLeaders(0, None))
     refusal = (44, "Unable to perform excessively large batch operation.")
     assert ((decision.answer.outcome.code, decision.answer.outcome.message), decision.records) == (refusal, ())
-    decision = elect_leaders(world.situation, ElectLeaders(0, (("foo", tuple(range(10_000))),)))
+    decision = elect_leaders(world.context, ElectLeaders(0, (("foo", tuple(range(10_000))),)))
     assert len(decision.records) == 10_000
 
 
@@ -137,24 +137,24 @@ def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
 
 def test_preferred_leaders_come_back_where_they_can():
     world = World(dead=(3,)).topic("foo", "0 1 / 0 1 / - / - / 1", "3 1 / 1", "2 1 / 1").topic("bar", "2 1 / 1 2")
-    assert world.carry_out(restore_preferred_leaders) is False
+    assert world.commit(restore_preferred_leaders) is False
     assert [world.partition("foo", index).leader for index in range(3)] == [0, 1, 1]
     assert world.partition("bar").leader == 2
 
 
 def test_preferred_leaders_come_back_in_passes():
     world = World().topic("foo", *["0 1 / 0 1 / - / - / 1"] * (MAX_ELECTIONS_IN_A_PASS + 5))
-    decision = restore_preferred_leaders(world.situation)
+    decision = restore_preferred_leaders(world.context)
     assert (len(decision.records), decision.answer) == (MAX_ELECTIONS_IN_A_PASS, True)
     world.write(*decision.records)
-    decision = restore_preferred_leaders(world.situation)
+    decision = restore_preferred_leaders(world.context)
     assert (len(decision.records), decision.answer) == (5, False)
 
 
 def test_leaderless_partitions_get_a_leader_where_their_topic_allows_it():
     world = World(dead=(0,), rules=OLDER).topic("foo", "0 1 / 0 / - / - / -").topic("bar", "0 1 / 0 / - / - / -")
     world.configure("foo", UNCLEAN_KEY, "true")
-    assert world.carry_out(elect_unclean_leaders) is False
+    assert world.commit(elect_unclean_leaders) is False
     assert (world.state("foo"), world.partition("bar").leader) == ("0 1 / 1 / - / - / 1", -1)
 
 

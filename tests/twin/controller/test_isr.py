@@ -50,7 +50,7 @@ def test_unknown_topics_and_partitions_have_codes_of_their_own():
         ProposedIsr(topic_id("foo"), 9, 0, 0, (Member(0),)),
         ProposedIsr(topic_id("foo"), 0, 0, 0, (Member(0),)),
     )
-    answer = made.carry_out(alter_isr, AlterIsr(0, epoch, proposals))
+    answer = made.commit(alter_isr, AlterIsr(0, epoch, proposals))
     assert [result.code for result in answer.partitions] == [100, 3, 0]
     assert made.state() == "0 1 / 0 / - / - / 0"
 
@@ -58,7 +58,7 @@ def test_unknown_topics_and_partitions_have_codes_of_their_own():
 @pytest.mark.parametrize(("sender", "epoch"), [(0, 99), (9, 0)])
 def test_a_broker_of_another_life_is_refused_as_a_whole(sender, epoch):
     made = World().topic("foo", "0 1")
-    answer = made.carry_out(alter_isr, AlterIsr(sender, epoch, (ProposedIsr(topic_id("foo"), 0, 0, 0, (Member(0),)),)))
+    answer = made.commit(alter_isr, AlterIsr(sender, epoch, (ProposedIsr(topic_id("foo"), 0, 0, 0, (Member(0),)),)))
     assert (answer.code, answer.partitions) == (77, ())
 
 

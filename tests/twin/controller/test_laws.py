@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: `World.carry_out` checks that nothing is changed by deciding, that a successor
+"""Whatever happens in whatever order: `World.commit` checks that nothing is changed by deciding, that a successor
 that reads the log has the same state, and that the invariants of every partition hold after every record."""
 
 from hypothesis import given
@@ -55,16 +55,16 @@ def elect(world, data):
 
 def balance(world, data):
     del data
-    world.carry_out(restore_preferred_leaders)
-    world.carry_out(elect_unclean_leaders)
+    world.commit(restore_preferred_leaders)
+    world.commit(elect_unclean_leaders)
 
 
 def leave(world, data):
     broker = data.draw(broker_ids)
     if broker in world.metadata.brokers:
         if data.draw(st.booleans()):
-            world.carry_out(begin_shutdown, broker)
-        world.carry_out(fence, broker)
+            world.commit(begin_shutdown, broker)
+        world.commit(fence, broker)
 
 
 def come_back(world, data):
@@ -73,32 +73,32 @@ def come_back(world, data):
     if known is None or known.fenced:
         epoch = known.broker_epoch if known and data.draw(st.booleans()) else -1
         registration = Registration(broker, "host", 1, None, directories(broker, 2), previous_epoch=epoch)
-        world.carry_out(register, registration)
-        world.carry_out(unfence, broker)
+        world.commit(register, registration)
+        world.commit(unfence, broker)
 
 
 def vanish(world, data):
-    world.carry_out(unregister, data.draw(broker_ids))
+    world.commit(unregister, data.draw(broker_ids))
 
 
 def break_disk(world, data):
     broker = data.draw(broker_ids)
     if broker in world.metadata.brokers:
-        world.carry_out(fail_log_dir, broker, f"dir {broker}.0")
+        world.commit(fail_log_dir, broker, f"dir {broker}.0")
 
 
 def place(world, data):
     partition = world.partition(index=draw_index(world, data))
     broker = data.draw(st.sampled_from(partition.replicas))
     directory = f"dir {broker}.{data.draw(st.integers(0, 1))}"
-    world.carry_out(assign_directories, broker, {partition.topic_partition: directory})
+    world.commit(assign_directories, broker, {partition.topic_partition: directory})
 
 
 def grow(world, data):
     del data
     count = len(world.metadata.topics["foo"].partitions)
     if count < 4:
-        world.carry_out(create_partitions, CreatePartitions((MorePartitions("foo", count + 1),)), random())
+        world.commit(create_partitions, CreatePartitions((MorePartitions("foo", count + 1),)), random())
 
 
 def change_settings(world, data):
@@ -122,7 +122,7 @@ def test_invariants_hold_whatever_happens(data, release, steps):
     for step in steps:
         step(world, data)
     before = len(world.log)
-    world.carry_out(delete_topics, (TopicReference("foo"),))
+    world.commit(delete_topics, (TopicReference("foo"),))
     assert every_partition(world.metadata) == []
     assert world.metadata.hosted == {}
     assert world.metadata.reassigning | world.metadata.leaderless | world.metadata.imbalanced == set()

@@ -23,7 +23,7 @@ def inconsistent(given, factor):
 
 def grow(world, *wanted, **options):
     """Ask for partitions; code and message by name, in the order of the answer."""
-    answers = world.carry_out(create_partitions, CreatePartitions(wanted, **options), random())
+    answers = world.commit(create_partitions, CreatePartitions(wanted, **options), random())
     return [(name, (outcome.code, outcome.message)) for name, outcome in answers]
 
 
@@ -122,6 +122,6 @@ def test_a_request_without_time_adds_nothing():
 def test_what_fits_under_the_record_limit_is_added_even_if_the_topic_fails():
     world = foo("0").topic("bar", "0")
     wanted = (MorePartitions("foo", 9_991), MorePartitions("bar", 21), MorePartitions("nope", 1))
-    decision = create_partitions(world.situation, CreatePartitions(wanted), random())
+    decision = create_partitions(world.context, CreatePartitions(wanted), random())
     assert len(decision.records) == 10_000
     assert [(outcome.code, outcome.message) for _, outcome in decision.answer] == [DONE, (-1, None), (3, None)]

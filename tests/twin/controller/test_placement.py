@@ -15,7 +15,7 @@ def cordon(world, broker, value):
 
 
 def test_brokers_that_shut_down_are_not_usable_but_fenced_ones_are():
-    usable = usable_brokers(World(brokers=range(4), dead=(1,), stopping=(2,)).situation)
+    usable = usable_brokers(World(brokers=range(4), dead=(1,), stopping=(2,)).context)
     assert [(broker.id, broker.is_fenced) for broker in usable] == [(0, False), (1, True), (3, False)]
 
 
@@ -24,12 +24,12 @@ def test_brokers_that_shut_down_are_not_usable_but_fenced_ones_are():
 ])  # fmt: skip
 def test_a_broker_is_usable_while_one_directory_is_not_cordoned(value, is_usable):
     world = cordon(World(brokers=(0,)), 0, value)
-    assert bool(usable_brokers(world.situation)) is is_usable
+    assert bool(usable_brokers(world.context)) is is_usable
 
 
 def test_older_releases_know_no_cordons():
     world = cordon(World(brokers=(0,), rules=rules_of("4.2")), 0, "*")
-    assert usable_brokers(world.situation)
+    assert usable_brokers(world.context)
 
 
 def test_cordoned_brokers_can_be_named_by_hand():

@@ -369,13 +369,13 @@ def test_two_entries_about_one_partition_start_from_the_same_state(before, targe
 def test_a_topic_may_come_twice_and_without_partitions_even_if_nobody_knows_it():
     world = foo("0 1 2")
     entries = (TopicTargets("nope", ()), TopicTargets("foo", (Target(0, (1, 0, 2)),)), TopicTargets("foo", ()))
-    answer = world.carry_out(alter_reassignments, AlterReassignments(entries))
+    answer = world.commit(alter_reassignments, AlterReassignments(entries))
     assert [(topic.topic, len(topic.outcomes)) for topic in answer.topics] == [("nope", 0), ("foo", 1), ("foo", 0)]
     assert result(answer.outcome) == DONE
 
 
 def test_no_topics_are_answered_with_an_empty_text():
-    answer = foo("0 1 2").carry_out(alter_reassignments, AlterReassignments(()))
+    answer = foo("0 1 2").commit(alter_reassignments, AlterReassignments(()))
     assert (result(answer.outcome), answer.topics) == ((0, ""), ())
 
 
@@ -383,7 +383,7 @@ def test_no_topics_are_answered_with_an_empty_text():
 def test_a_request_without_time_does_nothing_and_says_so_everywhere(timeout_ms):
     world = foo("0 1 2")
     entries = (TopicTargets("foo", (Target(0, (3,)), Target(9, None))), TopicTargets("nope", ()))
-    answer = world.carry_out(alter_reassignments, AlterReassignments(entries, timeout_ms=timeout_ms))
+    answer = world.commit(alter_reassignments, AlterReassignments(entries, timeout_ms=timeout_ms))
     assert result(answer.outcome) == (7, None)
     assert [[result(outcome) for _, outcome in topic.outcomes] for topic in answer.topics] == [[(7, None)] * 2, []]
     assert world.idle() == "0 1 2 / 0 1 2"
@@ -398,7 +398,7 @@ def test_a_request_writes_at_most_ten_thousand_records():
     world.topic("foo", *["0 1"] * 10_002)
     entries = [Target(10_001, (0, 1)), *(Target(index, (1, 0)) for index in range(10_001)), Target(99_999, (1,))]
     command = AlterReassignments((TopicTargets("foo", tuple(entries)),))
-    decision = alter_reassignments(world.situation, command)
+    decision = alter_reassignments(world.context, command)
     outcomes = [result(outcome) for _, outcome in decision.answer.topics[0].outcomes]
     assert len(decision.records) == 10_000
     assert result(decision.answer.outcome) == DONE

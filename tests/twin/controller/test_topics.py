@@ -27,7 +27,7 @@ def too_few(factor, brokers):
 
 def create(world, *topics, **options):
     """Ask for topics; code and message by name, in the order of the answer."""
-    answers = world.carry_out(create_topics, CreateTopics(topics, **options), random())
+    answers = world.commit(create_topics, CreateTopics(topics, **options), random())
     return [(answer.name, (answer.outcome.code, answer.outcome.message)) for answer in answers]
 
 
@@ -65,7 +65,7 @@ def test_the_same_chance_gives_the_same_topic_and_every_topic_has_its_own_id():
 def test_the_answer_tells_what_was_created():
     world = World()
     wanted = WantedTopic("foo", 2, 3, configs=(("retention.ms", "5"),))
-    (answer,) = world.carry_out(create_topics, CreateTopics((wanted,)), random())
+    (answer,) = world.commit(create_topics, CreateTopics((wanted,)), random())
     assert answer.topic_id == world.metadata.topics["foo"].topic_id
     assert (answer.partition_count, answer.replication_factor) == (2, 3)
     assert answer.configs == {"retention.ms": "5"}
@@ -74,7 +74,7 @@ def test_the_answer_tells_what_was_created():
 
 def test_settings_come_before_partitions():
     wanted = manual("foo", (0,), configs=(("retention.ms", "5"),))
-    decision = create_topics(World().situation, CreateTopics((wanted,)), random())
+    decision = create_topics(World().context, CreateTopics((wanted,)), random())
     assert [type(record) for record in decision.records] == [TopicCreated, ConfigChanged, PartitionCreated]
 
 
@@ -172,7 +172,7 @@ def test_too_many_partitions_are_refused_as_a_whole():
 
 def test_partitions_and_topic_together_must_stay_below_the_record_limit():
     wanted = manual("foo", *[(0,)] * 10_000)
-    decision = create_topics(World().situation, CreateTopics((wanted,)), random())
+    decision = create_topics(World().context, CreateTopics((wanted,)), random())
     assert decision.records == ()
     assert decision.answer[0].outcome.message == "Unable to perform excessively large batch operation."
 
@@ -223,7 +223,7 @@ def test_directories_are_known_where_a_broker_has_only_one():
 
 
 def delete(world, *references, **options):
-    answers = world.carry_out(delete_topics, references, *options.values())
+    answers = world.commit(delete_topics, references, *options.values())
     return [(answer.name, answer.topic_id, answer.outcome.code, answer.outcome.message) for answer in answers]
 
 

@@ -3,7 +3,7 @@
 A partition is `replicas / isr / adding / removing / leader`, lists as numbers with blanks, `-` for an empty list or no
 leader. Whatever follows from the replicas may be left out: `0 1 2` is idle and in sync, and 0 leads it.
 
-Every decision goes through `World.carry_out`, which sees to it that deciding changes nothing, that a controller which
+Every decision goes through `World.commit`, which sees to it that deciding changes nothing, that a controller which
 takes over after any record has the same state, and that the invariants of partitions hold.
 """
 
@@ -14,7 +14,7 @@ from random import Random
 
 from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
 from kreassign.model.config import ResourceType
-from kreassign.twin.controller.context import NOTHING_SET, Situation
+from kreassign.twin.controller.context import NOTHING_SET, ControllerContext
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.elections import ElectLeaders, elect_leaders
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
@@ -86,9 +86,9 @@ class World:
     # --- what is --------------------------------------------------------------------------------------------
 
     @property
-    def situation(self):
+    def context(self):
         """What is decided upon."""
-        return Situation(self.metadata, self.rules, self.server)
+        return ControllerContext(self.metadata, self.rules, self.server)
 
     def partition(self, name="foo", index=0):
         """The state of a partition as the controller keeps it."""
@@ -147,10 +147,10 @@ class World:
 
     # --- decisions ------------------------------------------------------------------------------------------
 
-    def carry_out(self, decide, *arguments):
+    def commit(self, decide, *arguments):
         """Decide, check that deciding changed nothing, apply, check that a successor knows the same; the answer."""
         before = copy.deepcopy(self.metadata)
-        decision = decide(self.situation, *arguments)
+        decision = decide(self.context, *arguments)
         assert isinstance(decision, Decision)
         assert self.metadata == before, "deciding changed something"
         for record in decision.records:
@@ -165,7 +165,7 @@ class World:
         """Start a move (a list as text) or cancel one (None); the outcome."""
         replicas = None if target is None else ids(target)
         command = AlterReassignments((TopicTargets(name, (Target(index, replicas),)),), **options)
-        answer = self.carry_out(alter_reassignments, command)
+        answer = self.commit(alter_reassignments, command)
         ((_, outcome),) = answer.topics[0].outcomes
         return outcome
 
@@ -175,13 +175,13 @@ class World:
             TopicTargets(name, (Target(index, None if target is None else ids(target)),))
             for name, index, target in targets
         )
-        answer = self.carry_out(alter_reassignments, AlterReassignments(entries, **options))
+        answer = self.commit(alter_reassignments, AlterReassignments(entries, **options))
         return [(outcome.code, outcome.message) for topic in answer.topics for _, outcome in topic.outcomes]
 
     def elect(self, election_type, *partitions):
         """Ask for elections of (topic, partition); code and message of each."""
         topics = tuple((name, (index,)) for name, index in partitions)
-        answer = self.carry_out(elect_leaders, ElectLeaders(int(election_type), topics))
+        answer = self.commit(elect_leaders, ElectLeaders(int(election_type), topics))
         return [(outcome.code, outcome.message) for topic in answer.topics for _, outcome in topic.outcomes]
 
     def report_isr(self, isr, name="foo", index=0, **changes):
@@ -192,7 +192,7 @@ class World:
         fields = {"leader_epoch": partition.leader_epoch, "partition_epoch": partition.partition_epoch} | changes
         proposed = ProposedIsr(topic_id(name), index, isr=members, **fields)
         epoch = self.metadata.brokers[leader].broker_epoch
-        answer = self.carry_out(alter_isr, AlterIsr(leader, epoch, (proposed,)))
+        answer = self.commit(alter_isr, AlterIsr(leader, epoch, (proposed,)))
         (result,) = answer.partitions
         return result
 

@@ -98,7 +98,7 @@ def test_a_frozen_broker_cannot_be_frozen_or_stopped_but_killed() -> None:
         twin.stop(0)
     twin.crash(0)
     with pytest.raises(InputError, match="is not frozen"):
-        twin.thaw(0)
+        twin.unfreeze(0)
     with pytest.raises(InputError, match="down already"):
         twin.freeze(0)
     twin.start(0)

@@ -15,7 +15,7 @@ from kreassign.twin.faults.answers import AnswerFault, FailOver
 from kreassign.twin.faults.disks import Fail, Fill, Slow
 from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop
 from kreassign.twin.faults.read import KINDS
-from kreassign.twin.network.response_faults import Concerned, Delayed, Duplicated, Lost, LostInFailover
+from kreassign.twin.network.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
 from kreassign.wire import api
 from tests.checks.source import read
 from tests.twin.asking import twin
@@ -37,14 +37,14 @@ GUIDE = "docs/guides/break-the-twin.md"
     ("fail:1:/data/1@d0@1s", PlannedFault(Fail(1, "/data/1@d0"), 1_000)),
     ("fill:1:/data/1/d0@1s", PlannedFault(Fill(1, "/data/1/d0"), 1_000)),
     ("failover@1s", PlannedFault(FailOver(), 1_000)),
-    ("failover-in@1s", PlannedFault(AnswerFault(LostInFailover(), Concerned()), 1_000)),
+    ("failover-in@1s", PlannedFault(AnswerFault(LostInFailover(), AffectedResponses()), 1_000)),
     ("failover-in:alterpartitionreassignments@1s",
-     PlannedFault(AnswerFault(LostInFailover(), Concerned(ALTER)), 1_000)),
-    ("lose:any:2@1s", PlannedFault(AnswerFault(Lost(), Concerned(None, 2)), 1_000)),
+     PlannedFault(AnswerFault(LostInFailover(), AffectedResponses(ALTER)), 1_000)),
+    ("lose:any:2@1s", PlannedFault(AnswerFault(Lost(), AffectedResponses(None, 2)), 1_000)),
     ("lose:AlterPartitionReassignments@1s+5s",
-     PlannedFault(AnswerFault(Lost(), Concerned(ALTER), hits_once=False), 1_000, 5_000)),
-    ("delay:3s:any:any@1s", PlannedFault(AnswerFault(Delayed(3_000), Concerned()), 1_000)),
-    ("duplicate@1s", PlannedFault(AnswerFault(Duplicated(), Concerned()), 1_000)),
+     PlannedFault(AnswerFault(Lost(), AffectedResponses(ALTER), hits_once=False), 1_000, 5_000)),
+    ("delay:3s:any:any@1s", PlannedFault(AnswerFault(Delayed(3_000), AffectedResponses()), 1_000)),
+    ("duplicate@1s", PlannedFault(AnswerFault(Duplicated(), AffectedResponses()), 1_000)),
 ])  # fmt: skip
 def test_a_text_says_what_breaks_when_and_for_how_long(text: str, planned: PlannedFault) -> None:
     assert read_fault(text) == planned

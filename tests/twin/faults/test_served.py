@@ -86,7 +86,7 @@ def test_requests_to_a_frozen_broker_hang_until_it_goes_on(server: ServerThread)
         with client(server, 3) as other:
             assert other.list_topics() == ("orders",)
         assert not answer.done()
-        server.do(lambda box: box.thaw(2))
+        server.do(lambda box: box.unfreeze(2))
         assert answer.result(PATIENCE_S) == ("orders",)
 
 

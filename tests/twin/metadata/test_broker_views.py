@@ -21,7 +21,7 @@ class Log:
 
     def write(self, record: TopicCreated | TopicDeleted) -> None:
         self.metadata.apply(record)
-        self.views.follow([record])
+        self.views.apply([record])
 
     def known(self, node: int = 1) -> list[str]:
         return list(self.views.of(node).topics)

@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.errors import ProtocolViolation
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.connection import Conversation
+from kreassign.twin.network.connection import Connection
 from kreassign.twin.network.endpoints import Listener, Node
 from kreassign.twin.network.permissions import Allow, Operation, Permissions
 from kreassign.twin.network.sasl import Users
@@ -22,15 +22,15 @@ from tests.twin.asking import ask, ask_on, twin
 LISTENER = Listener("SASL_PLAINTEXT", users=Users({"alice": "secret"}), security_protocol="SASL_PLAINTEXT")
 
 
-def authenticating(asked: Twin | None = None) -> Conversation:
-    return Conversation(asked or twin(), Node(0, Endpoint.BROKER, LISTENER), "127.0.0.1:1-127.0.0.1:2-0-3")
+def authenticating(asked: Twin | None = None) -> Connection:
+    return Connection(asked or twin(), Node(0, Endpoint.BROKER, LISTENER), "127.0.0.1:1-127.0.0.1:2-0-3")
 
 
-def handshake(conversation: Conversation, version: int = 1, mechanism: str = "PLAIN") -> Message:
+def handshake(conversation: Connection, version: int = 1, mechanism: str = "PLAIN") -> Message:
     return ask_on(conversation, api.SASL_HANDSHAKE, version, mechanism=mechanism)
 
 
-def authenticate(conversation: Conversation, token: bytes) -> Message:
+def authenticate(conversation: Connection, token: bytes) -> Message:
     return ask_on(conversation, api.SASL_AUTHENTICATE, 2, auth_bytes=token)
 
 
@@ -43,7 +43,7 @@ def authenticate(conversation: Conversation, token: bytes) -> Message:
     ids=["too new", "not at controllers", "not at controllers either", "not in the twin"],
 )
 def test_what_is_not_offered_ends_the_connection(key: int, version: int, endpoint: Endpoint) -> None:
-    conversation = twin().converse(100 if endpoint is Endpoint.CONTROLLER else 0)
+    conversation = twin().connect(100 if endpoint is Endpoint.CONTROLLER else 0)
     with pytest.raises(ProtocolViolation, match="offered"):
         conversation.answer(struct.pack(">hhih", key, version, 7, -1))
 
@@ -57,7 +57,7 @@ def test_an_older_release_does_not_know_newer_versions() -> None:
 
 @pytest.mark.parametrize("version", [5, 99, -1])
 def test_an_unknown_version_of_api_versions_is_answered_in_version_0(version: int) -> None:
-    reply = twin().converse(0).answer(struct.pack(">hhih", 18, version, 7, -1))
+    reply = twin().connect(0).answer(struct.pack(">hhih", 18, version, 7, -1))
     response = decode_response(api.API_VERSIONS, 3, bytes(reply.frame[PREFIX_BYTES:]), 7)
     assert response.error_code == 35
     assert [entry.api_key for entry in response.api_keys] == [18]
@@ -120,7 +120,7 @@ def test_nothing_else_is_answered_before_a_client_has_authenticated() -> None:
 
 
 def test_authenticating_where_nobody_asks_for_it_is_an_illegal_state() -> None:
-    plain = twin().converse(0)
+    plain = twin().connect(0)
     assert handshake(plain).error_code == 34
     assert authenticate(plain, b"\0alice\0secret").error_code == 34
 

@@ -21,7 +21,7 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.cluster import Twin
 from kreassign.twin.network.endpoints import Address
-from kreassign.twin.network.server import MAX_REQUEST_BYTES, Door, ServerThread, serving
+from kreassign.twin.network.server import MAX_REQUEST_BYTES, ListenerConfig, ServerThread, serving
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request
@@ -156,10 +156,10 @@ def test_what_was_asked_before_the_nonsense_is_answered(server: ServerThread) ->
 
 
 def test_random_bytes_harm_nobody(server: ServerThread) -> None:
-    chance = random.Random(4)
+    rng = random.Random(4)
     for _ in range(200):
-        key, version = chance.choice([*server.server.twin.version.offered]), chance.randrange(-1, 14)
-        body = _header(key, version) + chance.randbytes(chance.randrange(60))
+        key, version = rng.choice([*server.server.twin.version.offered]), rng.randrange(-1, 14)
+        body = _header(key, version) + rng.randbytes(rng.randrange(60))
         with connect(server) as client:
             client.socket.sendall(framed(body))
             client.socket.shutdown(socket.SHUT_WR)
@@ -227,12 +227,12 @@ def test_a_port_that_cannot_be_had_is_said_so() -> None:
         port = taken.getsockname()[1]
         with (
             pytest.raises(InputError, match=f"cannot listen on 127.0.0.1:{port} for node 0: address already in use"),
-            serving(twin(), (Door(first_port=port),)),
+            serving(twin(), (ListenerConfig(first_port=port),)),
         ):
             pass
     with (
         pytest.raises(InputError, match=r"cannot listen on 127\.0\.0\.1:65536 for node 1: there is no such port"),
-        serving(twin(), (Door(first_port=65_535),)),
+        serving(twin(), (ListenerConfig(first_port=65_535),)),
     ):
         pass
 

@@ -1,7 +1,7 @@
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.twin.replication.alter_dir_threads import MoveTurns, thread_number
+from kreassign.twin.replication.alter_dir_threads import MoveQueue, thread_number
 from kreassign.twin.replication.copies import CopyKey
 
 
@@ -31,7 +31,7 @@ def key(row: int, broker: int = 0) -> CopyKey:
 
 
 def test_threads_and_brokers_do_not_wait_for_each_other() -> None:
-    turns = MoveTurns()
+    turns = MoveQueue()
     assert turns.add(key(0), TopicPartition("t", 0), 2) == key(0)
     assert turns.add(key(1), TopicPartition("t", 1), 2) == key(1)
     assert turns.add(key(0, 1), TopicPartition("t", 0), 2) == key(0, 1)
@@ -39,7 +39,7 @@ def test_threads_and_brokers_do_not_wait_for_each_other() -> None:
 
 
 def test_the_least_that_waits_is_next_and_who_gives_up_waiting_starts_nobody() -> None:
-    turns = MoveTurns()
+    turns = MoveQueue()
     for row in (2, 6, 0, 4):
         turns.add(key(row), TopicPartition("t", row), 2)
     assert turns.remove(key(0)) is None

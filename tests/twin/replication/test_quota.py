@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.twin.replication.in_sync_traffic import Background
+from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
 from kreassign.twin.replication.quota import directory_share, follower_share, leader_share, whole_batches
 from kreassign.twin.replication.settings import ReplicationSettings
 from tests.twin.boxes import MB, Box, Given
@@ -14,8 +14,8 @@ LATER = replace(SETTINGS, response_bytes=0)
 """Without first answers."""
 
 
-def background(*, brokers: int = 2) -> Background:
-    found = Background()
+def background(*, brokers: int = 2) -> InSyncTraffic:
+    found = InSyncTraffic()
     found.grow(brokers, brokers)
     return found
 

@@ -215,7 +215,7 @@ def test_a_member_of_the_isr_that_is_behind_is_not_slowed_by_its_leader() -> Non
     box.throttle(2, followers=None)
     box.replication.cut_link(0, 1)
     box.run(10)
-    box.replication.heal_link(0, 1)
+    box.replication.restore_link(0, 1)
     box.run(0.102)
     assert box.size(0, 0) == box.size(0, 1)
 

@@ -63,7 +63,7 @@ class Candidate:
     epoch: int = 0
     writes_left: int | None = None
     session_ended: bool = False
-    office: Znode | None = None
+    controller: Znode | None = None
     on_news: Callable[[], None] = lambda: None
 
     def get(self, path: str) -> Znode | None:
@@ -82,11 +82,11 @@ class Candidate:
         written = Create(paths.CONTROLLER_EPOCH, epoch) if known is None else None
         changed = written or Set(paths.CONTROLLER_EPOCH, epoch, known.version if known else 0)
         self.tree.commit((Create(paths.CONTROLLER, format_controller(ControllerZnode(broker_id, now_ms))), changed))
-        self.office = self.get(paths.CONTROLLER)
+        self.controller = self.get(paths.CONTROLLER)
         return self.epoch
 
     def resign(self) -> None:
-        if self.office is not None and self.get(paths.CONTROLLER) == self.office:
+        if self.controller is not None and self.get(paths.CONTROLLER) == self.controller:
             del self.tree.znodes[paths.CONTROLLER]
 
     def write(self, writes: tuple[Write, ...]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.znodes import format_change, format_config, format_election, parse_reassignments, paths
 from kreassign.twin.controller.elections import ElectLeaders
-from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.steps import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.memory_tree import Candidate
@@ -50,7 +50,7 @@ def test_edge_case_of_kip_455_with_both_apis_and_a_failover() -> None:
     assert second.lists == ((0, 1, 2, 3), (0,), (3,))
     second.settle()
     assert second.lists == ((0, 1, 2), (), ())
-    assert second.log.mirror.lists(BAR).replicas == (3, 4)
+    assert second.log.cache.lists(BAR).replicas == (3, 4)
     assert paths.REASSIGN_PARTITIONS not in second.tree.znodes
 
 
@@ -82,11 +82,11 @@ def test_the_topic_znode_is_shortened_after_the_isr_and_before_the_entry_goes() 
 
 def test_brokers_are_told_what_the_table_of_the_phases_says() -> None:
     town = Town([1, 2, 3]).begin()
-    batches: list[tuple[PartitionStep, ...]] = []
-    town.office.on_batch = batches.append
+    batches: list[tuple[PartitionMessage, ...]] = []
+    town.controller.on_messages = batches.append
     town.alter([4, 5, 6])
     town.settle()
-    told = [[(one.leader, set(one.isr), one.brokers_told, one.stopped) for one in batch] for batch in batches]
+    told = [[(one.leader, set(one.isr), one.recipients, one.stopped) for one in batch] for batch in batches]
     removed = (1, 2, 3)
     assert told == [
         [(1, {1, 2, 3}, (1, 2, 3), ()), (1, {1, 2, 3}, (4, 5, 6), ())],
@@ -159,19 +159,19 @@ def test_poison_in_the_znode_is_taken_out_and_told() -> None:
     town.tree.put(
         paths.REASSIGN_PARTITIONS, b'{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[]}]}'
     )
-    town.office.heed()
+    town.controller.process_changes()
     assert town.lists == ((1, 2, 3), (), ())
     assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
-    assert "no controller stays in office" in town.office.notes[0]
+    assert "no controller stays in office" in town.controller.notes[0]
 
 
 def test_a_malformed_znode_stays_and_does_no_harm() -> None:
     town = Town().begin()
     town.tree.put(paths.REASSIGN_PARTITIONS, b"{bad")
-    town.office.heed()
-    town.office.heed()
+    town.controller.process_changes()
+    town.controller.process_changes()
     assert town.tree.znodes[paths.REASSIGN_PARTITIONS].content == b"{bad"
-    assert len(town.office.notes) == 1
+    assert len(town.controller.notes) == 1
     assert town.alter([4, 5, 6]) == (0, None)
 
 
@@ -187,21 +187,21 @@ def test_an_election_znode_is_done_and_deleted_whatever_is_in_it() -> None:
     town.alter([2, 1, 3])
     assert town.state[0] == 1
     town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO, BAR]))
-    town.office.heed()
+    town.controller.process_changes()
     assert town.state[0] == 2
     assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
     town.tree.put(paths.PREFERRED_REPLICA_ELECTION, b"{bad")
-    town.office.heed()
+    town.controller.process_changes()
     assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
 
 
 def test_elections_are_answered_in_the_words_of_this_mode() -> None:
     town = Town([1, 2, 3]).begin()
-    answer = town.office.elect(ElectLeaders(0, (("foo", (0,)), ("nope", (0,)))))
+    answer = town.controller.elect(ElectLeaders(0, (("foo", (0,)), ("nope", (0,)))))
     assert [one.outcomes[0][1].code for one in answer.topics] == [84, 3]
     assert answer.topics[1].outcomes[0][1].message == "The partition does not exist."
-    assert town.office.elect(ElectLeaders(0, None)).topics == ()
-    strange = town.office.elect(ElectLeaders(2, (("foo", (0,)),)))
+    assert town.controller.elect(ElectLeaders(0, None)).topics == ()
+    strange = town.controller.elect(ElectLeaders(2, (("foo", (0,)),)))
     assert (strange.outcome.code, strange.topics[0].outcomes[0][1].code) == (-1, -1)
 
 
@@ -209,10 +209,10 @@ def test_throttles_that_a_tool_writes_are_learnt_from_the_notification() -> None
     town = Town().begin()
     owner = ConfigResource.broker(1)
     town.tree.put(paths.config_path(owner), format_config({"leader.replication.throttled.rate": "1000"}))
-    town.office.heed()
+    town.controller.process_changes()
     assert town.twin.metadata.config(owner, "leader.replication.throttled.rate") is None
     town.tree.put(f"{paths.CONFIG_CHANGE_PREFIX}9000000000", format_change(owner))
-    town.office.heed()
+    town.controller.process_changes()
     assert town.twin.metadata.config(owner, "leader.replication.throttled.rate") == "1000"
 
 
@@ -279,7 +279,7 @@ def test_after_its_session_has_ended_a_controller_is_elected_again_and_goes_on()
     town.alter([4, 5, 6])
     left_by(town)
     town.candidate.session_ended = True
-    town.office.heed()
+    town.controller.process_changes()
     assert town.tree.znodes[paths.CONTROLLER_EPOCH].content == b"2"
     assert set(town.candidate.children(paths.BROKER_IDS)) == set("0123456")
     assert town.settle().lists == ((4, 5, 6), (), ())

@@ -34,12 +34,12 @@ def _rests_on(town: Town, *targets: set[int]) -> bool:
 
 def _elect(town: Town) -> None:
     town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
-    town.office.heed()
+    town.controller.process_changes()
 
 
 def _put(town: Town, path: str, content: bytes) -> None:
     town.tree.put(path, content)
-    town.office.heed()
+    town.controller.process_changes()
 
 
 def _is_new_topic_led(town: Town) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from kreassign.errors import ProtocolViolation
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.znodes import format_config, parse_partition_state, parse_topic, paths
-from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.steps import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.towns import FOO, Town, left_by
@@ -21,7 +21,7 @@ def put_topic(town: Town, name: str, partitions: dict[str, list[int]]) -> None:
     """Write a topic as `kafka-topics --zookeeper` of Kafka before 2.4 does."""
     content = {"version": 1, "partitions": partitions}
     town.tree.put(paths.topic_path(name), json.dumps(content).encode())
-    town.office.heed()
+    town.controller.process_changes()
 
 
 def state(town: Town, key: TopicPartition) -> tuple[int, int, tuple[int, ...]]:
@@ -30,10 +30,10 @@ def state(town: Town, key: TopicPartition) -> tuple[int, int, tuple[int, ...]]:
     return found.leader, found.leader_epoch, tuple(found.isr)
 
 
-def told_by(town: Town) -> list[tuple[PartitionStep, ...]]:
+def told_by(town: Town) -> list[tuple[PartitionMessage, ...]]:
     """What brokers are told from now on, batch by batch."""
-    batches: list[tuple[PartitionStep, ...]] = []
-    town.office.on_batch = batches.append
+    batches: list[tuple[PartitionMessage, ...]] = []
+    town.controller.on_messages = batches.append
     return batches
 
 
@@ -48,7 +48,7 @@ def test_a_topic_that_a_tool_writes_gets_an_id_leaders_and_its_settings() -> Non
     assert (dict(znode.partitions), znode.topic_id is not None) == ({0: (2, 3), 1: (4, 5)}, True)
     assert town.twin.metadata.config(owner, "retention.ms") == "1000"
     ((first, second),) = batches
-    assert (first.brokers_told, first.is_new, second.brokers_told, second.is_new) == ((2, 3), True, (4, 5), True)
+    assert (first.recipients, first.is_new, second.recipients, second.is_new) == ((2, 3), True, (4, 5), True)
     assert town.alter([5, 6], "new") == (0, None)
 
 
@@ -58,7 +58,7 @@ def test_a_topic_can_be_extended_by_writing_its_znode_even_in_a_move() -> None:
     znode = json.loads(town.tree.znodes[paths.topic_path("foo")].content)
     znode["partitions"]["1"] = [5, 6]
     town.tree.put(paths.topic_path("foo"), json.dumps(znode).encode())
-    town.office.heed()
+    town.controller.process_changes()
     assert state(town, TopicPartition("foo", 1)) == (5, 0, (5, 6))
     assert town.settle().lists == ((3, 4), (), ())
 
@@ -80,7 +80,7 @@ def test_a_topic_named_below_delete_topics_is_deleted_with_its_entry_and_unknown
     batches = told_by(town)
     town.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
     town.tree.put(f"{paths.DELETE_TOPICS}/nope", b"")
-    town.office.heed()
+    town.controller.process_changes()
     assert not [path for path in town.tree.znodes if "foo" in path or "nope" in path]
     assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
     assert "foo" not in town.twin.metadata.topics
@@ -96,7 +96,7 @@ def test_a_topic_whose_znodes_are_deleted_by_hand_is_forgotten_and_can_come_agai
     town = Town([1, 2]).begin()
     for path in [one for one in town.tree.znodes if one.startswith(paths.topic_path("foo"))]:
         del town.tree.znodes[path]
-    town.office.heed()
+    town.controller.process_changes()
     assert "foo" not in town.twin.metadata.topics
     put_topic(town, "foo", {"0": [4]})
     assert town.state == (4, 0, {4})
@@ -107,7 +107,7 @@ def test_a_topic_that_cannot_be_read_is_told_of_and_harms_no_other() -> None:
     town.tree.put(paths.topic_path("bad"), b"{bad")
     put_topic(town, "new", {"0": [4]})
     assert state(town, NEW) == (4, 0, (4,))
-    assert any("/brokers/topics/bad" in note for note in town.office.notes)
+    assert any("/brokers/topics/bad" in note for note in town.controller.notes)
 
 
 def test_who_takes_over_makes_what_its_predecessor_was_about_to_make() -> None:
@@ -143,7 +143,7 @@ def test_a_broker_that_goes_leaves_the_isr_under_a_new_leader_epoch_and_hands_ov
     town.twin.crash(1)
     town.settle()
     assert town.state == (2, 2, {2})
-    assert [(one.leader, one.brokers_told) for (one,) in batches] == [(1, (1, 2)), (2, (2,))]
+    assert [(one.leader, one.recipients) for (one,) in batches] == [(1, (1, 2)), (2, (2,))]
 
 
 def test_a_broker_that_is_back_is_told_of_its_replicas_and_joins_under_the_same_leader_epoch() -> None:
@@ -153,7 +153,7 @@ def test_a_broker_that_is_back_is_told_of_its_replicas_and_joins_under_the_same_
     batches = told_by(town)
     town.twin.start(2)
     town.settle()
-    assert [(one.brokers_told, set(one.isr)) for (one,) in batches] == [((2,), {1}), ((), {1, 2})]
+    assert [(one.recipients, set(one.isr)) for (one,) in batches] == [((2,), {1}), ((), {1, 2})]
     assert town.state == (1, 1, {1, 2})
 
 
@@ -162,8 +162,8 @@ def test_a_preferred_election_is_told_to_all_replicas() -> None:
     town.alter([2, 1])
     batches = told_by(town)
     town.tree.put(paths.PREFERRED_REPLICA_ELECTION, b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}')
-    town.office.heed()
-    assert [(one.leader, one.brokers_told) for (one,) in batches] == [(2, (2, 1))]
+    town.controller.process_changes()
+    assert [(one.leader, one.recipients) for (one,) in batches] == [(2, (2, 1))]
 
 
 # Office
@@ -174,7 +174,7 @@ def test_a_controller_znode_deleted_by_hand_makes_for_another_election() -> None
     town.alter([4, 5, 6])
     del town.tree.znodes[paths.CONTROLLER]
     batches = told_by(town)
-    town.office.heed()
+    town.controller.process_changes()
     assert town.tree.znodes[paths.CONTROLLER_EPOCH].content == b"2"
     # Everything is told anew, as the deposed controller wrote it; then the move goes on.
     assert [[one.controller_epoch for one in batch] for batch in batches] == [[], [1], [2, 2], [2], [2], [2]]
@@ -186,10 +186,10 @@ def test_a_controller_that_sees_another_in_office_leaves_its_own() -> None:
     town.candidate.resign()
     stranger = type(town.candidate)(town.tree)
     assert stranger.elect(5, 0) == 2
-    town.office.heed()
+    town.controller.process_changes()
     assert town.twin.controller_id == -1
     stranger.resign()
-    town.office.heed()
+    town.controller.process_changes()
     assert (town.twin.controller_id, town.tree.znodes[paths.CONTROLLER_EPOCH].content) == (0, b"3")
 
 
@@ -221,9 +221,9 @@ def test_a_move_ends_although_an_operator_has_written_the_topic_meanwhile() -> N
 def test_a_session_that_ends_while_its_successor_is_being_elected_does_not_keep_the_office_empty() -> None:
     town = Town([1, 2]).begin()
     town.candidate.session_ended = True
-    town.office.heed()
+    town.controller.process_changes()
     town.candidate.session_ended = True
-    town.office.heed()
+    town.controller.process_changes()
     assert town.twin.controller_id == 0
 
 
@@ -231,7 +231,7 @@ def test_a_broker_that_is_down_is_not_elected() -> None:
     town = Town([1, 2, 3]).begin()
     town.twin.crash(0)
     del town.tree.znodes[paths.CONTROLLER]
-    town.office.heed()
+    town.controller.process_changes()
     assert town.twin.controller_id == 1
 
 

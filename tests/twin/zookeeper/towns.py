@@ -10,7 +10,7 @@ from kreassign.model.znodes import format_reassignments, parse_partition_state, 
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
 from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER
-from kreassign.twin.zookeeper.controller import Office
+from kreassign.twin.zookeeper.controller import ZooKeeperController
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from tests.twin.asking import cluster
 from tests.twin.zookeeper.memory_tree import Candidate, Tree
@@ -33,19 +33,19 @@ class Town:
         self.candidate = Candidate(self.tree)
         blueprint = cluster({"foo": [replicas or [1, 2, 3]], **(others or {})}, brokers=7)
         self.log = ZooKeeperLog(self.candidate, blueprint)
-        assert self.log.enter_office(0, 0)
+        assert self.log.become_controller(0, 0)
         self.twin = Twin(blueprint, replace(SETTINGS), self.log)
-        self.office = self.twin.office = Office(self.twin, self.log)
+        self.controller = self.twin.controller = ZooKeeperController(self.twin, self.log)
 
     def begin(self) -> Town:
         """Take over whatever is in the tree."""
-        self.office.take_over()
+        self.controller.take_over()
         return self
 
     def alter(self, target: list[int] | None, topic: str = "foo", partition: int = 0) -> tuple[int, str | None]:
         """Ask for one move; the code and text of its answer."""
         wish = Target(partition, None if target is None else tuple(target))
-        answer = self.office.alter(AlterReassignments((TopicTargets(topic, (wish,)),)))
+        answer = self.controller.alter(AlterReassignments((TopicTargets(topic, (wish,)),)))
         if not answer.topics:
             return answer.outcome.code, answer.outcome.message
         outcome = answer.topics[0].outcomes[0][1]
@@ -54,7 +54,7 @@ class Town:
     def submit(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
         """Leave targets in the reassignment znode."""
         self.tree.put(paths.REASSIGN_PARTITIONS, format_reassignments(targets))
-        self.office.heed()
+        self.controller.process_changes()
 
     def settle(self) -> Town:
         """Let time pass until nothing is being copied any more."""

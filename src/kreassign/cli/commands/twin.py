@@ -23,7 +23,7 @@ from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.faults import PlannedFault, schedule_faults
 from kreassign.twin.network.endpoints import Address
 from kreassign.twin.network.security import Security
-from kreassign.twin.network.server import Door, TwinServer, serve, tls_context
+from kreassign.twin.network.server import ListenerConfig, TwinServer, serve, tls_context
 from kreassign.twin.setup.blueprint import small_cluster
 from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
@@ -33,7 +33,7 @@ from kreassign.twin.store.zookeeper import SESSION_TIMEOUT_S, ZooKeeperTree, zoo
 from kreassign.twin.zookeeper.control_requests.delivery import Delivery
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
 from kreassign.twin.zookeeper.control_requests.trace import trace_line
-from kreassign.twin.zookeeper.controller import Office
+from kreassign.twin.zookeeper.controller import ZooKeeperController
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         permissions=scenario.security.permissions,
         controller_count=0 if version.uses_zookeeper else serving.controllers,
     )
-    door = Door(first_port=serving.port, users=scenario.security.users, tls=_tls(scenario.security, folder))
+    door = ListenerConfig(first_port=serving.port, users=scenario.security.users, tls=_tls(scenario.security, folder))
     with ExitStack() as open_files:
         log: FileLog | ZooKeeperLog | None = None
         tree: ZooKeeperTree | None = None
@@ -214,13 +214,13 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
             log = open_files.enter_context(closing(FileLog(serving.data_dir / LOG_FILE)))
         if serving.zookeeper is not None:
             tree = open_files.enter_context(zookeeper_tree(serving.zookeeper))
-            tree.wait_for_office(2 * SESSION_TIMEOUT_S)
+            tree.wait_for_resignation(2 * SESSION_TIMEOUT_S)
             log = ZooKeeperLog(tree, scenario.blueprint)
-            log.enter_office(min(broker.id for broker in scenario.blueprint.brokers), settings.start_ms)
+            log.become_controller(min(broker.id for broker in scenario.blueprint.brokers), settings.start_ms)
         cluster = Twin(scenario.blueprint, settings, log)
         if isinstance(log, ZooKeeperLog):
-            cluster.office = Office(cluster, log)
-            cluster.office.on_batch = Delivery(cluster, cluster.office, _tracing(serving.trace))
+            cluster.controller = ZooKeeperController(cluster, log)
+            cluster.controller.on_messages = Delivery(cluster, cluster.controller, _tracing(serving.trace))
         if serving.check:
             cluster.watch(check_step)
         schedule_faults(cluster, (*scenario.faults, *serving.faults))
@@ -261,11 +261,11 @@ def _tracing(file: TextIO | None) -> Callable[[int, ControlRequest], None]:
 
 def _open(server: TwinServer, security_protocol: str, tree: ZooKeeperTree | None) -> None:
     """Let a controller in ZooKeeper mode take office, once clients can be told where its brokers are."""
-    office = server.twin.office
-    if office is not None and tree is not None:
-        office.open_at(server.addresses())
-        office.take_over()
-        tree.on_news = server.doorbell(lambda _: office.heed())
+    controller = server.twin.controller
+    if controller is not None and tree is not None:
+        controller.register_at(server.addresses())
+        controller.take_over()
+        tree.on_news = server.scheduler(lambda _: controller.process_changes())
     _announce(server, security_protocol)
 
 

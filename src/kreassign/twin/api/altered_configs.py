@@ -7,23 +7,23 @@ from dataclasses import replace
 
 from kreassign.model import ResourceType
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
-from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.configs import AlterConfigs, ResourceChanges, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire.api import Message
 
 
-def alter(asked: Asked, resources: Iterable[ResourceChanges], *, replaces: bool) -> tuple[ResourceOutcome, ...]:
+def alter(request: Request, resources: Iterable[ResourceChanges], *, replaces: bool) -> tuple[ResourceOutcome, ...]:
     """Have the controller change what the client may change."""
     command = AlterConfigs(
         tuple(resources),
-        None if asked.at_controller else asked.node.id,
+        None if request.at_controller else request.node.id,
         replaces,
-        asked.message.validate_only,
+        request.message.validate_only,
     )
-    denied = {one.owner: refusal for one in command.resources if (refusal := _denial(asked, one)) is not None}
-    return asked.twin.carry_out(alter_configs(asked.twin.situation, replace(command, denied=denied)))
+    denied = {one.owner: refusal for one in command.resources if (refusal := _denial(request, one)) is not None}
+    return request.twin.commit(alter_configs(request.twin.context, replace(command, denied=denied)))
 
 
 def response_fields(outcomes: Iterable[ResourceOutcome], entry: Callable[..., Message]) -> list[Message]:
@@ -39,8 +39,8 @@ def response_fields(outcomes: Iterable[ResourceOutcome], entry: Callable[..., Me
     ]
 
 
-def _denial(asked: Asked, one: ResourceChanges) -> Outcome | None:
+def _denial(request: Request, one: ResourceChanges) -> Outcome | None:
     if one.type == ResourceType.TOPIC:
-        is_allowed = asked.allows(Operation.ALTER_CONFIGS, one.name)
+        is_allowed = request.allows(Operation.ALTER_CONFIGS, one.name)
         return None if is_allowed else with_default_text(TOPIC_AUTHORIZATION_FAILED)
-    return None if asked.allows(Operation.ALTER_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)
+    return None if request.allows(Operation.ALTER_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.request import Request
 from kreassign.wire.api import Api, Message
 
 
@@ -13,4 +13,4 @@ class Handler(NamedTuple):
     """An API, and the function that makes the answer to a request; whether the version is offered is checked before."""
 
     api: Api
-    handle: Callable[[Asked], Message]
+    handle: Callable[[Request], Message]

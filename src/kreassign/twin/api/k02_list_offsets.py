@@ -35,8 +35,8 @@ from kreassign.model.error_codes import (
     UNSUPPORTED_FOR_MESSAGE_FORMAT,
     UNSUPPORTED_VERSION,
 )
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.metadata.state import PartitionState
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
@@ -55,24 +55,26 @@ class _Found(NamedTuple):
     leader_epoch: int = -1
 
 
-def _handle(asked: Asked) -> Message:
-    named = Counter((topic.name, entry.partition_index) for topic in asked.message.topics for entry in topic.partitions)
+def _handle(request: Request) -> Message:
+    named = Counter(
+        (topic.name, entry.partition_index) for topic in request.message.topics for entry in topic.partitions
+    )
     entries = {
-        (topic.name, entry.partition_index): entry for topic in asked.message.topics for entry in topic.partitions
+        (topic.name, entry.partition_index): entry for topic in request.message.topics for entry in topic.partitions
     }
-    topics: dict[str, list[Message]] = {topic.name: [] for topic in asked.message.topics}
+    topics: dict[str, list[Message]] = {topic.name: [] for topic in request.message.topics}
     for (topic, number), entry in entries.items():
-        found = _answer(asked, TopicPartition(topic, number), entry, times=named[topic, number])
+        found = _answer(request, TopicPartition(topic, number), entry, times=named[topic, number])
         topics[topic].append(_shown(number, found))
     # Topics that the client may not see come last.
-    ordered = sorted(topics, key=lambda topic: not asked.allows(Operation.DESCRIBE, topic))
+    ordered = sorted(topics, key=lambda topic: not request.allows(Operation.DESCRIBE, topic))
     return _RESPONSE(topics=[_TOPIC(name=topic, partitions=topics[topic]) for topic in ordered])
 
 
-def _answer(asked: Asked, key: TopicPartition, entry: Message, times: int) -> _Found:
-    if not asked.allows(Operation.DESCRIBE, key.topic):
+def _answer(request: Request, key: TopicPartition, entry: Message, times: int) -> _Found:
+    if not request.allows(Operation.DESCRIBE, key.topic):
         return _Found(TOPIC_AUTHORIZATION_FAILED)
-    return _Found(INVALID_REQUEST) if times > 1 else _find(asked, key, entry)
+    return _Found(INVALID_REQUEST) if times > 1 else _find(request, key, entry)
 
 
 def _shown(number: int, found: _Found) -> Message:
@@ -86,38 +88,38 @@ def _shown(number: int, found: _Found) -> Message:
     )
 
 
-def _find(asked: Asked, key: TopicPartition, entry: Message) -> _Found:
-    if asked.version < _FIRST_VERSION.get(entry.timestamp, 0):
+def _find(request: Request, key: TopicPartition, entry: Message) -> _Found:
+    if request.version < _FIRST_VERSION.get(entry.timestamp, 0):
         return _Found(UNSUPPORTED_VERSION)
-    partition = asked.metadata.partition(key)
+    partition = request.metadata.partition(key)
     if partition is None:
         return _Found(UNKNOWN_TOPIC_OR_PARTITION)
-    if (refusal := _refusal(asked, partition, entry)) != NONE:
+    if (refusal := _refusal(request, partition, entry)) != NONE:
         return _Found(refusal)
     if entry.timestamp >= 0 or entry.timestamp == LATEST_TIME:
         return _Found(UNSUPPORTED_FOR_MESSAGE_FORMAT)
-    return _offset(asked, partition, entry.timestamp)
+    return _offset(request, partition, entry.timestamp)
 
 
-def _refusal(asked: Asked, partition: PartitionState, entry: Message) -> int:
-    here = asked.node.id
-    must_lead = asked.message.replica_id != _DEBUGGER
+def _refusal(request: Request, partition: PartitionState, entry: Message) -> int:
+    here = request.node.id
+    must_lead = request.message.replica_id != _DEBUGGER
     if here not in partition.replicas or (must_lead and partition.leader != here):
         return NOT_LEADER_OR_FOLLOWER
     epoch = entry.current_leader_epoch
     if epoch >= 0 and epoch != partition.leader_epoch:
         return FENCED_LEADER_EPOCH if epoch < partition.leader_epoch else UNKNOWN_LEADER_EPOCH
-    readable = asked.twin.replication.readings.log_end_offset(partition.topic_partition, here) is not None
+    readable = request.twin.replication.readings.log_end_offset(partition.topic_partition, here) is not None
     return NONE if readable else KAFKA_STORAGE_ERROR
 
 
-def _offset(asked: Asked, partition: PartitionState, timestamp: int) -> _Found:
-    readings, key, here = asked.twin.replication.readings, partition.topic_partition, asked.node.id
+def _offset(request: Request, partition: PartitionState, timestamp: int) -> _Found:
+    readings, key, here = request.twin.replication.readings, partition.topic_partition, request.node.id
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
         return _Found(NONE, readings.log_start_offset(key, here) or 0)
     if timestamp != LATEST:
         return _Found()
-    is_consumer = asked.message.replica_id == _CONSUMER
+    is_consumer = request.message.replica_id == _CONSUMER
     end = readings.high_watermark(key) if is_consumer else readings.log_end_offset(key, here)
     return _Found(NONE, end or 0, partition.leader_epoch)
 

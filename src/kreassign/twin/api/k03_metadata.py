@@ -26,8 +26,8 @@ from kreassign.model.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_ID,
 )
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.api.shown import (
     healthy_brokers,
     is_internal,
@@ -50,16 +50,16 @@ _FIRST_BY_ID = 12
 _NO_ID = uuid.UUID(int=0)
 
 
-def _handle(asked: Asked) -> Message:
-    wanted = asked.message.topics
-    if asked.version < _FIRST_BY_ID and any(_is_by_id(topic) for topic in wanted or ()):
+def _handle(request: Request) -> Message:
+    wanted = request.message.topics
+    if request.version < _FIRST_BY_ID and any(_is_by_id(topic) for topic in wanted or ()):
         return _invalid(wanted)
     return _RESPONSE(
-        brokers=_brokers(asked),
-        cluster_id=asked.twin.cluster_id,
-        controller_id=shown_controller(asked),
-        topics=_topics(asked, wanted),
-        authorized_operations=_cluster_operations(asked),
+        brokers=_brokers(request),
+        cluster_id=request.twin.cluster_id,
+        controller_id=shown_controller(request),
+        topics=_topics(request, wanted),
+        authorized_operations=_cluster_operations(request),
     )
 
 
@@ -77,11 +77,11 @@ def _failed(name: str | None, code: int, topic_id: uuid.UUID | str | None = None
     return _TOPIC(name=name, error_code=code, topic_id=topic_id or _NO_ID, is_internal=internal, partitions=[])
 
 
-def _brokers(asked: Asked) -> list[Message]:
+def _brokers(request: Request) -> list[Message]:
     entry = _RESPONSE.MetadataResponseBroker
     brokers = []
-    for broker in live_brokers(asked.metadata):
-        host, port = asked.address(broker.broker_id)
+    for broker in live_brokers(request.metadata):
+        host, port = request.address(broker.broker_id)
         brokers.append(entry(node_id=broker.broker_id, host=host, port=port, rack=broker.rack))
     return brokers
 
@@ -89,50 +89,50 @@ def _brokers(asked: Asked) -> list[Message]:
 # --- topics -------------------------------------------------------------------------------------------------------
 
 
-def _topics(asked: Asked, wanted: list[Message] | None) -> list[Message]:
-    topics = asked.metadata.topics
-    if wanted is None or (asked.version == 0 and not wanted):
-        return [_topic(asked, topic) for topic in topics.values() if asked.allows(Operation.DESCRIBE, topic.name)]
+def _topics(request: Request, wanted: list[Message] | None) -> list[Message]:
+    topics = request.metadata.topics
+    if wanted is None or (request.version == 0 and not wanted):
+        return [_topic(request, topic) for topic in topics.values() if request.allows(Operation.DESCRIBE, topic.name)]
     ids = list(dict.fromkeys(str(topic.topic_id) for topic in wanted if (topic.topic_id or _NO_ID) != _NO_ID))
-    if ids and asked.version >= _FIRST_BY_ID:
-        return [_by_id(asked, topic_id) for topic_id in ids]
-    return [_by_name(asked, name) for name in dict.fromkeys(topic.name for topic in wanted)]
+    if ids and request.version >= _FIRST_BY_ID:
+        return [_by_id(request, topic_id) for topic_id in ids]
+    return [_by_name(request, name) for name in dict.fromkeys(topic.name for topic in wanted)]
 
 
-def _by_id(asked: Asked, topic_id: str) -> Message:
-    name = asked.metadata.topic_names.get(topic_id)
+def _by_id(request: Request, topic_id: str) -> Message:
+    name = request.metadata.topic_names.get(topic_id)
     if name is None:
         return _failed(None, UNKNOWN_TOPIC_ID, topic_id)
-    if not asked.allows(Operation.DESCRIBE, name):
+    if not request.allows(Operation.DESCRIBE, name):
         return _failed(None, TOPIC_AUTHORIZATION_FAILED, topic_id)
-    return _topic(asked, asked.metadata.topics[name])
+    return _topic(request, request.metadata.topics[name])
 
 
-def _by_name(asked: Asked, name: str) -> Message:
-    if not asked.allows(Operation.DESCRIBE, name):
+def _by_name(request: Request, name: str) -> Message:
+    if not request.allows(Operation.DESCRIBE, name):
         return _failed(name, TOPIC_AUTHORIZATION_FAILED)
-    topic = asked.metadata.topics.get(name)
-    return _failed(name, unknown_topic_error(name)) if topic is None else _topic(asked, topic)
+    topic = request.metadata.topics.get(name)
+    return _failed(name, unknown_topic_error(name)) if topic is None else _topic(request, topic)
 
 
-def _topic(asked: Asked, topic: TopicState) -> Message:
-    operations = topic_operations(asked, topic.name) if asked.message.include_topic_authorized_operations else None
-    healthy = healthy_brokers(asked.metadata)
+def _topic(request: Request, topic: TopicState) -> Message:
+    operations = topic_operations(request, topic.name) if request.message.include_topic_authorized_operations else None
+    healthy = healthy_brokers(request.metadata)
     return _TOPIC(
         error_code=NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
-        partitions=[_partition(asked, partition, healthy) for partition in topic.partitions.values()],
+        partitions=[_partition(request, partition, healthy) for partition in topic.partitions.values()],
         authorized_operations=operations,
     )
 
 
-def _partition(asked: Asked, partition: PartitionState, healthy: set[int]) -> Message:
-    leader = shown_leader(asked.metadata, partition)
-    offline = offline_replicas(asked.metadata, partition, healthy)
+def _partition(request: Request, partition: PartitionState, healthy: set[int]) -> Message:
+    leader = shown_leader(request.metadata, partition)
+    offline = offline_replicas(request.metadata, partition, healthy)
     replicas, isr = list(partition.replicas), list(partition.isr)
-    if asked.version == 0:
+    if request.version == 0:
         replicas, isr = ([broker for broker in ids if broker not in offline] for ids in (replicas, isr))
     is_whole = (len(replicas), len(isr)) == (len(partition.replicas), len(partition.isr))
     code = LEADER_NOT_AVAILABLE if leader < 0 else NONE if is_whole else REPLICA_NOT_AVAILABLE
@@ -147,10 +147,10 @@ def _partition(asked: Asked, partition: PartitionState, healthy: set[int]) -> Me
     )
 
 
-def _cluster_operations(asked: Asked) -> set[int] | None:
-    if not asked.message.include_cluster_authorized_operations:
+def _cluster_operations(request: Request) -> set[int] | None:
+    if not request.message.include_cluster_authorized_operations:
         return None
-    return asked.allowed_operations(CLUSTER_OPERATIONS) if asked.allows(Operation.DESCRIBE) else set()
+    return request.allowed_operations(CLUSTER_OPERATIONS) if request.allows(Operation.DESCRIBE) else set()
 
 
 HANDLERS = (Handler(api.METADATA, _handle),)

@@ -13,8 +13,8 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model.error_codes import COORDINATOR_NOT_AVAILABLE, error_code
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -22,13 +22,13 @@ _NOBODY = {"node_id": -1, "host": "", "port": -1, "error_code": COORDINATOR_NOT_
 _FIRST_WITH_MANY_KEYS = 4
 
 
-def _handle(asked: Asked) -> Message:
+def _handle(request: Request) -> Message:
     response = api.FIND_COORDINATOR.response
-    if asked.version < _FIRST_WITH_MANY_KEYS:
+    if request.version < _FIRST_WITH_MANY_KEYS:
         return response(error_message=error_code(COORDINATOR_NOT_AVAILABLE).text, **_NOBODY)
     return response(
         coordinators=[
-            response.Coordinator(key=key, error_message=None, **_NOBODY) for key in asked.message.coordinator_keys
+            response.Coordinator(key=key, error_message=None, **_NOBODY) for key in request.message.coordinator_keys
         ]
     )
 

@@ -12,14 +12,14 @@ Left out:
 
 from __future__ import annotations
 
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
 
-def _handle(asked: Asked) -> Message:
-    del asked
+def _handle(request: Request) -> Message:
+    del request
     return api.LIST_GROUPS.response(groups=[])
 
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.model.topic_changes import Refusal, decide_partition_counts
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.api.topics_seen import topics_seen
 from kreassign.twin.controller.decision import TIMED_OUT, Outcome, has_expired
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
@@ -28,18 +28,18 @@ from kreassign.wire.api import Message
 _RESPONSE = kip_179.ALTER_PARTITION_COUNTS.response
 
 
-def _handle(asked: Asked) -> Message:
-    request = asked.message
-    if not asked.allows(Operation.ALTER):
+def _handle(request: Request) -> Message:
+    message = request.message
+    if not request.allows(Operation.ALTER):
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
-    if has_expired(request.timeout_ms):
+    if has_expired(message.timeout_ms):
         return _RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
-    view = topics_seen(asked, {topic.name for topic in request.topics})
-    decided = decide_partition_counts(view, [(topic.name, topic.partition_count) for topic in request.topics])
+    view = topics_seen(request, {topic.name for topic in message.topics})
+    decided = decide_partition_counts(view, [(topic.name, topic.partition_count) for topic in message.topics])
     wanted = tuple(MorePartitions(name, count) for name, count in decided.items() if not isinstance(count, Refusal))
-    command = CreatePartitions(wanted, request.validate_only, request.timeout_ms)
-    decision = create_partitions(asked.twin.situation, command, asked.twin.random)
-    answers = asked.twin.carry_out(decision)
+    command = CreatePartitions(wanted, message.validate_only, message.timeout_ms)
+    decision = create_partitions(request.twin.context, command, request.twin.random)
+    answers = request.twin.commit(decision)
     made = dict(answers)
     refused = {
         name: Outcome(refusal.code, refusal.message)

@@ -18,8 +18,8 @@ from __future__ import annotations
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.model.topic_changes import Refusal, decide_replication_factors
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.api.topics_seen import topics_seen
 from kreassign.twin.controller.decision import DONE, TIMED_OUT, Outcome, has_expired
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
@@ -30,35 +30,35 @@ from kreassign.wire.api import Message
 _RESPONSE = kip_179.ALTER_REPLICATION_FACTORS.response
 
 
-def _handle(asked: Asked) -> Message:
-    request = asked.message
-    if not asked.allows(Operation.ALTER):
+def _handle(request: Request) -> Message:
+    message = request.message
+    if not request.allows(Operation.ALTER):
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
-    if has_expired(request.timeout_ms):
+    if has_expired(message.timeout_ms):
         return _RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
     decided = decide_replication_factors(
-        topics_seen(asked, {topic.name for topic in request.topics}),
-        [(topic.name, topic.replication_factor) for topic in request.topics],
-        may_undercut_min_in_sync=request.may_undercut_min_in_sync,
+        topics_seen(request, {topic.name for topic in message.topics}),
+        [(topic.name, topic.replication_factor) for topic in message.topics],
+        may_undercut_min_in_sync=message.may_undercut_min_in_sync,
     )
     outcomes = {
         name: Outcome(targets.code, targets.message) if isinstance(targets, Refusal) else DONE
         for name, targets in decided.items()
     }
-    if not request.validate_only:
-        outcomes |= _start(asked, {
+    if not message.validate_only:
+        outcomes |= _start(request, {
             name: targets for name, targets in decided.items() if not isinstance(targets, Refusal)
         })  # fmt: skip
     return _RESPONSE(topics=[_topic(name, outcomes[name]) for name in decided])
 
 
-def _start(asked: Asked, wanted: dict[str, dict[TopicPartition, tuple[int, ...]]]) -> dict[str, Outcome]:
+def _start(request: Request, wanted: dict[str, dict[TopicPartition, tuple[int, ...]]]) -> dict[str, Outcome]:
     """The first refusal of each topic, if the controller refuses any of its partitions after all."""
     entries = tuple(
         TopicTargets(name, tuple(Target(key.partition, replicas) for key, replicas in targets.items()))
         for name, targets in wanted.items()
     )
-    answer = asked.twin.carry_out(alter_reassignments(asked.twin.situation, AlterReassignments(entries)))
+    answer = request.twin.commit(alter_reassignments(request.twin.context, AlterReassignments(entries)))
     return {
         topic.topic: next((outcome for _partition, outcome in topic.outcomes if outcome.is_failure), DONE)
         for topic in answer.topics

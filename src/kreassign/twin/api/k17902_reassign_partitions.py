@@ -18,8 +18,8 @@ from __future__ import annotations
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.model.topic_changes import Refusal, decide_reassignments
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.api.topics_seen import topics_seen
 from kreassign.twin.controller.decision import DONE, TIMED_OUT, Outcome, has_expired
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
@@ -33,29 +33,29 @@ _TOPIC = _RESPONSE.ReassignedTopicOutcome
 Targets = dict[TopicPartition, tuple[int, ...]]
 
 
-def _handle(asked: Asked) -> Message:
-    request = asked.message
-    if not asked.allows(Operation.ALTER):
+def _handle(request: Request) -> Message:
+    message = request.message
+    if not request.allows(Operation.ALTER):
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
-    if has_expired(request.timeout_ms):
+    if has_expired(message.timeout_ms):
         return _RESPONSE(error_code=TIMED_OUT.code, error_message=TIMED_OUT.message, topics=[])
     wanted = [
         (TopicPartition(topic.name, entry.partition_index), tuple(entry.replicas))
-        for topic in request.topics
+        for topic in message.topics
         for entry in topic.partitions
     ]
-    decided = decide_reassignments(topics_seen(asked, {key.topic for key, _replicas in wanted}), wanted)
+    decided = decide_reassignments(topics_seen(request, {key.topic for key, _replicas in wanted}), wanted)
     legal = {key: target for key, target in decided.items() if not isinstance(target, Refusal)}
-    outcomes = dict.fromkeys(legal, DONE) if request.validate_only else _start(asked, legal)
+    outcomes = dict.fromkeys(legal, DONE) if message.validate_only else _start(request, legal)
     for key, target in decided.items():
         if isinstance(target, Refusal):
             outcomes[key] = Outcome(target.code, target.message)
     return _RESPONSE(topics=_by_topic({key: outcomes[key] for key in decided}))
 
 
-def _start(asked: Asked, targets: Targets) -> dict[TopicPartition, Outcome]:
+def _start(request: Request, targets: Targets) -> dict[TopicPartition, Outcome]:
     entries = tuple(TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in targets.items())
-    answer = asked.twin.carry_out(alter_reassignments(asked.twin.situation, AlterReassignments(entries)))
+    answer = request.twin.commit(alter_reassignments(request.twin.context, AlterReassignments(entries)))
     return {
         TopicPartition(topic.topic, number): outcome for topic in answer.topics for number, outcome in topic.outcomes
     }

@@ -29,8 +29,8 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kreassign.model.replica_status import NO_COPY, Copy, OffsetRange
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.metadata.state import PartitionState
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
@@ -42,51 +42,51 @@ _PARTITION = _TOPIC.ToldPartition
 _UNKNOWN = -1
 
 
-def _handle(asked: Asked) -> Message:
-    if not asked.allows(Operation.DESCRIBE):
+def _handle(request: Request) -> Message:
+    if not request.allows(Operation.DESCRIBE):
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, topics=[])
     topics = [
-        _TOPIC(name=topic.name, partitions=[_partition(asked, topic.name, entry) for entry in topic.partitions])
-        for topic in asked.message.topics
+        _TOPIC(name=topic.name, partitions=[_partition(request, topic.name, entry) for entry in topic.partitions])
+        for topic in request.message.topics
     ]
     return _RESPONSE(topics=topics)
 
 
-def _partition(asked: Asked, topic: str, entry: Message) -> Message:
-    state = asked.metadata.partition(TopicPartition(topic, entry.partition_index))
+def _partition(request: Request, topic: str, entry: Message) -> Message:
+    state = request.metadata.partition(TopicPartition(topic, entry.partition_index))
     if state is None:
-        code = INVALID_PARTITIONS if topic in asked.metadata.topics else INVALID_TOPIC_EXCEPTION
+        code = INVALID_PARTITIONS if topic in request.metadata.topics else INVALID_TOPIC_EXCEPTION
     else:
-        code = NONE if state.leader == asked.node.id else NOT_LEADER_OR_FOLLOWER
-    replicas = [] if state is None or code != NONE else list(_replicas(asked, state, entry.brokers))
+        code = NONE if state.leader == request.node.id else NOT_LEADER_OR_FOLLOWER
+    replicas = [] if state is None or code != NONE else list(_replicas(request, state, entry.brokers))
     return _PARTITION(partition_index=entry.partition_index, error_code=code, replicas=replicas)
 
 
-def _replicas(asked: Asked, state: PartitionState, wanted: list[int] | None) -> Iterator[Message]:
-    leader = _copy(asked, state, state.leader)
+def _replicas(request: Request, state: PartitionState, wanted: list[int] | None) -> Iterator[Message]:
+    leader = _copy(request, state, state.leader)
     for broker in state.replicas if wanted is None else wanted:
-        if broker not in asked.metadata.brokers:
+        if broker not in request.metadata.brokers:
             yield _PARTITION.ToldReplica(broker_id=broker, error_code=UNKNOWN_MEMBER_ID)
         elif broker not in state.replicas:
             yield _PARTITION.ToldReplica(broker_id=broker, error_code=UNKNOWN_TOPIC_OR_PARTITION)
-        elif asked.twin.is_running(broker):
-            yield _told(asked, broker, _copy(asked, state, broker), leader)
+        elif request.twin.is_running(broker):
+            yield _told(request, broker, _copy(request, state, broker), leader)
 
 
-def _copy(asked: Asked, state: PartitionState, broker: int) -> Copy:
-    readings, key = asked.twin.replication.readings, state.topic_partition
+def _copy(request: Request, state: PartitionState, broker: int) -> Copy:
+    readings, key = request.twin.replication.readings, state.topic_partition
     start, end = readings.log_start_offset(key, broker), readings.log_end_offset(key, broker)
     if start is None or end is None:
         return Copy(NO_COPY, 0)
     return Copy(OffsetRange(start, end), readings.size_bytes(key, broker))
 
 
-def _told(asked: Asked, broker: int, copy: Copy, leader: Copy) -> Message:
+def _told(request: Request, broker: int, copy: Copy, leader: Copy) -> Message:
     lag_records, lag_bytes = copy.lag_behind(leader)
     return _PARTITION.ToldReplica(
         broker_id=broker,
         error_code=NONE,
-        status_time_ms=asked.twin.now_ms,
+        status_time_ms=request.twin.now_ms,
         log_start_offset=copy.offsets.start,
         log_end_offset=copy.offsets.end,
         lag_records=lag_records,

@@ -15,15 +15,15 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model.error_codes import ILLEGAL_SASL_STATE
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
 
-def _handle(asked: Asked) -> Message:
+def _handle(request: Request) -> Message:
     """Only reached when nothing is to be authenticated; before that the conversation answers by itself."""
-    del asked
+    del request
     return api.SASL_HANDSHAKE.response(error_code=ILLEGAL_SASL_STATE, mechanisms=[])
 
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 import re
 
 from kreassign.model.error_codes import INVALID_REQUEST
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -26,21 +26,21 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_EPOCH = 1
 
 
-def _handle(asked: Asked) -> Message:
+def _handle(request: Request) -> Message:
     response = api.API_VERSIONS.response
-    if asked.version >= 3 and not _is_named_properly(asked.message):
+    if request.version >= 3 and not _is_named_properly(request.message):
         return response(error_code=INVALID_REQUEST, api_keys=[])
-    release = asked.twin.version
+    release = request.twin.version
     return response(
         api_keys=[
             response.ApiVersion(api_key=key, min_version=low, max_version=high)
-            for key, (low, high) in release.all_versions(asked.node.endpoint).items()
+            for key, (low, high) in release.all_versions(request.node.endpoint).items()
         ],
         supported_features=[
             response.SupportedFeatureKey(name=feature.name, min_version=feature.low, max_version=feature.high)
             for feature in release.features
             # Clients before version 4 take a lowest level of 0 for an error.
-            if feature.low > 0 or asked.version >= 4
+            if feature.low > 0 or request.version >= 4
         ],
         finalized_features_epoch=_FEATURES_EPOCH,
         finalized_features=[
@@ -52,8 +52,8 @@ def _handle(asked: Asked) -> Message:
     )
 
 
-def _is_named_properly(request: Message) -> bool:
-    names = (request.client_software_name, request.client_software_version)
+def _is_named_properly(message: Message) -> bool:
+    names = (message.client_software_name, message.client_software_version)
     return all(_SOFTWARE.fullmatch(name) for name in names)
 
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 import uuid
 
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.described_configs import DescribedConfig, topic_configs
 from kreassign.twin.controller.topics import CreateTopics, TopicCreation, WantedTopic, create_topics
 from kreassign.twin.network.permissions import Operation
-from kreassign.twin.zookeeper.new_partitions import create_topics_there
+from kreassign.twin.zookeeper.new_partitions import create_topics_in_zookeeper
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -34,17 +34,17 @@ _RESULT = _RESPONSE.CreatableTopicResult
 _NO_ID = uuid.UUID(int=0)
 
 
-def _handle(asked: Asked) -> Message:
-    wanted = tuple(_wanted(topic) for topic in asked.message.topics)
-    denied = frozenset(topic.name for topic in wanted if not _may_create(asked, topic.name))
-    command = CreateTopics(wanted, asked.message.validate_only, asked.message.timeout_ms, denied)
-    create = create_topics_there if asked.twin.version.uses_zookeeper else create_topics
-    answers = asked.twin.carry_out(create(asked.twin.situation, command, asked.twin.random))
-    return _RESPONSE(topics=[_result(asked, answer) for answer in answers])
+def _handle(request: Request) -> Message:
+    wanted = tuple(_wanted(topic) for topic in request.message.topics)
+    denied = frozenset(topic.name for topic in wanted if not _may_create(request, topic.name))
+    command = CreateTopics(wanted, request.message.validate_only, request.message.timeout_ms, denied)
+    create = create_topics_in_zookeeper if request.twin.version.uses_zookeeper else create_topics
+    answers = request.twin.commit(create(request.twin.context, command, request.twin.random))
+    return _RESPONSE(topics=[_result(request, answer) for answer in answers])
 
 
-def _may_create(asked: Asked, topic: str) -> bool:
-    return asked.allows(Operation.CREATE) or asked.allows(Operation.CREATE, topic)
+def _may_create(request: Request, topic: str) -> bool:
+    return request.allows(Operation.CREATE) or request.allows(Operation.CREATE, topic)
 
 
 def _wanted(topic: Message) -> WantedTopic:
@@ -57,7 +57,7 @@ def _wanted(topic: Message) -> WantedTopic:
     )
 
 
-def _result(asked: Asked, created: TopicCreation) -> Message:
+def _result(request: Request, created: TopicCreation) -> Message:
     if created.outcome.is_failure:
         return _RESULT(
             name=created.name,
@@ -66,7 +66,7 @@ def _result(asked: Asked, created: TopicCreation) -> Message:
             error_message=created.outcome.message,
             configs=[],
         )
-    if not asked.allows(Operation.DESCRIBE_CONFIGS, created.name):
+    if not request.allows(Operation.DESCRIBE_CONFIGS, created.name):
         return _RESULT(
             name=created.name,
             topic_id=created.topic_id,
@@ -74,7 +74,7 @@ def _result(asked: Asked, created: TopicCreation) -> Message:
             topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
             configs=[],
         )
-    configs = topic_configs(asked.twin.situation, asked.twin.controller_id, created.configs)
+    configs = topic_configs(request.twin.context, request.twin.controller_id, created.configs)
     return _RESULT(
         name=created.name,
         topic_id=created.topic_id,

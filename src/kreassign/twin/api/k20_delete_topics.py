@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import uuid
 
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.topics import TopicDeletion, TopicReference, delete_topics
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
@@ -30,25 +30,27 @@ _FIRST_BY_ID = 6
 _NO_ID = uuid.UUID(int=0)
 
 
-def _handle(asked: Asked) -> Message:
-    decision = delete_topics(asked.twin.situation, _references(asked), asked.message.timeout_ms, _denied(asked))
-    return _RESPONSE(responses=[_result(one) for one in asked.twin.carry_out(decision)])
+def _handle(request: Request) -> Message:
+    decision = delete_topics(request.twin.context, _references(request), request.message.timeout_ms, _denied(request))
+    return _RESPONSE(responses=[_result(one) for one in request.twin.commit(decision)])
 
 
-def _references(asked: Asked) -> tuple[TopicReference, ...]:
-    if asked.version < _FIRST_BY_ID:
-        return tuple(map(TopicReference, asked.message.topic_names))
+def _references(request: Request) -> tuple[TopicReference, ...]:
+    if request.version < _FIRST_BY_ID:
+        return tuple(map(TopicReference, request.message.topic_names))
     return tuple(
         TopicReference(topic.name, None if (topic.topic_id or _NO_ID) == _NO_ID else str(topic.topic_id))
-        for topic in asked.message.topics
+        for topic in request.message.topics
     )
 
 
-def _denied(asked: Asked) -> set[str]:
-    if asked.twin.permissions is None or asked.allows(Operation.DELETE):
+def _denied(request: Request) -> set[str]:
+    if request.twin.permissions is None or request.allows(Operation.DELETE):
         return set()
-    named = {reference.name for reference in _references(asked) if reference.name is not None}
-    return {topic for topic in named | asked.twin.metadata.topics.keys() if not asked.allows(Operation.DELETE, topic)}
+    named = {reference.name for reference in _references(request) if reference.name is not None}
+    return {
+        topic for topic in named | request.twin.metadata.topics.keys() if not request.allows(Operation.DELETE, topic)
+    }
 
 
 def _result(deletion: TopicDeletion) -> Message:

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from kreassign.model import ConfigSource, ResourceType
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.controller.described_configs import DescribedConfig, DescribedResource, describe_configs
 from kreassign.twin.network.permissions import Operation
@@ -38,46 +38,46 @@ _BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 8, 16, 32
 _KINDS = {*ResourceType, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP}
 
 
-def _handle(asked: Asked) -> Message:
-    if any(resource.resource_type not in _KINDS for resource in asked.message.resources):
+def _handle(request: Request) -> Message:
+    if any(resource.resource_type not in _KINDS for resource in request.message.resources):
         unexpected = with_default_text(INVALID_REQUEST)
-        everything = ((resource.resource_type, resource.resource_name) for resource in asked.message.resources)
-        return _RESPONSE(results=[_result(asked, DescribedResource(*one, unexpected)) for one in everything])
-    refusals = [(resource, _refusal(asked, resource)) for resource in asked.message.resources]
-    allowed = [_described(asked, resource) for resource, refusal in refusals if refusal is None]
+        everything = ((resource.resource_type, resource.resource_name) for resource in request.message.resources)
+        return _RESPONSE(results=[_result(request, DescribedResource(*one, unexpected)) for one in everything])
+    refusals = [(resource, _refusal(request, resource)) for resource in request.message.resources]
+    allowed = [_described(request, resource) for resource, refusal in refusals if refusal is None]
     refused = [
         DescribedResource(resource.resource_type, resource.resource_name, refusal)
         for resource, refusal in refusals
         if refusal is not None
     ]
-    return _RESPONSE(results=[_result(asked, resource) for resource in (*allowed, *refused)])
+    return _RESPONSE(results=[_result(request, resource) for resource in (*allowed, *refused)])
 
 
-def _refusal(asked: Asked, resource: Message) -> Outcome | None:
+def _refusal(request: Request, resource: Message) -> Outcome | None:
     if resource.resource_type == ResourceType.TOPIC:
-        is_allowed = asked.allows(Operation.DESCRIBE_CONFIGS, resource.resource_name)
+        is_allowed = request.allows(Operation.DESCRIBE_CONFIGS, resource.resource_name)
         return None if is_allowed else with_default_text(TOPIC_AUTHORIZATION_FAILED)
-    return None if asked.allows(Operation.DESCRIBE_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)
+    return None if request.allows(Operation.DESCRIBE_CONFIGS) else with_default_text(CLUSTER_AUTHORIZATION_FAILED)
 
 
-def _described(asked: Asked, resource: Message) -> DescribedResource:
+def _described(request: Request, resource: Message) -> DescribedResource:
     # An empty list of keys means all of them, as no list does.
     keys = resource.configuration_keys or None
-    return describe_configs(asked.situation, asked.node.id, (resource.resource_type, resource.resource_name), keys)
+    return describe_configs(request.context, request.node.id, (resource.resource_type, resource.resource_name), keys)
 
 
-def _result(asked: Asked, resource: DescribedResource) -> Message:
+def _result(request: Request, resource: DescribedResource) -> Message:
     return _RESULT(
         error_code=resource.outcome.code,
         error_message=resource.outcome.message,
         resource_type=resource.type,
         resource_name=resource.name,
-        configs=[_config(asked, config) for config in resource.configs],
+        configs=[_config(request, config) for config in resource.configs],
     )
 
 
-def _config(asked: Asked, config: DescribedConfig) -> Message:
-    synonyms = config.synonyms if asked.message.include_synonyms else ()
+def _config(request: Request, config: DescribedConfig) -> Message:
+    synonyms = config.synonyms if request.message.include_synonyms else ()
     return _CONFIG(
         name=config.name,
         value=config.value,

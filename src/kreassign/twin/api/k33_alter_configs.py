@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from kreassign.model import ConfigOperation
 from kreassign.twin.api.altered_configs import alter, response_fields
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.configs import KeyChange, ResourceChanges
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -26,8 +26,8 @@ from kreassign.wire.api import Message
 _RESPONSE = api.ALTER_CONFIGS.response
 
 
-def _handle(asked: Asked) -> Message:
-    outcomes = alter(asked, map(_changes, asked.message.resources), replaces=True)
+def _handle(request: Request) -> Message:
+    outcomes = alter(request, map(_changes, request.message.resources), replaces=True)
     return _RESPONSE(responses=response_fields(outcomes, _RESPONSE.AlterConfigsResourceResponse))
 
 

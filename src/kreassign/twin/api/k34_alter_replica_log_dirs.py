@@ -29,8 +29,8 @@ from kreassign.model.error_codes import (
     REPLICA_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -41,22 +41,22 @@ _TOPIC = _RESPONSE.AlterReplicaLogDirTopicResult
 _LONGEST_NAME = 255 - len(".-future") - 32
 
 
-def _handle(asked: Asked) -> Message:
+def _handle(request: Request) -> Message:
     targets = {
         TopicPartition(topic.name, number): entry.path
-        for entry in asked.message.dirs
+        for entry in request.message.dirs
         for topic in entry.topics
         for number in topic.partitions
     }
-    if asked.allows(Operation.ALTER):
-        log_dirs = {log_dir.path: log_dir for log_dir in asked.twin.replication.readings.log_dirs(asked.node.id)}
-        codes = {key: _alter(asked, key, path, log_dirs.get(path)) for key, path in targets.items()}
+    if request.allows(Operation.ALTER):
+        log_dirs = {log_dir.path: log_dir for log_dir in request.twin.replication.readings.log_dirs(request.node.id)}
+        codes = {key: _alter(request, key, path, log_dirs.get(path)) for key, path in targets.items()}
     else:
         codes = dict.fromkeys(targets, CLUSTER_AUTHORIZATION_FAILED)
     return _RESPONSE(results=_results(codes))
 
 
-def _alter(asked: Asked, key: TopicPartition, path: str, log_dir: LogDir | None) -> int:
+def _alter(request: Request, key: TopicPartition, path: str, log_dir: LogDir | None) -> int:
     if len(str(key)) > _LONGEST_NAME:
         return INVALID_TOPIC_EXCEPTION
     if log_dir is None:
@@ -65,9 +65,9 @@ def _alter(asked: Asked, key: TopicPartition, path: str, log_dir: LogDir | None)
         return KAFKA_STORAGE_ERROR
     if log_dir.is_cordoned:
         return INVALID_REPLICA_ASSIGNMENT
-    if asked.twin.replication.alter_log_dir(key, asked.node.id, path):
+    if request.twin.replication.alter_log_dir(key, request.node.id, path):
         return NONE
-    known = asked.metadata.partition(key)
+    known = request.metadata.partition(key)
     return UNKNOWN_TOPIC_OR_PARTITION if known is None else REPLICA_NOT_AVAILABLE
 
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from kreassign.model import LogDir, TopicPartition
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, KAFKA_STORAGE_ERROR, NONE
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -30,12 +30,12 @@ _RESULT = _RESPONSE.DescribeLogDirsResult
 _TOPIC = _RESULT.DescribeLogDirsTopic
 
 
-def _handle(asked: Asked) -> Message:
-    if not asked.allows(Operation.DESCRIBE):
+def _handle(request: Request) -> Message:
+    if not request.allows(Operation.DESCRIBE):
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, results=[])
-    topics = asked.message.topics
+    topics = request.message.topics
     wanted = None if topics is None else {TopicPartition(t.topic, number) for t in topics for number in t.partitions}
-    log_dirs = asked.twin.replication.readings.log_dirs(asked.node.id)
+    log_dirs = request.twin.replication.readings.log_dirs(request.node.id)
     return _RESPONSE(results=[_result(log_dir, wanted) for log_dir in log_dirs])
 
 

@@ -18,28 +18,30 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.network.permissions import Operation
-from kreassign.twin.zookeeper.new_partitions import create_partitions_there
+from kreassign.twin.zookeeper.new_partitions import create_partitions_in_zookeeper
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
 _RESPONSE = api.CREATE_PARTITIONS.response
 
 
-def _handle(asked: Asked) -> Message:
-    wanted = tuple(_wanted(topic) for topic in asked.message.topics)
-    denied = {one.topic for one in wanted if not asked.allows(Operation.ALTER, one.topic)}
+def _handle(request: Request) -> Message:
+    wanted = tuple(_wanted(topic) for topic in request.message.topics)
+    denied = {one.topic for one in wanted if not request.allows(Operation.ALTER, one.topic)}
     command = CreatePartitions(
-        tuple(one for one in wanted if one.topic not in denied), asked.message.validate_only, asked.message.timeout_ms
+        tuple(one for one in wanted if one.topic not in denied),
+        request.message.validate_only,
+        request.message.timeout_ms,
     )
-    create = create_partitions_there if asked.twin.version.uses_zookeeper else create_partitions
-    decision = create(asked.twin.situation, command, asked.twin.random)
+    create = create_partitions_in_zookeeper if request.twin.version.uses_zookeeper else create_partitions
+    decision = create(request.twin.context, command, request.twin.random)
     answers = [(name, Outcome(TOPIC_AUTHORIZATION_FAILED)) for name in sorted(denied)]
-    return _RESPONSE(results=[_result(*answer) for answer in (*answers, *asked.twin.carry_out(decision))])
+    return _RESPONSE(results=[_result(*answer) for answer in (*answers, *request.twin.commit(decision))])
 
 
 def _wanted(topic: Message) -> MorePartitions:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from kreassign.model import ElectionType
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.elections import ElectLeaders, LeadersElected, elect_leaders
 from kreassign.twin.controller.reassignments import TopicOutcomes
@@ -36,11 +36,11 @@ _RESULT = _RESPONSE.ReplicaElectionResult
 _FIRST_WITH_TYPE = 1
 
 
-def _handle(asked: Asked) -> Message:
-    command = _command(asked)
-    if asked.allows(Operation.ALTER):
-        return _response(_carry_out(asked.twin, command))
-    refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, asked.denial(Operation.ALTER))
+def _handle(request: Request) -> Message:
+    command = _command(request)
+    if request.allows(Operation.ALTER):
+        return _response(_commit(request.twin, command))
+    refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
     alike = (
         TopicOutcomes(topic, tuple((index, refused) for index in partitions))
         for topic, partitions in command.topics or ()
@@ -48,19 +48,19 @@ def _handle(asked: Asked) -> Message:
     return _response(LeadersElected(refused, tuple(alike)))
 
 
-def _carry_out(twin: Twin, command: ElectLeaders) -> LeadersElected:
-    if twin.office is not None:
-        return twin.office.elect(command)
-    return twin.carry_out(elect_leaders(twin.situation, command))
+def _commit(twin: Twin, command: ElectLeaders) -> LeadersElected:
+    if twin.controller is not None:
+        return twin.controller.elect(command)
+    return twin.commit(elect_leaders(twin.context, command))
 
 
-def _command(asked: Asked) -> ElectLeaders:
-    request = asked.message
-    topics = request.topic_partitions
+def _command(request: Request) -> ElectLeaders:
+    message = request.message
+    topics = message.topic_partitions
     return ElectLeaders(
-        request.election_type if asked.version >= _FIRST_WITH_TYPE else ElectionType.PREFERRED,
+        message.election_type if request.version >= _FIRST_WITH_TYPE else ElectionType.PREFERRED,
         None if topics is None else tuple((entry.topic, tuple(entry.partitions)) for entry in topics),
-        request.timeout_ms,
+        message.timeout_ms,
     )
 
 

@@ -20,8 +20,8 @@ Left out:
 from __future__ import annotations
 
 from kreassign.twin.api.altered_configs import alter, response_fields
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.configs import KeyChange, ResourceChanges
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -29,8 +29,8 @@ from kreassign.wire.api import Message
 _RESPONSE = api.INCREMENTAL_ALTER_CONFIGS.response
 
 
-def _handle(asked: Asked) -> Message:
-    outcomes = alter(asked, map(_changes, asked.message.resources), replaces=False)
+def _handle(request: Request) -> Message:
+    outcomes = alter(request, map(_changes, request.message.resources), replaces=False)
     return _RESPONSE(responses=response_fields(outcomes, _RESPONSE.AlterConfigsResourceResponse))
 
 

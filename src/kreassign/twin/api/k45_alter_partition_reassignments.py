@@ -22,8 +22,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import DONE, Outcome
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
@@ -45,27 +45,27 @@ _TOPIC = _RESPONSE.ReassignableTopicResponse
 _FIRST_WITH_FLAG = 1
 
 
-def _handle(asked: Asked) -> Message:
-    command = _command(asked)
-    if not asked.allows(Operation.ALTER):
-        refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, asked.denial(Operation.ALTER))
+def _handle(request: Request) -> Message:
+    command = _command(request)
+    if not request.allows(Operation.ALTER):
+        refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
         alike = (
             TopicOutcomes(entry.topic, tuple((target.partition, refused) for target in entry.targets))
             for entry in command.topics
         )
         return _response(command, refused, tuple(alike))
-    answer = _carry_out(asked.twin, command)
+    answer = _commit(request.twin, command)
     return _response(command, answer.outcome, answer.topics)
 
 
-def _carry_out(twin: Twin, command: AlterReassignments) -> ReassignmentsAltered:
-    if twin.office is not None:
-        return twin.office.alter(command)
-    return twin.carry_out(alter_reassignments(twin.situation, command))
+def _commit(twin: Twin, command: AlterReassignments) -> ReassignmentsAltered:
+    if twin.controller is not None:
+        return twin.controller.alter(command)
+    return twin.commit(alter_reassignments(twin.context, command))
 
 
-def _command(asked: Asked) -> AlterReassignments:
-    request = asked.message
+def _command(request: Request) -> AlterReassignments:
+    message = request.message
     return AlterReassignments(
         tuple(
             TopicTargets(
@@ -75,10 +75,10 @@ def _command(asked: Asked) -> AlterReassignments:
                     for entry in topic.partitions
                 ),
             )
-            for topic in request.topics
+            for topic in message.topics
         ),
-        allow_replication_factor_change=asked.version < _FIRST_WITH_FLAG or request.allow_replication_factor_change,
-        timeout_ms=request.timeout_ms,
+        allow_replication_factor_change=request.version < _FIRST_WITH_FLAG or message.allow_replication_factor_change,
+        timeout_ms=message.timeout_ms,
     )
 
 

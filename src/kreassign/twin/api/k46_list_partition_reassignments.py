@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from kreassign.model import OngoingReassignment
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.reassignments import list_reassignments
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
@@ -27,17 +27,17 @@ _RESPONSE = api.LIST_PARTITION_REASSIGNMENTS.response
 _TOPIC = _RESPONSE.OngoingTopicReassignment
 
 
-def _handle(asked: Asked) -> Message:
-    if not asked.allows(Operation.DESCRIBE):
-        text = asked.denial(Operation.DESCRIBE)
+def _handle(request: Request) -> Message:
+    if not request.allows(Operation.DESCRIBE):
+        text = request.denial(Operation.DESCRIBE)
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[])
-    topics = asked.message.topics
+    topics = request.message.topics
     wanted = None if topics is None else [(topic.name, topic.partition_indexes) for topic in topics]
     return _RESPONSE(
         error_message=None,
         topics=[
             _TOPIC(name=found.topic, partitions=[_move(index, move) for index, move in found.partitions])
-            for found in list_reassignments(asked.twin.metadata, wanted)
+            for found in list_reassignments(request.twin.metadata, wanted)
         ],
     )
 

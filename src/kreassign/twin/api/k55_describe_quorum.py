@@ -22,8 +22,8 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     error_code,
 )
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -32,60 +32,60 @@ TOPIC = "__cluster_metadata"
 _RESPONSE = api.DESCRIBE_QUORUM.response
 
 
-def _handle(asked: Asked) -> Message:
-    if not asked.allows(Operation.DESCRIBE):
-        text = asked.denial(Operation.DESCRIBE)
+def _handle(request: Request) -> Message:
+    if not request.allows(Operation.DESCRIBE):
+        text = request.denial(Operation.DESCRIBE)
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[], nodes=[])
     topics = [
         _RESPONSE.TopicData(
             topic_name=topic.topic_name,
-            partitions=[_partition(asked, topic.topic_name, entry.partition_index) for entry in topic.partitions],
+            partitions=[_partition(request, topic.topic_name, entry.partition_index) for entry in topic.partitions],
         )
-        for topic in asked.message.topics
+        for topic in request.message.topics
     ]
-    return _RESPONSE(topics=topics, nodes=_nodes(asked))
+    return _RESPONSE(topics=topics, nodes=_nodes(request))
 
 
-def _partition(asked: Asked, topic: str, index: int) -> Message:
+def _partition(request: Request, topic: str, index: int) -> Message:
     entry = _RESPONSE.TopicData.PartitionData
-    code = _refusal(asked, topic, index)
+    code = _refusal(request, topic, index)
     if code != NONE:
         text = error_code(code).text
         empty = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
         return entry(partition_index=index, error_code=code, error_message=text, **empty)
-    brokers = [broker.broker_id for broker in asked.metadata.brokers.values() if not broker.fenced]
+    brokers = [broker.broker_id for broker in request.metadata.brokers.values() if not broker.fenced]
     return entry(
         partition_index=index,
-        leader_id=asked.twin.controller_id,
-        leader_epoch=asked.twin.quorum.epoch,
-        high_watermark=asked.metadata.offset,
-        current_voters=[_state(asked, controller) for controller in asked.twin.quorum.ids],
-        observers=[_state(asked, broker) for broker in sorted(brokers)],
+        leader_id=request.twin.controller_id,
+        leader_epoch=request.twin.quorum.epoch,
+        high_watermark=request.metadata.offset,
+        current_voters=[_state(request, controller) for controller in request.twin.quorum.ids],
+        observers=[_state(request, broker) for broker in sorted(brokers)],
     )
 
 
-def _refusal(asked: Asked, topic: str, index: int) -> int:
+def _refusal(request: Request, topic: str, index: int) -> int:
     if (topic, index) != (TOPIC, 0):
         return UNKNOWN_TOPIC_OR_PARTITION
-    return NOT_LEADER_OR_FOLLOWER if asked.at_controller and asked.node.id != asked.twin.controller_id else NONE
+    return NOT_LEADER_OR_FOLLOWER if request.at_controller and request.node.id != request.twin.controller_id else NONE
 
 
-def _state(asked: Asked, node_id: int) -> Message:
-    now_ms = asked.twin.now_ms
+def _state(request: Request, node_id: int) -> Message:
+    now_ms = request.twin.now_ms
     return _RESPONSE.TopicData.PartitionData.ReplicaState(
         replica_id=node_id,
-        log_end_offset=asked.metadata.offset,
-        last_fetch_timestamp=-1 if node_id == asked.twin.controller_id else now_ms,
+        log_end_offset=request.metadata.offset,
+        last_fetch_timestamp=-1 if node_id == request.twin.controller_id else now_ms,
         last_caught_up_timestamp=now_ms,
     )
 
 
-def _nodes(asked: Asked) -> list[Message]:
-    return [_node(asked, controller) for controller in asked.twin.quorum.ids]
+def _nodes(request: Request) -> list[Message]:
+    return [_node(request, controller) for controller in request.twin.quorum.ids]
 
 
-def _node(asked: Asked, node_id: int) -> Message:
-    host, port = asked.address(node_id)
+def _node(request: Request, node_id: int) -> Message:
+    host, port = request.address(node_id)
     listener = _RESPONSE.Node.Listener(name="CONTROLLER", host=host, port=port)
     return _RESPONSE.Node(node_id=node_id, listeners=[listener])
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 import uuid
 
 from kreassign.model.error_codes import INVALID_REQUEST, NONE, TOPIC_AUTHORIZATION_FAILED
-from kreassign.twin.api.asked import Asked
 from kreassign.twin.api.handler import Handler
+from kreassign.twin.api.request import Request
 from kreassign.twin.api.shown import (
     healthy_brokers,
     is_internal,
@@ -41,37 +41,37 @@ _MOST_PARTITIONS = 2000
 _NO_ID = uuid.UUID(int=0)
 
 
-def _handle(asked: Asked) -> Message:
-    cursor = asked.message.cursor
+def _handle(request: Request) -> Message:
+    cursor = request.message.cursor
     start = cursor.topic_name if cursor else ""
-    named = {topic.name for topic in asked.message.topics if topic.name >= start}
-    if cursor and ((asked.message.topics and start not in named) or cursor.partition_index < 0):
-        failed = [_failed(topic.name, INVALID_REQUEST) for topic in asked.message.topics]
+    named = {topic.name for topic in request.message.topics if topic.name >= start}
+    if cursor and ((request.message.topics and start not in named) or cursor.partition_index < 0):
+        failed = [_failed(topic.name, INVALID_REQUEST) for topic in request.message.topics]
         return _RESPONSE(topics=failed, next_cursor=None)
-    if not asked.message.topics:
-        named = {name for name in asked.metadata.topics if name >= start}
-    allowed = {name for name in named if asked.allows(Operation.DESCRIBE, name)}
-    response = _page(asked, sorted(allowed))
-    if asked.message.topics:
+    if not request.message.topics:
+        named = {name for name in request.metadata.topics if name >= start}
+    allowed = {name for name in named if request.allows(Operation.DESCRIBE, name)}
+    response = _page(request, sorted(allowed))
+    if request.message.topics:
         response.topics += [_failed(name, TOPIC_AUTHORIZATION_FAILED) for name in sorted(named - allowed)]
     return response
 
 
-def _page(asked: Asked, names: list[str]) -> Message:
-    cursor = asked.message.cursor
-    room = max(1, min(_MOST_PARTITIONS, asked.message.response_partition_limit))
+def _page(request: Request, names: list[str]) -> Message:
+    cursor = request.message.cursor
+    room = max(1, min(_MOST_PARTITIONS, request.message.response_partition_limit))
     topics: list[Message] = []
     for name in names:
         if room == 0:
             return _RESPONSE(topics=topics, next_cursor=_RESPONSE.Cursor(topic_name=name, partition_index=0))
-        topic = asked.metadata.topics.get(name)
+        topic = request.metadata.topics.get(name)
         if topic is None:
             # Asked for by name; of all topics none is unknown.
             topics.append(_failed(name, unknown_topic_error(name)))
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         end = min(len(topic.partitions), first + room)
-        topics.append(_topic(asked, topic, range(first, end)))
+        topics.append(_topic(request, topic, range(first, end)))
         if end < len(topic.partitions):
             return _RESPONSE(topics=topics, next_cursor=_RESPONSE.Cursor(topic_name=name, partition_index=end))
         room -= max(0, end - first)
@@ -82,30 +82,30 @@ def _failed(name: str, code: int) -> Message:
     return _TOPIC(error_code=code, name=name, topic_id=_NO_ID, is_internal=False, partitions=[])
 
 
-def _topic(asked: Asked, topic: TopicState, wanted: range) -> Message:
-    healthy = healthy_brokers(asked.metadata)
+def _topic(request: Request, topic: TopicState, wanted: range) -> Message:
+    healthy = healthy_brokers(request.metadata)
     return _TOPIC(
         error_code=NONE,
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
-        partitions=[_partition(asked, topic.partitions[number], healthy) for number in wanted],
+        partitions=[_partition(request, topic.partitions[number], healthy) for number in wanted],
         # kafka-python knows this field of other APIs as a set, here as the number that Kafka sends.
-        topic_authorized_operations=sum(1 << operation for operation in topic_operations(asked, topic.name)),
+        topic_authorized_operations=sum(1 << operation for operation in topic_operations(request, topic.name)),
     )
 
 
-def _partition(asked: Asked, partition: PartitionState, healthy: set[int]) -> Message:
+def _partition(request: Request, partition: PartitionState, healthy: set[int]) -> Message:
     return _PARTITION(
         error_code=NONE,
         partition_index=partition.topic_partition.partition,
-        leader_id=shown_leader(asked.metadata, partition),
+        leader_id=shown_leader(request.metadata, partition),
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=list(partition.elr),
         last_known_elr=list(partition.last_known_elr),
-        offline_replicas=offline_replicas(asked.metadata, partition, healthy),
+        offline_replicas=offline_replicas(request.metadata, partition, healthy),
     )
 
 

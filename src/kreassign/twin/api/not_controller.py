@@ -10,61 +10,63 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kreassign.model.error_codes import NONE, NOT_CONTROLLER, error_code
-from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.request import Request
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
-_Refuse = Callable[[Asked, dict[str, Any]], Message]
+_Refuse = Callable[[Request, dict[str, Any]], Message]
 _FIRST_DELETION_BY_ID = 6
 
 
-def refusal(asked: Asked, called: api.Api) -> Message | None:
+def refusal(request: Request, called: api.Api) -> Message | None:
     """The refusal, if this node is a controller but not the active one, and the request is for that one alone."""
-    if asked.twin.version.uses_zookeeper:
-        return _refusal_of_broker(asked, called)
+    if request.twin.version.uses_zookeeper:
+        return _refusal_of_broker(request, called)
     refuse = _REFUSALS.get(called.key)
-    if refuse is None or not asked.at_controller or asked.node.id == asked.twin.controller_id:
+    if refuse is None or not request.at_controller or request.node.id == request.twin.controller_id:
         return None
-    text = f"The active controller appears to be node {asked.twin.controller_id}."
-    return refuse(asked, {"error_code": NOT_CONTROLLER, "error_message": text})
+    text = f"The active controller appears to be node {request.twin.controller_id}."
+    return refuse(request, {"error_code": NOT_CONTROLLER, "error_message": text})
 
 
-def _refusal_of_broker(asked: Asked, called: api.Api) -> Message | None:
+def _refusal_of_broker(request: Request, called: api.Api) -> Message | None:
     refuse = _REFUSALS_OF_BROKERS.get(called.key)
-    if refuse is None or asked.node.id == asked.twin.controller_id:
+    if refuse is None or request.node.id == request.twin.controller_id:
         return None
-    return refuse(asked, {"error_code": NOT_CONTROLLER, "error_message": error_code(NOT_CONTROLLER).text})
+    return refuse(request, {"error_code": NOT_CONTROLLER, "error_message": error_code(NOT_CONTROLLER).text})
 
 
-def _created(asked: Asked, failed: dict[str, Any]) -> Message:
+def _created(request: Request, failed: dict[str, Any]) -> Message:
     entry = api.CREATE_TOPICS.response.CreatableTopicResult
-    topics = [entry(name=topic.name, configs=[], **failed) for topic in asked.message.topics]
+    topics = [entry(name=topic.name, configs=[], **failed) for topic in request.message.topics]
     return api.CREATE_TOPICS.response(topics=topics)
 
 
-def _deleted(asked: Asked, failed: dict[str, Any]) -> Message:
-    entry, by_id = api.DELETE_TOPICS.response.DeletableTopicResult, asked.version >= _FIRST_DELETION_BY_ID
-    names = [topic.name for topic in asked.message.topics] if by_id else asked.message.topic_names
+def _deleted(request: Request, failed: dict[str, Any]) -> Message:
+    entry, by_id = api.DELETE_TOPICS.response.DeletableTopicResult, request.version >= _FIRST_DELETION_BY_ID
+    names = [topic.name for topic in request.message.topics] if by_id else request.message.topic_names
     return api.DELETE_TOPICS.response(responses=[entry(name=name, **failed) for name in names])
 
 
-def _partitions_created(asked: Asked, failed: dict[str, Any]) -> Message:
+def _partitions_created(request: Request, failed: dict[str, Any]) -> Message:
     entry = api.CREATE_PARTITIONS.response.CreatePartitionsTopicResult
-    return api.CREATE_PARTITIONS.response(results=[entry(name=topic.name, **failed) for topic in asked.message.topics])
+    return api.CREATE_PARTITIONS.response(
+        results=[entry(name=topic.name, **failed) for topic in request.message.topics]
+    )
 
 
-def _elected(asked: Asked, failed: dict[str, Any]) -> Message:
+def _elected(request: Request, failed: dict[str, Any]) -> Message:
     entry = api.ELECT_LEADERS.response.ReplicaElectionResult
     results = [
         entry(
             topic=topic.topic, partition_result=_each(entry.PartitionResult, "partition_id", topic.partitions, failed)
         )
-        for topic in asked.message.topic_partitions or ()
+        for topic in request.message.topic_partitions or ()
     ]
     return api.ELECT_LEADERS.response(error_code=NOT_CONTROLLER, replica_election_results=results)
 
 
-def _reassigned(asked: Asked, failed: dict[str, Any]) -> Message:
+def _reassigned(request: Request, failed: dict[str, Any]) -> Message:
     response = api.ALTER_PARTITION_REASSIGNMENTS.response
     entry, numbered = response.ReassignableTopicResponse, "partition_index"
     topics = [
@@ -74,33 +76,33 @@ def _reassigned(asked: Asked, failed: dict[str, Any]) -> Message:
                 entry.ReassignablePartitionResponse, numbered, (one.partition_index for one in topic.partitions), failed
             ),
         )
-        for topic in asked.message.topics
+        for topic in request.message.topics
     ]
     return response(responses=topics, **failed)
 
 
-def _listed(asked: Asked, failed: dict[str, Any]) -> Message:
-    del asked
+def _listed(request: Request, failed: dict[str, Any]) -> Message:
+    del request
     return api.LIST_PARTITION_REASSIGNMENTS.response(topics=[], **failed)
 
 
-def _none_reassigned(asked: Asked, failed: dict[str, Any]) -> Message:
+def _none_reassigned(request: Request, failed: dict[str, Any]) -> Message:
     """In ZooKeeper mode nothing of the request is repeated."""
-    del asked
+    del request
     return api.ALTER_PARTITION_REASSIGNMENTS.response(responses=[], **failed)
 
 
-def _each_elected(asked: Asked, failed: dict[str, Any]) -> Message:
+def _each_elected(request: Request, failed: dict[str, Any]) -> Message:
     """In ZooKeeper mode only partitions are refused, without a text, and the answer as a whole is fine."""
-    response = _elected(asked, {**failed, "error_message": None})
+    response = _elected(request, {**failed, "error_message": None})
     response.error_code = NONE
     return response
 
 
 def _configured(known: api.Api) -> _Refuse:
-    def refuse(asked: Asked, failed: dict[str, Any]) -> Message:
+    def refuse(request: Request, failed: dict[str, Any]) -> Message:
         entry = known.response.AlterConfigsResourceResponse
-        resources = asked.message.resources
+        resources = request.message.resources
         return known.response(
             responses=[
                 entry(resource_type=one.resource_type, resource_name=one.resource_name, **failed) for one in resources

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kreassign.model import NO_LEADER
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.context import is_online
 from kreassign.twin.controller.topic_names import check_topic_name
 from kreassign.twin.metadata.state import BrokerState, ClusterMetadata, PartitionState
@@ -20,15 +20,15 @@ def live_brokers(metadata: ClusterMetadata) -> list[BrokerState]:
     ]
 
 
-def shown_controller(asked: Asked) -> int:
+def shown_controller(request: Request) -> int:
     """What a broker gives for the controller's id: in ZooKeeper mode that, else a live broker drawn at random.
 
     It is -1 if there is none.
     """
-    if asked.twin.version.uses_zookeeper:
-        return asked.twin.controller_id
-    live = live_brokers(asked.metadata)
-    return asked.twin.random.choice(live).broker_id if live else -1
+    if request.twin.version.uses_zookeeper:
+        return request.twin.controller_id
+    live = live_brokers(request.metadata)
+    return request.twin.random.choice(live).broker_id if live else -1
 
 
 def shown_leader(metadata: ClusterMetadata, partition: PartitionState) -> int:
@@ -66,6 +66,6 @@ def unknown_topic_error(topic: str) -> int:
     return check_topic_name(topic).code or UNKNOWN_TOPIC_OR_PARTITION
 
 
-def topic_operations(asked: Asked, topic: str | None) -> set[int]:
+def topic_operations(request: Request, topic: str | None) -> set[int]:
     """Kafka's numbers of what the client may do to a topic."""
-    return asked.allowed_operations(TOPIC_OPERATIONS, topic or "")
+    return request.allowed_operations(TOPIC_OPERATIONS, topic or "")

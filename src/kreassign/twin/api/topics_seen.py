@@ -6,25 +6,25 @@ from collections.abc import Iterable
 
 from kreassign.model import Broker, Partition, Topic
 from kreassign.model.topic_changes import TopicsView, topics_view
-from kreassign.twin.api.asked import Asked
+from kreassign.twin.api.request import Request
 from kreassign.twin.controller.context import MIN_IN_SYNC_REPLICAS
 from kreassign.twin.metadata.state import PartitionState, TopicState
 
 
-def topics_seen(asked: Asked, names: Iterable[str]) -> TopicsView:
+def topics_seen(request: Request, names: Iterable[str]) -> TopicsView:
     """These topics, as far as they are there, and all brokers with what they hold; one that is down does not tell."""
-    metadata, situation = asked.metadata, asked.situation
+    metadata, context = request.metadata, request.context
     found = {name: _topic(metadata.topics[name]) for name in names if name in metadata.topics}
     brokers = [
         Broker(one.broker_id, one.host, one.port, one.rack, is_fenced=one.fenced) for one in metadata.brokers.values()
     ]
-    running = [broker.id for broker in brokers if asked.twin.is_running(broker.id)]
+    running = [broker.id for broker in brokers if request.twin.is_running(broker.id)]
     return topics_view(
         brokers,
-        {broker: asked.twin.replication.readings.log_dirs(broker) for broker in running},
+        {broker: request.twin.replication.readings.log_dirs(broker) for broker in running},
         found,
         ongoing=metadata.reassigning,
-        min_in_sync={name: int(situation.topic_setting(name, MIN_IN_SYNC_REPLICAS, "1")) for name in found},
+        min_in_sync={name: int(context.topic_setting(name, MIN_IN_SYNC_REPLICAS, "1")) for name in found},
     )
 
 

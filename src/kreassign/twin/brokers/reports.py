@@ -60,7 +60,7 @@ def _assign_later(twin: Twin, key: TopicPartition, broker_id: int, path: str) ->
 
 
 def _assign_if_there(twin: Twin, key: TopicPartition, broker_id: int, path: str) -> None:
-    if twin.processes.is_at_work(broker_id) and twin.metadata.is_active(broker_id):
+    if twin.processes.is_responsive(broker_id) and twin.metadata.is_active(broker_id):
         _assign(twin, key, broker_id, path)
 
 
@@ -80,12 +80,14 @@ def _propose_isr(twin: Twin, key: TopicPartition, joining: int | None = None, le
         tuple(Member(broker) for broker in brokers),
     )
     leader = twin.metadata.brokers[partition.leader]
-    twin.carry_out(alter_isr(twin.situation, AlterIsr(leader.broker_id, leader.broker_epoch, (proposed,))))
+    twin.commit(alter_isr(twin.context, AlterIsr(leader.broker_id, leader.broker_epoch, (proposed,))))
 
 
 def _assign(twin: Twin, key: TopicPartition, broker_id: int, path: str) -> None:
     """Let a broker tell the controller in which directory a replica is."""
     broker = twin.metadata.brokers.get(broker_id)
-    if broker is not None and twin.office is None:  # In ZooKeeper mode the controller does not ask where copies are.
+    if (
+        broker is not None and twin.controller is None
+    ):  # In ZooKeeper mode the controller does not ask where copies are.
         (directory,) = (log_dir.directory_id for log_dir in broker.log_dirs if log_dir.path == path)
-        twin.carry_out(assign_directories(twin.situation, broker_id, {key: directory}))
+        twin.commit(assign_directories(twin.context, broker_id, {key: directory}))

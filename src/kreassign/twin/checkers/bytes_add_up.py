@@ -26,7 +26,7 @@ def check(twin: Twin, step: Step) -> Iterator[str]:
         where = f"{usage.path} of broker {usage.broker}"
         if abs(usage.counted_bytes - usage.added_up_bytes) > allowed:
             yield f"{where} is said to hold {usage.counted_bytes} bytes, and its copies have {usage.added_up_bytes}"
-        if usage.doomed_bytes < -allowed:
-            yield f"{where} waits for the deletion of {usage.doomed_bytes} bytes"
+        if usage.to_be_deleted_bytes < -allowed:
+            yield f"{where} waits for the deletion of {usage.to_be_deleted_bytes} bytes"
         if usage.counted_logs != usage.present_logs:
             yield f"{where} is said to hold {usage.counted_logs} logs, and has {usage.present_logs}"

@@ -23,7 +23,7 @@ def check(twin: Twin, step: Step) -> Iterator[str]:
         if before is None or not before.isr or _lists(after) == _lists(before):
             continue
         key = after.topic_partition
-        if twin.situation.allows_unclean_election(key.topic):
+        if twin.context.allows_unclean_election(key.topic):
             continue
         held, had = twin.replication.readings.held_offset(key), step.was_held.get(key, 0)
         if not after.isr:

@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kreassign.model import TopicPartition
-from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, DUPLICATE_BROKER_REGISTRATION
-from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.model.error_codes import (
+    BROKER_ID_NOT_REGISTERED,
+    DUPLICATE_BROKER_REGISTRATION,
+)
+from kreassign.twin.controller.changes import PartitionUpdate, change_of
 from kreassign.twin.controller.completion import without
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.decision import DONE, Decision, Outcome
 from kreassign.twin.controller.leaders import Election
 from kreassign.twin.metadata.records import (
@@ -54,14 +57,14 @@ class Registered:
     broker_epoch: int = NO_EPOCH
 
 
-def register(situation: Situation, registration: Registration) -> Decision[Registered]:
+def register(context: ControllerContext, registration: Registration) -> Decision[Registered]:
     """Take a broker in, fenced. Where it was in sync before, it no longer is; after a crash it may not lead either."""
-    broker_id, metadata = registration.broker_id, situation.metadata
+    broker_id, metadata = registration.broker_id, context.metadata
     known = metadata.brokers.get(broker_id)
     if known is not None and registration.has_live_session:
         return Decision((), Registered(_another_is_registered()))
     was_clean = known is not None and known.broker_epoch == registration.previous_epoch
-    changes = _left(situation, broker_id) if was_clean else _crashed(situation, broker_id)
+    changes = _left(context, broker_id) if was_clean else _crashed(context, broker_id)
     epoch = metadata.offset
     taken_in = BrokerRegistered(
         broker_id, registration.host, registration.port, registration.rack, registration.log_dirs, epoch
@@ -69,93 +72,93 @@ def register(situation: Situation, registration: Registration) -> Decision[Regis
     return Decision((*changes, taken_in), Registered(DONE, epoch))
 
 
-def fence(situation: Situation, broker_id: int) -> Decision[None]:
+def fence(context: ControllerContext, broker_id: int) -> Decision[None]:
     """Take a broker out of service, because its heartbeats stopped or because it has shut down."""
-    return Decision((*_left(situation, broker_id), BrokerFenced(broker_id)), None)
+    return Decision((*_left(context, broker_id), BrokerFenced(broker_id)), None)
 
 
-def unfence(situation: Situation, broker_id: int) -> Decision[None]:
+def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
     """Put a broker into service; partitions that nobody leads may be led by it at once."""
-    returned = replace(situation, returning=broker_id)
-    leaderless = (_present(situation, topic_partition) for topic_partition in sorted(situation.metadata.leaderless))
+    returned = replace(context, returning=broker_id)
+    leaderless = (_present(context, topic_partition) for topic_partition in sorted(context.metadata.leaderless))
     changes = (_keep_isr(returned, partition) for partition in leaderless)
     return Decision((BrokerUnfenced(broker_id), *_only_changes(changes)), None)
 
 
-def begin_shutdown(situation: Situation, broker_id: int) -> Decision[None]:
+def begin_shutdown(context: ControllerContext, broker_id: int) -> Decision[None]:
     """Relieve a broker of everything because it wants to stop. It may, and is then fenced, once it `leads_nothing`.
 
     Repeated while it cannot yet, this tries again.
     """
-    is_news = not situation.metadata.brokers[broker_id].shutting_down
+    is_news = not context.metadata.brokers[broker_id].shutting_down
     first: tuple[Record, ...] = (BrokerShuttingDown(broker_id),) if is_news else ()
-    return Decision((*first, *_left(situation, broker_id)), None)
+    return Decision((*first, *_left(context, broker_id)), None)
 
 
-def leads_nothing(situation: Situation, broker_id: int) -> bool:
+def leads_nothing(context: ControllerContext, broker_id: int) -> bool:
     """Whether no partition is led by this broker."""
-    return all(partition.leader != broker_id for partition in situation.metadata.partitions_on(broker_id))
+    return all(partition.leader != broker_id for partition in context.metadata.partitions_on(broker_id))
 
 
-def unregister(situation: Situation, broker_id: int) -> Decision[Outcome]:
+def unregister(context: ControllerContext, broker_id: int) -> Decision[Outcome]:
     """Take a broker out of the cluster. Replica lists, and moves to it, go on naming it."""
-    if broker_id not in situation.metadata.brokers:
+    if broker_id not in context.metadata.brokers:
         text = f"Broker ID {broker_id} is not currently registered"
         return Decision((), Outcome(BROKER_ID_NOT_REGISTERED, text))
-    return Decision((*_left(situation, broker_id), BrokerUnregistered(broker_id)), DONE)
+    return Decision((*_left(context, broker_id), BrokerUnregistered(broker_id)), DONE)
 
 
-def fail_log_dir(situation: Situation, broker_id: int, directory_id: str) -> Decision[None]:
+def fail_log_dir(context: ControllerContext, broker_id: int, directory_id: str) -> Decision[None]:
     """Take the replicas in a directory that went offline out of service; its broker goes on with the others."""
     inside = (
         partition
-        for partition in situation.metadata.partitions_on(broker_id)
+        for partition in context.metadata.partitions_on(broker_id)
         if partition.directory_of(broker_id) == directory_id
     )
-    changes = _without_broker(situation, broker_id, inside)
+    changes = _without_broker(context, broker_id, inside)
     return Decision((*changes, LogDirFailed(broker_id, directory_id)), None)
 
 
-def _left(situation: Situation, broker_id: int) -> tuple[PartitionChanged, ...]:
-    in_sync = (partition for partition in situation.metadata.partitions_on(broker_id) if broker_id in partition.isr)
-    return _without_broker(situation, broker_id, in_sync)
+def _left(context: ControllerContext, broker_id: int) -> tuple[PartitionChanged, ...]:
+    in_sync = (partition for partition in context.metadata.partitions_on(broker_id) if broker_id in partition.isr)
+    return _without_broker(context, broker_id, in_sync)
 
 
 def _without_broker(
-    situation: Situation, broker_id: int, partitions: Iterable[PartitionState]
+    context: ControllerContext, broker_id: int, partitions: Iterable[PartitionState]
 ) -> tuple[PartitionChanged, ...]:
-    gone = replace(situation, leaving=broker_id)
+    gone = replace(context, leaving=broker_id)
     return _only_changes(_drop(gone, partition, broker_id) for partition in partitions)
 
 
-def _crashed(situation: Situation, broker_id: int) -> tuple[PartitionChanged, ...]:
+def _crashed(context: ControllerContext, broker_id: int) -> tuple[PartitionChanged, ...]:
     """The broker may have lost what it had not written to disk, so that it is not fit to lead without the others."""
-    if not situation.rules.has_eligible_leaders:
-        return _left(situation, broker_id)
-    gone = replace(situation, leaving=broker_id)
+    if not context.rules.has_eligible_leaders:
+        return _left(context, broker_id)
+    gone = replace(context, leaving=broker_id)
     return _only_changes(
         _drop(gone, partition, broker_id, lost=broker_id)
-        for partition in situation.metadata.partitions_on(broker_id)
+        for partition in context.metadata.partitions_on(broker_id)
         if broker_id in partition.isr or broker_id in partition.elr
     )
 
 
 def _drop(
-    situation: Situation, partition: PartitionState, broker_id: int, lost: int | None = None
+    context: ControllerContext, partition: PartitionState, broker_id: int, lost: int | None = None
 ) -> PartitionChanged | None:
     isr = without(partition.isr, (broker_id,))
-    change = change_of(situation, partition, Wish(isr=isr, election=_election(situation, partition), lost=lost))
-    if change is None or change.leader is not None or not situation.rules.raises_epoch_for_absent:
+    change = change_of(context, partition, PartitionUpdate(isr=isr, election=_election(context, partition), lost=lost))
+    if change is None or change.leader is not None or not context.rules.raises_epoch_for_absent:
         return change
     return replace(change, leader=partition.leader)
 
 
-def _keep_isr(situation: Situation, partition: PartitionState) -> PartitionChanged | None:
-    return change_of(situation, partition, Wish(election=_election(situation, partition)))
+def _keep_isr(context: ControllerContext, partition: PartitionState) -> PartitionChanged | None:
+    return change_of(context, partition, PartitionUpdate(election=_election(context, partition)))
 
 
-def _election(situation: Situation, partition: PartitionState) -> Election:
-    allowed = situation.allows_unclean_election(partition.topic_partition.topic)
+def _election(context: ControllerContext, partition: PartitionState) -> Election:
+    allowed = context.allows_unclean_election(partition.topic_partition.topic)
     return Election.UNCLEAN if allowed else Election.ONLINE
 
 
@@ -163,8 +166,8 @@ def _only_changes(changes: Iterable[PartitionChanged | None]) -> tuple[Partition
     return tuple(change for change in changes if change is not None)
 
 
-def _present(situation: Situation, topic_partition: TopicPartition) -> PartitionState:
-    partition = situation.metadata.partition(topic_partition)
+def _present(context: ControllerContext, topic_partition: TopicPartition) -> PartitionState:
+    partition = context.metadata.partition(topic_partition)
     assert partition is not None
     return partition
 

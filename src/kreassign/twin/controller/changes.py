@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kreassign.model import NO_LEADER
 from kreassign.twin.controller.completion import Lists, completed, without
-from kreassign.twin.controller.context import Situation, default_directory
+from kreassign.twin.controller.context import ControllerContext, default_directory
 from kreassign.twin.controller.leaders import Candidates, Choice, Election, choose_leader
 from kreassign.twin.metadata.records import LeaderRecovery, PartitionChanged
 from kreassign.twin.metadata.state import PartitionState
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PartitionUpdate:
     """What a partition shall become; None is what it may keep.
 
     `lost` is a broker that died without shutting down, so that what it has on disk cannot be trusted. `directory` is
@@ -37,14 +37,16 @@ class Wish:
     directory: tuple[int, str] | None = None
 
 
-def change_of(situation: Situation, partition: PartitionState, wish: Wish) -> PartitionChanged | None:
+def change_of(
+    context: ControllerContext, partition: PartitionState, update: PartitionUpdate
+) -> PartitionChanged | None:
     """The record that fulfils a wish; None if everything is so already."""
-    wished = _wished_lists(partition, wish)
-    lists = completed(situation.rules.completion, wished) or wished
-    elr = _eligible(situation, partition, lists.isr, wish.lost)
-    candidates = _candidates(situation, partition, lists, elr)
-    choice = choose_leader(candidates, wish.election)
-    change = _change(situation, partition, _settled(partition, lists, elr, choice), wish)
+    requested = _requested_lists(partition, update)
+    lists = completed(context.rules.completion, requested) or requested
+    elr = _eligible(context, partition, lists.isr, update.lost)
+    candidates = _candidates(context, partition, lists, elr)
+    choice = choose_leader(candidates, update.election)
+    change = _change(context, partition, _settled(partition, lists, elr, choice), update)
     return None if change == PartitionChanged(partition.topic_partition) else change
 
 
@@ -59,33 +61,35 @@ class _Settled:
     is_unclean: bool = False
 
 
-def _wished_lists(partition: PartitionState, wish: Wish) -> Lists:
+def _requested_lists(partition: PartitionState, update: PartitionUpdate) -> Lists:
     return Lists(
-        partition.replicas if wish.replicas is None else wish.replicas,
-        partition.isr if wish.isr is None else wish.isr,
-        partition.adding if wish.adding is None else wish.adding,
-        partition.removing if wish.removing is None else wish.removing,
+        partition.replicas if update.replicas is None else update.replicas,
+        partition.isr if update.isr is None else update.isr,
+        partition.adding if update.adding is None else update.adding,
+        partition.removing if update.removing is None else update.removing,
     )
 
 
 def _eligible(
-    situation: Situation, partition: PartitionState, isr: tuple[int, ...], lost: int | None
+    context: ControllerContext, partition: PartitionState, isr: tuple[int, ...], lost: int | None
 ) -> tuple[int, ...]:
     """Who dropped out of the ISR when it was too small to acknowledge anything, and so has all acknowledged records."""
-    if not situation.rules.has_eligible_leaders or len(isr) >= situation.min_isr(partition.topic_partition.topic):
+    if not context.rules.has_eligible_leaders or len(isr) >= context.min_isr(partition.topic_partition.topic):
         return ()
     return tuple(sorted({*partition.elr, *partition.isr}.difference(isr, (lost,))))
 
 
-def _candidates(situation: Situation, partition: PartitionState, lists: Lists, elr: tuple[int, ...]) -> Candidates:
-    remembers = situation.rules.has_eligible_leaders and len(partition.last_known_elr) == 1
+def _candidates(
+    context: ControllerContext, partition: PartitionState, lists: Lists, elr: tuple[int, ...]
+) -> Candidates:
+    remembers = context.rules.has_eligible_leaders and len(partition.last_known_elr) == 1
     return Candidates(
         lists.replicas,
         lists.isr,
         elr,
         partition.leader,
         partition.last_known_elr[0] if remembers else None,
-        lambda broker_id: situation.may_lead(partition, broker_id),
+        lambda broker_id: context.may_lead(partition, broker_id),
     )
 
 
@@ -100,12 +104,14 @@ def _settled(partition: PartitionState, lists: Lists, elr: tuple[int, ...], choi
     return _Settled(lists, elr, leader)
 
 
-def _change(situation: Situation, partition: PartitionState, settled: _Settled, wish: Wish) -> PartitionChanged:
+def _change(
+    context: ControllerContext, partition: PartitionState, settled: _Settled, update: PartitionUpdate
+) -> PartitionChanged:
     lists = settled.lists
     leader = settled.leader
     if leader is None and not set(partition.replicas) <= set(lists.replicas):
         leader = partition.leader  # Whoever left must learn of it, so the epoch goes up under the same leader.
-    isr_may_change = lists.isr or situation.rules.has_eligible_leaders
+    isr_may_change = lists.isr or context.rules.has_eligible_leaders
     return PartitionChanged(
         partition.topic_partition,
         replicas=_if_new(lists.replicas, partition.replicas),
@@ -113,23 +119,23 @@ def _change(situation: Situation, partition: PartitionState, settled: _Settled, 
         removing=_if_new(lists.removing, partition.removing),
         isr=_if_new(lists.isr, partition.isr) if isr_may_change else None,
         leader=leader,
-        leader_recovery=_recovery(partition, settled, wish),
-        directories=_if_new(_directories(situation, partition, lists.replicas, wish), partition.directories),
+        leader_recovery=_recovery(partition, settled, update),
+        directories=_if_new(_directories(context, partition, lists.replicas, update), partition.directories),
         elr=_if_new(settled.elr, partition.elr),
-        last_known_elr=_last_leader(situation, partition, leader),
+        last_known_elr=_last_leader(context, partition, leader),
     )
 
 
-def _recovery(partition: PartitionState, settled: _Settled, wish: Wish) -> LeaderRecovery | None:
-    for wanted in (wish.leader_recovery, settled.recovery):
+def _recovery(partition: PartitionState, settled: _Settled, update: PartitionUpdate) -> LeaderRecovery | None:
+    for wanted in (update.leader_recovery, settled.recovery):
         if wanted is not None and wanted is not partition.leader_recovery:
             return wanted
     return None
 
 
-def _last_leader(situation: Situation, partition: PartitionState, leader: int | None) -> tuple[int, ...] | None:
+def _last_leader(context: ControllerContext, partition: PartitionState, leader: int | None) -> tuple[int, ...] | None:
     """Remember who led when the last member of the ISR goes; forget it as soon as somebody leads again."""
-    if leader is None or not situation.rules.has_eligible_leaders:
+    if leader is None or not context.rules.has_eligible_leaders:
         return None
     if leader == NO_LEADER:
         return None if partition.last_known_elr else (partition.leader,)
@@ -137,13 +143,13 @@ def _last_leader(situation: Situation, partition: PartitionState, leader: int | 
 
 
 def _directories(
-    situation: Situation, partition: PartitionState, replicas: tuple[int, ...], wish: Wish
+    context: ControllerContext, partition: PartitionState, replicas: tuple[int, ...], update: PartitionUpdate
 ) -> tuple[str, ...]:
-    if wish.directory is None and replicas == partition.replicas:
+    if update.directory is None and replicas == partition.replicas:
         return partition.directories
     known = dict(zip(partition.replicas, partition.directories, strict=True))
-    known.update([wish.directory] if wish.directory else [])
-    return tuple(known.get(broker) or default_directory(situation.metadata, broker) for broker in replicas)
+    known.update([update.directory] if update.directory else [])
+    return tuple(known.get(broker) or default_directory(context.metadata, broker) for broker in replicas)
 
 
 def _if_new(wanted: tuple[Item, ...], present: tuple[Item, ...]) -> tuple[Item, ...] | None:

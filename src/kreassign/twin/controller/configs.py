@@ -21,7 +21,7 @@ from kreassign.model.error_codes import (
 )
 from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
 from kreassign.twin.controller.config_values import first_broker_fault, first_fault
-from kreassign.twin.controller.context import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, Situation
+from kreassign.twin.controller.context import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, ControllerContext
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TOO_LARGE, Decision, Outcome
 from kreassign.twin.controller.placement import CORDONED_LOG_DIRS, cordoned_paths
 from kreassign.twin.controller.topic_names import check_topic_name
@@ -79,52 +79,52 @@ class ResourceOutcome:
     outcome: Outcome
 
 
-def alter_configs(situation: Situation, command: AlterConfigs) -> Decision[tuple[ResourceOutcome, ...]]:
+def alter_configs(context: ControllerContext, command: AlterConfigs) -> Decision[tuple[ResourceOutcome, ...]]:
     """Change what can be changed; a resource of which one key cannot be changed keeps all of its keys."""
-    refusals = _first_look(situation, command)
+    refusals = _first_look(context, command)
     remaining = [one for one in command.resources if one.owner not in refusals]
     is_clear = all(change.operation in _OPERATIONS for one in remaining for change in one.changes)
     records: list[Record] = []
     outcomes = dict(refusals)
     for one in remaining:
         # An operation that the controller does not know makes it fail over the whole request.
-        result = _change(situation, command, one) if is_clear else FAILED
+        result = _change(context, command, one) if is_clear else FAILED
         outcomes[one.owner] = DONE if isinstance(result, list) else result
         records += result if isinstance(result, list) else []
     if len(records) > MAX_RECORDS:
         records = []
         outcomes.update(dict.fromkeys((one.owner for one in remaining), TOO_LARGE))
-    records += _forgotten_leaders(situation, records)
+    records += _forgotten_leaders(context, records)
     answered = command.resources if command.broker_id is not None else dict.fromkeys(command.resources)
     answer = tuple(ResourceOutcome(one.type, one.name, outcomes[one.owner]) for one in answered)
     return Decision(() if command.validate_only else tuple(records), answer)
 
 
-def first_records(situation: Situation) -> tuple[ConfigChanged, ...]:
+def first_records(context: ControllerContext) -> tuple[ConfigChanged, ...]:
     """What formatting a cluster writes: one that keeps eligible leaders fixes the least ISR for all topics."""
-    if not situation.rules.has_eligible_leaders:
+    if not context.rules.has_eligible_leaders:
         return ()
-    value = situation.server.static.get(MIN_IN_SYNC_REPLICAS, "1")
+    value = context.server.static.get(MIN_IN_SYNC_REPLICAS, "1")
     return (ConfigChanged(DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, value),)
 
 
 # The first look
 
 
-def _first_look(situation: Situation, command: AlterConfigs) -> dict[tuple[int, str], Outcome]:
+def _first_look(context: ControllerContext, command: AlterConfigs) -> dict[tuple[int, str], Outcome]:
     counts = Counter(one.owner for one in command.resources)
     text = "Duplicate resource." if command.broker_id is None else "Each resource must appear at most once."
     refusals = {owner: Outcome(INVALID_REQUEST, text) for owner, count in counts.items() if count > 1}
     for one in command.resources:
-        refusal = refusals.get(one.owner) or _refusal(situation, command, one)
+        refusal = refusals.get(one.owner) or _refusal(context, command, one)
         if refusal.is_failure:
             refusals[one.owner] = refusal
     return refusals
 
 
-def _refusal(situation: Situation, command: AlterConfigs, one: ResourceChanges) -> Outcome:
+def _refusal(context: ControllerContext, command: AlterConfigs, one: ResourceChanges) -> Outcome:
     if command.broker_id is not None:
-        refusal = _brokers_refusal(situation, command, command.broker_id, one)
+        refusal = _brokers_refusal(context, command, command.broker_id, one)
         if refusal.is_failure:
             return refusal
     elif one.type not in list(ResourceType):
@@ -132,7 +132,9 @@ def _refusal(situation: Situation, command: AlterConfigs, one: ResourceChanges) 
     return command.denied.get(one.owner, DONE)
 
 
-def _brokers_refusal(situation: Situation, command: AlterConfigs, broker_id: int, one: ResourceChanges) -> Outcome:
+def _brokers_refusal(
+    context: ControllerContext, command: AlterConfigs, broker_id: int, one: ResourceChanges
+) -> Outcome:
     if len({change.name for change in one.changes}) < len(one.changes):
         return Outcome(INVALID_REQUEST, "Error due to duplicate config keys")
     nulls = [
@@ -146,7 +148,7 @@ def _brokers_refusal(situation: Situation, command: AlterConfigs, broker_id: int
         return Outcome(INVALID_REQUEST, f"Unknown resource type {one.type}")
     if one.name and (fault := _not_this_broker(one.name, broker_id)):
         return Outcome(INVALID_REQUEST, fault)
-    return _unfit_for_broker(situation, command, one)
+    return _unfit_for_broker(context, command, one)
 
 
 def _not_this_broker(name: str, broker_id: int) -> str | None:
@@ -155,10 +157,10 @@ def _not_this_broker(name: str, broker_id: int) -> str | None:
     return None if int(name) == broker_id else f"Unexpected broker id, expected {broker_id}, but received {name}"
 
 
-def _unfit_for_broker(situation: Situation, command: AlterConfigs, one: ResourceChanges) -> Outcome:
+def _unfit_for_broker(context: ControllerContext, command: AlterConfigs, one: ResourceChanges) -> Outcome:
     """Judge what all of the broker's own settings would be."""
     resource = ConfigResource(ResourceType.BROKER, one.name)
-    values = {} if command.replaces else dict(situation.metadata.configs.get(resource, {}))
+    values = {} if command.replaces else dict(context.metadata.configs.get(resource, {}))
     for change in one.changes:
         if change.operation not in _OPERATIONS:
             return Outcome(INVALID_REQUEST, f"Unknown operations type {change.operation}")
@@ -170,7 +172,7 @@ def _unfit_for_broker(situation: Situation, command: AlterConfigs, one: Resource
             values.pop(change.name, None)
         else:
             values[change.name] = value
-    fault = first_broker_fault(values, is_for_one=bool(one.name)) or _cordons_elsewhere(situation, one.name, values)
+    fault = first_broker_fault(values, is_for_one=bool(one.name)) or _cordons_elsewhere(context, one.name, values)
     return Outcome(INVALID_REQUEST, fault) if fault else DONE
 
 
@@ -186,9 +188,9 @@ def _unfit_list_step(change: KeyChange) -> Outcome:
     return Outcome(INVALID_CONFIG, f"Config value {step} is not allowed for config key: {change.name}")
 
 
-def _cordons_elsewhere(situation: Situation, name: str, values: Mapping[str, str]) -> str | None:
-    broker = situation.metadata.brokers.get(int(name)) if name else None
-    if broker is None or not situation.rules.has_cordoning:
+def _cordons_elsewhere(context: ControllerContext, name: str, values: Mapping[str, str]) -> str | None:
+    broker = context.metadata.brokers.get(int(name)) if name else None
+    if broker is None or not context.rules.has_cordoning:
         return None
     known = {"*", *(log_dir.path for log_dir in broker.log_dirs)}
     strange = sorted(cordoned_paths(values.get(CORDONED_LOG_DIRS)) - known)
@@ -203,9 +205,9 @@ def _cordons_elsewhere(situation: Situation, name: str, values: Mapping[str, str
 # The second look
 
 
-def _change(situation: Situation, command: AlterConfigs, one: ResourceChanges) -> list[ConfigChanged] | Outcome:
+def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChanges) -> list[ConfigChanged] | Outcome:
     resource = ConfigResource(ResourceType(one.type), one.name)
-    present = situation.metadata.configs.get(resource, {})
+    present = context.metadata.configs.get(resource, {})
     changed = dict.fromkeys(set(present).difference(change.name for change in one.changes)) if command.replaces else {}
     records = [ConfigChanged(resource, name, None) for name in sorted(changed)]
     keys = TOPIC_KEYS if resource.type is ResourceType.TOPIC else BROKER_KEYS
@@ -219,7 +221,7 @@ def _change(situation: Situation, command: AlterConfigs, one: ResourceChanges) -
         # Brokers read their settings again whenever a record comes, so that they get one without news, too.
         if value != present.get(change.name) or resource.type is ResourceType.BROKER:
             records.append(ConfigChanged(resource, change.name, value))
-    refusal = _unfit(situation, resource, present, records)
+    refusal = _unfit(context, resource, present, records)
     return refusal if refusal.is_failure else records
 
 
@@ -240,24 +242,24 @@ def _stepped(present: str | None, keys: Mapping[str, object], change: KeyChange)
 
 
 def _unfit(
-    situation: Situation, resource: ConfigResource, present: Mapping[str, str], records: Iterable[ConfigChanged]
+    context: ControllerContext, resource: ConfigResource, present: Mapping[str, str], records: Iterable[ConfigChanged]
 ) -> Outcome:
     values = dict(present)
     for record in records:
-        if fault := _forbidden(situation, record):
+        if fault := _forbidden(context, record):
             return Outcome(INVALID_CONFIG, fault)
         if record.value is None:
             values.pop(record.name, None)
         else:
             values[record.name] = record.value
     if resource.type is ResourceType.BROKER:
-        return _unknown_node(situation, resource.name)
-    return _unfit_topic(situation.metadata, resource.name, values)
+        return _unknown_node(context, resource.name)
+    return _unfit_topic(context.metadata, resource.name, values)
 
 
-def _forbidden(situation: Situation, record: ConfigChanged) -> str | None:
+def _forbidden(context: ControllerContext, record: ConfigChanged) -> str | None:
     is_least_isr = record.name == MIN_IN_SYNC_REPLICAS and record.resource.type is ResourceType.BROKER
-    if is_least_isr and situation.rules.has_eligible_leaders:
+    if is_least_isr and context.rules.has_eligible_leaders:
         if record.resource.name:
             return f"Broker-level {MIN_IN_SYNC_REPLICAS} cannot be altered while ELR is enabled."
         if record.value is None:
@@ -283,14 +285,14 @@ def _unfit_topic(metadata: ClusterMetadata, topic: str, values: Mapping[str, str
     return DONE
 
 
-def _unknown_node(situation: Situation, name: str) -> Outcome:
+def _unknown_node(context: ControllerContext, name: str) -> Outcome:
     if not name:
         return DONE
     if not _is_number(name):
         return Outcome(INVALID_REQUEST, "Unable to parse broker name as a base 10 number.")
     if int(name) < 0:
         return Outcome(INVALID_REQUEST, "Invalid negative broker ID.")
-    if int(name) not in situation.metadata.brokers and int(name) not in situation.controllers:
+    if int(name) not in context.metadata.brokers and int(name) not in context.controllers:
         return Outcome(BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
     return DONE
 
@@ -300,9 +302,9 @@ def _is_number(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-def _forgotten_leaders(situation: Situation, records: Iterable[Record]) -> list[PartitionChanged]:
+def _forgotten_leaders(context: ControllerContext, records: Iterable[Record]) -> list[PartitionChanged]:
     """Another least ISR makes void who was eligible under the one before."""
-    if not situation.rules.has_eligible_leaders:
+    if not context.rules.has_eligible_leaders:
         return []
     owners = {
         record.resource
@@ -310,10 +312,10 @@ def _forgotten_leaders(situation: Situation, records: Iterable[Record]) -> list[
         if isinstance(record, ConfigChanged) and record.name == MIN_IN_SYNC_REPLICAS
     }
     is_about_all = any(owner.type is ResourceType.BROKER for owner in owners)
-    names = situation.metadata.topics if is_about_all else sorted(owner.name for owner in owners)
+    names = context.metadata.topics if is_about_all else sorted(owner.name for owner in owners)
     return [
         PartitionChanged(partition.topic_partition, elr=(), last_known_elr=())
         for name in names
-        for _, partition in sorted(situation.metadata.topics[name].partitions.items())
+        for _, partition in sorted(context.metadata.topics[name].partitions.items())
         if partition.elr or partition.last_known_elr
     ]

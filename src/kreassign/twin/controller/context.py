@@ -30,7 +30,7 @@ NOTHING_SET = ServerSettings()
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ControllerContext:
     """The metadata as it is now, to be read only.
 
     While a broker is being unfenced the metadata still has it as fenced, and the other way round: `returning` is such

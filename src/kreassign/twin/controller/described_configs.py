@@ -11,7 +11,7 @@ from kreassign.model.config import ConfigSource, ResourceType
 from kreassign.model.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.twin.controller.config_keys import BROKER_KEYS, PER_BROKER_FAMILIES, TOPIC_KEYS, Key, ValueType
 from kreassign.twin.controller.config_values import shown_value
-from kreassign.twin.controller.context import DEFAULT_BROKER, Situation
+from kreassign.twin.controller.context import DEFAULT_BROKER, ControllerContext
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.controller.topic_names import check_topic_name
 
@@ -55,14 +55,14 @@ class DescribedResource:
 
 
 def describe_configs(
-    situation: Situation, node_id: int, resource: tuple[int, str], keys: Iterable[str] | None = None
+    context: ControllerContext, node_id: int, resource: tuple[int, str], keys: Iterable[str] | None = None
 ) -> DescribedResource:
     """What holds for a resource as the node `node_id` tells it: all keys (None), or those of `keys` that it has."""
     resource_type, name = resource
     if resource_type == ResourceType.TOPIC:
-        outcome, configs = _describe_topic(situation, node_id, name)
+        outcome, configs = _describe_topic(context, node_id, name)
     elif resource_type == ResourceType.BROKER:
-        outcome, configs = _describe_broker(situation, node_id, name)
+        outcome, configs = _describe_broker(context, node_id, name)
     else:
         # Kafka gives up on the whole request; whoever calls this must do so, too.
         return DescribedResource(resource_type, name, with_default_text(INVALID_REQUEST))
@@ -71,68 +71,70 @@ def describe_configs(
     return DescribedResource(resource_type, name, outcome, chosen)
 
 
-def topic_configs(situation: Situation, node_id: int, own: Mapping[str, str]) -> tuple[DescribedConfig, ...]:
+def topic_configs(context: ControllerContext, node_id: int, own: Mapping[str, str]) -> tuple[DescribedConfig, ...]:
     """All keys of a topic that has these settings of its own."""
-    return tuple(_topic_config(situation, node_id, key, own.get(key.name)) for key in TOPIC_KEYS.values())
+    return tuple(_topic_config(context, node_id, key, own.get(key.name)) for key in TOPIC_KEYS.values())
 
 
-def _describe_topic(situation: Situation, node_id: int, name: str) -> tuple[Outcome, tuple[DescribedConfig, ...]]:
+def _describe_topic(context: ControllerContext, node_id: int, name: str) -> tuple[Outcome, tuple[DescribedConfig, ...]]:
     refusal = check_topic_name(name)
     if refusal.is_failure:
         return refusal, ()
-    if name not in situation.metadata.topics:
+    if name not in context.metadata.topics:
         return _UNKNOWN_TOPIC, ()
-    return _FOUND, topic_configs(situation, node_id, situation.metadata.configs.get(ConfigResource.topic(name), {}))
+    return _FOUND, topic_configs(context, node_id, context.metadata.configs.get(ConfigResource.topic(name), {}))
 
 
-def _topic_config(situation: Situation, node_id: int, key: Key, own: str | None) -> DescribedConfig:
-    synonyms = list(_broker_synonyms(situation, node_id, key.server_keys, key)) if key.server_keys else []
+def _topic_config(context: ControllerContext, node_id: int, key: Key, own: str | None) -> DescribedConfig:
+    synonyms = list(_broker_synonyms(context, node_id, key.server_keys, key)) if key.server_keys else []
     if own is not None:
         synonyms.insert(0, Synonym(key.name, shown_value(key, own), ConfigSource.DYNAMIC_TOPIC))
     first = synonyms[0] if synonyms else Synonym(key.name, key.default, ConfigSource.DEFAULT)
     return DescribedConfig(key.name, first.value, first.source, key.type, tuple(synonyms))
 
 
-def _broker_synonyms(situation: Situation, node_id: int, names: tuple[str, ...], key: Key) -> Iterator[Synonym]:
+def _broker_synonyms(context: ControllerContext, node_id: int, names: tuple[str, ...], key: Key) -> Iterator[Synonym]:
     """The values of a broker's key under all of its names, from the first that is under the most precise name on."""
-    found = [value for name in names for value in _server_values(situation, node_id, name)]
+    found = [value for name in names for value in _server_values(context, node_id, name)]
     default = key.fallback or ((names[0], key.default) if key.default is not None else None)
     if default is not None:
         found.append(Synonym(default[0], default[1], ConfigSource.DEFAULT))
     return dropwhile(lambda synonym: synonym.name != names[0], found)
 
 
-def _server_values(situation: Situation, node_id: int, name: str) -> Iterator[Synonym]:
+def _server_values(context: ControllerContext, node_id: int, name: str) -> Iterator[Synonym]:
     places = (
-        (situation.metadata.config(ConfigResource.broker(node_id), name), ConfigSource.DYNAMIC_BROKER),
-        (situation.metadata.config(DEFAULT_BROKER, name), ConfigSource.DYNAMIC_DEFAULT_BROKER),
-        (situation.server.static.get(name), ConfigSource.STATIC_BROKER),
+        (context.metadata.config(ConfigResource.broker(node_id), name), ConfigSource.DYNAMIC_BROKER),
+        (context.metadata.config(DEFAULT_BROKER, name), ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        (context.server.static.get(name), ConfigSource.STATIC_BROKER),
     )
     for value, source in places:
         if value is not None:
             yield Synonym(name, value, source)
 
 
-def _describe_broker(situation: Situation, node_id: int, name: str) -> tuple[Outcome, tuple[DescribedConfig, ...]]:
+def _describe_broker(
+    context: ControllerContext, node_id: int, name: str
+) -> tuple[Outcome, tuple[DescribedConfig, ...]]:
     if not name:
-        common = situation.metadata.configs.get(DEFAULT_BROKER, {})
+        common = context.metadata.configs.get(DEFAULT_BROKER, {})
         return _FOUND, tuple(_common_config(key, value) for key, value in sorted(common.items()))
     if not name.removeprefix("-").isdigit():
         return Outcome(INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"), ()
     if int(name) != node_id:
         text = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
         return Outcome(INVALID_REQUEST, text), ()
-    own = situation.metadata.configs.get(ConfigResource.broker(node_id), {})
-    common = situation.metadata.configs.get(DEFAULT_BROKER, {})
+    own = context.metadata.configs.get(ConfigResource.broker(node_id), {})
+    common = context.metadata.configs.get(DEFAULT_BROKER, {})
     always = (key.name for key in BROKER_KEYS.values() if not key.is_quota)
     changeable = sorted({*always, *own, *common})
-    configs = (_broker_config(situation, node_id, key) for key in changeable)
-    return _FOUND, (*configs, *_static_configs(situation, node_id))
+    configs = (_broker_config(context, node_id, key) for key in changeable)
+    return _FOUND, (*configs, *_static_configs(context, node_id))
 
 
-def _broker_config(situation: Situation, node_id: int, name: str) -> DescribedConfig:
+def _broker_config(context: ControllerContext, node_id: int, name: str) -> DescribedConfig:
     key = _broker_key(name)
-    return _shown(key, tuple(_broker_synonyms(situation, node_id, (name,), key)))
+    return _shown(key, tuple(_broker_synonyms(context, node_id, (name,), key)))
 
 
 def _common_config(name: str, value: str) -> DescribedConfig:
@@ -166,10 +168,10 @@ def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
     )
 
 
-def _static_configs(situation: Situation, node_id: int) -> Iterator[DescribedConfig]:
+def _static_configs(context: ControllerContext, node_id: int) -> Iterator[DescribedConfig]:
     """What a broker's own file says; a node that is no registered broker (the controller) has only its id."""
     yield _static("node.id", str(node_id), ValueType.INT)
-    broker = situation.metadata.brokers.get(node_id)
+    broker = context.metadata.brokers.get(node_id)
     if broker is None:
         return
     yield _static("broker.id", str(node_id), ValueType.INT, Synonym("broker.id", "-1", ConfigSource.DEFAULT))

@@ -13,8 +13,8 @@ from kreassign.model.error_codes import (
     PREFERRED_LEADER_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.twin.controller.changes import Wish, change_of
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.changes import PartitionUpdate, change_of
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.decision import (
     DONE,
     MAX_RECORDS,
@@ -51,7 +51,7 @@ class LeadersElected:
     topics: tuple[TopicOutcomes, ...]
 
 
-def elect_leaders(situation: Situation, command: ElectLeaders) -> Decision[LeadersElected]:
+def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision[LeadersElected]:
     """Hold elections. If every partition was asked for, those that need none are not told, but their topics are."""
     if has_expired(command.timeout_ms):
         return _refused(command, TIMED_OUT)
@@ -60,10 +60,10 @@ def elect_leaders(situation: Situation, command: ElectLeaders) -> Decision[Leade
     election_type = ElectionType(command.election_type)
     records: list[PartitionChanged] = []
     answers = []
-    for topic, partitions in _every_partition(situation) if command.topics is None else command.topics:
+    for topic, partitions in _every_partition(context) if command.topics is None else command.topics:
         outcomes = []
         for index in partitions:
-            result = _elect(situation, topic, index, election_type)
+            result = _elect(context, topic, index, election_type)
             if isinstance(result, PartitionChanged):
                 records.append(result)
             outcome = DONE if isinstance(result, PartitionChanged) else result
@@ -75,47 +75,49 @@ def elect_leaders(situation: Situation, command: ElectLeaders) -> Decision[Leade
     return Decision(tuple(records), LeadersElected(DONE, tuple(answers)))
 
 
-def restore_preferred_leaders(situation: Situation) -> Decision[bool]:
+def restore_preferred_leaders(context: ControllerContext) -> Decision[bool]:
     """Give partitions back to their first replica where it can lead (`auto.leader.rebalance.enable`).
 
     The answer says whether there may be more to do, so that another pass should follow at once.
     """
-    return _pass(change for partition in _imbalanced(situation) if (change := _prefer(situation, partition)))
+    return _pass(change for partition in _imbalanced(context) if (change := _prefer(context, partition)))
 
 
-def elect_unclean_leaders(situation: Situation) -> Decision[bool]:
+def elect_unclean_leaders(context: ControllerContext) -> Decision[bool]:
     """Give leaders to partitions without one, in topics that allow a leader out of sync; as the function above."""
     return _pass(
         change
-        for topic_partition in sorted(situation.metadata.leaderless)
-        if situation.allows_unclean_election(topic_partition.topic)
-        and isinstance(change := _elect(situation, *topic_partition, ElectionType.UNCLEAN), PartitionChanged)
+        for topic_partition in sorted(context.metadata.leaderless)
+        if context.allows_unclean_election(topic_partition.topic)
+        and isinstance(change := _elect(context, *topic_partition, ElectionType.UNCLEAN), PartitionChanged)
     )
 
 
-def _elect(situation: Situation, topic: str, index: int, election_type: ElectionType) -> PartitionChanged | Outcome:
-    if topic not in situation.metadata.topics:
+def _elect(
+    context: ControllerContext, topic: str, index: int, election_type: ElectionType
+) -> PartitionChanged | Outcome:
+    if topic not in context.metadata.topics:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
-    partition = situation.metadata.partition(TopicPartition(topic, index))
+    partition = context.metadata.partition(TopicPartition(topic, index))
     if partition is None:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
     if election_type is ElectionType.PREFERRED:
         if partition.has_preferred_leader:
             return with_default_text(ELECTION_NOT_NEEDED)
-        return _prefer(situation, partition) or with_default_text(PREFERRED_LEADER_NOT_AVAILABLE)
+        return _prefer(context, partition) or with_default_text(PREFERRED_LEADER_NOT_AVAILABLE)
     if partition.has_leader:
         return with_default_text(ELECTION_NOT_NEEDED)
-    change = change_of(situation, partition, Wish(election=Election.UNCLEAN))
+    change = change_of(context, partition, PartitionUpdate(election=Election.UNCLEAN))
     return change or with_default_text(ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 
-def _prefer(situation: Situation, partition: PartitionState) -> PartitionChanged | None:
-    return change_of(situation, partition, Wish(election=Election.PREFERRED))
+def _prefer(context: ControllerContext, partition: PartitionState) -> PartitionChanged | None:
+    return change_of(context, partition, PartitionUpdate(election=Election.PREFERRED))
 
 
-def _imbalanced(situation: Situation) -> Iterator[PartitionState]:
-    for topic_partition in sorted(situation.metadata.imbalanced):
-        partition = situation.metadata.partition(topic_partition)
+def _imbalanced(context: ControllerContext) -> Iterator[PartitionState]:
+    for topic_partition in sorted(context.metadata.imbalanced):
+        partition = context.metadata.partition(topic_partition)
         assert partition is not None
         yield partition
 
@@ -125,8 +127,8 @@ def _pass(changes: Iterator[PartitionChanged]) -> Decision[bool]:
     return Decision(records, len(records) == MAX_ELECTIONS_IN_A_PASS)
 
 
-def _every_partition(situation: Situation) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    topics = sorted(situation.metadata.topics.values(), key=lambda topic: topic.name)
+def _every_partition(context: ControllerContext) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    topics = sorted(context.metadata.topics.values(), key=lambda topic: topic.name)
     return tuple((topic.name, tuple(sorted(topic.partitions))) for topic in topics)
 
 

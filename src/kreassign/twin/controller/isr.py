@@ -17,8 +17,8 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.twin.controller.changes import Wish, change_of
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.changes import PartitionUpdate, change_of
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.leaders import Election
 from kreassign.twin.metadata.records import LeaderRecovery, PartitionChanged
@@ -79,37 +79,39 @@ class IsrsAltered:
     partitions: tuple[IsrAltered, ...] = ()
 
 
-def alter_isr(situation: Situation, command: AlterIsr) -> Decision[IsrsAltered]:
+def alter_isr(context: ControllerContext, command: AlterIsr) -> Decision[IsrsAltered]:
     """Take over the ISRs that are fit. One may complete a move, and by that cost the asking leader its post."""
-    broker = situation.metadata.brokers.get(command.broker_id)
+    broker = context.metadata.brokers.get(command.broker_id)
     if broker is None or broker.broker_epoch != command.broker_epoch:
         return Decision((), IsrsAltered(STALE_BROKER_EPOCH))
-    decided = [_decide(situation, command.broker_id, proposed) for proposed in command.proposals]
+    decided = [_decide(context, command.broker_id, proposed) for proposed in command.proposals]
     records = tuple(change for change, _ in decided if change is not None)
     return Decision(records, IsrsAltered(NONE, tuple(answer for _, answer in decided)))
 
 
-def _decide(situation: Situation, broker_id: int, proposed: ProposedIsr) -> tuple[PartitionChanged | None, IsrAltered]:
-    topic = situation.metadata.topic_names.get(proposed.topic_id)
+def _decide(
+    context: ControllerContext, broker_id: int, proposed: ProposedIsr
+) -> tuple[PartitionChanged | None, IsrAltered]:
+    topic = context.metadata.topic_names.get(proposed.topic_id)
     if topic is None:
         return None, _refused(proposed, UNKNOWN_TOPIC_ID)
-    partition = situation.metadata.partition(TopicPartition(topic, proposed.partition))
+    partition = context.metadata.partition(TopicPartition(topic, proposed.partition))
     if partition is None:
         return None, _refused(proposed, UNKNOWN_TOPIC_OR_PARTITION)
     code = (
         _stale(partition, broker_id, proposed)
         or _unfit(partition, proposed)
-        or _ineligible(situation, proposed)
+        or _ineligible(context, proposed)
     )  # fmt: skip
     if code != NONE:
         return None, _refused(proposed, code)
-    allowed = situation.allows_unclean_election(topic)
-    wish = Wish(
+    allowed = context.allows_unclean_election(topic)
+    update = PartitionUpdate(
         isr=tuple(member.broker_id for member in proposed.isr),
         leader_recovery=proposed.leader_recovery,
         election=Election.UNCLEAN if allowed else Election.ONLINE,
     )
-    change = change_of(situation, partition, wish)
+    change = change_of(context, partition, update)
     return change, _answer(proposed, partition, change)
 
 
@@ -138,12 +140,12 @@ def _unfit(partition: PartitionState, proposed: ProposedIsr) -> int:
     return NONE
 
 
-def _ineligible(situation: Situation, proposed: ProposedIsr) -> int:
-    return NONE if all(_may_join(situation, member) for member in proposed.isr) else INELIGIBLE_REPLICA
+def _ineligible(context: ControllerContext, proposed: ProposedIsr) -> int:
+    return NONE if all(_may_join(context, member) for member in proposed.isr) else INELIGIBLE_REPLICA
 
 
-def _may_join(situation: Situation, member: Member) -> bool:
-    broker = situation.metadata.brokers.get(member.broker_id)
+def _may_join(context: ControllerContext, member: Member) -> bool:
+    broker = context.metadata.brokers.get(member.broker_id)
     if broker is None or not broker.is_active:
         return False
     return member.broker_epoch in (ANY_EPOCH, broker.broker_epoch)

@@ -18,7 +18,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kreassign.model.topic_changes import unfit_count
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TIMED_OUT, Decision, Outcome, has_expired
 from kreassign.twin.controller.placement import (
     check_activity,
@@ -53,7 +53,7 @@ class CreatePartitions:
 
 
 def create_partitions(
-    situation: Situation, command: CreatePartitions, random: Random
+    context: ControllerContext, command: CreatePartitions, random: Random
 ) -> Decision[tuple[tuple[str, Outcome], ...]]:
     """Add partitions where it can be done. The answer has the names that came twice first, then the others."""
     if has_expired(command.timeout_ms):
@@ -65,7 +65,7 @@ def create_partitions(
     for wanted in command.topics:
         if wanted.topic in twice:
             continue
-        result = _more(situation, wanted, random)
+        result = _more(context, wanted, random)
         if isinstance(result, Outcome):
             answers.append((wanted.topic, result))
         else:
@@ -76,24 +76,23 @@ def create_partitions(
     return Decision(() if command.validate_only else tuple(records), tuple(answers))
 
 
-def _more(situation: Situation, wanted: MorePartitions, random: Random) -> list[PartitionCreated] | Outcome:
-    topic = situation.metadata.topics.get(wanted.topic)
+def _more(context: ControllerContext, wanted: MorePartitions, random: Random) -> list[PartitionCreated] | Outcome:
+    topic = context.metadata.topics.get(wanted.topic)
     if topic is None:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION)
     moving = any(partition.is_reassigning for partition in topic.partitions.values())
-    if moving and situation.rules.completion is CompletionRule.BY_PHASES:
+    if moving and context.rules.completion is CompletionRule.BY_PHASES:
         text = f"A partition reassignment is in progress for the topic '{wanted.topic}'."
         return Outcome(REASSIGNMENT_IN_PROGRESS, text)
     refusal = _unfit_count(wanted, len(topic.partitions))
     if refusal.is_failure:
         return refusal
-    lists = _lists(situation, topic, wanted, random)
+    lists = _lists(context, topic, wanted, random)
     if isinstance(lists, Outcome):
         return lists
     first = len(topic.partitions)
     return [
-        created(situation, TopicPartition(topic.name, first + number), replicas)
-        for number, replicas in enumerate(lists)
+        created(context, TopicPartition(topic.name, first + number), replicas) for number, replicas in enumerate(lists)
     ]
 
 
@@ -112,20 +111,20 @@ def _unfit_count(wanted: MorePartitions, present: int) -> Outcome:
 
 
 def _lists(
-    situation: Situation, topic: TopicState, wanted: MorePartitions, random: Random
+    context: ControllerContext, topic: TopicState, wanted: MorePartitions, random: Random
 ) -> tuple[tuple[int, ...], ...] | Outcome:
     """Replica lists as long as that of one partition, replicas that are on their way in or out included."""
     present = len(topic.partitions)
     factor = len(topic.partitions[_model_for_new_ones(present)].replicas)
     if wanted.assignments is None:
         try:
-            return place_automatically(situation, wanted.total_count - present, factor, random)
+            return place_automatically(context, wanted.total_count - present, factor, random)
         except Infeasible as reason:
             return Outcome(INVALID_REPLICATION_FACTOR, str(reason))
     for number, replicas in enumerate(wanted.assignments):
-        refusal = check_assignment(situation, replicas, factor)
+        refusal = check_assignment(context, replicas, factor)
         if not refusal.is_failure:
-            refusal = check_activity(situation, present + number, replicas)
+            refusal = check_activity(context, present + number, replicas)
         if refusal.is_failure:
             return refusal
     return wanted.assignments

@@ -12,9 +12,9 @@ from kreassign.model.error_codes import (
     NO_REASSIGNMENT_IN_PROGRESS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.changes import PartitionUpdate, change_of
 from kreassign.twin.controller.completion import without
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.decision import (
     DONE,
     FAILED,
@@ -79,7 +79,7 @@ class TopicReassignments:
     partitions: tuple[tuple[int, OngoingReassignment], ...]
 
 
-def alter_reassignments(situation: Situation, command: AlterReassignments) -> Decision[ReassignmentsAltered]:
+def alter_reassignments(context: ControllerContext, command: AlterReassignments) -> Decision[ReassignmentsAltered]:
     """Judge each entry by itself, and all of them by the state before the request.
 
     Of two about one partition both are answered, and what the later one writes prevails. Once the record limit is
@@ -92,7 +92,7 @@ def alter_reassignments(situation: Situation, command: AlterReassignments) -> De
     for entry in command.topics:
         outcomes = []
         for target in entry.targets:
-            result = _alter(situation, entry.topic, target, command.allow_replication_factor_change)
+            result = _alter(context, entry.topic, target, command.allow_replication_factor_change)
             outcomes.append((target.partition, _keep(result, records)))
         answers.append(TopicOutcomes(entry.topic, tuple(outcomes)))
     # Without any topic Kafka answers with an empty text in place of none.
@@ -129,21 +129,23 @@ def _keep(result: PartitionChanged | Outcome, records: list[PartitionChanged]) -
     return DONE
 
 
-def _alter(situation: Situation, topic: str, target: Target, may_change_factor: bool) -> PartitionChanged | Outcome:
-    if topic not in situation.metadata.topics:
+def _alter(
+    context: ControllerContext, topic: str, target: Target, may_change_factor: bool
+) -> PartitionChanged | Outcome:
+    if topic not in context.metadata.topics:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}.")
-    partition = situation.metadata.partition(TopicPartition(topic, target.partition))
+    partition = context.metadata.partition(TopicPartition(topic, target.partition))
     if partition is None:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{target.partition}.")
     if target.replicas is None:
-        return _cancel(situation, partition)
-    refusal = check_assignment(situation, target.replicas)
+        return _cancel(context, partition)
+    refusal = check_assignment(context, target.replicas)
     if refusal.is_failure:
         return refusal
     if not may_change_factor and len(target.replicas) != (count := _replication_factor(partition)):
         text = f"The replication factor is changed from {count} to {len(target.replicas)}"
         return Outcome(INVALID_REPLICATION_FACTOR, text)
-    return _start(situation, partition, target.replicas)
+    return _start(context, partition, target.replicas)
 
 
 def _replication_factor(partition: PartitionState) -> int:
@@ -153,20 +155,22 @@ def _replication_factor(partition: PartitionState) -> int:
     return len({*partition.replicas, *partition.adding}.difference(partition.removing))
 
 
-def _start(situation: Situation, partition: PartitionState, target: tuple[int, ...]) -> PartitionChanged | Outcome:
+def _start(
+    context: ControllerContext, partition: PartitionState, target: tuple[int, ...]
+) -> PartitionChanged | Outcome:
     """Begin a move from all present replicas, those of an unfinished move included.
 
     Where nothing is added (or removed) a list that an unfinished move left stays: that makes the same target a no-op,
     but also keeps a replica in both lists if it was being added and is now to go.
     """
     move = Reassignment(partition.replicas, target)
-    if _stumbles(situation, partition, move.replicas):
+    if _stumbles(context, partition, move.replicas):
         return FAILED
-    wish = Wish(replicas=move.replicas, adding=move.adding or None, removing=move.removing or None)
-    return change_of(situation, partition, wish) or DONE
+    update = PartitionUpdate(replicas=move.replicas, adding=move.adding or None, removing=move.removing or None)
+    return change_of(context, partition, update) or DONE
 
 
-def _stumbles(situation: Situation, partition: PartitionState, replicas: tuple[int, ...]) -> bool:
+def _stumbles(context: ControllerContext, partition: PartitionState, replicas: tuple[int, ...]) -> bool:
     """Whether Kafka fails because nobody is in sync and one who once was, and is no replica now, is to be one again.
 
     It looks for a leader among the eligible ones, in the order of the new list, and asks for the log directory of each
@@ -174,12 +178,12 @@ def _stumbles(situation: Situation, partition: PartitionState, replicas: tuple[i
     """
     if partition.isr:
         return False
-    asked = (broker for broker in replicas if broker in partition.elr and situation.metadata.is_active(broker))
-    first = next(asked, None)
+    request = (broker for broker in replicas if broker in partition.elr and context.metadata.is_active(broker))
+    first = next(request, None)
     return first is not None and first not in partition.replicas
 
 
-def _cancel(situation: Situation, partition: PartitionState) -> PartitionChanged | Outcome:
+def _cancel(context: ControllerContext, partition: PartitionState) -> PartitionChanged | Outcome:
     """Go back to the replicas that were there before, keeping their present order; those being added leave the ISR."""
     if not partition.is_reassigning:
         return Outcome(NO_REASSIGNMENT_IN_PROGRESS)
@@ -189,7 +193,7 @@ def _cancel(situation: Situation, partition: PartitionState) -> PartitionChanged
     if not isr and not replicas:
         text = "Invalid replica assignment: addingReplicas contains all replicas."
         return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
-    may_lose = situation.allows_unclean_election(topic_partition.topic)
+    may_lose = context.allows_unclean_election(topic_partition.topic)
     if not isr and not may_lose:
         text = (
             f"Unable to revert partition assignment for {topic_partition.topic}:{topic_partition.partition} because "
@@ -197,8 +201,8 @@ def _cancel(situation: Situation, partition: PartitionState) -> PartitionChanged
         )
         return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
     election = Election.UNCLEAN if may_lose else Election.ONLINE
-    wish = Wish(replicas=replicas, adding=(), removing=(), isr=isr or replicas[:1], election=election)
-    return change_of(situation, partition, wish) or DONE
+    update = PartitionUpdate(replicas=replicas, adding=(), removing=(), isr=isr or replicas[:1], election=election)
+    return change_of(context, partition, update) or DONE
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:

@@ -24,7 +24,7 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kreassign.twin.controller.config_values import first_fault
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.decision import (
     DONE,
     MAX_RECORDS,
@@ -96,19 +96,21 @@ class TopicDeletion:
     outcome: Outcome
 
 
-def create_topics(situation: Situation, command: CreateTopics, random: Random) -> Decision[tuple[TopicCreation, ...]]:
+def create_topics(
+    context: ControllerContext, command: CreateTopics, random: Random
+) -> Decision[tuple[TopicCreation, ...]]:
     """Create what can be created; chance decides on topic ids and on where replicas go that nobody placed."""
     names = Counter(topic.name for topic in command.topics)
     refusals = {name: _refusal(name, count, command.denied) for name, count in names.items()}
     allowed = [topic for topic in command.topics if not refusals[topic.name].is_failure]
-    whole = _whole_request(situation, allowed, command.timeout_ms)
+    whole = _whole_request(context, allowed, command.timeout_ms)
     if whole.is_failure:
         return Decision((), tuple(TopicCreation(name, whole) for name in names))
     records: list[Record] = []
     answers = []
-    similar = _similar_names(situation.metadata.topics)
+    similar = _similar_names(context.metadata.topics)
     for topic in allowed:
-        result = _unfit(situation, topic, similar) or _create(situation, topic, random)
+        result = _unfit(context, topic, similar) or _create(context, topic, random)
         if isinstance(result, Outcome):
             answers.append(TopicCreation(topic.name, result))
         else:
@@ -121,7 +123,7 @@ def create_topics(situation: Situation, command: CreateTopics, random: Random) -
 
 
 def delete_topics(
-    situation: Situation,
+    context: ControllerContext,
     references: Sequence[TopicReference],
     timeout_ms: int = 60_000,
     denied: Collection[str] = (),
@@ -131,10 +133,10 @@ def delete_topics(
         return Decision((), tuple(TopicDeletion(one.name, one.topic_id, TIMED_OUT) for one in references))
     distinct = dict.fromkeys(references)
     answers = [
-        _deletion(situation, one, references, denied) for one in distinct if not _is_named_too(situation, one, distinct)
+        _deletion(context, one, references, denied) for one in distinct if not _is_named_too(context, one, distinct)
     ]
-    doomed = [answer.name for answer in answers if not answer.outcome.is_failure and answer.name is not None]
-    return Decision(tuple(map(TopicDeleted, doomed)), tuple(answers))
+    to_be_deleted = [answer.name for answer in answers if not answer.outcome.is_failure and answer.name is not None]
+    return Decision(tuple(map(TopicDeleted, to_be_deleted)), tuple(answers))
 
 
 def _refusal(name: str, count: int, denied: Collection[str]) -> Outcome:
@@ -147,18 +149,18 @@ def _refusal(name: str, count: int, denied: Collection[str]) -> Outcome:
     return DONE
 
 
-def _whole_request(situation: Situation, topics: Iterable[WantedTopic], timeout_ms: int) -> Outcome:
+def _whole_request(context: ControllerContext, topics: Iterable[WantedTopic], timeout_ms: int) -> Outcome:
     if has_expired(timeout_ms):
         return TIMED_OUT
-    if sum(_asked_partitions(situation, topic) for topic in topics) > MAX_PARTITIONS:
+    if sum(_asked_partitions(context, topic) for topic in topics) > MAX_PARTITIONS:
         return Outcome(POLICY_VIOLATION, "Excessively large number of partitions per request.")
     return DONE
 
 
-def _asked_partitions(situation: Situation, topic: WantedTopic) -> int:
+def _asked_partitions(context: ControllerContext, topic: WantedTopic) -> int:
     if topic.assignments:
         return len(topic.assignments)
-    return situation.server.partition_count if topic.partition_count == BY_DEFAULT else max(0, topic.partition_count)
+    return context.server.partition_count if topic.partition_count == BY_DEFAULT else max(0, topic.partition_count)
 
 
 def _similar_names(topics: Iterable[str]) -> dict[str, str]:
@@ -166,9 +168,9 @@ def _similar_names(topics: Iterable[str]) -> dict[str, str]:
     return {unified(name): name for name in topics if "." in name or "_" in name}
 
 
-def _unfit(situation: Situation, topic: WantedTopic, similar: Mapping[str, str]) -> Outcome | None:
+def _unfit(context: ControllerContext, topic: WantedTopic, similar: Mapping[str, str]) -> Outcome | None:
     """Why a topic cannot be created, whatever its partitions."""
-    if topic.name in situation.metadata.topics:
+    if topic.name in context.metadata.topics:
         return Outcome(TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
     other = similar.get(unified(topic.name)) if "." in topic.name or "_" in topic.name else None
     if other is not None:
@@ -177,15 +179,15 @@ def _unfit(situation: Situation, topic: WantedTopic, similar: Mapping[str, str])
     return refusal if refusal.is_failure else _unfit_configs(topic)
 
 
-def _create(situation: Situation, topic: WantedTopic, random: Random) -> list[Record] | Outcome:
-    lists = _assigned(situation, topic) if topic.assignments else _placed(situation, topic, random)
+def _create(context: ControllerContext, topic: WantedTopic, random: Random) -> list[Record] | Outcome:
+    lists = _assigned(context, topic) if topic.assignments else _placed(context, topic, random)
     if isinstance(lists, Outcome):
         return lists
     resource = ConfigResource.topic(topic.name)
     return [
         TopicCreated(topic.name, str(UUID(int=random.getrandbits(128), version=4))),
         *(ConfigChanged(resource, name, value) for name, value in dict(topic.configs).items()),
-        *(created(situation, TopicPartition(topic.name, index), replicas) for index, replicas in enumerate(lists)),
+        *(created(context, TopicPartition(topic.name, index), replicas) for index, replicas in enumerate(lists)),
     ]
 
 
@@ -198,7 +200,7 @@ def _unfit_configs(topic: WantedTopic) -> Outcome | None:
     return None if fault is None else Outcome(INVALID_CONFIG, fault)
 
 
-def _assigned(situation: Situation, topic: WantedTopic) -> list[tuple[int, ...]] | Outcome:
+def _assigned(context: ControllerContext, topic: WantedTopic) -> list[tuple[int, ...]] | Outcome:
     for what, count in (("replication factor", topic.replication_factor), ("numPartitions", topic.partition_count)):
         if count != BY_DEFAULT:
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
@@ -210,8 +212,8 @@ def _assigned(situation: Situation, topic: WantedTopic) -> list[tuple[int, ...]]
             text = f"Found multiple manual partition assignments for partition {index}"
             return Outcome(INVALID_REPLICA_ASSIGNMENT, text)
         for refusal in (
-            check_assignment(situation, replicas, factor),
-            check_activity(situation, index, replicas),
+            check_assignment(context, replicas, factor),
+            check_activity(context, index, replicas),
         ):
             if refusal.is_failure:
                 return refusal
@@ -223,17 +225,17 @@ def _assigned(situation: Situation, topic: WantedTopic) -> list[tuple[int, ...]]
     return [lists[index] for index in range(len(lists))]
 
 
-def _placed(situation: Situation, topic: WantedTopic, random: Random) -> list[tuple[int, ...]] | Outcome:
+def _placed(context: ControllerContext, topic: WantedTopic, random: Random) -> list[tuple[int, ...]] | Outcome:
     if topic.replication_factor < BY_DEFAULT or topic.replication_factor == 0:
         text = "Replication factor must be larger than 0, or -1 to use the default value."
         return Outcome(INVALID_REPLICATION_FACTOR, text)
     if topic.partition_count < BY_DEFAULT or topic.partition_count == 0:
         return Outcome(INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
-    server = situation.server
+    server = context.server
     count = server.partition_count if topic.partition_count == BY_DEFAULT else topic.partition_count
     factor = server.replication_factor if topic.replication_factor == BY_DEFAULT else topic.replication_factor
     try:
-        return list(place_automatically(situation, count, factor, random))
+        return list(place_automatically(context, count, factor, random))
     except Infeasible as reason:
         return Outcome(INVALID_REPLICATION_FACTOR, f"Unable to replicate the partition {factor} time(s): {reason}")
 
@@ -248,17 +250,17 @@ def _creation(topic: WantedTopic, records: list[Record]) -> TopicCreation:
 
 
 def _deletion(
-    situation: Situation, one: TopicReference, references: Sequence[TopicReference], denied: Collection[str]
+    context: ControllerContext, one: TopicReference, references: Sequence[TopicReference], denied: Collection[str]
 ) -> TopicDeletion:
     refusal = _unfit_reference(one, references)
     if refusal.is_failure:
         return TopicDeletion(one.name, one.topic_id, refusal)
-    name = one.name if one.topic_id is None else situation.metadata.topic_names.get(one.topic_id)
+    name = one.name if one.topic_id is None else context.metadata.topic_names.get(one.topic_id)
     if name is None:
         return TopicDeletion(None, one.topic_id, with_default_text(UNKNOWN_TOPIC_ID))
     if name in denied:
         return TopicDeletion(one.name, one.topic_id, with_default_text(TOPIC_AUTHORIZATION_FAILED))
-    topic = situation.metadata.topics.get(name)
+    topic = context.metadata.topics.get(name)
     if topic is None:
         return TopicDeletion(name, None, with_default_text(UNKNOWN_TOPIC_OR_PARTITION))
     if one.name is not None and TopicReference(topic_id=topic.topic_id) in references:
@@ -267,9 +269,9 @@ def _deletion(
     return TopicDeletion(name, topic.topic_id, DONE)
 
 
-def _is_named_too(situation: Situation, one: TopicReference, references: Collection[TopicReference]) -> bool:
+def _is_named_too(context: ControllerContext, one: TopicReference, references: Collection[TopicReference]) -> bool:
     """Whether an id belongs to a topic that is also named: the name is refused then, and the id gets no answer."""
-    name = situation.metadata.topic_names.get(one.topic_id) if one.topic_id is not None else None
+    name = context.metadata.topic_names.get(one.topic_id) if one.topic_id is not None else None
     return one.name is None and name is not None and TopicReference(name=name) in references
 
 

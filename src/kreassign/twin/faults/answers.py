@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kreassign.twin.faults.nodes import need_broker
-from kreassign.twin.network.response_faults import Concerned, Disturbance
+from kreassign.twin.network.response_faults import AffectedResponses, ResponseFault
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
@@ -19,8 +19,8 @@ class AnswerFault:
     The request has been carried out by then.
     """
 
-    disturbance: Disturbance
-    concerned: Concerned
+    fault: ResponseFault
+    concerned: AffectedResponses
     hits_once: bool = True
 
     def check(self, twin: Twin) -> None:
@@ -29,13 +29,13 @@ class AnswerFault:
         if node_id is not None and node_id not in twin.quorum.ids:
             need_broker(twin, node_id)
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Lie in wait for the answers."""
-        twin.disturbances.add(self.disturbance, self.concerned, hits_once=self.hits_once)
+        twin.response_faults.add(self.fault, self.concerned, hits_once=self.hits_once)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Leave them alone."""
-        twin.disturbances.remove(self.disturbance, self.concerned)
+        twin.response_faults.remove(self.fault, self.concerned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class FailOver:
     def check(self, twin: Twin) -> None:
         """It can befall every twin."""
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Let the next controller take over."""
         twin.fail_over()
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """There is nothing to mend: the new controller stays."""

@@ -20,8 +20,8 @@ def _need_dir(twin: Twin, broker: int, path: str) -> None:
 
 
 def _put_back(twin: Twin, broker: int, path: str) -> None:
-    twin.mend_log_dir(broker, path)
-    if twin.processes.is_at_work(broker):
+    twin.repair_log_dir(broker, path)
+    if twin.processes.is_responsive(broker):
         twin.stop(broker)
     elif twin.processes.is_running(broker):
         twin.crash(broker)
@@ -42,11 +42,11 @@ class Slow:
         if not 0 < self.factor <= 1:
             raise InputError(f"a log directory cannot run at {self.factor} times its speed; give a part above 0")
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Slow it down."""
         twin.replication.slow_dir(self.broker, self.path, self.factor)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Give it its own speed."""
         twin.replication.slow_dir(self.broker, self.path, 1.0)
 
@@ -62,11 +62,11 @@ class Fail:
         """InputError if it cannot befall this twin."""
         _need_dir(twin, self.broker, self.path)
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Take it offline."""
         twin.fail_log_dir(self.broker, self.path)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Mend it and restart the broker."""
         _put_back(twin, self.broker, self.path)
 
@@ -85,11 +85,11 @@ class Fill:
         """InputError if it cannot befall this twin."""
         _need_dir(twin, self.broker, self.path)
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Fill it."""
         twin.replication.fill_dir(self.broker, self.path)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Make room and restart the broker."""
         twin.replication.clear_dir(self.broker, self.path)
         _put_back(twin, self.broker, self.path)

@@ -16,48 +16,48 @@ LONGEST_MS = 300_000
 _Draw = Callable[[random.Random, "Twin"], str]
 
 
-def draw_faults(chance: random.Random, twin: Twin, count: int, within_ms: int) -> tuple[PlannedFault, ...]:
+def draw_faults(rng: random.Random, twin: Twin, count: int, within_ms: int) -> tuple[PlannedFault, ...]:
     """So many faults of any kind, beginning within so long, each of which is over after `LONGEST_MS` at the most.
 
     The twin must have two brokers or more.
     """
-    return tuple(_draw(chance, twin, within_ms) for _ in range(count))
+    return tuple(_draw(rng, twin, within_ms) for _ in range(count))
 
 
-def _draw(chance: random.Random, twin: Twin, within_ms: int) -> PlannedFault:
-    what = chance.choice(_DRAWS)(chance, twin)
-    return read_fault(f"{what}@{chance.randrange(within_ms)}ms+{chance.randint(1, LONGEST_MS)}ms")
+def _draw(rng: random.Random, twin: Twin, within_ms: int) -> PlannedFault:
+    what = rng.choice(_DRAWS)(rng, twin)
+    return read_fault(f"{what}@{rng.randrange(within_ms)}ms+{rng.randint(1, LONGEST_MS)}ms")
 
 
-def _broker(chance: random.Random, twin: Twin) -> int:
-    return chance.choice(twin.processes.ids)
+def _broker(rng: random.Random, twin: Twin) -> int:
+    return rng.choice(twin.processes.ids)
 
 
 def _of_a_broker(kind: str) -> _Draw:
-    return lambda chance, twin: f"{kind}:{_broker(chance, twin)}"
+    return lambda rng, twin: f"{kind}:{_broker(rng, twin)}"
 
 
 def _of_a_dir(kind: str, suffix: str = "") -> _Draw:
-    def draw(chance: random.Random, twin: Twin) -> str:
-        broker = _broker(chance, twin)
-        log_dir = chance.choice(twin.metadata.brokers[broker].log_dirs)
+    def draw(rng: random.Random, twin: Twin) -> str:
+        broker = _broker(rng, twin)
+        log_dir = rng.choice(twin.metadata.brokers[broker].log_dirs)
         return f"{kind}:{broker}:{log_dir.path}{suffix}"
 
     return draw
 
 
-def _cut(chance: random.Random, twin: Twin) -> str:
-    one, other = chance.sample(twin.processes.ids, 2)
+def _cut(rng: random.Random, twin: Twin) -> str:
+    one, other = rng.sample(twin.processes.ids, 2)
     return f"cut:{one}:{other}"
 
 
-def _stale(chance: random.Random, twin: Twin) -> str:
-    return f"stale:{_broker(chance, twin)}{chance.choice(('', ':0', ':1', ':10'))}"
+def _stale(rng: random.Random, twin: Twin) -> str:
+    return f"stale:{_broker(rng, twin)}{rng.choice(('', ':0', ':1', ':10'))}"
 
 
-def _delay(chance: random.Random, twin: Twin) -> str:
+def _delay(rng: random.Random, twin: Twin) -> str:
     del twin
-    return f"delay:{chance.randint(1, 5_000)}ms"
+    return f"delay:{rng.randint(1, 5_000)}ms"
 
 
 def _plain(text: str) -> _Draw:

@@ -33,12 +33,12 @@ class Crash:
         """InputError if it cannot befall this twin."""
         need_broker(twin, self.broker)
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Kill it, unless it is down already."""
         if twin.processes.is_running(self.broker):
             twin.crash(self.broker)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Start it, unless something else has."""
         start_if_down(twin, self.broker)
 
@@ -53,12 +53,12 @@ class Stop:
         """InputError if it cannot befall this twin."""
         need_broker(twin, self.broker)
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Shut it down, unless it is down or frozen."""
-        if twin.processes.is_at_work(self.broker):
+        if twin.processes.is_responsive(self.broker):
             twin.stop(self.broker)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Start it, unless something else has."""
         start_if_down(twin, self.broker)
 
@@ -73,15 +73,15 @@ class Freeze:
         """InputError if it cannot befall this twin."""
         need_broker(twin, self.broker)
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Suspend it, unless it is down or frozen already."""
-        if twin.processes.is_at_work(self.broker):
+        if twin.processes.is_responsive(self.broker):
             twin.freeze(self.broker)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Let it go on, if it is still there."""
         if twin.processes.is_frozen(self.broker):
-            twin.thaw(self.broker)
+            twin.unfreeze(self.broker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +100,12 @@ class Stale:
         if self.behind is not None and self.behind < 0:
             raise InputError(f"a broker cannot be {self.behind} records behind; give a number from 0 on")
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Hold it back, unless it is frozen and reads nothing anyway."""
         if not twin.processes.is_frozen(self.broker):
             twin.views.hold_back(self.broker, self.behind)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Let it know everything, unless it is frozen; then it reads on once it is thawed."""
         if not twin.processes.is_frozen(self.broker):
             twin.views.release(self.broker)
@@ -125,10 +125,10 @@ class Cut:
         if self.broker == self.other:
             raise InputError(f"there is no line between broker {self.broker} and itself to cut")
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Cut the line."""
         twin.replication.cut_link(self.broker, self.other)
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Mend the line."""
-        twin.replication.heal_link(self.broker, self.other)
+        twin.replication.restore_link(self.broker, self.other)

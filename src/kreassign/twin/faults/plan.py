@@ -18,11 +18,11 @@ class Fault(Protocol):
         """InputError if it cannot befall this twin."""
         ...
 
-    def strike(self, twin: Twin) -> None:
+    def inject(self, twin: Twin) -> None:
         """Break it."""
         ...
 
-    def heal(self, twin: Twin) -> None:
+    def recover(self, twin: Twin) -> None:
         """Mend it."""
         ...
 
@@ -43,6 +43,6 @@ def schedule_faults(twin: Twin, faults: Iterable[PlannedFault]) -> None:
         one.fault.check(twin)
     for one in planned:
         begins_ms = twin.now_ms + one.at_ms
-        twin.at(begins_ms, partial(one.fault.strike, twin))
+        twin.at(begins_ms, partial(one.fault.inject, twin))
         if one.lasts_ms is not None:
-            twin.at(begins_ms + one.lasts_ms, partial(one.fault.heal, twin))
+            twin.at(begins_ms + one.lasts_ms, partial(one.fault.recover, twin))

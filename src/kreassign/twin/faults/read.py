@@ -13,7 +13,7 @@ from kreassign.twin.faults.answers import AnswerFault, FailOver
 from kreassign.twin.faults.disks import Fail, Fill, Slow
 from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop
 from kreassign.twin.faults.plan import Fault, PlannedFault
-from kreassign.twin.network.response_faults import Concerned, Delayed, Duplicated, Lost, LostInFailover
+from kreassign.twin.network.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
 
 ANY = "any"
 """Written in place of an API or a node that does not matter."""
@@ -78,19 +78,19 @@ def _node(value: object) -> int | None:
 
 
 def _lost(api: int | None = None, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Lost(), Concerned(api, node))
+    return AnswerFault(Lost(), AffectedResponses(api, node))
 
 
 def _delayed(by: int, api: int | None = None, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Delayed(by), Concerned(api, node))
+    return AnswerFault(Delayed(by), AffectedResponses(api, node))
 
 
 def _duplicated(api: int | None = None, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Duplicated(), Concerned(api, node))
+    return AnswerFault(Duplicated(), AffectedResponses(api, node))
 
 
 def _lost_in_failover(api: int | None = None) -> AnswerFault:
-    return AnswerFault(LostInFailover(), Concerned(api))
+    return AnswerFault(LostInFailover(), AffectedResponses(api))
 
 
 _BROKER, _DIR = Parameter("broker", _whole), Parameter("path", _path)
@@ -143,8 +143,8 @@ def _read_table(table: Mapping[str, Any]) -> PlannedFault:
             raise InputError(f"fault {table!r} has no {key}; write for example kind = 'crash', at = '60s', broker = 2")
     name, times = values.pop("kind"), (values.pop("at"), values.pop("lasts", None))
     kind = _kind(table, name)
-    if strangers := values.keys() - {parameter.name for parameter in kind.parameters}:
-        raise InputError(f"fault {table!r} says {', '.join(sorted(strangers))}; {_usage(name)}")
+    if unknown := values.keys() - {parameter.name for parameter in kind.parameters}:
+        raise InputError(f"fault {table!r} says {', '.join(sorted(unknown))}; {_usage(name)}")
     return _planned(table, name, values, times)
 
 

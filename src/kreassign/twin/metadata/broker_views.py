@@ -20,7 +20,7 @@ class _View:
         self.behind: int | None = None
         self._unread: deque[Record] = deque()
 
-    def follow(self, records: Iterable[Record]) -> None:
+    def apply(self, records: Iterable[Record]) -> None:
         """Take note of records that were written, and read those that are old enough."""
         self._unread.extend(records)
         while self.behind is not None and len(self._unread) > self.behind:
@@ -52,7 +52,7 @@ class StaleViews:
         """Let a node know everything."""
         self._views.pop(node_id, None)
 
-    def follow(self, records: Iterable[Record]) -> None:
+    def apply(self, records: Iterable[Record]) -> None:
         """Records were written and applied."""
         for view in self._views.values():
-            view.follow(records)
+            view.apply(records)

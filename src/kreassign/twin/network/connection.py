@@ -15,9 +15,9 @@ from kreassign.model.error_codes import (
     UNSUPPORTED_SASL_MECHANISM,
     UNSUPPORTED_VERSION,
 )
-from kreassign.twin.api.asked import Asked, Client
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.not_controller import refusal
+from kreassign.twin.api.request import Client, Request
 from kreassign.twin.api.table import BY_KEY
 from kreassign.twin.network.endpoints import Node
 from kreassign.twin.network.permissions import ANONYMOUS
@@ -47,7 +47,7 @@ class _Stage(Enum):
     DONE = auto()
 
 
-class Conversation:
+class Connection:
     """What a node remembers of a connection. Requests are answered in the order in which they come."""
 
     def __init__(self, twin: Twin, node: Node, connection: str) -> None:
@@ -72,16 +72,16 @@ class Conversation:
         received = decode_request(handler.api, payload)
         if self._stage is not _Stage.DONE:
             return self._authenticating(received)
-        asked = Asked(self._twin, self._node, self._client, received.version, received.message)
-        response = self._respond(asked, handler)
+        request = Request(self._twin, self._node, self._client, received.version, received.message)
+        response = self._respond(request, handler)
         reply = Reply(encode_response(received.version, response, received.correlation_id))
-        return self._twin.disturbances.distort(self._twin, self._node.id, handler.api, reply)
+        return self._twin.response_faults.apply(self._twin, self._node.id, handler.api, reply)
 
-    def _respond(self, asked: Asked, handler: Handler) -> Message:
+    def _respond(self, request: Request, handler: Handler) -> Message:
         try:
-            return refusal(asked, handler.api) or handler.handle(asked)
+            return refusal(request, handler.api) or handler.handle(request)
         except ControllerMoved as moved:  # Only found out when it wanted to write.
-            refused = refusal(asked, handler.api)
+            refused = refusal(request, handler.api)
             if refused is None:
                 raise ProtocolViolation(f"{handler.api} needs a controller, and there is none here") from moved
             return refused
@@ -90,8 +90,8 @@ class Conversation:
 
     def _authenticating(self, received: Received) -> Reply:
         if self._stage is _Stage.GREETING and received.api is api.API_VERSIONS:
-            asked = Asked(self._twin, self._node, self._client, received.version, received.message)
-            response = BY_KEY[api.API_VERSIONS.key].handle(asked)
+            request = Request(self._twin, self._node, self._client, received.version, received.message)
+            response = BY_KEY[api.API_VERSIONS.key].handle(request)
             return Reply(encode_response(received.version, response, received.correlation_id))
         if self._stage is _Stage.GREETING and received.api is api.SASL_HANDSHAKE:
             return self._handshake(received)
@@ -109,7 +109,7 @@ class Conversation:
         return Reply(encode_response(received.version, response, received.correlation_id), is_last=not is_known)
 
     def _token(self, received: Received) -> Reply:
-        refusal = self._judge(bytes(received.message.auth_bytes))
+        refusal = self._evaluate(bytes(received.message.auth_bytes))
         response = api.SASL_AUTHENTICATE.response(
             error_code=SASL_AUTHENTICATION_FAILED if refusal else NONE,
             error_message=refusal,
@@ -120,11 +120,11 @@ class Conversation:
         return Reply(frame, is_last=refusal is not None)
 
     def _bare_token(self, token: bytes) -> Reply:
-        if (refusal := self._judge(token)) is not None:
+        if (refusal := self._evaluate(token)) is not None:
             raise ProtocolViolation(refusal)
         return Reply(framed(b""))
 
-    def _judge(self, token: bytes) -> str | None:
+    def _evaluate(self, token: bytes) -> str | None:
         users = self._node.listener.users
         assert isinstance(users, Users)
         verdict = users.judge(token)

@@ -25,10 +25,10 @@ class Reply(NamedTuple):
     delay_ms: int = 0
 
 
-class Disturbance(Protocol):
+class ResponseFault(Protocol):
     """Something that changes answers."""
 
-    def distort(self, twin: Twin, reply: Reply) -> Reply:
+    def apply(self, twin: Twin, reply: Reply) -> Reply:
         """What comes of an answer."""
         ...
 
@@ -37,7 +37,7 @@ class Disturbance(Protocol):
 class Lost:
     """The connection breaks in place of the answer."""
 
-    def distort(self, twin: Twin, reply: Reply) -> Reply:
+    def apply(self, twin: Twin, reply: Reply) -> Reply:
         """Nothing."""
         del twin, reply
         return _HUNG_UP
@@ -49,7 +49,7 @@ class Delayed:
 
     by_ms: int
 
-    def distort(self, twin: Twin, reply: Reply) -> Reply:
+    def apply(self, twin: Twin, reply: Reply) -> Reply:
         """The same, later."""
         del twin
         return reply._replace(delay_ms=reply.delay_ms + self.by_ms)
@@ -59,7 +59,7 @@ class Delayed:
 class Duplicated:
     """The answer comes twice; the second is taken for the answer to the next request."""
 
-    def distort(self, twin: Twin, reply: Reply) -> Reply:
+    def apply(self, twin: Twin, reply: Reply) -> Reply:
         """The same two times."""
         del twin
         return reply._replace(frame=reply.frame * 2)
@@ -69,7 +69,7 @@ class Duplicated:
 class LostInFailover:
     """The controller writes what was asked for, then another one takes over, and the answer never comes."""
 
-    def distort(self, twin: Twin, reply: Reply) -> Reply:
+    def apply(self, twin: Twin, reply: Reply) -> Reply:
         """Nothing, from a controller that is none any more."""
         del reply
         twin.fail_over()
@@ -80,7 +80,7 @@ _HUNG_UP = Reply(b"", is_last=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Concerned:
+class AffectedResponses:
     """Which answers: those of one API or (None) of any, from one node or any."""
 
     api_key: int | None = None
@@ -91,30 +91,30 @@ class Concerned:
         return self.api_key in (None, api.key) and self.node_id in (None, node_id)
 
 
-class _InForce(NamedTuple):
-    disturbance: Disturbance
-    concerned: Concerned
+class _ActiveFault(NamedTuple):
+    fault: ResponseFault
+    concerned: AffectedResponses
     hits_once: bool
 
 
-class Disturbances:
+class ResponseFaults:
     """The disturbances in force."""
 
     def __init__(self) -> None:
-        self._in_force: list[_InForce] = []
+        self._active: list[_ActiveFault] = []
 
-    def add(self, disturbance: Disturbance, concerned: Concerned, *, hits_once: bool) -> None:
+    def add(self, fault: ResponseFault, concerned: AffectedResponses, *, hits_once: bool) -> None:
         """Change the next such answer (`hits_once`), or all of them until it is removed."""
-        self._in_force.append(_InForce(disturbance, concerned, hits_once))
+        self._active.append(_ActiveFault(fault, concerned, hits_once))
 
-    def remove(self, disturbance: Disturbance, concerned: Concerned) -> None:
+    def remove(self, fault: ResponseFault, concerned: AffectedResponses) -> None:
         """Leave such answers alone again. Nothing happens if that was not in force, or has hit already."""
-        self._in_force = [one for one in self._in_force if one[:2] != (disturbance, concerned)]
+        self._active = [one for one in self._active if one[:2] != (fault, concerned)]
 
-    def distort(self, twin: Twin, node_id: int, api: Api, reply: Reply) -> Reply:
+    def apply(self, twin: Twin, node_id: int, api: Api, reply: Reply) -> Reply:
         """What comes of a node's answer, all disturbances that concern it taken together."""
-        hitting = [one for one in self._in_force if (api, node_id) in one.concerned]
-        self._in_force = [one for one in self._in_force if not (one in hitting and one.hits_once)]
+        hitting = [one for one in self._active if (api, node_id) in one.concerned]
+        self._active = [one for one in self._active if not (one in hitting and one.hits_once)]
         for one in hitting:
-            reply = one.disturbance.distort(twin, reply)
+            reply = one.fault.apply(twin, reply)
         return reply

@@ -23,11 +23,11 @@ from typing import Any, TypeVar
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, ProtocolViolation
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.connection import Conversation
+from kreassign.twin.network.connection import Connection
 from kreassign.twin.network.endpoints import Address, Listener, Node
 from kreassign.twin.network.response_faults import Reply
 from kreassign.twin.network.sasl import Users
-from kreassign.twin.network.time_scale import Pace
+from kreassign.twin.network.time_scale import TimeScale
 from kreassign.wire.frame import PREFIX_BYTES
 
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class ListenerConfig:
     """A listener to open on every node.
 
     The lowest node id gets `first_port`, the next ids the following ports; 0 lets the machine choose. With `users` the
@@ -74,7 +74,7 @@ class TwinServer:
     def __init__(
         self,
         twin: Twin,
-        doors: Sequence[Door] = (Door(),),
+        doors: Sequence[ListenerConfig] = (ListenerConfig(),),
         *,
         host: str = "127.0.0.1",
         speed: float | None = 1.0,
@@ -85,20 +85,20 @@ class TwinServer:
         self._doors = doors
         self._host = host
         self._clock = clock or SystemClock()
-        self._leaps = speed is None
+        self._skips_copying = speed is None
         self._speed = 1.0 if speed is None else speed
-        self._pace = self._pace_from_now()
+        self._time_scale = self._time_scale_from_now()
         self._listeners: dict[str, Listener] = {}
         self._open: dict[tuple[str, int], socket.socket] = {}
         self._arrivals: set[asyncio.Task[None]] = set()
         self._connections: dict[_Connection, int] = {}
         self._frozen: set[int] = set()
         self._opened = 0
-        self._stirred = asyncio.Event()
+        self._wake_up = asyncio.Event()
         self._next_ms: int | None = None
 
-    def _pace_from_now(self) -> Pace:
-        return Pace(self._speed, self._clock.monotonic_s(), self.twin.now_ms)
+    def _time_scale_from_now(self) -> TimeScale:
+        return TimeScale(self._speed, self._clock.monotonic_s(), self.twin.now_ms)
 
     def open_doors(self) -> None:
         """Open every door of every running node; InputError if a port is taken."""
@@ -125,41 +125,41 @@ class TwinServer:
         while True:
             self.catch_up()
             self.reconcile()
-            self._stirred.clear()
+            self._wake_up.clear()
             next_ms = self._next_ms = self.twin.next_event_ms()
-            if next_ms is not None and self._leaps and self.twin.is_copying:
+            if next_ms is not None and self._skips_copying and self.twin.is_copying:
                 await asyncio.sleep(0)  # Clients may speak between two events.
                 self.twin.advance_to(next_ms)
-                self._pace = self._pace_from_now()
+                self._time_scale = self._time_scale_from_now()
                 continue
-            wait_s = None if next_ms is None else self._pace.real_s_until(next_ms, self._clock.monotonic_s())
+            wait_s = None if next_ms is None else self._time_scale.real_s_until(next_ms, self._clock.monotonic_s())
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stirred.wait(), wait_s)
+                await asyncio.wait_for(self._wake_up.wait(), wait_s)
 
     def catch_up(self) -> None:
         """Bring the twin to the present, so that answers tell of it."""
-        self.twin.advance_to(self._pace.twin_ms(self._clock.monotonic_s()))
+        self.twin.advance_to(self._time_scale.twin_ms(self._clock.monotonic_s()))
 
-    def look_ahead(self) -> None:
+    def wake_if_earlier(self) -> None:
         """See whether a request brought something forward, so that it must be waited for less long."""
         if self.twin.next_event_ms() != self._next_ms:
-            self._stirred.set()
+            self._wake_up.set()
 
-    def doorbell(self, deed: Callable[[Twin], None]) -> Callable[[], None]:
+    def scheduler(self, action: Callable[[Twin], None]) -> Callable[[], None]:
         """What any thread can call to have something done between two requests."""
         loop = asyncio.get_running_loop()
 
         def act() -> None:
             self.catch_up()
-            deed(self.twin)
+            action(self.twin)
             self.reconcile()
-            self._stirred.set()
+            self._wake_up.set()
 
-        def ring() -> None:
+        def wake() -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(act)
 
-        return ring
+        return wake
 
     async def close(self) -> None:
         """Close every door and every connection."""
@@ -175,7 +175,7 @@ class TwinServer:
 
     # --- doors ------------------------------------------------------------------------------------------------
 
-    def _bind(self, door: Door, node_id: int, port: int) -> Address:
+    def _bind(self, door: ListenerConfig, node_id: int, port: int) -> Address:
         where = f"cannot listen on {self._host}:{port} for node {node_id}"
         if port > _LAST_PORT:
             raise InputError(f"{where}: there is no such port")
@@ -190,14 +190,14 @@ class TwinServer:
         asyncio.get_running_loop().add_reader(listening, self._accept, listening, door, node_id)
         return Address(self._host, listening.getsockname()[1])
 
-    def _accept(self, listening: socket.socket, door: Door, node_id: int) -> None:
+    def _accept(self, listening: socket.socket, door: ListenerConfig, node_id: int) -> None:
         with suppress(OSError):  # A client that is gone again, or one more than the machine has room for.
             accepted, _ = listening.accept()
             arrival = asyncio.ensure_future(self._admit(accepted, door, node_id))
             self._arrivals.add(arrival)
             arrival.add_done_callback(self._arrivals.discard)
 
-    async def _admit(self, accepted: socket.socket, door: Door, node_id: int) -> None:
+    async def _admit(self, accepted: socket.socket, door: ListenerConfig, node_id: int) -> None:
         node = Node(node_id, self.twin.endpoint(node_id), self._listeners[door.name])
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         loop = asyncio.get_running_loop()
@@ -216,9 +216,9 @@ class TwinServer:
                 elif not is_open and self.twin.is_running(node_id):
                     self._bind(door, node_id, address.port)
         frozen = {node_id for node_id in self.twin.node_ids if self.twin.is_frozen(node_id)}
-        thawed, self._frozen = self._frozen - frozen, frozen
-        for connection in [connection for connection, owner in self._connections.items() if owner in thawed]:
-            connection.go_on()
+        unfrozen, self._frozen = self._frozen - frozen, frozen
+        for connection in [connection for connection, owner in self._connections.items() if owner in unfrozen]:
+            connection.resume()
 
     def _shut(self, door: str, node_id: int) -> None:
         listening = self._open.pop((door, node_id))
@@ -229,28 +229,28 @@ class TwinServer:
 
     # --- connections ------------------------------------------------------------------------------------------
 
-    def welcome(self, connection: _Connection, node: Node, transport: asyncio.BaseTransport) -> Conversation:
+    def register_connection(self, connection: _Connection, node: Node, transport: asyncio.BaseTransport) -> Connection:
         """Take note of a new connection."""
         self._connections[connection] = node.id
         self._opened += 1
         # Whoever hung up at once has no name any more.
         local, peer = (transport.get_extra_info(name) or ("", 0) for name in ("sockname", "peername"))
         name = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-0-{self._opened}"
-        return Conversation(self.twin, node, name)
+        return Connection(self.twin, node, name)
 
-    def is_at_work(self, node: Node) -> bool:
+    def is_responsive(self, node: Node) -> bool:
         """Bring the twin to the present, and say whether a node can answer now."""
         self.catch_up()
         if not self.twin.is_running(node.id):
             self.reconcile()
         return self.twin.is_running(node.id) and not self.twin.is_frozen(node.id)
 
-    def after(self, wait_ms: int, deed: Callable[[Reply], None], reply: Reply) -> None:
+    def after(self, wait_ms: int, action: Callable[[Reply], None], reply: Reply) -> None:
         """Send an answer when so much of the twin's time has passed."""
-        due_s = self._pace.real_s_until(self.twin.now_ms + wait_ms, self._clock.monotonic_s())
-        asyncio.get_running_loop().call_later(due_s, deed, reply)
+        due_s = self._time_scale.real_s_until(self.twin.now_ms + wait_ms, self._clock.monotonic_s())
+        asyncio.get_running_loop().call_later(due_s, action, reply)
 
-    def farewell(self, connection: _Connection) -> None:
+    def forget_connection(self, connection: _Connection) -> None:
         """Forget a connection that is gone."""
         self._connections.pop(connection, None)
 
@@ -270,20 +270,20 @@ class _Connection(asyncio.Protocol):
         self._is_read = True
         self._may_write = True
         self._is_waiting = False
-        self._is_held_up = False
+        self._is_delayed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._conversation = self._server.welcome(self, self._node, transport)
+        self._connection = self._server.register_connection(self, self._node, transport)
         if not self._server.twin.is_running(self._node.id):
             self.abort()  # The node stopped while the connection was being accepted.
 
     def data_received(self, data: bytes) -> None:
         self._received += data
-        self.go_on()
+        self.resume()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Answer what has come, unless that is about to happen anyway."""
         if not self._is_waiting:
             self._answer_next()
@@ -297,12 +297,12 @@ class _Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._may_write = True
-        self.go_on()
+        self.resume()
 
     def connection_lost(self, error: Exception | None) -> None:
         del error
         self._received.clear()
-        self._server.farewell(self)
+        self._server.forget_connection(self)
 
     def abort(self) -> None:
         """Hang up at once."""
@@ -311,29 +311,29 @@ class _Connection(asyncio.Protocol):
     def _answer_next(self) -> None:
         """Answer one frame; any further one waits for its turn in the loop, and for the client to read."""
         self._is_waiting = False
-        if self._transport.is_closing() or self._is_held_up:
+        if self._transport.is_closing() or self._is_delayed:
             return
-        if self._announces_nonsense():
+        if self._has_invalid_size():
             self._transport.close()
-        elif self._may_write and self._has_frame() and self._server.is_at_work(self._node):
+        elif self._may_write and self._has_frame() and self._server.is_responsive(self._node):
             self._answer(self._take_frame())
-            if self._has_frame() or self._announces_nonsense():
+            if self._has_frame() or self._has_invalid_size():
                 self._is_waiting = True
                 asyncio.get_running_loop().call_soon(self._answer_next)
         self._read_on(wanted=not self._has_frame())
 
     def _answer(self, payload: bytes) -> None:
         try:
-            reply = self._conversation.answer(payload)
+            reply = self._connection.answer(payload)
         except ProtocolViolation:
             self._transport.close()
             return
         if reply.delay_ms:
-            self._is_held_up = True
+            self._is_delayed = True
             self._server.after(reply.delay_ms, self._send, reply)
         else:
             self._send(reply)
-        self._server.look_ahead()
+        self._server.wake_if_earlier()
 
     def _send(self, reply: Reply) -> None:
         if self._transport.is_closing():
@@ -341,9 +341,9 @@ class _Connection(asyncio.Protocol):
         self._transport.write(reply.frame)
         if reply.is_last:
             self._transport.close()
-        if self._is_held_up:
-            self._is_held_up = False
-            self.go_on()
+        if self._is_delayed:
+            self._is_delayed = False
+            self.resume()
 
     def _read_on(self, *, wanted: bool) -> None:
         """Leave what more comes in the kernel's hands while a frame waits for its answer."""
@@ -355,22 +355,22 @@ class _Connection(asyncio.Protocol):
         else:
             self._transport.pause_reading()
 
-    def _announced(self) -> int | None:
+    def _announced_size(self) -> int | None:
         if len(self._received) < PREFIX_BYTES:
             return None
         size: int = struct.unpack_from(">i", self._received)[0]
         return size
 
-    def _announces_nonsense(self) -> bool:
-        size = self._announced()
+    def _has_invalid_size(self) -> bool:
+        size = self._announced_size()
         return size is not None and not 0 <= size <= MAX_REQUEST_BYTES
 
     def _has_frame(self) -> bool:
-        size = self._announced()
+        size = self._announced_size()
         return size is not None and 0 <= size <= len(self._received) - PREFIX_BYTES
 
     def _take_frame(self) -> bytes:
-        end = PREFIX_BYTES + (self._announced() or 0)
+        end = PREFIX_BYTES + (self._announced_size() or 0)
         payload = bytes(self._received[PREFIX_BYTES:end])
         del self._received[:end]
         return payload
@@ -416,15 +416,15 @@ class ServerThread:
         if not self._opened.done():
             self._life.result(0)
 
-    def do(self, deed: Callable[[Twin], Result]) -> Result:
+    def do(self, action: Callable[[Twin], Result]) -> Result:
         """Do something with the twin between two requests, and return what it returned."""
         server, loop, _ = self._opened.result()
 
         async def act() -> Result:
             server.catch_up()
-            result = deed(server.twin)
+            result = action(server.twin)
             server.reconcile()
-            server.look_ahead()
+            server.wake_if_earlier()
             return result
 
         return asyncio.run_coroutine_threadsafe(act(), loop).result(_PATIENCE_S)
@@ -454,7 +454,9 @@ class ServerThread:
 
 
 @contextmanager
-def serving(twin: Twin, doors: Sequence[Door] = (Door(),), *, speed: float | None = 1.0) -> Iterator[ServerThread]:
+def serving(
+    twin: Twin, doors: Sequence[ListenerConfig] = (ListenerConfig(),), *, speed: float | None = 1.0
+) -> Iterator[ServerThread]:
     """A twin on ports of this machine while the block runs."""
     thread = ServerThread(lambda: TwinServer(twin, doors, speed=speed))
     thread.start()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class TimeScale:
     """`speed` seconds of the twin pass in one second of the machine, from where both stood at the start."""
 
     speed: float

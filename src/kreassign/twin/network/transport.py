@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unreachable
-from kreassign.twin.network.connection import Conversation
+from kreassign.twin.network.connection import Connection
 from kreassign.twin.network.endpoints import Listener, Node
 from kreassign.wire.frame import PREFIX_BYTES, frame_length
 
@@ -77,9 +77,9 @@ class TwinConnection:
     def __init__(self, twin: Twin, node: Node, name: str, turn: Lock) -> None:
         self._twin = twin
         self._node = node
-        self._conversation = Conversation(twin, node, name)
+        self._connection = Connection(twin, node, name)
         self._turn = turn
-        self._lives = twin.lives(node.id)
+        self._start_counts = twin.start_count(node.id)
         self._is_closed = False
         self._unread = b""
 
@@ -97,7 +97,7 @@ class TwinConnection:
         """Have a frame answered, and wait until the answer has arrived."""
         self._break_unless_standing()
         try:
-            reply = self._conversation.answer(frame[PREFIX_BYTES:])
+            reply = self._connection.answer(frame[PREFIX_BYTES:])
         except ProtocolViolation as violation:
             self._is_closed = True
             raise OutcomeUnknown(f"node {self._node.id} hung up: {violation}") from violation
@@ -146,4 +146,4 @@ class TwinConnection:
         self._is_closed = True
 
     def _stands(self) -> bool:
-        return self._twin.is_running(self._node.id) and self._twin.lives(self._node.id) == self._lives
+        return self._twin.is_running(self._node.id) and self._twin.start_count(self._node.id) == self._start_counts

@@ -23,7 +23,7 @@ class Thread(NamedTuple):
     number: int
 
 
-class MoveTurns:
+class MoveQueue:
     """Moves between directories: those at work and those that wait."""
 
     def __init__(self) -> None:

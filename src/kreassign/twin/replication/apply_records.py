@@ -43,7 +43,7 @@ def parse_retention(text: str | None) -> int | None:
     return None if text is None or int(text) < 0 else max(1, int(text))
 
 
-class Following:
+class RecordApplier:
     """Makes copies, leaders and throttles what the records say."""
 
     def __init__(self, replicas: Replicas, moves: DirectoryMoves) -> None:
@@ -51,7 +51,7 @@ class Following:
         self._moves = moves
         self._directories: dict[str, int] = {}
 
-    def follow(self, record: Record, metadata: ClusterMetadata) -> None:
+    def apply(self, record: Record, metadata: ClusterMetadata) -> None:
         """Act on a record that `metadata` has just applied."""
         match record:
             case PartitionChanged(topic_partition) | PartitionCreated(topic_partition):
@@ -150,7 +150,7 @@ class Following:
         replicas.ineligible.discard(index)
         for row, other in sorted(replicas.outside):
             if other == index:
-                replicas.invite(row, other)
+                replicas.request_join(row, other)
 
     # Configuration
 

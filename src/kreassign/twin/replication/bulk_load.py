@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from kreassign.errors import InputError
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.replication.apply_records import RETENTION_BYTES, Following, parse_retention
+from kreassign.twin.replication.apply_records import RETENTION_BYTES, RecordApplier, parse_retention
 from kreassign.twin.replication.copies import CopyKey
 from kreassign.twin.replication.partition_logs import EMPTY, NOWHERE, Traffic
 from kreassign.twin.replication.replicas import Replicas
 
 
 def load(
-    following: Following,
+    applier: RecordApplier,
     metadata: ClusterMetadata,
     traffic: Mapping[TopicPartition, Traffic],
     held_bytes: Mapping[tuple[TopicPartition, int], int],
@@ -29,43 +29,43 @@ def load(
     leader has; where that is not said, adding replicas have nothing and all others everything. A partition without
     `traffic` is empty.
     """
-    replicas = following.replicas
+    replicas = applier.replicas
     if len(replicas.logs):
         raise InputError("the twin has partitions already; load a cluster into a new one")
     for broker in metadata.brokers.values():
-        following.register(broker.broker_id, broker.log_dirs)
-        following.set_eligible(broker.broker_id, is_eligible=broker.is_active)
-    behind = list(_take_all(following, metadata, traffic))
+        applier.register(broker.broker_id, broker.log_dirs)
+        applier.set_eligible(broker.broker_id, is_eligible=broker.is_active)
+    behind = list(_take_all(applier, metadata, traffic))
     _sum_up(replicas)
     for row, broker_id in behind:
         _set_back(replicas, row, broker_id, metadata, held_bytes)
     for resource, values in metadata.configs.items():
         for name, value in values.items():
             if name != RETENTION_BYTES:
-                following.configure(resource, name, value)
+                applier.configure(resource, name, value)
 
 
 def _take_all(
-    following: Following, metadata: ClusterMetadata, traffic: Mapping[TopicPartition, Traffic]
+    applier: RecordApplier, metadata: ClusterMetadata, traffic: Mapping[TopicPartition, Traffic]
 ) -> Iterator[tuple[int, int]]:
     for topic in metadata.topics.values():
-        following.replicas.logs.reserve(len(topic.partitions))
+        applier.replicas.logs.reserve(len(topic.partitions))
         retention = metadata.config(ConfigResource.topic(topic.name), RETENTION_BYTES)
         for partition in topic.partitions.values():
             found = traffic.get(partition.topic_partition, EMPTY)
             if retention is not None:
                 found = replace(found, retention_bytes=parse_retention(retention))
-            yield from _take(following, partition, found)
+            yield from _take(applier, partition, found)
 
 
-def _take(following: Following, partition: PartitionState, traffic: Traffic) -> Iterator[tuple[int, int]]:
+def _take(applier: RecordApplier, partition: PartitionState, traffic: Traffic) -> Iterator[tuple[int, int]]:
     """Add one partition as if all of it were in sync; row and broker id of the replicas that are not."""
-    replicas = following.replicas
+    replicas = applier.replicas
     row = replicas.logs.add(partition.topic_partition, traffic, replicas.now_ms)
     dirs = []
     for broker_id, directory_id in zip(partition.replicas, partition.directories, strict=True):
         broker = replicas.fleet.broker(broker_id)
-        log_dir = following.find_dir(broker, directory_id)
+        log_dir = applier.find_dir(broker, directory_id)
         if log_dir is None:
             log_dir = replicas.choose_dir(broker)
         replicas.log_counts[log_dir] += 1
@@ -79,19 +79,19 @@ def _take(following: Following, partition: PartitionState, traffic: Traffic) -> 
 
 def _sum_up(replicas: Replicas) -> None:
     """What all partitions use, every replica being in sync and no topic throttled."""
-    logs, fleet, background = replicas.logs, replicas.fleet, replicas.background
+    logs, fleet, in_sync_traffic = replicas.logs, replicas.fleet, replicas.in_sync_traffic
     table, brokers, log_dirs = logs.table, len(fleet.broker_ids), len(fleet.paths)
     leaders = np.where(logs.dirs[:, 0] == NOWHERE, NOWHERE, table["leader"])
     rates = np.where(table["flows"], table["write_rate"], 0.0)
     growths = np.where(table["full_length"], 0.0, rates)
     sizes = table["end"] - table["start"]
     led = leaders != NOWHERE
-    background.net_in += np.bincount(leaders[led], rates[led], brokers)
+    in_sync_traffic.net_in += np.bincount(leaders[led], rates[led], brokers)
     for dirs in logs.dirs.T:
         there = dirs != NOWHERE
-        background.size += np.bincount(dirs[there], sizes[there], log_dirs)
-        background.write += np.bincount(dirs[there], rates[there], log_dirs)
-        background.growth += np.bincount(dirs[there], growths[there], log_dirs)
+        in_sync_traffic.size += np.bincount(dirs[there], sizes[there], log_dirs)
+        in_sync_traffic.write += np.bincount(dirs[there], rates[there], log_dirs)
+        in_sync_traffic.growth += np.bincount(dirs[there], growths[there], log_dirs)
         owners = fleet.owner[dirs]
         follows = there & led & (owners != leaders)
         _sum_up_followers(replicas, leaders[follows], owners[follows], rates[follows])
@@ -103,12 +103,12 @@ def _sum_up(replicas: Replicas) -> None:
 def _sum_up_followers(
     replicas: Replicas, leaders: NDArray[np.int32], followers: NDArray[np.int32], rates: NDArray[np.float64]
 ) -> None:
-    background, brokers = replicas.background, len(replicas.fleet.broker_ids)
-    background.net_out += np.bincount(leaders, rates, brokers)
-    background.net_in += np.bincount(followers, rates, brokers)
+    in_sync_traffic, brokers = replicas.in_sync_traffic, len(replicas.fleet.broker_ids)
+    in_sync_traffic.net_out += np.bincount(leaders, rates, brokers)
+    in_sync_traffic.net_in += np.bincount(followers, rates, brokers)
     pairs = leaders.astype(np.int64) * brokers + followers
-    background.followed += np.bincount(pairs, minlength=brokers**2).reshape(brokers, brokers).astype(np.int32)
-    background.sent += np.bincount(pairs, rates, brokers**2).reshape(brokers, brokers)
+    in_sync_traffic.followed += np.bincount(pairs, minlength=brokers**2).reshape(brokers, brokers).astype(np.int32)
+    in_sync_traffic.sent += np.bincount(pairs, rates, brokers**2).reshape(brokers, brokers)
 
 
 def _set_back(
@@ -124,7 +124,7 @@ def _set_back(
     is_new = partition is not None and broker_id in partition.adding
     with replicas.changing(row):
         replicas.outside.add((row, broker))
-        replicas.lose(row, broker, replicas.dir_of(row, broker))
+        replicas.mark_behind(row, broker, replicas.dir_of(row, broker))
         entry = replicas.copies.entry(key)
         held = held_bytes.get((topic_partition, broker_id), 0 if is_new else float(entry["position"] - entry["begin"]))
         entry["position"] = min(float(entry["begin"]) + held, float(entry["position"]))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kreassign.twin.replication.copies import Copies
 from kreassign.twin.replication.fleet import Fleet
-from kreassign.twin.replication.in_sync_traffic import Background
+from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
 from kreassign.twin.replication.max_min import max_min_rates
 from kreassign.twin.replication.partition_logs import PartitionLogs
 from kreassign.twin.replication.quota import directory_share, follower_share, leader_share, trickle
@@ -30,7 +30,7 @@ def mark_running(fleet: Fleet, logs: PartitionLogs, copies: Copies) -> None:
 
 def share(
     fleet: Fleet,
-    background: Background,
+    in_sync_traffic: InSyncTraffic,
     logs: PartitionLogs,
     copies: Copies,
     lags: NDArray[np.float64],
@@ -46,9 +46,9 @@ def share(
     running = np.flatnonzero(live["runs"])
     if running.size:
         chosen = live[running]
-        wishes = np.where(lags[running] <= CLOSE, logs.growths(chosen["row"]), np.inf)
-        left = _left(fleet, background, settings, _trickle(fleet, logs, chosen, settings))
-        found = max_min_rates(left, _uses(fleet, logs, chosen), wishes)
+        demands = np.where(lags[running] <= CLOSE, logs.growths(chosen["row"]), np.inf)
+        left = _left(fleet, in_sync_traffic, settings, _trickle(fleet, logs, chosen, settings))
+        found = max_min_rates(left, _uses(fleet, logs, chosen), demands)
         live["rate"][running] = found
 
 
@@ -95,22 +95,22 @@ def _trickle(
 
 def _left(
     fleet: Fleet,
-    background: Background,
+    in_sync_traffic: InSyncTraffic,
     settings: ReplicationSettings,
     trickle: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
     """What the replicas in sync leave of every capacity, bytes per second."""
-    sent = fleet.leader_limit * leader_share(settings, background) - background.leader_counted
-    taken = fleet.follower_limit * follower_share(settings, background) - background.follower_counted
+    sent = fleet.leader_limit * leader_share(settings, in_sync_traffic) - in_sync_traffic.leader_counted
+    taken = fleet.follower_limit * follower_share(settings, in_sync_traffic) - in_sync_traffic.follower_counted
     left = np.concatenate(
         [
-            fleet.net_out - background.net_out,
-            fleet.net_in - background.net_in,
+            fleet.net_out - in_sync_traffic.net_out,
+            fleet.net_in - in_sync_traffic.net_in,
             np.maximum(sent, trickle[0]),
             np.maximum(taken, trickle[1]),
             fleet.dir_limit * directory_share(settings),
             fleet.read,
-            fleet.write - background.write,
+            fleet.write - in_sync_traffic.write,
         ]
     )
     return np.asarray(np.maximum(left, 0.0), np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kreassign.twin.replication.alter_dir_threads import MoveTurns
+from kreassign.twin.replication.alter_dir_threads import MoveQueue
 from kreassign.twin.replication.copies import CopyKey
 from kreassign.twin.replication.events import FutureCopyCaughtUp
 from kreassign.twin.replication.replicas import Replicas
@@ -13,7 +13,7 @@ class DirectoryMoves:
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
-        self._turns = MoveTurns()
+        self._queue = MoveQueue()
 
     def alter(self, row: int, broker: int, log_dir: int) -> None:
         """Move the replica there. A move elsewhere is given up; its own directory only gives that up."""
@@ -33,7 +33,7 @@ class DirectoryMoves:
         entry["source_dir"] = current
         replicas.log_counts[log_dir] += 1
         thread_count = len(replicas.fleet.dirs_of(key.broker))
-        self._start(self._turns.add(key, replicas.logs.topic_partition(key.row), thread_count))
+        self._start(self._queue.add(key, replicas.logs.topic_partition(key.row), thread_count))
 
     def cancel(self, row: int, broker: int) -> None:
         """Give up the move of a replica, if there is one."""
@@ -43,7 +43,7 @@ class DirectoryMoves:
         replicas = self._replicas
         replicas.settle()
         entry = replicas.copies.entry(key)
-        replicas.doom(row, int(entry["log_dir"]), float(entry["position"] - entry["begin"]))
+        replicas.schedule_deletion(row, int(entry["log_dir"]), float(entry["position"] - entry["begin"]))
         self._forget(key)
 
     def finish(self, key: CopyKey) -> None:
@@ -52,7 +52,7 @@ class DirectoryMoves:
         local = CopyKey(key.row, key.broker)
         with replicas.changing(key.row):
             current, target = replicas.dir_of(key.row, key.broker), int(replicas.copies.entry(key)["log_dir"])
-            replicas.doom(key.row, current, replicas.size(local))
+            replicas.schedule_deletion(key.row, current, replicas.size(local))
             replicas.logs.displace(key.row, current, target)
             if local in replicas.copies:
                 replicas.copies.entry(local)["log_dir"] = target
@@ -70,7 +70,7 @@ class DirectoryMoves:
     def _forget(self, key: CopyKey) -> None:
         self._replicas.copies.remove(key)
         self._replicas.must_share = True
-        self._start(self._turns.remove(key))
+        self._start(self._queue.remove(key))
 
     def _start(self, key: CopyKey | None) -> None:
         if key is None:

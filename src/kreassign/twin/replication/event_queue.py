@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 Task = TypeVar("Task")
 
 
-class Agenda(Generic[Task]):
+class EventQueue(Generic[Task]):
     """Tasks in order of time. A task that has become pointless stays; whoever takes it looks whether it still holds."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ class Follower:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class PartitionTraffic:
     """What one partition uses now. `leader` and `leader_dir` are -1 when it has no leader.
 
     `rate` is what is written, `growth` by how much each copy becomes longer (bytes per second), `size` how long it is
@@ -37,7 +37,7 @@ class Use:
     size: float
 
 
-class Background:
+class InSyncTraffic:
     """The sums.
 
     By broker, bytes per second: `net_in`, `net_out`, and `leader_counted`, `follower_counted` for the part that
@@ -69,15 +69,15 @@ class Background:
         """Let the copies in sync grow."""
         self.size += self.growth * (milliseconds / 1000)
 
-    def add(self, use: Use) -> None:
+    def add(self, use: PartitionTraffic) -> None:
         """A partition uses this from now on."""
         self._change(use, 1)
 
-    def subtract(self, use: Use) -> None:
+    def subtract(self, use: PartitionTraffic) -> None:
         """A partition no longer uses this."""
         self._change(use, -1)
 
-    def _change(self, use: Use, sign: int) -> None:
+    def _change(self, use: PartitionTraffic, sign: int) -> None:
         rate = sign * use.rate
         for follower in use.followers:
             self._change_copy(follower.log_dir, use, sign)
@@ -89,13 +89,13 @@ class Background:
         if use.leader >= 0:
             self.net_in[use.leader] += rate
 
-    def _change_copy(self, log_dir: int, use: Use, sign: int) -> None:
+    def _change_copy(self, log_dir: int, use: PartitionTraffic, sign: int) -> None:
         self.size[log_dir] += sign * use.size
         if use.rate:
             self.write[log_dir] += sign * use.rate
             self.growth[log_dir] += sign * use.growth
 
-    def _change_traffic(self, follower: Follower, use: Use, rate: float) -> None:
+    def _change_traffic(self, follower: Follower, use: PartitionTraffic, rate: float) -> None:
         if rate == 0:
             return
         self.net_out[use.leader] += rate

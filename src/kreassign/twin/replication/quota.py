@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kreassign.twin.replication.copies import Copies, CopyKey
 from kreassign.twin.replication.fleet import Fleet
-from kreassign.twin.replication.in_sync_traffic import Background
+from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
 from kreassign.twin.replication.partition_logs import NOWHERE, PartitionLogs
 from kreassign.twin.replication.settings import ReplicationSettings
 
@@ -29,21 +29,21 @@ def whole_batches(settings: ReplicationSettings) -> float:
     return batch / sent if batch > sent / 2 else 1.0 - batch / (2 * sent)
 
 
-def leader_share(settings: ReplicationSettings, background: Background) -> NDArray[np.float64]:
+def leader_share(settings: ReplicationSettings, in_sync_traffic: InSyncTraffic) -> NDArray[np.float64]:
     """By broker, the part of its rate that followers outside the ISR really get from it.
 
     A fetch that is refused waits at the leader, at most `fetch_wait_ms` and until a batch of records comes in.
     """
-    return _share(settings, _until_next_batch_ms(settings, background.net_out))
+    return _share(settings, _until_next_batch_ms(settings, in_sync_traffic.net_out))
 
 
-def follower_share(settings: ReplicationSettings, background: Background) -> NDArray[np.float64]:
+def follower_share(settings: ReplicationSettings, in_sync_traffic: InSyncTraffic) -> NDArray[np.float64]:
     """By broker, the part of its rate with which it really fetches what is throttled.
 
     One that refuses itself pauses for `fetch_backoff_ms`, but asks for its other partitions meanwhile, if it has any.
     """
-    pause_ms = _until_next_batch_ms(settings, background.sent.sum(axis=0))
-    return _share(settings, np.where(background.followed.any(axis=0), pause_ms, settings.fetch_backoff_ms))
+    pause_ms = _until_next_batch_ms(settings, in_sync_traffic.sent.sum(axis=0))
+    return _share(settings, np.where(in_sync_traffic.followed.any(axis=0), pause_ms, settings.fetch_backoff_ms))
 
 
 def directory_share(settings: ReplicationSettings) -> float:
@@ -83,7 +83,7 @@ def _share(settings: ReplicationSettings, pause_ms: NDArray[np.float64]) -> NDAr
     return np.asarray(whole_batches(settings) * window_ms / (window_ms + pause_ms), np.float64)
 
 
-class Openings:
+class InitialBursts:
     """What passes before a throttle is felt: a quota that has counted nothing yet lets whole answers through."""
 
     def __init__(self, settings: ReplicationSettings) -> None:
@@ -134,8 +134,8 @@ class Openings:
 
     def _answer(self, logs: PartitionLogs, copies: Copies, leader: int, follower: int) -> float:
         live = copies.live
-        asked = (live["broker"] == follower) & ~live["is_future"] & (logs.table["leader"][live["row"]] == leader)
-        return float(min(int(np.count_nonzero(asked)) * self._settings.fetch_bytes, self._settings.response_bytes))
+        request = (live["broker"] == follower) & ~live["is_future"] & (logs.table["leader"][live["row"]] == leader)
+        return float(min(int(np.count_nonzero(request)) * self._settings.fetch_bytes, self._settings.response_bytes))
 
 
 class _Quotas:

@@ -20,7 +20,7 @@ OFFLINE = "the log directory is offline"
 class Usage:
     """What is in a log directory, by the sums that are kept and by adding up the copies now; doomed ones not included.
 
-    Bytes as of the last change of any rate. `doomed_bytes` wait for their deletion.
+    Bytes as of the last change of any rate. `to_be_deleted_bytes` wait for their deletion.
     """
 
     broker: int
@@ -29,7 +29,7 @@ class Usage:
     added_up_bytes: float
     counted_logs: int
     present_logs: int
-    doomed_bytes: float
+    to_be_deleted_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ class ReplicaReadings:
             yield Usage(
                 fleet.broker_ids[fleet.owner_of(log_dir)],
                 path,
-                float(replicas.background.size[log_dir] + copied[log_dir]),
+                float(replicas.in_sync_traffic.size[log_dir] + copied[log_dir]),
                 float(sizes[log_dir] + copied[log_dir]),
                 replicas.log_counts[log_dir],
                 int(counts[log_dir]),
-                float(replicas.doomed[log_dir]),
+                float(replicas.to_be_deleted[log_dir]),
             )
 
     def _added_up(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from kreassign.model import TopicPartition
 from kreassign.twin.replication.copies import Copies, CopyKey
 from kreassign.twin.replication.copy_rates import CLOSE
-from kreassign.twin.replication.event_queue import Agenda
+from kreassign.twin.replication.event_queue import EventQueue
 from kreassign.twin.replication.events import ReplicaEvent, ReplicaPlaced
 from kreassign.twin.replication.fleet import Fleet
-from kreassign.twin.replication.in_sync_traffic import Background, Follower, Use
+from kreassign.twin.replication.in_sync_traffic import Follower, InSyncTraffic, PartitionTraffic
 from kreassign.twin.replication.partition_logs import NOWHERE, PartitionLogs
 from kreassign.twin.replication.settings import ReplicationSettings
 from kreassign.twin.replication.tasks import DeleteCopy, Join, ReachRetention, ReviewLag, StartCopy, Task
@@ -32,7 +32,7 @@ class Replicas:
     """The copies of all partitions; brokers and log directories by their index in the fleet.
 
     `outside` holds the copies in sync that are not in the ISR, `joining` when a `Join` is due for whom,
-    `ineligible` the brokers that are fenced or shutting down, `doomed`
+    `ineligible` the brokers that are fenced or shutting down, `to_be_deleted`
     the bytes per log directory that wait for deletion, `log_counts` how many logs each one has, `throttles` the lists
     of topics that have any, `wanted_dirs` where brokers (by index) shall put copies that they do not have yet.
     `events` collects what happened, `must_share` says that rates have to be computed anew.
@@ -44,26 +44,26 @@ class Replicas:
         self.fleet = Fleet()
         self.logs = PartitionLogs()
         self.copies = Copies()
-        self.background = Background()
-        self.agenda: Agenda[Task] = Agenda()
+        self.in_sync_traffic = InSyncTraffic()
+        self.timers: EventQueue[Task] = EventQueue()
         self.events: list[ReplicaEvent] = []
         self.must_share = False
         self.outside: set[tuple[int, int]] = set()
         self.joining: dict[tuple[int, int], int] = {}
         self.ineligible: set[int] = set()
-        self.doomed = np.zeros(0)
+        self.to_be_deleted = np.zeros(0)
         self.log_counts: list[int] = []
         self._settled_ms = now_ms
         self.throttles: dict[str, TopicThrottle] = {}
         self.wanted_dirs: dict[tuple[TopicPartition, int], int] = {}
-        self._stranded: list[DeleteCopy] = []
+        self._unscheduled_deletions: list[DeleteCopy] = []
 
     def grow(self) -> None:
         """Make room for what was added to the fleet."""
-        more = len(self.fleet.paths) - len(self.doomed)
-        self.doomed = np.pad(self.doomed, (0, more))
+        more = len(self.fleet.paths) - len(self.to_be_deleted)
+        self.to_be_deleted = np.pad(self.to_be_deleted, (0, more))
         self.log_counts += [0] * more
-        self.background.grow(len(self.fleet.broker_ids), len(self.fleet.paths))
+        self.in_sync_traffic.grow(len(self.fleet.broker_ids), len(self.fleet.paths))
 
     # Time
 
@@ -73,14 +73,14 @@ class Replicas:
         if passed == 0:
             return
         self._settled_ms = self.now_ms
-        self.background.pass_time(passed)
+        self.in_sync_traffic.pass_time(passed)
         live = self.copies.live
         live["position"] += live["rate"] * (passed / 1000)
-        self.let_go(live["rate"] > 0)
+        self.apply_log_start(live["rate"] > 0)
         live["position"] = np.minimum(live["position"], self.targets())
         live["begin"] = np.minimum(live["begin"], live["position"])
 
-    def let_go(self, chosen: NDArray[np.bool_]) -> None:
+    def apply_log_start(self, chosen: NDArray[np.bool_]) -> None:
         """Let copies that hear from their leader lose what it has lost; those further behind skip it."""
         live = self.copies.live
         starts = np.where(chosen, self._starts(), 0.0)
@@ -143,7 +143,9 @@ class Replicas:
         """Bytes on each log directory, those to be deleted included. Everything must be settled."""
         live = self.copies.live
         sizes = live["position"] - live["begin"]
-        return self.background.size + self.doomed + np.bincount(live["log_dir"], sizes, len(self.fleet.paths))
+        return (
+            self.in_sync_traffic.size + self.to_be_deleted + np.bincount(live["log_dir"], sizes, len(self.fleet.paths))
+        )
 
     # Changes
 
@@ -151,14 +153,14 @@ class Replicas:
     def changing(self, row: int) -> Iterator[None]:
         """Change the leader, the replicas, the rate or the throttles of a partition, or what it runs on, inside."""
         self.settle()
-        before = self._use(row)
-        self.background.subtract(before)
+        before = self._traffic_of(row)
+        self.in_sync_traffic.subtract(before)
         self.logs.settle(row, self.now_ms)
         yield
         self._conform_to_fleet(row)
         self.logs.settle(row, self.now_ms)
-        after = self._use(row)
-        self.background.add(after)
+        after = self._traffic_of(row)
+        self.in_sync_traffic.add(after)
         self.must_share |= before.rate > 0 or after.rate > 0
         self.expect_retention(row)
 
@@ -166,16 +168,16 @@ class Replicas:
         """Look at a log again when it is as long as it may become, if it ever is."""
         wait_ms = self.logs.full_length_ms(row, self.now_ms)
         if wait_ms is not None:
-            self.agenda.add(self.now_ms + wait_ms, ReachRetention(row))
+            self.timers.add(self.now_ms + wait_ms, ReachRetention(row))
 
-    def _use(self, row: int) -> Use:
+    def _traffic_of(self, row: int) -> PartitionTraffic:
         entry = self.logs.table[row]
         leader, leader_dir = int(entry["leader"]), int(entry["leader_dir"])
         throttle, partition = self._throttle(row), int(entry["partition"])
         followers = [log_dir for log_dir in self.logs.replica_dirs(row) if log_dir != leader_dir]
         brokers = map(self.fleet.owner_of, followers)
         grows = self.logs.grows(row)
-        return Use(
+        return PartitionTraffic(
             leader=leader,
             leader_dir=leader_dir,
             leader_is_throttled=throttle.leaders.holds(partition, self._broker_id(leader)),
@@ -201,12 +203,12 @@ class Replicas:
                 continue
             is_linked = leader == NOWHERE or not fleet.cut[leader, broker]
             if not (fleet.up[broker] and fleet.is_writable(log_dir) and is_linked):
-                self.lose(row, broker, log_dir)
+                self.mark_behind(row, broker, log_dir)
             elif (row, broker) in self.outside:
-                self.invite(row, broker)
+                self.request_join(row, broker)
         self._mark(row)
 
-    def lose(self, row: int, broker: int, log_dir: int) -> None:
+    def mark_behind(self, row: int, broker: int, log_dir: int) -> None:
         """Let a follower in sync become a copy that has everything so far. Only inside `changing`."""
         start, end = self.logs.start(row, self.now_ms), self.logs.end(row, self.now_ms)
         entry = self.copies.add(CopyKey(row, broker), log_dir, start, end, self.now_ms)
@@ -238,7 +240,7 @@ class Replicas:
         if entry["in_isr"] and not entry["reviewed"] and (behind or self.logs.grows(key.row) > 0):
             entry["reviewed"] = True
             due_ms = int(entry["behind_since_ms"]) + self.settings.lag_time_max_ms
-            self.agenda.add(max(due_ms, self.now_ms), ReviewLag(key, int(entry["serial"])))
+            self.timers.add(max(due_ms, self.now_ms), ReviewLag(key, int(entry["serial"])))
 
     def copies_of(self, row: int) -> list[CopyKey]:
         """The copies of a partition that are behind or cut off, future ones not included."""
@@ -312,7 +314,7 @@ class Replicas:
                 self.outside.discard((row, broker))
             else:
                 self.outside.add((row, broker))
-                self.invite(row, broker)
+                self.request_join(row, broker)
 
     def _set_copy_isr(self, key: CopyKey, *, is_member: bool) -> None:
         entry = self.copies.entry(key)
@@ -330,15 +332,15 @@ class Replicas:
         positions = [float(member["position"]) for member in members if member["in_isr"]]
         return min([self.logs.end(row, self.now_ms), *positions])
 
-    def invite(self, row: int, broker: int) -> None:
+    def request_join(self, row: int, broker: int) -> None:
         """Let the leader ask soon for a follower that has caught up."""
         if (row, broker) not in self.joining:
-            self.ask_in(row, broker, self.settings.join_ms)
+            self.schedule_join(row, broker, self.settings.join_ms)
 
-    def ask_in(self, row: int, broker: int, wait_ms: int) -> None:
+    def schedule_join(self, row: int, broker: int, wait_ms: int) -> None:
         """Let the leader ask for a follower after so long, and not before."""
         self.joining[row, broker] = self.now_ms + wait_ms
-        self.agenda.add(self.now_ms + wait_ms, Join(row, broker))
+        self.timers.add(self.now_ms + wait_ms, Join(row, broker))
 
     # Replicas come, catch up and go
 
@@ -375,7 +377,7 @@ class Replicas:
 
     def start_later(self, key: CopyKey, serial: int, wait_ms: int = 0) -> None:
         """Let a copy begin to fetch when its broker has learnt of it and has waited."""
-        self.agenda.add(self.now_ms + self.settings.fetch_start_ms + wait_ms, StartCopy(key, serial))
+        self.timers.add(self.now_ms + self.settings.fetch_start_ms + wait_ms, StartCopy(key, serial))
 
     def _fetcher_wait_ms(self, leader: int, broker: int) -> int:
         """A follower that waits for news from a leader asks for something new only when the wait is over.
@@ -383,7 +385,11 @@ class Replicas:
         It does not wait if it has nothing from that leader yet, or gets something all the time.
         """
         period_ms, live = self.settings.fetch_wait_ms, self.copies.live
-        if leader == NOWHERE or not self.background.followed[leader, broker] or self.background.sent[leader, broker]:
+        if (
+            leader == NOWHERE
+            or not self.in_sync_traffic.followed[leader, broker]
+            or self.in_sync_traffic.sent[leader, broker]
+        ):
             return 0
         from_leader = self.logs.table["leader"][live["row"]] == leader
         if (live["runs"] & ~live["is_future"] & (live["broker"] == broker) & from_leader).any():
@@ -393,7 +399,7 @@ class Replicas:
 
     def fitting(self, arrived: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which of all copies could be taken as in sync, if all those that arrived and run in the ISR were."""
-        live, used, fleet = self.copies.live, self.background, self.fleet
+        live, used, fleet = self.copies.live, self.in_sync_traffic, self.fleet
         rates, leader = self.logs.growths(live["row"]), self.logs.table["leader"][live["row"]]
         crowd = (arrived | (live["runs"] & live["in_isr"])) & ~live["is_future"]
         brokers, log_dirs, added = live["broker"], live["log_dir"], rates[crowd]
@@ -404,7 +410,7 @@ class Replicas:
         room = room_in[brokers] & room_out[leader] & (write <= fleet.write * ROUNDING)[log_dirs]
         return np.asarray((rates == 0) | room | live["is_future"])
 
-    def calm(self, key: CopyKey) -> None:
+    def mark_in_sync(self, key: CopyKey) -> None:
         """Take a copy that has caught up as in sync."""
         with self.changing(key.row):
             if not self.copies.entry(key)["in_isr"]:
@@ -425,7 +431,7 @@ class Replicas:
         self.logs.displace(row, log_dir)
         self.outside.discard((row, broker))
         self.joining.pop((row, broker), None)
-        self.doom(row, log_dir, size)
+        self.schedule_deletion(row, log_dir, size)
 
     def size(self, key: CopyKey) -> float:
         """Bytes of a copy. Everything must be settled."""
@@ -434,16 +440,16 @@ class Replicas:
             return float(entry["position"] - entry["begin"])
         return self.logs.end(key.row, self.now_ms) - self.logs.start(key.row, self.now_ms)
 
-    def doom(self, row: int, log_dir: int, size: float) -> None:
+    def schedule_deletion(self, row: int, log_dir: int, size: float) -> None:
         """Give up a log in a directory: its bytes take room until they are deleted."""
         broker = self.fleet.owner_of(log_dir)
         self.log_counts[log_dir] -= 1
-        self.doomed[log_dir] += size
+        self.to_be_deleted[log_dir] += size
         task = DeleteCopy(self.logs.topic_partition(row), self._broker_id(broker), log_dir, size)
         if self.fleet.up[broker]:
-            self.agenda.add(self.now_ms + self.settings.deletion_delay_ms, task)
+            self.timers.add(self.now_ms + self.settings.deletion_delay_ms, task)
         else:
-            self._stranded.append(task)
+            self._unscheduled_deletions.append(task)
 
     def start_again(self, broker: int) -> None:
         """Let a broker that is back fetch for all its copies, and find those that were removed meanwhile."""
@@ -452,14 +458,14 @@ class Replicas:
         live["started"][mine] = False
         for index in np.flatnonzero(mine).tolist():
             self.start_later(self.copies.key(index), int(live["serial"][index]))
-        self._delete_stranded()
+        self._delete_unscheduled()
 
-    def _delete_stranded(self) -> None:
-        down = [task for task in self._stranded if not self.fleet.up[self.fleet.owner_of(task.log_dir)]]
-        for task in self._stranded:
+    def _delete_unscheduled(self) -> None:
+        down = [task for task in self._unscheduled_deletions if not self.fleet.up[self.fleet.owner_of(task.log_dir)]]
+        for task in self._unscheduled_deletions:
             if task not in down:
-                self.agenda.add(self.now_ms + self.settings.deletion_delay_ms, task)
-        self._stranded = down
+                self.timers.add(self.now_ms + self.settings.deletion_delay_ms, task)
+        self._unscheduled_deletions = down
 
     def has(self, row: int, broker: int) -> bool:
         """Whether a broker has a copy of a partition."""

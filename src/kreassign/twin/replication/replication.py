@@ -16,7 +16,7 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.twin.metadata.records import Record
 from kreassign.twin.metadata.state import ClusterMetadata
-from kreassign.twin.replication.apply_records import Following
+from kreassign.twin.replication.apply_records import RecordApplier
 from kreassign.twin.replication.bulk_load import load
 from kreassign.twin.replication.directory_moves import DirectoryMoves
 from kreassign.twin.replication.events import ReplicaEvent
@@ -33,7 +33,7 @@ DEFAULT_SETTINGS = ReplicationSettings()
 class Replication:
     """The copies of a cluster and everything that happens to them.
 
-    Use: `load` once, `follow` every record after the metadata has applied it, `advance` time and answer the events
+    Use: `load` once, `apply` every record after the metadata has applied it, `advance` time and answer the events
     that it tells. `readings` says what brokers would answer about their copies.
     """
 
@@ -45,7 +45,7 @@ class Replication:
     ) -> None:
         self._replicas = Replicas(settings, now_ms)
         self._moves = DirectoryMoves(self._replicas)
-        self._following = Following(self._replicas, self._moves)
+        self._applier = RecordApplier(self._replicas, self._moves)
         self._progress = Progress(self._replicas, self._moves)
         self.readings = ReplicaReadings(self._replicas)
         for broker in sorted(hardware):
@@ -81,11 +81,11 @@ class Replication:
         the leader has; where that is not said, adding replicas have nothing and all others everything. A partition
         without `traffic` is empty. All brokers are taken to be up; `crash` those that are not.
         """
-        load(self._following, metadata, traffic, held_bytes or {})
+        load(self._applier, metadata, traffic, held_bytes or {})
 
-    def follow(self, record: Record, metadata: ClusterMetadata) -> None:
+    def apply(self, record: Record, metadata: ClusterMetadata) -> None:
         """Act on a record that `metadata` has just applied."""
-        self._following.follow(record, metadata)
+        self._applier.apply(record, metadata)
 
     # Time
 
@@ -165,7 +165,7 @@ class Replication:
         """Let no traffic pass between two brokers, either way."""
         self._set_link(one, other, is_cut=True)
 
-    def heal_link(self, one: int, other: int) -> None:
+    def restore_link(self, one: int, other: int) -> None:
         """Let traffic pass again between two brokers."""
         self._set_link(one, other, is_cut=False)
 

@@ -17,7 +17,7 @@ from kreassign.twin.replication.copy_rates import CLOSE, mark_running, share
 from kreassign.twin.replication.directory_moves import DirectoryMoves
 from kreassign.twin.replication.events import CopyDeleted, LogDirFull, ReplicaCaughtUp, ReplicaFellBehind
 from kreassign.twin.replication.partition_logs import NOWHERE
-from kreassign.twin.replication.quota import Openings
+from kreassign.twin.replication.quota import InitialBursts
 from kreassign.twin.replication.replicas import ROUNDING, Replicas
 from kreassign.twin.replication.tasks import DeleteCopy, Join, ReachRetention, ReviewLag, StartCopy, Task
 
@@ -28,7 +28,7 @@ class Progress:
     def __init__(self, replicas: Replicas, moves: DirectoryMoves) -> None:
         self._replicas = replicas
         self._moves = moves
-        self._openings = Openings(replicas.settings)
+        self._initial_bursts = InitialBursts(replicas.settings)
         self._arrival_ms: int | None = None
 
     @property
@@ -39,7 +39,7 @@ class Progress:
         self.resolve()
         if self._replicas.events:
             return self._replicas.now_ms
-        times = [time for time in (self._arrival_ms, self._replicas.agenda.next_ms) if time is not None]
+        times = [time for time in (self._arrival_ms, self._replicas.timers.next_ms) if time is not None]
         return min(times) if times else None
 
     def move_on(self, now_ms: int) -> None:
@@ -48,7 +48,7 @@ class Progress:
         replicas.now_ms = now_ms
         if self._arrival_ms is not None and self._arrival_ms <= now_ms:
             replicas.must_share = True
-        while (task := replicas.agenda.take(now_ms)) is not None:
+        while (task := replicas.timers.take(now_ms)) is not None:
             self._do(task)
         self.resolve()
 
@@ -62,14 +62,14 @@ class Progress:
             replicas.settle()
             self._shed()
             mark_running(replicas.fleet, replicas.logs, replicas.copies)
-            replicas.let_go(replicas.copies.live["runs"])
+            replicas.apply_log_start(replicas.copies.live["runs"])
             lags = replicas.lags()
             # Rates are the dear part; they wait until what has arrived is taken in and what is full is closed.
             if self._arrive(lags) or self._judge_fullness():
                 replicas.must_share = True
                 continue
-            share(replicas.fleet, replicas.background, replicas.logs, replicas.copies, lags, replicas.settings)
-            self._openings.watch(replicas.logs, replicas.copies, len(replicas.fleet.broker_ids), replicas.now_ms)
+            share(replicas.fleet, replicas.in_sync_traffic, replicas.logs, replicas.copies, lags, replicas.settings)
+            self._initial_bursts.watch(replicas.logs, replicas.copies, len(replicas.fleet.broker_ids), replicas.now_ms)
             replicas.copies.live["behind_since_ms"][replicas.copies.live["runs"] & (lags <= CLOSE)] = replicas.now_ms
             self._arrival_ms = self._next_arrival_ms(lags)
 
@@ -87,7 +87,7 @@ class Progress:
             self._take_in(key)
         for key in self._behind_a_late_isr():
             if replicas.copies.entry(key)["position"] >= replicas.watermark(key.row) - CLOSE:
-                replicas.invite(key.row, key.broker)
+                replicas.request_join(key.row, key.broker)
         return bool(taken_in)
 
     def _keys(self, chosen: NDArray[np.bool_]) -> list[CopyKey]:
@@ -98,11 +98,11 @@ class Progress:
             self._moves.finish(key)
         else:
             self._ask_for(key)
-            self._replicas.calm(key)
+            self._replicas.mark_in_sync(key)
 
     def _ask_for(self, key: CopyKey) -> None:
         if not self._replicas.copies.entry(key)["in_isr"]:
-            self._replicas.invite(key.row, key.broker)
+            self._replicas.request_join(key.row, key.broker)
 
     def _behind_a_late_isr(self) -> list[CopyKey]:
         """Running copies outside an ISR that has members behind: they need to reach only the high watermark."""
@@ -115,7 +115,7 @@ class Progress:
 
     def _shed(self) -> None:
         """Where replicas in sync use more than there is, their followers have to share like copies that are behind."""
-        replicas, used, fleet = self._replicas, self._replicas.background, self._replicas.fleet
+        replicas, used, fleet = self._replicas, self._replicas.in_sync_traffic, self._replicas.fleet
         crowded_in = used.net_in > fleet.net_in * ROUNDING
         crowded_out = used.net_out > fleet.net_out * ROUNDING
         crowded_dirs = used.write > fleet.write * ROUNDING
@@ -133,7 +133,7 @@ class Progress:
             key = CopyKey(row, fleet.owner_of(log_dir))
             if key not in replicas.copies:
                 with replicas.changing(row):
-                    replicas.lose(row, key.broker, log_dir)
+                    replicas.mark_behind(row, key.broker, log_dir)
 
     def _judge_fullness(self) -> bool:
         """Close directories that are full and open those that are no longer; whether there was any."""
@@ -179,7 +179,7 @@ class Progress:
         """Never too late; a log that loses its start makes it too early, and then it is asked again."""
         replicas, fleet = self._replicas, self._replicas.fleet
         live = replicas.copies.live
-        growth = replicas.background.growth + np.bincount(live["log_dir"], live["rate"], len(fleet.paths))
+        growth = replicas.in_sync_traffic.growth + np.bincount(live["log_dir"], live["rate"], len(fleet.paths))
         growing = (growth > 0) & ~fleet.full & ~fleet.failed
         room = np.maximum(fleet.capacity - replicas.used_bytes(), 0.0)
         return float(np.min(room[growing] / growth[growing], initial=math.inf))
@@ -213,7 +213,7 @@ class Progress:
         replicas.settle()
         entry = replicas.copies.entry(key)
         entry["started"] = True
-        passed = self._openings.first_answer(replicas.fleet, replicas.logs, replicas.copies, key, replicas.now_ms)
+        passed = self._initial_bursts.first_answer(replicas.fleet, replicas.logs, replicas.copies, key, replicas.now_ms)
         entry["position"] = min(float(entry["position"]) + passed, replicas.logs.end(key.row, replicas.now_ms))
         replicas.must_share = True
 
@@ -226,7 +226,7 @@ class Progress:
             return
         topic_partition = replicas.logs.topic_partition(row)
         replicas.events.append(ReplicaCaughtUp(topic_partition, replicas.fleet.broker_ids[broker]))
-        replicas.ask_in(row, broker, replicas.settings.fetch_wait_ms)
+        replicas.schedule_join(row, broker, replicas.settings.fetch_wait_ms)
 
     def _may_join(self, row: int, broker: int) -> bool:
         replicas, key = self._replicas, CopyKey(row, broker)
@@ -260,7 +260,7 @@ class Progress:
         elif replicas.logs.grows(key.row) > 0:
             # It fetches nothing: the next record will put it behind, and has done so since it stopped.
             entry["reviewed"] = True
-            replicas.agenda.add(replicas.now_ms + replicas.logs.record_ms(key.row), ReviewLag(key, serial))
+            replicas.timers.add(replicas.now_ms + replicas.logs.record_ms(key.row), ReviewLag(key, serial))
             return
         replicas.watch(key)
 
@@ -271,11 +271,11 @@ class Progress:
             topic_partition = replicas.logs.topic_partition(key.row)
             replicas.events.append(ReplicaFellBehind(topic_partition, replicas.fleet.broker_ids[key.broker]))
         replicas.copies.entry(key)["reviewed"] = True
-        replicas.agenda.add(replicas.now_ms + replicas.settings.lag_time_max_ms // 2, ReviewLag(key, serial))
+        replicas.timers.add(replicas.now_ms + replicas.settings.lag_time_max_ms // 2, ReviewLag(key, serial))
 
     def _delete(self, task: DeleteCopy) -> None:
         replicas, fleet = self._replicas, self._replicas.fleet
-        replicas.doomed[task.log_dir] -= task.size
+        replicas.to_be_deleted[task.log_dir] -= task.size
         if fleet.full[task.log_dir]:
             replicas.must_share = True
         replicas.events.append(CopyDeleted(task.topic_partition, task.broker, fleet.paths[task.log_dir]))

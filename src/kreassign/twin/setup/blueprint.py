@@ -153,11 +153,11 @@ class Blueprint:
         """What copies that are out of sync have already, by partition and broker."""
         return {(key, broker): held for key, plan in self._partitions() for broker, held in plan.held_bytes.items()}
 
-    def records(self, chance: random.Random) -> Iterator[Record]:
-        """The metadata log of a cluster that looks like this; `chance` draws the ids of directories and topics."""
+    def records(self, rng: random.Random) -> Iterator[Record]:
+        """The metadata log of a cluster that looks like this; `rng` draws the ids of directories and topics."""
         directories = _Directories()
         for broker in self.brokers:
-            log_dirs = tuple(LogDirInfo(log_dir.path, new_id(chance)) for log_dir in broker.hardware.log_dirs)
+            log_dirs = tuple(LogDirInfo(log_dir.path, new_id(rng)) for log_dir in broker.hardware.log_dirs)
             directories.add(broker.id, log_dirs)
             host, port = broker.registered_address
             yield BrokerRegistered(broker.id, host, port, broker.rack, log_dirs, broker_epoch=broker.id + 1)
@@ -167,7 +167,7 @@ class Blueprint:
             resource = ConfigResource.broker(broker_id) if broker_id is not None else ALL_BROKERS
             yield from (ConfigChanged(resource, name, value) for name, value in configs.items())
         for topic in self.topics:
-            yield from _topic_records(topic, new_id(chance), directories, self.down)
+            yield from _topic_records(topic, new_id(rng), directories, self.down)
 
     def _partitions(self) -> Iterator[tuple[TopicPartition, PartitionPlan]]:
         for topic in self.topics:
@@ -179,14 +179,14 @@ ALL_BROKERS = ConfigResource.broker(0)._replace(name="")
 """The default of all brokers as the owner of configuration."""
 
 
-def seeded(seed: str) -> random.Random:
+def seeded_random(seed: str) -> random.Random:
     """Where everything that is drawn by lot comes from: the same for the same seed."""
     return random.Random(seed)  # noqa: S311 - nothing secret is drawn
 
 
-def new_id(chance: random.Random) -> str:
+def new_id(rng: random.Random) -> str:
     """A random UUID (version 4) in its usual text form."""
-    return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
 def small_cluster(

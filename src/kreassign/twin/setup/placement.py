@@ -21,21 +21,21 @@ class Place:
     racks: Mapping[int, str | None]
     skew: float = 0.0
 
-    def draw(self, partitions: int, replication_factor: int, chance: random.Random) -> Sequence[tuple[int, ...]]:
+    def draw(self, partitions: int, replication_factor: int, rng: random.Random) -> Sequence[tuple[int, ...]]:
         """Replica lists of so many partitions of one topic, different racks first where all brokers name one."""
         if len(self.racks) < replication_factor:
             raise InputError(f"{replication_factor} replicas need as many brokers; there are {sorted(self.racks)}")
         if not self.skew:
             brokers = [striped.UsableBroker(*each) for each in self._known_racks.items()]
-            return striped.place(brokers, partitions, replication_factor, chance)
-        return [self._draw_skewed(replication_factor, chance) for _ in range(partitions)]
+            return striped.place(brokers, partitions, replication_factor, rng)
+        return [self._draw_skewed(replication_factor, rng) for _ in range(partitions)]
 
     @property
     def _known_racks(self) -> Mapping[int, str | None]:
         """The racks, if every broker has one: Kafka does not keep racks apart either where one has none."""
         return dict.fromkeys(self.racks) if None in self.racks.values() else self.racks
 
-    def _draw_skewed(self, replication_factor: int, chance: random.Random) -> tuple[int, ...]:
+    def _draw_skewed(self, replication_factor: int, rng: random.Random) -> tuple[int, ...]:
         racks, chosen = self._known_racks, list[int]()
         while len(chosen) < replication_factor:
             taken = {racks[broker] for broker in chosen}
@@ -43,14 +43,14 @@ class Place:
             # A rack gets a second replica when every other one has its first.
             apart = [broker for broker in free if racks[broker] not in taken] or free
             places = {broker: place for place, broker in enumerate(racks)}
-            chosen += chance.choices(apart, [(places[broker] + 1) ** -self.skew for broker in apart])
+            chosen += rng.choices(apart, [(places[broker] + 1) ** -self.skew for broker in apart])
         return tuple(chosen)
 
 
-def shares(count: int, spread: float, chance: random.Random) -> Iterator[float]:
+def shares(count: int, spread: float, rng: random.Random) -> Iterator[float]:
     """Parts of so many partitions, 1 on average: log-normal with the standard deviation `spread` of the logarithm.
 
     0 makes all equal; with 1 the largest of a hundred partitions is usually about seven times the mean.
     """
     # The mean of a log-normal distribution is exp(mu + sigma²/2).
-    return (chance.lognormvariate(-(spread**2) / 2, spread) if spread else 1.0 for _ in range(count))
+    return (rng.lognormvariate(-(spread**2) / 2, spread) if spread else 1.0 for _ in range(count))

@@ -22,7 +22,7 @@ from kreassign.twin.faults import PlannedFault, read_faults
 from kreassign.twin.network.security import OPEN, Security, read_security
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, seeded
+from kreassign.twin.setup.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, seeded_random
 from kreassign.twin.setup.placement import Place, shares
 
 
@@ -72,16 +72,16 @@ def parse_scenario(text: str, name: str) -> Scenario:
 
 def _read_groups(tables: tuple[KeyedTable, ...]) -> list[_Group]:
     groups: list[_Group] = []
-    following = 0
+    applier = 0
     for table in tables:
-        groups.append(_read_group(table, following))
-        following = groups[-1].brokers[-1].id + 1
+        groups.append(_read_group(table, applier))
+        applier = groups[-1].brokers[-1].id + 1
     return groups
 
 
-def _read_group(table: KeyedTable, following: int) -> _Group:
+def _read_group(table: KeyedTable, applier: int) -> _Group:
     with table.taken_whole():
-        count, first = table.whole("count", 1, least=1), table.whole("first_id", following)
+        count, first = table.whole("count", 1, least=1), table.whole("first_id", applier)
         racks, is_down = table.texts("racks"), table.flag("down", default=False)
         network = table.amount("network", TEN_GIGABIT)
         hardware = BrokerHardware(_read_log_dirs(table.tables("log_dirs")), network, network)
@@ -124,9 +124,9 @@ def _read_topics(table: KeyedTable, groups: list[_Group], seed: int) -> Iterator
         configs = table.text_map("configs")
         for number in range(count):
             topic = name if count == 1 else f"{name}-{number:0{len(str(count - 1))}}"
-            chance = seeded(f"{seed}:{topic}")
-            lists = place.draw(partitions, factor, chance)
-            parts = shares(partitions, spread, chance)
+            rng = seeded_random(f"{seed}:{topic}")
+            lists = place.draw(partitions, factor, rng)
+            parts = shares(partitions, spread, rng)
             plans = (
                 PartitionPlan(replicas, _part(mean, part), paths=paths)
                 for replicas, part in zip(lists, parts, strict=True)
@@ -147,8 +147,8 @@ def _part(mean: Traffic, part: float) -> Traffic:
 
 def _racks(named: tuple[int, ...], groups: list[_Group]) -> dict[int, str | None]:
     known = {broker.id: broker.rack for group in groups for broker in group.brokers}
-    if strangers := [broker for broker in named if broker not in known]:
-        raise InputError(f"'brokers' names {strangers}, which are not among the brokers {sorted(known)}")
+    if unknown := [broker for broker in named if broker not in known]:
+        raise InputError(f"'brokers' names {unknown}, which are not among the brokers {sorted(known)}")
     usual = [broker.id for group in groups if not group.is_empty for broker in group.brokers]
     return {broker: known[broker] for broker in named or usual}
 
@@ -197,10 +197,10 @@ def _chosen(topic: TopicPlan, numbers: tuple[int, ...], origin: int, target: int
 
 
 def _moving(plan: PartitionPlan, origin: int, target: int, copied: float, down: frozenset[int]) -> PartitionPlan:
-    wished = tuple(target if broker == origin else broker for broker in plan.replicas)
+    requested = tuple(target if broker == origin else broker for broker in plan.replicas)
     return replace(
         plan,
-        replicas=(*wished, origin),
+        replicas=(*requested, origin),
         paths=(*plan.paths, plan.paths[0]) if plan.paths else (),
         leader=plan.first_leader(down),
         adding=(target,),

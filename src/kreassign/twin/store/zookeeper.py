@@ -69,9 +69,9 @@ class ZooKeeperTree:
         known = self.get(paths.CONTROLLER_EPOCH)
         assert known is not None
         epoch = parse_controller_epoch(known.content) + 1
-        office = format_controller(ControllerZnode(broker_id, now_ms))
+        controller = format_controller(ControllerZnode(broker_id, now_ms))
         writes = (
-            Create(paths.CONTROLLER, office, is_ephemeral=True),
+            Create(paths.CONTROLLER, controller, is_ephemeral=True),
             Set(paths.CONTROLLER_EPOCH, format_controller_epoch(epoch), known.version),
         )
         self._epoch_version = known.version
@@ -109,7 +109,7 @@ class ZooKeeperTree:
         ended, self._session_ended = self._session_ended, False
         return ended
 
-    def wait_for_office(self, timeout_s: float) -> None:
+    def wait_for_resignation(self, timeout_s: float) -> None:
         """Wait until nobody is in office, or for so long: what a killed twin left goes with its session."""
         gone = self._client.handler.event_object()
 

@@ -21,7 +21,7 @@ WRONG_CONTROLLER = with_default_text(NOT_CONTROLLER)
 _SMALL_SET = 4
 
 
-def wishes_of(command: AlterReassignments) -> dict[TopicPartition, tuple[int, ...] | None]:
+def targets_by_partition(command: AlterReassignments) -> dict[TopicPartition, tuple[int, ...] | None]:
     """What is asked for each partition; of two wishes for one the last counts."""
     return {
         TopicPartition(entry.topic, target.partition): target.replicas
@@ -54,7 +54,7 @@ def check_target(target: tuple[int, ...], sources: tuple[int, ...], live: Iterab
     return DONE
 
 
-def elections_answered(command: ElectLeaders, answer: LeadersElected) -> LeadersElected:
+def election_response(command: ElectLeaders, answer: LeadersElected) -> LeadersElected:
     """The answer to elections in this mode's words."""
     if command.election_type not in list(ElectionType):
         return LeadersElected(FAILED, tuple(replace(one, outcomes=_each(one, FAILED)) for one in answer.topics))

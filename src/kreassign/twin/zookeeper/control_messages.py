@@ -12,18 +12,18 @@ from dataclasses import replace
 from kreassign.model import TopicPartition
 from kreassign.twin.metadata.records import BrokerUnfenced, PartitionChanged, PartitionCreated, Record, TopicDeleted
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.steps import PartitionMessage
 
 BEING_DELETED = -2
 """In place of a leader: the topic is being deleted."""
 
 
-def step_of(
+def message_of(
     metadata: ClusterMetadata, partition: PartitionState, controller_epoch: int, told: tuple[int, ...] = ()
-) -> PartitionStep:
+) -> PartitionMessage:
     """A partition as it is, for these brokers."""
     topic, number = partition.topic_partition
-    return PartitionStep(
+    return PartitionMessage(
         topic,
         metadata.topics[topic].topic_id,
         number,
@@ -35,54 +35,56 @@ def step_of(
         partition.replicas,
         partition.adding,
         partition.removing,
-        brokers_told=told,
+        recipients=told,
     )
 
 
-def steps_before(
+def messages_before(
     metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
-) -> Iterator[PartitionStep]:
+) -> Iterator[PartitionMessage]:
     """What is told before records become so: which topics are being deleted."""
     for record in records:
         if isinstance(record, TopicDeleted):
             for partition in metadata.topics[record.name].partitions.values():
-                yield replace(step_of(metadata, partition, controller_epoch), leader=BEING_DELETED)
+                yield replace(message_of(metadata, partition, controller_epoch), leader=BEING_DELETED)
 
 
-def stopped(step: PartitionStep, *, delete: bool) -> PartitionStep:
+def stopped(step: PartitionMessage, *, delete: bool) -> PartitionMessage:
     """The step that stops every replica of a partition."""
     return replace(step, stopped=tuple((broker, delete) for broker in step.replicas))
 
 
-def steps_after(metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int) -> Iterator[PartitionStep]:
+def messages_after(
+    metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
+) -> Iterator[PartitionMessage]:
     """What is told once records have become so."""
     for record in records:
         match record:
             case PartitionCreated(key):
                 yield replace(_to_replicas(metadata, key, controller_epoch), is_new=True)
             case PartitionChanged(key, leader=None):
-                yield step_of(metadata, _present(metadata, key), controller_epoch)
+                yield message_of(metadata, _present(metadata, key), controller_epoch)
             case PartitionChanged(key):
                 yield _to_replicas(metadata, key, controller_epoch)
             case BrokerUnfenced(broker):
                 for partition in metadata.partitions_on(broker):
                     if broker not in partition.adding:  # its move begins anew, and tells of it
-                        yield step_of(metadata, partition, controller_epoch, (broker,))
+                        yield message_of(metadata, partition, controller_epoch, (broker,))
             case _:
                 pass
 
 
-def steps_at_entry(metadata: ClusterMetadata, controller_epoch: int) -> Iterator[PartitionStep]:
+def full_state_messages(metadata: ClusterMetadata, controller_epoch: int) -> Iterator[PartitionMessage]:
     """What a controller tells that has just taken office: everything."""
     for _, topic in sorted(metadata.topics.items()):
         for _, partition in sorted(topic.partitions.items()):
             yield _to_replicas(metadata, partition.topic_partition, controller_epoch)
 
 
-def _to_replicas(metadata: ClusterMetadata, key: TopicPartition, controller_epoch: int) -> PartitionStep:
+def _to_replicas(metadata: ClusterMetadata, key: TopicPartition, controller_epoch: int) -> PartitionMessage:
     partition = _present(metadata, key)
     at_work = tuple(broker for broker in partition.replicas if metadata.is_active(broker))
-    return step_of(metadata, partition, controller_epoch, at_work)
+    return message_of(metadata, partition, controller_epoch, at_work)
 
 
 def _present(metadata: ClusterMetadata, key: TopicPartition) -> PartitionState:

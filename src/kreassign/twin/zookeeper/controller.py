@@ -31,16 +31,25 @@ from kreassign.twin.zookeeper.answers import (
     WRONG_CONTROLLER,
     by_topic,
     check_target,
-    elections_answered,
-    wishes_of,
+    election_response,
+    targets_by_partition,
 )
-from kreassign.twin.zookeeper.control_messages import steps_after, steps_at_entry, steps_before, stopped
+from kreassign.twin.zookeeper.control_messages import full_state_messages, messages_after, messages_before, stopped
 from kreassign.twin.zookeeper.control_requests.requests import Sender
 from kreassign.twin.zookeeper.log import ZooKeeperLog
-from kreassign.twin.zookeeper.phases import Effect, Move, TakeEntry, Tell, WriteLists, WriteState, effects_of, move_to
+from kreassign.twin.zookeeper.phases import (
+    Effect,
+    Move,
+    RemoveEntry,
+    SendMessages,
+    WriteLists,
+    WriteState,
+    effects_of,
+    move_to,
+)
 from kreassign.twin.zookeeper.registrations import Registrations
-from kreassign.twin.zookeeper.steps import PartitionStep
-from kreassign.twin.zookeeper.topics import TopicWatch
+from kreassign.twin.zookeeper.steps import PartitionMessage
+from kreassign.twin.zookeeper.topics import TopicWatcher
 from kreassign.twin.zookeeper.tree import Delete, Set
 
 if TYPE_CHECKING:
@@ -52,25 +61,25 @@ Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 _WATCHED = (paths.CONTROLLER, paths.REASSIGN_PARTITIONS, paths.PREFERRED_REPLICA_ELECTION, paths.CONFIG_CHANGES)
 
 
-class Office:
-    """The controller of one twin. `on_batch` is told all that brokers are told at once."""
+class ZooKeeperController:
+    """The controller of one twin. `on_messages` is told all that brokers are told at once."""
 
     def __init__(self, twin: Twin, log: ZooKeeperLog) -> None:
-        self.on_batch: Callable[[tuple[PartitionStep, ...]], None] = _nobody_listens
+        self.on_messages: Callable[[tuple[PartitionMessage, ...]], None] = _nobody_listens
         self._twin = twin
         self._log = log
         self._registrations = Registrations(twin, log)
         self._due: set[TopicPartition] = set()
         self._done_reassignments = 0
         self._last_change = ""
-        self._is_telling = True
+        self._is_sending = True
         self.notes: list[str] = []
-        self._topics = TopicWatch(twin, log, self.notes)
+        self._topics = TopicWatcher(twin, log, self.notes)
 
     @property
     def controller_id(self) -> int:
         """The broker that is the controller; -1 if it is none of this twin's."""
-        return self._log.controller_id if self._log.is_in_office else -1
+        return self._log.controller_id if self._log.is_active_controller else -1
 
     @property
     def sender(self) -> Sender:
@@ -86,69 +95,69 @@ class Office:
     def take_over(self) -> None:
         """Begin: make the brokers know what ZooKeeper has, and take up every move where it was left."""
         self._registrations.renew()
-        with self._telling_nothing():
+        with self._muted():
             self._catch_up_with_znodes()
         self._tell((), even_if_empty=True)
-        self._tell(steps_at_entry(self._twin.metadata, self._log.controller_epoch))
+        self._tell(full_state_messages(self._twin.metadata, self._log.controller_epoch))
         self._last_change = max(self._log.znodes.children(paths.CONFIG_CHANGES), default="")
         self._done_reassignments = 0
-        started = self._take_reassignments()
-        for key in self._log.mirror.reassigning:
+        started = self._process_reassignments()
+        for key in self._log.cache.reassigning:
             if key not in started:
-                self._move(key, self._log.mirror.lists(key))
-        self.heed()
+                self._move(key, self._log.cache.lists(key))
+        self.process_changes()
 
-    def open_at(self, addresses: Mapping[int, Address]) -> None:
+    def register_at(self, addresses: Mapping[int, Address]) -> None:
         """Register the brokers at the addresses where clients can reach them."""
         self._registrations.renew(addresses)
 
-    def stand_for_election(self, broker_id: int) -> bool:
+    def run_for_controller(self, broker_id: int) -> bool:
         """Let a broker become the controller if nobody is; whether it did."""
-        is_elected = self._log.enter_office(broker_id, self._twin.now_ms)
+        is_elected = self._log.become_controller(broker_id, self._twin.now_ms)
         if is_elected:
             self.take_over()
         return is_elected
 
     def fail_over(self) -> None:
         """Leave office to the next broker that is at work."""
-        self._log.leave_office()
+        self._log.resign_controller()
         self._elect_next(self._log.controller_id + 1)
 
     def _elect_next(self, first: int) -> None:
         """Let the next broker from `first` on that is at work become the controller."""
-        at_work = [one for one in self._twin.processes.ids if self._twin.processes.is_at_work(one)]
+        at_work = [one for one in self._twin.processes.ids if self._twin.processes.is_responsive(one)]
         later = [one for one in at_work if one >= first]
         if at_work:
-            self.stand_for_election((later or at_work)[0])
+            self.run_for_controller((later or at_work)[0])
 
-    def heed(self) -> None:
+    def process_changes(self) -> None:
         """Look at everything in ZooKeeper that others may have changed, and act on it."""
         znodes = self._log.znodes
         for path in _WATCHED:
             znodes.watch(path)
         # Whoever else wrote something at the same moment makes for news, and then this is done once more.
         with suppress(ControllerMoved, StaleZnode):
-            self._log.look_for_another()
-            if not self._log.is_in_office:
+            self._log.check_epoch()
+            if not self._log.is_active_controller:
                 self._elect_next(self._log.controller_id)
                 return
-            self._topics.heed()
-            self._take_reassignments()
-            self._take_elections()
-            self._take_configs()
+            self._topics.process_changes()
+            self._process_reassignments()
+            self._process_elections()
+            self._process_configs()
 
-    def announce(self, records: tuple[Record, ...]) -> None:
+    def before_commit(self, records: tuple[Record, ...]) -> None:
         """Tell brokers what they must know before it becomes so."""
-        steps = tuple(steps_before(self._twin.metadata, records, self._log.controller_epoch))
+        steps = tuple(messages_before(self._twin.metadata, records, self._log.controller_epoch))
         self._tell(steps)
         for delete in (False, True):
             self._tell(stopped(one, delete=delete) for one in steps)
 
-    def follow(self, records: tuple[Record, ...]) -> None:
+    def after_commit(self, records: tuple[Record, ...]) -> None:
         """Act on what has just become so: moves may be complete now, or have a reason to be tried again."""
         if BrokerFenced(self.controller_id) not in records:  # whoever follows it will tell
             is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
-            steps = steps_after(self._twin.metadata, records, self._log.controller_epoch)
+            steps = messages_after(self._twin.metadata, records, self._log.controller_epoch)
             self._tell(steps, even_if_empty=is_about_brokers)
         for record in records:
             match record:
@@ -156,66 +165,68 @@ class Office:
                     self._plan(key)
                 case BrokerUnfenced(broker_id):
                     self._registrations.register(broker_id)
-                    for key in self._log.mirror.reassigning:
-                        if broker_id in self._log.mirror.lists(key).target:
+                    for key in self._log.cache.reassigning:
+                        if broker_id in self._log.cache.lists(key).target:
                             self._plan(key)
-                    self._twin.at(self._twin.now_ms, self._topics.heed)
+                    self._twin.at(self._twin.now_ms, self._topics.process_changes)
                 case BrokerFenced(broker_id):
                     self._registrations.unregister(broker_id)
                     if broker_id == self.controller_id:
                         self._twin.at(self._twin.now_ms, self.fail_over)
                 case TopicDeleted(name):
-                    self._take_entries_of(name)
+                    self._remove_entries_of(name)
                 case _:
                     pass
 
     # --- what brokers are told --------------------------------------------------------------------------------
 
-    def _tell(self, steps: Iterable[PartitionStep], *, even_if_empty: bool = False) -> None:
-        if self._is_telling and self.on_batch is not _nobody_listens:
+    def _tell(self, steps: Iterable[PartitionMessage], *, even_if_empty: bool = False) -> None:
+        if self._is_sending and self.on_messages is not _nobody_listens:
             told = tuple(self._as_of_its_controller(step) for step in steps)
             if told or even_if_empty:
-                self.on_batch(told)
+                self.on_messages(told)
 
-    def _as_of_its_controller(self, step: PartitionStep) -> PartitionStep:
+    def _as_of_its_controller(self, step: PartitionMessage) -> PartitionMessage:
         """A step under the epoch of the controller that wrote what the partition is: brokers get the state as it is."""
-        state = self._log.mirror.states.get(TopicPartition(step.topic, step.partition))
+        state = self._log.cache.states.get(TopicPartition(step.topic, step.partition))
         return step if state is None else replace(step, controller_epoch=state.controller_epoch)
 
     @contextmanager
-    def _telling_nothing(self) -> Iterator[None]:
+    def _muted(self) -> Iterator[None]:
         """Tell nothing of changes in the block: they were told already, or are told in other words."""
-        self._is_telling = False
+        self._is_sending = False
         try:
             yield
         finally:
-            self._is_telling = True
+            self._is_sending = True
 
     # --- what clients ask for ---------------------------------------------------------------------------------
 
     def alter(self, command: AlterReassignments) -> ReassignmentsAltered:
         """Start, override and cancel moves; each partition has its own outcome."""
         try:
-            outcomes = self._alter(wishes_of(command))
+            outcomes = self._alter(targets_by_partition(command))
         except ControllerMoved:
             return ReassignmentsAltered(WRONG_CONTROLLER, ())
         # Kafka answers with an empty text in place of none.
         return ReassignmentsAltered(Outcome(message=""), by_topic(outcomes.items()))
 
-    def _alter(self, wishes: Targets) -> dict[TopicPartition, Outcome]:
+    def _alter(self, demands: Targets) -> dict[TopicPartition, Outcome]:
         outcomes: dict[TopicPartition, Outcome] = {}
         moves: dict[TopicPartition, OngoingReassignment] = {}
-        for key, target in wishes.items():
-            refusal, move = self._judge(key, target)
+        for key, target in demands.items():
+            refusal, move = self._evaluate(key, target)
             if move is None:
                 outcomes[key] = refusal
             else:
                 moves[key] = move
-        self._take_entries(lambda key, _: key in moves)
-        return {key: outcomes[key] if key in outcomes else self._order(key, moves[key]) for key in wishes}
+        self._remove_entries(lambda key, _: key in moves)
+        return {key: outcomes[key] if key in outcomes else self._order(key, moves[key]) for key in demands}
 
-    def _judge(self, key: TopicPartition, target: tuple[int, ...] | None) -> tuple[Outcome, OngoingReassignment | None]:
-        present = self._log.mirror.lists(key)
+    def _evaluate(
+        self, key: TopicPartition, target: tuple[int, ...] | None
+    ) -> tuple[Outcome, OngoingReassignment | None]:
+        present = self._log.cache.lists(key)
         if target is None:
             if not present.adding and not present.removing:
                 return with_default_text(NO_REASSIGNMENT_IN_PROGRESS), None
@@ -227,12 +238,12 @@ class Office:
 
     def elect(self, command: ElectLeaders) -> LeadersElected:
         """Hold elections."""
-        answer = self._twin.carry_out(elect_leaders(self._twin.situation, command))
-        return elections_answered(command, answer)
+        answer = self._twin.commit(elect_leaders(self._twin.context, command))
+        return election_response(command, answer)
 
     # --- what is left in znodes -------------------------------------------------------------------------------
 
-    def _take_reassignments(self) -> set[TopicPartition]:
+    def _process_reassignments(self) -> set[TopicPartition]:
         """Start what waits in the reassignment znode, once for each time that it is created."""
         found = self._log.znodes.get(paths.REASSIGN_PARTITIONS)
         if found is None or found.created == self._done_reassignments:
@@ -248,13 +259,13 @@ class Office:
         outcomes = {
             key: NO_PARTITION
             if key in poisonous
-            else self._order(key, move_to(self._log.mirror.lists(key).sources, target))
+            else self._order(key, move_to(self._log.cache.lists(key).sources, target))
             for key, target in targets.items()
         }
-        self._take_entries(lambda key, _: key in outcomes and outcomes[key].is_failure)
+        self._remove_entries(lambda key, _: key in outcomes and outcomes[key].is_failure)
         return {key for key, outcome in outcomes.items() if not outcome.is_failure}
 
-    def _take_elections(self) -> None:
+    def _process_elections(self) -> None:
         """Hold the elections that wait, and delete the znode whatever came of them."""
         path = paths.PREFERRED_REPLICA_ELECTION
         found = self._log.znodes.get(path)
@@ -267,26 +278,26 @@ class Office:
             self.notes.append(str(error))
         self._log.write((Delete(path),))
 
-    def _take_configs(self) -> None:
+    def _process_configs(self) -> None:
         """Let brokers know of configurations that others changed."""
         names = [name for name in self._log.znodes.children(paths.CONFIG_CHANGES) if name > self._last_change]
         if names:
             self._last_change = names[-1]
-            self._log.mirror.load_configs(self._log.znodes)
+            self._log.cache.load_configs(self._log.znodes)
             self._learn_configs()
 
     def _learn_configs(self) -> None:
-        metadata, wanted = self._twin.metadata, self._log.mirror.configs
+        metadata, wanted = self._twin.metadata, self._log.cache.configs
         changes: list[Record] = []
         for resource in sorted({*wanted, *metadata.configs}):
             known, values = metadata.configs.get(resource, {}), wanted.get(resource, {})
             changes += _differences(resource, known, values)
-        self._twin.learn(tuple(changes))
+        self._twin.apply(tuple(changes))
 
-    def _take_entries_of(self, topic: str) -> None:
-        self._take_entries(lambda key, _: key.topic == topic)
+    def _remove_entries_of(self, topic: str) -> None:
+        self._remove_entries(lambda key, _: key.topic == topic)
 
-    def _take_entries(self, is_dealt_with: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
+    def _remove_entries(self, is_dealt_with: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
         """Take entries out of the reassignment znode."""
         found = self._log.znodes.get(paths.REASSIGN_PARTITIONS)
         if found is None:
@@ -316,8 +327,8 @@ class Office:
         """Go through the phases that are due. `answer` is what whoever asked for that will be told."""
         partition = self._twin.metadata.partition(key)
         assert partition is not None
-        move = Move(partition, self._log.mirror.lists(key), wanted)
-        for effect in effects_of(self._twin.situation, move, self._log.controller_epoch):
+        move = Move(partition, self._log.cache.lists(key), wanted)
+        for effect in effects_of(self._twin.context, move, self._log.controller_epoch):
             self._perform(effect, answer)
 
     def _perform(self, effect: Effect, answer: object) -> None:
@@ -325,11 +336,11 @@ class Office:
             case WriteLists(key, lists):
                 self._log.write_lists(key, lists)
             case WriteState(record):
-                with self._telling_nothing():
-                    self._twin.carry_out(Decision((record,), answer))
-            case TakeEntry(key, replicas):
-                self._take_entries(lambda other, target: (other, target) == (key, replicas))
-            case Tell(steps):
+                with self._muted():
+                    self._twin.commit(Decision((record,), answer))
+            case RemoveEntry(key, replicas):
+                self._remove_entries(lambda other, target: (other, target) == (key, replicas))
+            case SendMessages(steps):
                 self._tell(steps)
 
     def _plan(self, key: TopicPartition) -> None:
@@ -341,29 +352,29 @@ class Office:
     def _go_on(self) -> None:
         due, self._due = sorted(self._due), set()
         for key in due:
-            lists = self._log.mirror.lists(key)
+            lists = self._log.cache.lists(key)
             if lists.adding or lists.removing:
                 self._move(key, lists)
 
     def _is_complete(self, key: TopicPartition) -> bool:
-        partition, lists = self._twin.metadata.partition(key), self._log.mirror.lists(key)
+        partition, lists = self._twin.metadata.partition(key), self._log.cache.lists(key)
         is_moving = bool(lists.adding or lists.removing)
         return partition is not None and is_moving and Move(partition, lists, lists).is_complete
 
     def _catch_up_with_znodes(self) -> None:
         """Let brokers know whatever another controller has written meanwhile."""
-        metadata, mirror = self._twin.metadata, self._log.mirror
-        gone = tuple(TopicDeleted(name) for name in sorted(metadata.topics.keys() - mirror.topics.keys()))
-        self._twin.learn(gone)
-        for record in tuple(mirror.records()):
+        metadata, cache = self._twin.metadata, self._log.cache
+        gone = tuple(TopicDeleted(name) for name in sorted(metadata.topics.keys() - cache.topics.keys()))
+        self._twin.apply(gone)
+        for record in tuple(cache.records()):
             if isinstance(record, TopicCreated) and record.name not in metadata.topics:
-                self._twin.learn((record,))
-        for key in sorted(mirror.states):
-            created, known = mirror.created(key), metadata.partition(key)
+                self._twin.apply((record,))
+        for key in sorted(cache.states):
+            created, known = cache.created(key), metadata.partition(key)
             if known is None or (known.leader_epoch, known.partition_epoch, known.leader, known.isr) != (
                 created.leader_epoch, created.partition_epoch, created.leader, created.isr,
             ):  # fmt: skip
-                self._twin.learn((created,))
+                self._twin.apply((created,))
         self._learn_configs()
 
 
@@ -372,5 +383,5 @@ def _differences(resource: ConfigResource, known: Mapping[str, str], wanted: Map
     return [ConfigChanged(resource, name, wanted.get(name)) for name in names if known.get(name) != wanted.get(name)]
 
 
-def _nobody_listens(steps: tuple[PartitionStep, ...]) -> None:
+def _nobody_listens(steps: tuple[PartitionMessage, ...]) -> None:
     del steps

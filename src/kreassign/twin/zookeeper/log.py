@@ -9,9 +9,9 @@ from kreassign.errors import ControllerMoved, InputError, StaleZnode
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.model.znodes import parse_controller_epoch, paths
 from kreassign.twin.metadata.records import BrokerRegistered, BrokerUnfenced, Record
-from kreassign.twin.setup.blueprint import Blueprint, seeded
-from kreassign.twin.zookeeper.mirror import Mirror, first_znodes
+from kreassign.twin.setup.blueprint import Blueprint, seeded_random
 from kreassign.twin.zookeeper.tree import Create, Write, Znodes
+from kreassign.twin.zookeeper.znode_cache import ZnodeCache, first_znodes
 
 
 class ZooKeeperLog:
@@ -19,31 +19,31 @@ class ZooKeeperLog:
 
     def __init__(self, znodes: Znodes, blueprint: Blueprint) -> None:
         self.znodes = znodes
-        self.mirror = Mirror()
+        self.cache = ZnodeCache()
         self.controller_id = -1
         self.controller_epoch = 0
-        self.is_in_office = False
+        self.is_active_controller = False
         self._blueprint = blueprint
 
-    def enter_office(self, broker_id: int, now_ms: int) -> bool:
+    def become_controller(self, broker_id: int, now_ms: int) -> bool:
         """Let a broker of this twin become the controller and read everything; False if another one is in office."""
         self.znodes.has_new_session()  # Whatever session there was, this one counts from now on.
         self.znodes.resign()
         epoch = self.znodes.elect(broker_id, now_ms)
-        self.is_in_office = epoch is not None
+        self.is_active_controller = epoch is not None
         if epoch is None:
             return False
         self.controller_id, self.controller_epoch = broker_id, epoch
         self._prepare()
-        self.mirror.load(self.znodes)
+        self.cache.load(self.znodes)
         return True
 
-    def look_for_another(self) -> None:
+    def check_epoch(self) -> None:
         """Take note if the controller elected here has been followed by another, or put out of office by hand."""
         has_new_session, epoch = self.znodes.has_new_session(), self.znodes.get(paths.CONTROLLER_EPOCH)
         is_latest = epoch is not None and parse_controller_epoch(epoch.content) == self.controller_epoch
         if has_new_session or not is_latest or self.znodes.get(paths.CONTROLLER) is None:
-            self.is_in_office = False
+            self.is_active_controller = False
 
     def read(self) -> Iterator[Record]:
         """What makes the metadata as it is; nothing if ZooKeeper has no topics or settings yet.
@@ -52,47 +52,47 @@ class ZooKeeperLog:
         """
         if not self.controller_epoch:
             raise InputError("another controller is in office in this ZooKeeper; end that twin first")
-        if self.mirror.topics or self.mirror.configs:
-            for record in self._blueprint.records(seeded(self._blueprint.cluster_id)):
+        if self.cache.topics or self.cache.configs:
+            for record in self._blueprint.records(seeded_random(self._blueprint.cluster_id)):
                 if isinstance(record, BrokerRegistered | BrokerUnfenced):
                     yield record
-            yield from self.mirror.records()
+            yield from self.cache.records()
 
     def append(self, records: Iterable[Record]) -> None:
         """Keep the records of one decision, all of them or none. Raises `ControllerMoved`."""
         kept = tuple(records)
         try:
-            self.write(self.mirror.writes(kept, self.controller_epoch))
+            self.write(self.cache.writes(kept, self.controller_epoch))
         except StaleZnode:  # An operator or a tool wrote there, too; who writes last wins.
-            self.mirror.load(self.znodes)
-            self.write(self.mirror.writes(kept, self.controller_epoch))
+            self.cache.load(self.znodes)
+            self.write(self.cache.writes(kept, self.controller_epoch))
 
     def write(self, writes: tuple[Write, ...]) -> None:
         """Write znodes, all or none. Raises `ControllerMoved` and `StaleZnode`."""
-        if not self.is_in_office:
+        if not self.is_active_controller:
             raise ControllerMoved("this controller has left office; nothing was written")
         if not writes:
             return
         try:
             self.znodes.write(writes)
         except ControllerMoved:
-            self.is_in_office = False
+            self.is_active_controller = False
             raise
-        self.mirror.took(writes)
+        self.cache.note_written(writes)
 
     def write_lists(self, key: TopicPartition, lists: OngoingReassignment) -> None:
         """Write other lists of a partition, if they are others. Raises `ControllerMoved`."""
-        if lists == self.mirror.lists(key):
+        if lists == self.cache.lists(key):
             return
         try:
-            self.write(self.mirror.lists_written(key, lists))
+            self.write(self.cache.lists_written(key, lists))
         except StaleZnode:  # As above.
-            self.mirror.read(self.znodes, paths.topic_path(key.topic))
-            self.write(self.mirror.lists_written(key, lists))
+            self.cache.read(self.znodes, paths.topic_path(key.topic))
+            self.write(self.cache.lists_written(key, lists))
 
-    def leave_office(self) -> None:
+    def resign_controller(self) -> None:
         """Be the controller no longer, so that another can be."""
-        self.is_in_office = False
+        self.is_active_controller = False
         self.znodes.resign()
 
     def _prepare(self) -> None:

@@ -19,7 +19,7 @@ from kreassign.model.error_codes import (
     INVALID_REQUEST,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.decision import TIMED_OUT, Decision, Outcome, has_expired
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.topics import BY_DEFAULT, CreateTopics, TopicCreation, WantedTopic, create_topics
@@ -27,8 +27,8 @@ from kreassign.twin.controller.topics import BY_DEFAULT, CreateTopics, TopicCrea
 _ENOUGH_MS = 60_000
 
 
-def create_topics_there(
-    situation: Situation, command: CreateTopics, random: Random
+def create_topics_in_zookeeper(
+    context: ControllerContext, command: CreateTopics, random: Random
 ) -> Decision[tuple[TopicCreation, ...]]:
     """Create what can be created, as `create_topics`."""
     names = Counter(topic.name for topic in command.topics)
@@ -39,9 +39,9 @@ def create_topics_there(
     }
     for topic in command.topics:
         if topic.name not in refusals and topic.name not in command.denied:
-            refusals |= _named(topic.name, _unfit_topic(situation, topic))
+            refusals |= _named(topic.name, _unfit_topic(context, topic))
     fit = tuple(topic for topic in command.topics if topic.name not in refusals)
-    decision = create_topics(situation, replace(command, topics=fit, timeout_ms=_ENOUGH_MS), random)
+    decision = create_topics(context, replace(command, topics=fit, timeout_ms=_ENOUGH_MS), random)
     created = decision.answer
     if has_expired(command.timeout_ms) and not command.validate_only:
         created = tuple(one if one.outcome.is_failure else TopicCreation(one.name, TIMED_OUT) for one in created)
@@ -49,8 +49,8 @@ def create_topics_there(
     return Decision(decision.records, (*created, *refused))
 
 
-def create_partitions_there(
-    situation: Situation, command: CreatePartitions, random: Random
+def create_partitions_in_zookeeper(
+    context: ControllerContext, command: CreatePartitions, random: Random
 ) -> Decision[tuple[tuple[str, Outcome], ...]]:
     """Add partitions where it can be done, as `create_partitions`."""
     counts = Counter(wanted.topic for wanted in command.topics)
@@ -59,9 +59,9 @@ def create_partitions_there(
     }
     for wanted in command.topics:
         if wanted.topic not in refusals:
-            refusals |= _named(wanted.topic, _unfit_growth(situation, wanted))
+            refusals |= _named(wanted.topic, _unfit_growth(context, wanted))
     fit = tuple(wanted for wanted in command.topics if wanted.topic not in refusals)
-    decision = create_partitions(situation, replace(command, topics=fit, timeout_ms=_ENOUGH_MS), random)
+    decision = create_partitions(context, replace(command, topics=fit, timeout_ms=_ENOUGH_MS), random)
     added = decision.answer
     if has_expired(command.timeout_ms) and not command.validate_only:
         added = tuple((name, outcome if outcome.is_failure else TIMED_OUT) for name, outcome in added)
@@ -72,23 +72,23 @@ def _named(name: str, refusal: Outcome | None) -> dict[str, Outcome]:
     return {} if refusal is None else {name: refusal}
 
 
-def _unfit_topic(situation: Situation, topic: WantedTopic) -> Outcome | None:
-    if topic.name in situation.metadata.topics:
+def _unfit_topic(context: ControllerContext, topic: WantedTopic) -> Outcome | None:
+    if topic.name in context.metadata.topics:
         return None  # Refused in the same words everywhere.
     if topic.assignments:
         return _unfit_lists(topic)
-    server = situation.server
+    server = context.server
     count = server.partition_count if topic.partition_count == BY_DEFAULT else topic.partition_count
     factor = server.replication_factor if topic.replication_factor == BY_DEFAULT else topic.replication_factor
     if count <= 0:
         return Outcome(INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if factor <= 0:
         return Outcome(INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
-    return _too_large(situation, factor)
+    return _too_large(context, factor)
 
 
-def _too_large(situation: Situation, factor: int) -> Outcome | None:
-    alive = sum(broker.is_active for broker in situation.metadata.brokers.values())
+def _too_large(context: ControllerContext, factor: int) -> Outcome | None:
+    alive = sum(broker.is_active for broker in context.metadata.brokers.values())
     if factor <= alive:
         return None
     return Outcome(INVALID_REPLICATION_FACTOR, f"Replication factor: {factor} larger than available brokers: {alive}.")
@@ -107,8 +107,8 @@ def _unfit_lists(topic: WantedTopic) -> Outcome | None:
     return None
 
 
-def _unfit_growth(situation: Situation, wanted: MorePartitions) -> Outcome | None:
-    topic = situation.metadata.topics.get(wanted.topic)
+def _unfit_growth(context: ControllerContext, wanted: MorePartitions) -> Outcome | None:
+    topic = context.metadata.topics.get(wanted.topic)
     if topic is None:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{wanted.topic}' does not exist.")
     if any(partition.is_reassigning for partition in topic.partitions.values()):
@@ -120,14 +120,14 @@ def _unfit_growth(situation: Situation, wanted: MorePartitions) -> Outcome | Non
     if wanted.total_count == present:
         return Outcome(INVALID_PARTITIONS, f"Topic already has {present} partitions.")
     if wanted.assignments is None:
-        return _too_large(situation, factor)
-    return _unfit_additions(situation, wanted.assignments, present, wanted.total_count - present, factor)
+        return _too_large(context, factor)
+    return _unfit_additions(context, wanted.assignments, present, wanted.total_count - present, factor)
 
 
 def _unfit_additions(
-    situation: Situation, lists: Sequence[tuple[int, ...]], present: int, more: int, factor: int
+    context: ControllerContext, lists: Sequence[tuple[int, ...]], present: int, more: int, factor: int
 ) -> Outcome | None:
-    alive = {broker.broker_id for broker in situation.metadata.brokers.values() if broker.is_active}
+    alive = {broker.broker_id for broker in context.metadata.brokers.values() if broker.is_active}
     unknown = [broker for broker in dict.fromkeys(chain.from_iterable(lists)) if broker not in alive]
     if unknown:
         return _badly_assigned(f"Unknown broker(s) in replica assignment: {_comma(unknown)}.")

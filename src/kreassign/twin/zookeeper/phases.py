@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kreassign.model import NO_LEADER, OngoingReassignment, TopicPartition
-from kreassign.twin.controller.changes import Wish, change_of
+from kreassign.twin.controller.changes import PartitionUpdate, change_of
 from kreassign.twin.controller.completion import without
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.metadata.records import PartitionChanged
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.zookeeper.control_messages import step_of
-from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.control_messages import message_of
+from kreassign.twin.zookeeper.steps import PartitionMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +36,21 @@ class WriteState:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class SendMessages:
     """Let brokers know of a partition, and stop what they shall not have any more; all of it at once."""
 
-    steps: tuple[PartitionStep, ...]
+    steps: tuple[PartitionMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TakeEntry:
+class RemoveEntry:
     """Take a partition out of the reassignment znode, if it is there with these replicas."""
 
     topic_partition: TopicPartition
     replicas: tuple[int, ...]
 
 
-Effect = WriteLists | WriteState | Tell | TakeEntry
+Effect = WriteLists | WriteState | SendMessages | RemoveEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ def move_to(sources: tuple[int, ...], target: tuple[int, ...]) -> OngoingReassig
     return OngoingReassignment(replicas, without(replicas, sources), without(replicas, target))
 
 
-def effects_of(situation: Situation, move: Move, controller_epoch: int) -> tuple[Effect, ...]:
+def effects_of(context: ControllerContext, move: Move, controller_epoch: int) -> tuple[Effect, ...]:
     """Everything to be done for a move now: U if the lists are news, and then A or B."""
-    work = _Work(situation, move.partition, controller_epoch)
+    work = _Work(context, move.partition, controller_epoch)
     unneeded = without(move.present.replicas, move.wanted.replicas)
     if move.present != move.wanted:
         work.effects.append(WriteLists(move.partition.topic_partition, move.wanted))
@@ -90,12 +90,12 @@ def effects_of(situation: Situation, move: Move, controller_epoch: int) -> tuple
 
 def _begin(work: _Work, wanted: OngoingReassignment) -> None:
     """Phase A."""
-    work.change(Wish(replicas=wanted.replicas, adding=wanted.adding, removing=wanted.removing))
+    work.change(PartitionUpdate(replicas=wanted.replicas, adding=wanted.adding, removing=wanted.removing))
     settled = work.step(wanted, without(wanted.replicas, wanted.adding))
     added = replace(work.step(wanted, wanted.adding), is_new=True)
     work.tell(settled, *(added,) * bool(wanted.adding))
     for broker in wanted.adding:
-        work.tell(replace(added, brokers_told=(broker,)))
+        work.tell(replace(added, recipients=(broker,)))
 
 
 def _finish(work: _Work, wanted: OngoingReassignment) -> None:
@@ -103,18 +103,18 @@ def _finish(work: _Work, wanted: OngoingReassignment) -> None:
     target = wanted.target
     final = OngoingReassignment(target, (), ())
     in_sync = tuple(broker for broker in wanted.removing if broker in work.partition.isr)
-    wish = Wish(replicas=target, adding=(), removing=(), isr=without(work.partition.isr, in_sync))
-    leaving: tuple[PartitionStep, ...] = ()
+    update = PartitionUpdate(replicas=target, adding=(), removing=(), isr=without(work.partition.isr, in_sync))
+    leaving: tuple[PartitionMessage, ...] = ()
     if in_sync:
-        work.lead_within(wish)
+        work.lead_within(update)
         work.tell(work.step(final, target))
         leaving = (*work.remove(in_sync[:-1], final), work.stopping(final, in_sync[-1:], delete=False))
-    work.change(wish)
+    work.change(update)
     if not in_sync:
         work.tell(work.step(final, target))
     work.give_up(wanted.removing, leaving, final)
     work.effects.append(WriteLists(work.partition.topic_partition, final))
-    work.effects.append(TakeEntry(work.partition.topic_partition, target))
+    work.effects.append(RemoveEntry(work.partition.topic_partition, target))
     work.tell(work.step(final, ()))
 
 
@@ -122,29 +122,29 @@ def _finish(work: _Work, wanted: OngoingReassignment) -> None:
 class _Work:
     """A partition while its effects are put together: each of them starts from what the one before has made."""
 
-    situation: Situation
+    context: ControllerContext
     partition: PartitionState
     controller_epoch: int
     effects: list[Effect]
 
-    def __init__(self, situation: Situation, partition: PartitionState, controller_epoch: int) -> None:
-        self.situation = situation
+    def __init__(self, context: ControllerContext, partition: PartitionState, controller_epoch: int) -> None:
+        self.context = context
         self.partition = partition
         self.controller_epoch = controller_epoch
         self.effects = []
 
-    def change(self, wish: Wish) -> None:
+    def change(self, update: PartitionUpdate) -> None:
         """Fulfil a wish under a new leader epoch, be the leader another or not."""
         key = self.partition.topic_partition
-        change = change_of(self.situation, self.partition, wish) or PartitionChanged(key)
+        change = change_of(self.context, self.partition, update) or PartitionChanged(key)
         self._write(change)
 
-    def lead_within(self, wish: Wish) -> None:
+    def lead_within(self, update: PartitionUpdate) -> None:
         """Let somebody lead who can stay, as he would be chosen when the wish is fulfilled; change nothing else."""
-        change = change_of(self.situation, self.partition, wish)
+        change = change_of(self.context, self.partition, update)
         self._write(PartitionChanged(self.partition.topic_partition, leader=change.leader if change else None))
 
-    def remove(self, brokers: tuple[int, ...], lists: OngoingReassignment) -> tuple[PartitionStep, ...]:
+    def remove(self, brokers: tuple[int, ...], lists: OngoingReassignment) -> tuple[PartitionMessage, ...]:
         """Take brokers out of the ISR one by one, each under a new leader epoch; how each of them is stopped before."""
         leaving = []
         for broker in brokers:
@@ -155,7 +155,9 @@ class _Work:
                 self._write(PartitionChanged(self.partition.topic_partition, isr=isr, leader=leader))
         return tuple(leaving)
 
-    def give_up(self, brokers: tuple[int, ...], leaving: tuple[PartitionStep, ...], lists: OngoingReassignment) -> None:
+    def give_up(
+        self, brokers: tuple[int, ...], leaving: tuple[PartitionMessage, ...], lists: OngoingReassignment
+    ) -> None:
         """Let the others know that brokers are `leaving` the ISR, and then let these delete what they have."""
         if brokers:
             stopped = {broker for step in leaving for broker, _ in step.stopped}
@@ -163,17 +165,17 @@ class _Work:
             self.tell(*leaving, *late, self.step(lists, lists.replicas))
             self.tell(self.stopping(lists, brokers, delete=True))
 
-    def stopping(self, lists: OngoingReassignment, brokers: tuple[int, ...], *, delete: bool) -> PartitionStep:
+    def stopping(self, lists: OngoingReassignment, brokers: tuple[int, ...], *, delete: bool) -> PartitionMessage:
         """The step that stops the replicas of these brokers."""
         return replace(self.step(lists, ()), stopped=tuple((broker, delete) for broker in brokers))
 
-    def tell(self, *steps: PartitionStep) -> None:
+    def tell(self, *steps: PartitionMessage) -> None:
         """Let brokers know of these steps at once."""
-        self.effects.append(Tell(steps))
+        self.effects.append(SendMessages(steps))
 
-    def step(self, lists: OngoingReassignment, told: tuple[int, ...]) -> PartitionStep:
+    def step(self, lists: OngoingReassignment, told: tuple[int, ...]) -> PartitionMessage:
         """The partition as it is now, with these lists, for these brokers."""
-        step = step_of(self.situation.metadata, self.partition, self.controller_epoch, told)
+        step = message_of(self.context.metadata, self.partition, self.controller_epoch, told)
         return replace(step, replicas=lists.replicas, adding=lists.adding, removing=lists.removing)
 
     def _write(self, change: PartitionChanged) -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionStep:
-    """A partition as the brokers in `brokers_told` shall take it over, and who of them shall give up its replica.
+class PartitionMessage:
+    """A partition as the brokers in `recipients` shall take it over, and who of them shall give up its replica.
 
     `topic_id` is a UUID in its usual text form. `partition_epoch` is the version of the state znode. `new_replicas`
     are those of the brokers told that have no replica yet. `stopped` names brokers and whether they delete what they
-    have. Without `brokers_told` no leader and ISR is told, but the change is still known to all (UpdateMetadata).
+    have. Without `recipients` no leader and ISR is told, but the change is still known to all (UpdateMetadata).
     """
 
     topic: str
@@ -26,5 +26,5 @@ class PartitionStep:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     is_new: bool = False
-    brokers_told: tuple[int, ...] = ()
+    recipients: tuple[int, ...] = ()
     stopped: tuple[tuple[int, bool], ...] = ()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
 
 
-class TopicWatch:
+class TopicWatcher:
     """`/brokers/topics` and `/admin/delete_topics`. `notes` is told of what cannot be read."""
 
     def __init__(self, twin: Twin, log: ZooKeeperLog, notes: list[str]) -> None:
@@ -27,7 +27,7 @@ class TopicWatch:
         self._log = log
         self._notes = notes
 
-    def heed(self) -> None:
+    def process_changes(self) -> None:
         """Act on whatever was written there since."""
         self._delete_as_wanted()
         self._follow_names()
@@ -40,51 +40,51 @@ class TopicWatch:
             return
         for name in znodes.children(paths.DELETE_TOPICS):
             if name in self._twin.metadata.topics:
-                self._twin.carry_out(Decision((TopicDeleted(name),), None))
+                self._twin.commit(Decision((TopicDeleted(name),), None))
             self._log.write((Delete(f"{paths.DELETE_TOPICS}/{name}"),))
 
     def _follow_names(self) -> None:
         """Read what is new or was changed, and forget topics whose znode was deleted by hand."""
-        znodes, mirror = self._log.znodes, self._log.mirror
+        znodes, cache = self._log.znodes, self._log.cache
         if znodes.watch(paths.TOPICS):
             names = znodes.children(paths.TOPICS)
-            for gone in sorted(mirror.topics.keys() - set(names)):
-                mirror.forget_topic(gone)
+            for gone in sorted(cache.topics.keys() - set(names)):
+                cache.forget_topic(gone)
                 if gone in self._twin.metadata.topics:
-                    self._twin.learn((TopicDeleted(gone),))
-            self._read(name for name in names if name not in mirror.topics)
-        self._read(name for name in sorted(mirror.topics) if znodes.watch(paths.topic_path(name)))
+                    self._twin.apply((TopicDeleted(gone),))
+            self._read(name for name in names if name not in cache.topics)
+        self._read(name for name in sorted(cache.topics) if znodes.watch(paths.topic_path(name)))
 
     def _read(self, names: Iterable[str]) -> None:
         for name in list(names):
             try:
-                self._log.mirror.read_topic(self._log.znodes, name)
+                self._log.cache.read_topic(self._log.znodes, name)
             except DamagedZnode as error:
                 self._notes.append(str(error))
 
     def _create_what_is_new(self) -> None:
         """Give leaders to partitions that have none yet and whose brokers are there."""
-        for name, znode in sorted(self._log.mirror.topics.items()):
+        for name, znode in sorted(self._log.cache.topics.items()):
             known = self._twin.metadata.topics.get(name)
             if known is None or len(known.partitions) < len(znode.partitions):
                 self._create(name)
 
     def _create(self, name: str) -> None:
-        metadata, mirror = self._twin.metadata, self._log.mirror
-        keys = [TopicPartition(name, number) for number in sorted(mirror.topics[name].partitions)]
+        metadata, cache = self._twin.metadata, self._log.cache
+        keys = [TopicPartition(name, number) for number in sorted(cache.topics[name].partitions)]
         records = tuple(self._created(key) for key in keys if metadata.partition(key) is None and self._is_led(key))
         if name not in metadata.topics:
-            self._twin.carry_out(Decision((mirror.topic_created(name), *records), None))
+            self._twin.commit(Decision((cache.topic_created(name), *records), None))
             resource = ConfigResource.topic(name)
-            values = mirror.configs.get(resource, {}).items()
-            self._twin.learn(tuple(ConfigChanged(resource, key, value) for key, value in values))
+            values = cache.configs.get(resource, {}).items()
+            self._twin.apply(tuple(ConfigChanged(resource, key, value) for key, value in values))
         elif records:
-            self._twin.carry_out(Decision(records, None))
+            self._twin.commit(Decision(records, None))
 
     def _is_led(self, key: TopicPartition) -> bool:
-        return any(map(self._twin.metadata.is_active, self._log.mirror.lists(key).replicas))
+        return any(map(self._twin.metadata.is_active, self._log.cache.lists(key).replicas))
 
     def _created(self, key: TopicPartition) -> PartitionCreated:
-        lists = self._log.mirror.lists(key)
-        record = created(self._twin.situation, key, lists.replicas)
+        lists = self._log.cache.lists(key)
+        record = created(self._twin.context, key, lists.replicas)
         return replace(record, adding=lists.adding, removing=lists.removing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kreassign.twin.zookeeper.control_requests.build import build
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, LiveBroker, Sender
-from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.steps import PartitionMessage
 from kreassign.wire.control import Json, as_json
 
 SENDER = Sender(0, 3)
@@ -27,15 +27,15 @@ def step(
     leader: int = 1,
     leader_epoch: int = 1,
     is_new: bool = False,
-) -> PartitionStep:
+) -> PartitionMessage:
     """A step of the move [1, 2, 3] → [4, 3, 2] of KIP-455."""
-    return PartitionStep(
+    return PartitionMessage(
         topic, TOPIC_ID, partition, 2, leader, leader_epoch, (1, 2, 3), 7, (4, 3, 2, 1), (4,), (1,), is_new, told,
         stopped,
     )  # fmt: skip
 
 
-def sent(*steps: PartitionStep, alive: tuple[int, ...] = (0, 1, 2, 3, 4)) -> tuple[ControlRequest, ...]:
+def sent(*steps: PartitionMessage, alive: tuple[int, ...] = (0, 1, 2, 3, 4)) -> tuple[ControlRequest, ...]:
     """The requests of one batch."""
     return build(SENDER, steps, live(*alive))
 

@@ -27,7 +27,7 @@ BROKERS = range(5)
 STEPS: dict[str, Callable[[Town], object]] = {
     "[1, 2, 3] to [4, 3, 2]": lambda town: town.submit({FOO: (4, 3, 2)}),
     "to [2, 3, 4]": lambda town: town.submit({FOO: (2, 3, 4)}),
-    "preferred election": lambda town: town.office.elect(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),))),
+    "preferred election": lambda town: town.controller.elect(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),))),
     "controller stopped": lambda town: town.twin.stop(0),
     "to [2, 3, 0], 0 dead": lambda town: town.submit({FOO: (2, 3, 0)}),
 }
@@ -69,7 +69,7 @@ def comparable(shown: Json) -> Json:
 def sent() -> dict[str, list[Told]]:
     """By step, what the twin's controller sends."""
     town, requests, found = Town([1, 2, 3]).begin(), list[ControlRequest](), dict[str, list[Told]]()
-    town.office.on_batch = Delivery(town.twin, town.office, lambda _, request: requests.append(request))
+    town.controller.on_messages = Delivery(town.twin, town.controller, lambda _, request: requests.append(request))
     for step, act in STEPS.items():
         requests.clear()
         act(town)

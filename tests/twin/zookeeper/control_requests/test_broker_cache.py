@@ -9,7 +9,7 @@ import pytest
 from kreassign.errors import ProtocolViolation
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
-from kreassign.twin.zookeeper.control_requests.broker_cache import BrokerKnowledge, KnownPartition, OwnReplica
+from kreassign.twin.zookeeper.control_requests.broker_cache import BrokerCache, CachedPartition, HostedReplica
 from kreassign.twin.zookeeper.control_requests.build import build
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, Sender
 from tests.twin.zookeeper.control_requests.sending import live, sent, step
@@ -17,19 +17,19 @@ from tests.twin.zookeeper.control_requests.sending import live, sent, step
 FOO = TopicPartition("foo", 0)
 
 
-def broker(*requests: ControlRequest, broker_id: int = 2) -> BrokerKnowledge:
+def broker(*requests: ControlRequest, broker_id: int = 2) -> BrokerCache:
     """A broker that has been told this."""
-    knowledge = BrokerKnowledge(broker_id, 90 + broker_id)
+    caches = BrokerCache(broker_id, 90 + broker_id)
     for request in requests:
         if request.broker_id == broker_id:
-            assert knowledge.take(request) == NONE
-    return knowledge
+            assert caches.take(request) == NONE
+    return caches
 
 
 def test_it_has_the_replica_that_it_was_told_of_and_knows_where_others_are() -> None:
     known = broker(*sent(step(told=(2,)), alive=(1, 2, 3)))
-    assert known.replicas == {FOO: OwnReplica(1, 1, 7, (1, 2, 3), (4, 3, 2, 1), (4,), (1,))}
-    assert known.partitions == {FOO: KnownPartition(1, 1, (1, 2, 3), (4, 3, 2, 1), (4,))}
+    assert known.replicas == {FOO: HostedReplica(1, 1, 7, (1, 2, 3), (4, 3, 2, 1), (4,), (1,))}
+    assert known.partitions == {FOO: CachedPartition(1, 1, (1, 2, 3), (4, 3, 2, 1), (4,))}
     assert (known.live, known.controller_id, known.controller_epoch) == ((1, 2, 3), 0, 3)
 
 
@@ -55,7 +55,7 @@ def test_a_deposed_controller_is_refused() -> None:
 
 
 def test_what_was_meant_for_an_earlier_registration_is_refused() -> None:
-    known = BrokerKnowledge(2, 93)
+    known = BrokerCache(2, 93)
     assert known.take(sent(step(told=(2,)))[0]) == STALE_BROKER_EPOCH
     assert known.replicas == {}
 
@@ -69,10 +69,10 @@ def test_of_a_topic_that_is_being_deleted_nothing_is_known() -> None:
 def test_bytes_that_were_cut_off_are_refused(end: int) -> None:
     request = sent(step(told=(2,)))[0]
     with pytest.raises(ProtocolViolation, match="LeaderAndIsr"):
-        BrokerKnowledge(2).take(replace(request, body=request.body[:end]))
+        BrokerCache(2).take(replace(request, body=request.body[:end]))
 
 
 def test_bytes_that_go_on_are_refused() -> None:
     request = sent(step(told=(2,)))[0]
     with pytest.raises(ProtocolViolation, match="has more than its fields"):
-        BrokerKnowledge(2).take(replace(request, body=request.body + b"\0"))
+        BrokerCache(2).take(replace(request, body=request.body + b"\0"))

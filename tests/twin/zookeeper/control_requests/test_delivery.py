@@ -19,8 +19,8 @@ class Informed(Town):
     def __init__(self, replicas: list[int]) -> None:
         super().__init__(replicas, others={"bar": [[3, 4], [4, 5]]})
         self.requests: list[ControlRequest] = []
-        self.delivery = Delivery(self.twin, self.office, lambda _, request: self.requests.append(request))
-        self.office.on_batch = self.delivery
+        self.delivery = Delivery(self.twin, self.controller, lambda _, request: self.requests.append(request))
+        self.controller.on_messages = self.delivery
 
     def flow(self) -> list[tuple[str, int]]:
         """Who got what since the last look."""
@@ -35,7 +35,7 @@ class Informed(Town):
         partitions = [one for topic in metadata.topics.values() for one in topic.partitions.values()]
         sender = (self.log.controller_id, self.log.controller_epoch)
         for broker in alive:
-            known = self.delivery.knowledge[broker]
+            known = self.delivery.caches[broker]
             assert (known.live, known.controller_id, known.controller_epoch) == (alive, *sender)
             shown = {
                 key: (one.leader, one.leader_epoch, one.isr, one.replicas) for key, one in known.partitions.items()
@@ -53,7 +53,7 @@ class Informed(Town):
 
     def replicas_of(self, partition: PartitionState) -> tuple[int, ...]:
         """The replicas of a partition in ZooKeeper."""
-        return self.log.mirror.lists(partition.topic_partition).replicas
+        return self.log.cache.lists(partition.topic_partition).replicas
 
 
 def test_example_of_kip_455_from_1_2_3_to_4_3_2_is_told_as_kafka_3_9_tells_it() -> None:
@@ -100,16 +100,16 @@ def test_brokers_know_all_that_is_so_after_elections_failures_returns_and_failov
     town.begin()
     town.alter([3, 2, 1])
     town.settle()
-    town.office.elect(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),)))
+    town.controller.elect(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),)))
     assert town.state[0] == 3
     town.check()
     town.twin.processes.crash(3)
     town.settle()
     town.check()
-    assert town.delivery.knowledge[2].partitions[TopicPartition("bar", 0)].offline == (3,)
+    assert town.delivery.caches[2].partitions[TopicPartition("bar", 0)].offline == (3,)
     town.twin.processes.start(3)
     town.settle()
     town.check()
-    town.office.fail_over()
+    town.controller.fail_over()
     town.settle()
     town.check()

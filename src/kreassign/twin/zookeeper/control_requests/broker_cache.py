@@ -19,7 +19,7 @@ ANY_EPOCH = -1
 
 
 @dataclass(frozen=True, slots=True)
-class OwnReplica:
+class HostedReplica:
     """A replica that the broker shall have, as LeaderAndIsr told it."""
 
     leader: int
@@ -32,7 +32,7 @@ class OwnReplica:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPartition:
+class CachedPartition:
     """A partition as UpdateMetadata told it: what the broker answers to clients that ask for metadata."""
 
     leader: int
@@ -43,16 +43,16 @@ class KnownPartition:
 
 
 @dataclass(slots=True)
-class BrokerKnowledge:
+class BrokerCache:
     """What one registration of a broker has been told. `stopped` are replicas that it keeps but does not run."""
 
     broker_id: int
     broker_epoch: int = ANY_EPOCH
     controller_id: int = -1
     controller_epoch: int = 0
-    replicas: dict[TopicPartition, OwnReplica] = field(default_factory=dict)
-    stopped: dict[TopicPartition, OwnReplica] = field(default_factory=dict)
-    partitions: dict[TopicPartition, KnownPartition] = field(default_factory=dict)
+    replicas: dict[TopicPartition, HostedReplica] = field(default_factory=dict)
+    stopped: dict[TopicPartition, HostedReplica] = field(default_factory=dict)
+    partitions: dict[TopicPartition, CachedPartition] = field(default_factory=dict)
     live: tuple[int, ...] = ()
 
     def take(self, request: ControlRequest) -> int:
@@ -79,7 +79,7 @@ class BrokerKnowledge:
                 if known is not None and state.leader_epoch < known.leader_epoch:
                     continue
                 self.stopped.pop(key, None)
-                self.replicas[key] = OwnReplica(
+                self.replicas[key] = HostedReplica(
                     state.leader,
                     state.leader_epoch,
                     state.partition_epoch,
@@ -110,7 +110,7 @@ class BrokerKnowledge:
                 if state.leader == BEING_DELETED:
                     self.partitions.pop(key, None)
                     continue
-                self.partitions[key] = KnownPartition(
+                self.partitions[key] = CachedPartition(
                     state.leader,
                     state.leader_epoch,
                     tuple(state.isr),

@@ -14,7 +14,7 @@ from itertools import groupby
 
 from kreassign.twin.zookeeper.control_messages import BEING_DELETED
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, ControlVersions, LiveBroker, Sender
-from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.steps import PartitionMessage
 from kreassign.wire.api import Message
 from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, encode_body
 
@@ -36,7 +36,7 @@ _Endpoint = _Alive.UpdateMetadataEndpoint
 
 def build(
     sender: Sender,
-    steps: Iterable[PartitionStep],
+    steps: Iterable[PartitionMessage],
     live_brokers: Iterable[LiveBroker],
     versions: ControlVersions | None = None,
 ) -> tuple[ControlRequest, ...]:
@@ -57,21 +57,21 @@ class _Batch:
     sender: Sender
     alive: tuple[LiveBroker, ...]
     versions: ControlVersions
-    told: dict[int, dict[Key, PartitionStep]] = field(default_factory=dict)
-    stopped: dict[int, dict[Key, tuple[PartitionStep, bool]]] = field(default_factory=dict)
-    known: dict[Key, PartitionStep] = field(default_factory=dict)
+    told: dict[int, dict[Key, PartitionMessage]] = field(default_factory=dict)
+    stopped: dict[int, dict[Key, tuple[PartitionMessage, bool]]] = field(default_factory=dict)
+    known: dict[Key, PartitionMessage] = field(default_factory=dict)
 
-    def add(self, step: PartitionStep) -> None:
+    def add(self, step: PartitionMessage) -> None:
         """Take up one step; later ones win, but what is new stays new, and what is deleted stays deleted."""
         key = (step.topic, step.partition)
-        for broker in step.brokers_told:
+        for broker in step.recipients:
             before = self.told.setdefault(broker, {}).get(key)
             is_new = step.is_new or (before is not None and before.is_new)
             self.told[broker][key] = replace(step, is_new=is_new)
         for broker, delete in step.stopped:
             _, deleted = self.stopped.setdefault(broker, {}).get(key, (step, False))
             self.stopped[broker][key] = (step, delete or deleted)
-        if step.brokers_told or not step.stopped:
+        if step.recipients or not step.stopped:
             self.known[key] = step
 
     def leader_and_isr(self) -> Iterator[ControlRequest]:
@@ -141,11 +141,11 @@ def _request(broker: LiveBroker, api_key: int, version: int, message: Message) -
     return ControlRequest(broker.broker_id, api_key, version, encode_body(version, message))
 
 
-def _sorted(steps: Iterable[PartitionStep]) -> list[PartitionStep]:
+def _sorted(steps: Iterable[PartitionMessage]) -> list[PartitionMessage]:
     return sorted(steps, key=lambda step: (step.topic, step.partition))
 
 
-def _by_topic(steps: Sequence[PartitionStep]) -> Iterator[tuple[str, uuid.UUID, list[PartitionStep]]]:
+def _by_topic(steps: Sequence[PartitionMessage]) -> Iterator[tuple[str, uuid.UUID, list[PartitionMessage]]]:
     for name, group in groupby(steps, key=lambda step: step.topic):
         found = list(group)
         yield name, uuid.UUID(found[0].topic_id), found
@@ -156,7 +156,7 @@ def _numbers(orders: Iterable[Key]) -> Iterator[tuple[str, list[int]]]:
         yield name, [number for _, number in group]
 
 
-def _told(step: PartitionStep) -> Message:
+def _told(step: PartitionMessage) -> Message:
     return _Told(
         partition_index=step.partition,
         controller_epoch=step.controller_epoch,
@@ -171,7 +171,7 @@ def _told(step: PartitionStep) -> Message:
     )
 
 
-def _known(step: PartitionStep, alive_ids: set[int]) -> Message:
+def _known(step: PartitionMessage, alive_ids: set[int]) -> Message:
     return _Known(
         partition_index=step.partition,
         controller_epoch=step.controller_epoch,
@@ -184,7 +184,7 @@ def _known(step: PartitionStep, alive_ids: set[int]) -> Message:
     )
 
 
-def _stopped(step: PartitionStep, delete: bool) -> Message:
+def _stopped(step: PartitionMessage, delete: bool) -> Message:
     leader_epoch = EPOCH_WHILE_DELETED if step.leader == BEING_DELETED else step.leader_epoch
     return _Stopped(partition_index=step.partition, leader_epoch=leader_epoch, delete_partition=delete)
 

@@ -5,60 +5,62 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from kreassign.twin.zookeeper.control_messages import step_of
-from kreassign.twin.zookeeper.control_requests.broker_cache import BrokerKnowledge
+from kreassign.twin.zookeeper.control_messages import message_of
+from kreassign.twin.zookeeper.control_requests.broker_cache import BrokerCache
 from kreassign.twin.zookeeper.control_requests.build import build
 from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, LiveBroker
-from kreassign.twin.zookeeper.steps import PartitionStep
+from kreassign.twin.zookeeper.steps import PartitionMessage
 
 if TYPE_CHECKING:
     from kreassign.twin.cluster import Twin
-    from kreassign.twin.zookeeper.controller import Office
+    from kreassign.twin.zookeeper.controller import ZooKeeperController
 
 
 class Delivery:
-    """Carries what an office tells. `knowledge` is what each broker has been told since it registered.
+    """Carries what an office tells. `caches` is what each broker has been told since it registered.
 
     `on_request` gets each request with the time in milliseconds at which it is sent, before its broker does.
     """
 
-    def __init__(self, twin: Twin, office: Office, on_request: Callable[[int, ControlRequest], None]) -> None:
-        self.knowledge: dict[int, BrokerKnowledge] = {}
+    def __init__(
+        self, twin: Twin, controller: ZooKeeperController, on_request: Callable[[int, ControlRequest], None]
+    ) -> None:
+        self.caches: dict[int, BrokerCache] = {}
         self._twin = twin
-        self._office = office
+        self._office = controller
         self._on_request = on_request
 
-    def __call__(self, steps: tuple[PartitionStep, ...]) -> None:
+    def __call__(self, steps: tuple[PartitionMessage, ...]) -> None:
         """Build the requests of one batch, and hand them over; who has just registered learns everything first."""
         alive = self._alive()
         newcomers = self._newcomers(alive)
         if newcomers and len(newcomers) < len(alive):
-            welcome = build(self._office.sender, self._everything(), alive)
+            register_connection = build(self._office.sender, self._everything(), alive)
             others = build(self._office.sender, (), alive)
             self._send(request for request in others if request.broker_id not in newcomers)
-            self._send(request for request in welcome if request.broker_id in newcomers)
+            self._send(request for request in register_connection if request.broker_id in newcomers)
         if steps or not newcomers or len(newcomers) == len(alive):
             self._send(build(self._office.sender, steps, alive))
 
     def _send(self, requests: Iterable[ControlRequest]) -> None:
         for request in requests:
             self._on_request(self._twin.now_ms, request)
-            self.knowledge[request.broker_id].take(request)
+            self.caches[request.broker_id].take(request)
 
     def _newcomers(self, alive: tuple[LiveBroker, ...]) -> frozenset[int]:
         """Who has registered since the last batch; it knows nothing yet."""
         found = set()
         for broker in alive:
-            known = self.knowledge.get(broker.broker_id)
+            known = self.caches.get(broker.broker_id)
             if known is None or known.broker_epoch != broker.broker_epoch:
-                self.knowledge[broker.broker_id] = BrokerKnowledge(broker.broker_id, broker.broker_epoch)
+                self.caches[broker.broker_id] = BrokerCache(broker.broker_id, broker.broker_epoch)
                 found.add(broker.broker_id)
         return frozenset(found)
 
-    def _everything(self) -> Iterator[PartitionStep]:
+    def _everything(self) -> Iterator[PartitionMessage]:
         for topic in self._twin.metadata.topics.values():
             for partition in topic.partitions.values():
-                yield step_of(self._twin.metadata, partition, self._office.sender.controller_epoch)
+                yield message_of(self._twin.metadata, partition, self._office.sender.controller_epoch)
 
     def _alive(self) -> tuple[LiveBroker, ...]:
         return tuple(

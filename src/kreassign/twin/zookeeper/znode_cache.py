@@ -40,7 +40,7 @@ _OWNERS = {"topics": ResourceType.TOPIC, "brokers": ResourceType.BROKER}
 
 
 @dataclass(slots=True)
-class Mirror:
+class ZnodeCache:
     """Topics, partition states and configurations as they were last read or written, and versions by path."""
 
     topics: dict[str, TopicZnode] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class Mirror:
         topic = self.topics[key.topic].with_partition(key.partition, lists)
         return self._topics_written({key.topic: topic})
 
-    def took(self, writes: Iterable[Write]) -> None:
+    def note_written(self, writes: Iterable[Write]) -> None:
         """Take note of what was written."""
         for write in writes:
             match write:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kreassign.twin.controller.context import Situation
+from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.network.endpoints import Address, Node
 from kreassign.twin.network.permissions import Operation
 from kreassign.twin.setup.version import Endpoint
@@ -25,7 +25,7 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """A decoded request, the node that got it, and the cluster that the node is part of."""
 
     twin: Twin
@@ -40,9 +40,9 @@ class Asked:
         return self.twin.metadata_of(self.node.id)
 
     @property
-    def situation(self) -> Situation:
+    def context(self) -> ControllerContext:
         """What this node knows, with the rules and settings of the cluster."""
-        return replace(self.twin.situation, metadata=self.metadata)
+        return replace(self.twin.context, metadata=self.metadata)
 
     @property
     def at_controller(self) -> bool:
