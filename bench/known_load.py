@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from kreassign.model import Batch, Broker, Cluster, LogDir, LogDirReplica, Partition, Topic, TopicPartition
 from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
-from kreassign.pipeline.tables.arrow_rows import arrow_schema, hour_folder, write_rows
+from kreassign.pipeline.tables.parquet import arrow_schema, hour_folder, write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
 
 BEGIN_MS = 1_762_214_400_000  # midnight, UTC

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.known_load import PARTITIONS_PER_TOPIC, Floats, KnownLoad, Shape, known_load, write_samples
 from bench.process_tree import run_kreassign
-from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
 
 SHAPE = Shape(partitions=200, days=7, interval_s=300, is_troubled=True)

@@ -16,8 +16,7 @@ from typing import TypeVar
 from bench.process import run
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import NewTopic, TopicPartition
-from kreassign.pipeline.audit.audit_job import compare_readings, read_records
-from kreassign.pipeline.audit.record_digests import AuditedPartition
+from kreassign.pipeline.audit.data_audit import AuditedPartition, compare_readings, read_records
 from kreassign.pipeline.spark.session import spark_session
 from testbed import ClusterSpec, KafkaCluster
 from testbed.jars import spark_kafka_jars

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES
-from kreassign.pipeline.tables.metric_schemas import METRIC_TABLES
-from kreassign.pipeline.tables.run_schemas import AUDITED_RUN_TABLES, RUN_TABLES
-from kreassign.pipeline.tables.schemas import TABLES, Table
+from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
+from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES, Table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "tables.md"
 
@@ -25,8 +23,8 @@ begin with a dot or an underscore are not part of it.
 Times are milliseconds since the epoch, sizes are bytes, and a column marked *nullable* is NULL only for the reason
 given.
 
-This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/tables/schemas.py`,
-`metric_schemas.py`, `audit_schemas.py` and `run_schemas.py`; change those instead.
+This page is written by `python scripts/tables_page.py` from `src/kreassign/pipeline/tables/schemas.py` and
+`audit_schemas.py`; change those instead.
 """
 
 

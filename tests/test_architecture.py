@@ -274,7 +274,7 @@ def test_an_import_that_points_sideways_is_found_however_it_is_written(text: str
     ("planner/search/search.py", "wire"),
     ("planner/search/search.py", "executor"),
     ("executor/machine.py", "admin"),
-    ("pipeline/tables/arrow_rows.py", "admin"),
+    ("pipeline/tables/parquet.py", "admin"),
     ("report/view.py", "executor"),
     ("cli/main.py", "wire"),
     ("admin/client.py", "cli"),

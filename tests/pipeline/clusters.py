@@ -18,7 +18,7 @@ from kreassign.model import (
     TopicPartition,
 )
 from kreassign.pipeline.ingest.snapshots import Observation, SampleRound, sample_rows, snapshot_tables
-from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
 
 UNKNOWN_LOADS = dict.fromkeys(

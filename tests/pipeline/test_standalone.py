@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from kreassign.cli.main import kreassign
 from kreassign.cli.plan_files import read_plan_file
 from kreassign.pipeline.load.job import run_load
-from kreassign.pipeline.tables.arrow_rows import read_rows
 from kreassign.pipeline.tables.audit_schemas import DATA_AUDIT
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
 from testbed import KafkaCluster
 from testbed.jars import spark_kafka_jars

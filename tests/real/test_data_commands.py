@@ -7,7 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES, Row, Table
 from testbed import KafkaCluster
 from testbed.records import load_topic

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.pipeline.tables.arrow_rows import has_table, read_rows
-from kreassign.pipeline.tables.metric_schemas import METRICS
+from kreassign.pipeline.tables.parquet import has_table, read_rows
+from kreassign.pipeline.tables.schemas import METRICS
 from testbed import KafkaCluster
 from testbed.jars import spark_kafka_jars
 from testbed.processes import ProcessGroup

@@ -16,8 +16,8 @@ from kreassign.cli.spark_jobs import spark_jobs
 from kreassign.executor.history.audit_trail import Chronicle, chronicle
 from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
-from kreassign.pipeline.tables.arrow_rows import write_rows
-from kreassign.pipeline.tables.run_schemas import RUN_MOVES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.audit_schemas import RUN_MOVES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
@@ -43,7 +43,7 @@ def audit_run(
         write_chronicle(one, data)
     jobs = spark_jobs("an audit")
     with jobs.session.spark_session(data / "spark.log", master, name="kreassign audit") as spark:
-        tables = jobs.run_audit_job.audit_told_runs(spark, data)
+        tables = jobs.run_audit.write_run_audit(spark, data)
     names = {one.history.run_id for one in told}
     found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in names]
     if output_format == "json":

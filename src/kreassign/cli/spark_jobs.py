@@ -13,20 +13,19 @@ class SparkJobs(NamedTuple):
 
     session: ModuleType
     job: ModuleType
-    audit_job: ModuleType
+    data_audit: ModuleType
     metric_stream: ModuleType
     parallel: ModuleType
-    record_digests: ModuleType
-    run_audit_job: ModuleType
+    run_audit: ModuleType
 
 
 def spark_jobs(what: str) -> SparkJobs:
     """Load them. Raises KreassignError, which says that `what` needs PySpark and what to install."""
     try:
-        from kreassign.pipeline.audit import audit_job, record_digests, run_audit_job  # noqa: PLC0415 - PySpark is an extra, and slow to load
+        from kreassign.pipeline.audit import data_audit, run_audit  # noqa: PLC0415 - PySpark is an extra, and slow to load
         from kreassign.pipeline.ingest import metric_stream  # noqa: PLC0415 - PySpark is an extra, and slow to load
         from kreassign.pipeline.load import job  # noqa: PLC0415 - PySpark is an extra, and slow to load
         from kreassign.pipeline.spark import parallel, session  # noqa: PLC0415 - PySpark is an extra, and slow to load
     except ImportError as error:
         raise KreassignError(f"{what} needs PySpark ({error}): pip install 'kreassign[spark]'") from error
-    return SparkJobs(session, job, audit_job, metric_stream, parallel, record_digests, run_audit_job)
+    return SparkJobs(session, job, data_audit, metric_stream, parallel, run_audit)

@@ -15,7 +15,7 @@ from kreassign.clock import VirtualClock
 from kreassign.errors import Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
-from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.transport import TwinTransport

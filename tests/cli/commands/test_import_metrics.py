@@ -5,8 +5,8 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.pipeline.tables.arrow_rows import read_rows
-from kreassign.pipeline.tables.metric_schemas import METRICS
+from kreassign.pipeline.tables.parquet import read_rows
+from kreassign.pipeline.tables.schemas import METRICS
 
 SCRAPE = """
 process_cpu_seconds_total 5 3600000

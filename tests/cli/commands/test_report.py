@@ -10,7 +10,7 @@ from kreassign.cli.main import kreassign
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
-from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
 from tests.pipeline.clusters import ORDERS_0, TAKEN_MS, observation
 from tests.report.runs import Run

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
-from kreassign.pipeline.audit.audit_job import compare_readings
-from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.audit.data_audit import compare_readings
 from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, RECORD_DIGESTS
+from kreassign.pipeline.tables.parquet import write_rows
 
 pytestmark = pytest.mark.spark
 

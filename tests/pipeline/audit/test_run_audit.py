@@ -14,10 +14,10 @@ from kreassign.executor.history.audit_trail import chronicle
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
-from kreassign.pipeline.audit.run_audit_job import audit_told_runs
+from kreassign.pipeline.audit.run_audit import write_run_audit
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
-from kreassign.pipeline.tables.arrow_rows import read_rows, write_rows
-from kreassign.pipeline.tables.run_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_CALLS
+from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_CALLS
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
@@ -38,7 +38,7 @@ def take_snapshot(world: World, data: Path) -> None:
 def audit(spark: SparkSession, world: World, data: Path) -> Row:
     """The run as the command finds it."""
     write_chronicle(chronicle(read_events(world.path())), data)
-    tables = audit_told_runs(spark, data)
+    tables = write_run_audit(spark, data)
     (run,) = tables["audit_runs"]
     return found_of(run, tables["audit_brokers"])
 

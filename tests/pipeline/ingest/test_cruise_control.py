@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.pipeline.ingest.cruise_control import BROKER, PARTITION, TOPIC, decode
+from kreassign.pipeline.ingest.metric_records import BROKER, PARTITION, TOPIC, decode
 
 
 def metric(kind: int, number: int, topic: bytes = b"", partition: int = 0, version: int = 0) -> bytes:

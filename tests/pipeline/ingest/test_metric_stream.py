@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kreassign.pipeline.ingest.metric_records import RecordForm
 from kreassign.pipeline.ingest.metric_stream import BatchCount, MetricTopic, metrics_of, start, store_batch, watch
-from kreassign.pipeline.tables.arrow_rows import read_rows
-from kreassign.pipeline.tables.metric_schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
+from kreassign.pipeline.tables.parquet import read_rows
+from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
 
 pytestmark = pytest.mark.spark
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kreassign.model import ConfigEntry, ConfigResource, ConfigSource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
-from kreassign.pipeline.ingest.rounds import CollectedRound, round_tables
+from kreassign.pipeline.ingest.snapshots import CollectedRound, round_tables
 from kreassign.pipeline.tables.schemas import CLUSTERS, SAMPLES, THROTTLES
 from tests.pipeline.clusters import TAKEN_MS, observation, sample_round
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.load.job import StepCount, partition_counts, run_load
 from kreassign.pipeline.spark.session import failures_told
-from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS, QUARANTINE, REPLICAS, STEP_COUNTS
 from kreassign.pipeline.tables.spark_io import struct_type, write_table
 from tests.pipeline.clusters import fill, observation

@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from kreassign.pipeline.load import load_model as model_of
-from kreassign.pipeline.load.load_hours import load_hours
 from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots
 from kreassign.pipeline.load.rates import one_per_round, rates, with_epoch
+from kreassign.pipeline.load.trend import load_hours
 from kreassign.pipeline.tables.schemas import CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, SAMPLES, Row, Table
 from kreassign.pipeline.tables.spark_io import struct_type
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kreassign.pipeline.load.forecast import forecast
-from kreassign.pipeline.load.load_hours import DAY_S, HOUR_MS, load_hours, peak_hours, trends
 from kreassign.pipeline.load.load_model import load_model
 from kreassign.pipeline.load.rates import rates
 from kreassign.pipeline.load.skew import skew
+from kreassign.pipeline.load.trend import DAY_S, HOUR_MS, forecast, load_hours, peak_hours, trends
 from kreassign.pipeline.tables.schemas import (
     FORECAST,
     LOAD_HOURS,

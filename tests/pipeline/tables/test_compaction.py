@@ -8,8 +8,8 @@ import pytest
 
 from kreassign.errors import DataError
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.pipeline.tables.arrow_rows import read_rows, write_rows
 from kreassign.pipeline.tables.compaction import compact, expire, repair
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES, Row
 from tests.pipeline.clusters import sample_round
 

@@ -62,11 +62,11 @@ def records(data: Path, label: str, bootstrap_server: str, command_config: Path 
     jobs = spark_jobs("an audit")
     taken_ms = SystemClock().now_ms()
     with connect(bootstrap_server, command_config) as client:
-        partitions = [jobs.record_digests.AuditedPartition(*facts) for facts in _partitions(client, wishes["topics"])]
+        partitions = [jobs.data_audit.AuditedPartition(*facts) for facts in _partitions(client, wishes["topics"])]
     properties = read_properties(command_config) if command_config else {}
     paths = sorted(wishes["jars"].glob("*.jar")) if wishes["jars"] else ()
     with jobs.session.spark_session(data / "spark.log", wishes["master"], name="kreassign audit", jars=paths) as spark:
-        found = jobs.audit_job.read_records(
+        found = jobs.data_audit.read_records(
             spark,
             data,
             label,
@@ -94,7 +94,7 @@ def compare(
     """
     jobs = spark_jobs("an audit")
     with jobs.session.spark_session(data / "spark.log", master, name="kreassign audit") as spark:
-        rows = jobs.audit_job.compare_readings(spark, data, before, after)
+        rows = jobs.data_audit.compare_readings(spark, data, before, after)
     wrong = [row for row in rows if row["verdict"] != "same"]
     if output_format == "json":
         print_json({"ok": not wrong, "partitions": rows})

@@ -17,9 +17,8 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError
 from kreassign.model import Broker, ConfigEntry, ConfigResource, Topic
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.pipeline.ingest.rounds import CollectedRound, round_tables
-from kreassign.pipeline.ingest.snapshots import Observation, SampleRound
-from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.ingest.snapshots import CollectedRound, Observation, SampleRound, round_tables
+from kreassign.pipeline.tables.parquet import write_rows
 
 
 @click.command()

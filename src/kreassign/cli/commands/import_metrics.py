@@ -12,9 +12,8 @@ from kreassign.cli.options.data_dir import data_option
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.pipeline.ingest.prometheus import Origin, Parsed, metric_rows, parse
-from kreassign.pipeline.tables.arrow_rows import hour_folder, write_rows
-from kreassign.pipeline.tables.metric_schemas import METRICS
-from kreassign.pipeline.tables.schemas import Row
+from kreassign.pipeline.tables.parquet import hour_folder, write_rows
+from kreassign.pipeline.tables.schemas import METRICS, Row
 
 
 def parse_instances(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.errors import DataError
 from kreassign.executor.history.run_history import read_history
 from kreassign.model import TopicPartition
-from kreassign.pipeline.tables.arrow_rows import read_rows
+from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
 from kreassign.report.html import render
 from kreassign.report.records import RunRecord, SnapshotRows

@@ -14,7 +14,7 @@ from kreassign.cli.output import parse_duration
 from kreassign.cli.snapshot_files import write_snapshot
 from kreassign.clock import SystemClock
 from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
-from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.report.text import format_bytes
 
 

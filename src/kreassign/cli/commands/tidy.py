@@ -9,8 +9,7 @@ import click
 from kreassign.cli.options.data_dir import data_option
 from kreassign.clock import SystemClock
 from kreassign.pipeline.tables.compaction import compact, expire, repair
-from kreassign.pipeline.tables.metric_schemas import METRIC_TABLES
-from kreassign.pipeline.tables.schemas import TABLES
+from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES
 
 _HOUR_MS = 3_600_000
 _DAY_MS = 24 * _HOUR_MS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
-from kreassign.pipeline.load.plan_columns import PlanColumns, read_plan_columns
-from kreassign.pipeline.tables.arrow_rows import has_table, read_rows
+from kreassign.pipeline.load.plan_inputs import PlanColumns, read_plan_columns
+from kreassign.pipeline.tables.parquet import has_table, read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
 from kreassign.planner.problem.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from

@@ -18,7 +18,7 @@ from kreassign.cli.planning.circumstances import circumstances_of, described
 from kreassign.cli.planning.finish import origin
 from kreassign.cli.planning.inputs import Inputs, inputs_of_snapshot
 from kreassign.model.plan_facts import Totals
-from kreassign.pipeline.load.plan_columns import planned_clusters
+from kreassign.pipeline.load.plan_inputs import planned_clusters
 from kreassign.planner import tasks
 from kreassign.planner.problem.problem import Problem
 from kreassign.planner.results.outcome import Outcome, outcome_of

@@ -1,7 +1,10 @@
-"""DataFrame → DataFrame. Whether a second reading of partitions holds what a first one did, record by record.
+"""Whether a second reading of partitions holds what a first one did, record by record.
 
-What may be gone is told apart from what is lost: records before the start that the log has now (retention), and in
-compacted topics records with a later one of the same key, or without a value. What was appended since is no
+A reading hashes each record with its timestamp, key, value and headers by xxHash64 (Spark's `xxhash64`): 64 bits
+against accidents, not against somebody who means harm. The records come through Spark's Kafka source.
+
+The comparison separates what may be gone from what is lost: records before the start that the log has now (retention),
+and in compacted topics records with a later one of the same key, or without a value. What was appended since is no
 difference. Of the rest every record must be at its offset with its content. Where readings differ, contents are matched
 without regard to offsets, as multisets: what matches is displaced (records in another order, or moved up by one that is
 missing), what is left over on one side is lost or new, on both sides altered.
@@ -9,10 +12,20 @@ missing), what is left over on one side is lost or new, on both sides altered.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sql
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from kreassign.pipeline.tables.audit_schemas import DATA_AUDIT
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
+
+from kreassign.errors import DataError
+from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, DATA_AUDIT, RECORD_DIGESTS
+from kreassign.pipeline.tables.schemas import Row
+from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
 _PLACE = ("topic", "partition")
 _PROBLEMS = ("lost", "duplicated", "added", "altered", "displaced")
@@ -149,3 +162,150 @@ def _verdict() -> Column:
     another = sql.when(sql.col("is_another"), sql.lit("another topic of the same name"))
     said = sql.concat_ws(", ", gone, another, *words)
     return sql.when(said == "", sql.lit("same")).otherwise(said)
+
+
+SOURCE = "kafka"
+_TOLD = 8  # columns of `audited_partitions` that the cluster tells; the others are counted
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedPartition:
+    """A partition to read, from its first offset to that after the last one."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+    cleanup_policy: str
+    topic_id: str | None = None
+
+
+def kafka_records(spark: SparkSession, partitions: Iterable[AuditedPartition], client: Mapping[str, str]) -> DataFrame:
+    """The records of these partitions as Spark's Kafka source gives them, headers too.
+
+    `client` are properties of a Kafka consumer, at least `bootstrap.servers`. Raises DataError when the source is not
+    on the class path.
+    """
+    wanted = [one for one in partitions if one.end_offset > one.start_offset]
+    if not wanted:
+        return spark.createDataFrame([], _SOURCE_COLUMNS)
+    reader = (
+        spark.read.format(SOURCE)
+        .options(**{f"kafka.{name}": value for name, value in client.items()})
+        .option("includeHeaders", "true")
+        .option("assign", _assigned(wanted))
+        .option("startingOffsets", _offsets({(one.topic, one.partition): one.start_offset for one in wanted}))
+        .option("endingOffsets", _offsets({(one.topic, one.partition): one.end_offset for one in wanted}))
+    )
+    try:
+        return reader.load()
+    except AnalysisException as error:
+        if "Failed to find data source" not in str(error):
+            raise
+        raise DataError("Spark has no Kafka source; name the folder of its jars with --jars") from error
+
+
+def record_digests(records: DataFrame, label: str) -> DataFrame:
+    """Table `record_digests` of a reading."""
+    content = sql.xxhash64("timestamp", "timestampType", "key", "value", sql.to_json("headers"))
+    return records.select(
+        sql.lit(label).alias("label"),
+        "topic",
+        "partition",
+        "offset",
+        content.alias("content"),
+        sql.when(sql.col("key").isNotNull(), sql.xxhash64("key")).alias("key_hash"),
+        sql.col("value").isNull().alias("is_tombstone"),
+    ).select(*RECORD_DIGESTS.column_names)
+
+
+def audited_partitions(
+    digests: DataFrame, partitions: Iterable[AuditedPartition], label: str, taken_ms: int
+) -> DataFrame:
+    """Table `audited_partitions` of a reading: one row for each partition, also for empty ones."""
+    placed = sql.xxhash64("offset", "content").cast("decimal(38,0)")
+    read = digests.groupBy("topic", "partition").agg(
+        sql.count("*").alias("record_count"), sql.sum(placed).cast("string").alias("checksum")
+    )
+    told = digests.sparkSession.createDataFrame(
+        [
+            (
+                label,
+                taken_ms,
+                one.topic,
+                one.topic_id,
+                one.cleanup_policy,
+                one.partition,
+                one.start_offset,
+                one.end_offset,
+            )
+            for one in partitions
+        ],
+        StructType(struct_type(AUDITED_PARTITIONS).fields[:_TOLD]),
+    )
+    whole = told.join(read, ["topic", "partition"], "left").fillna({"record_count": 0, "checksum": "0"})
+    return whole.select(*AUDITED_PARTITIONS.column_names)
+
+
+def _assigned(partitions: Iterable[AuditedPartition]) -> str:
+    numbers: dict[str, list[int]] = {}
+    for one in partitions:
+        numbers.setdefault(one.topic, []).append(one.partition)
+    return json.dumps(numbers)
+
+
+def _offsets(offsets: Mapping[tuple[str, int], int]) -> str:
+    by_topic: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        by_topic.setdefault(topic, {})[str(partition)] = offset
+    return json.dumps(by_topic)
+
+
+_SOURCE_COLUMNS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
+    "headers array<struct<key: string, value: binary>>"
+)
+
+
+def read_records(
+    spark: SparkSession,
+    data_dir: Path,
+    label: str,
+    partitions: Sequence[AuditedPartition],
+    *,
+    client: Mapping[str, str],
+    taken_ms: int,
+) -> int:
+    """Make the part of `record_digests` and `audited_partitions` with this label; how many records were read.
+
+    A reading of the same label is replaced. Raises DataError when the cluster cannot be read through Spark.
+    """
+    part = f"label={label}"
+    write_table(record_digests(kafka_records(spark, partitions, client), label), data_dir, RECORD_DIGESTS, part)
+    digests = read_table(spark, data_dir, RECORD_DIGESTS).where(sql.col("label") == label)
+    write_table(audited_partitions(digests, partitions, label, taken_ms), data_dir, AUDITED_PARTITIONS, part)
+    return digests.count()
+
+
+def compare_readings(spark: SparkSession, data_dir: Path, before: str, after: str) -> list[Row]:
+    """Make table `data_audit` of two readings; its rows by topic and partition.
+
+    Raises DataError when there is no reading of one of the labels.
+    """
+    partitions = read_table(spark, data_dir, AUDITED_PARTITIONS)
+    labels = {row["label"] for row in partitions.select("label").distinct().collect()}
+    _require((before, after), labels)
+    write_table(
+        data_audit(partitions, read_table(spark, data_dir, RECORD_DIGESTS), before, after), data_dir, DATA_AUDIT
+    )
+    rows = read_table(spark, data_dir, DATA_AUDIT).orderBy("topic", "partition").collect()
+    return [row.asDict() for row in rows]
+
+
+def _require(wanted: Iterable[str], known: set[str]) -> None:
+    for label in wanted:
+        if label not in known:
+            raise DataError(
+                f"there is no reading {label!r}, only {', '.join(sorted(known))}; make it with "
+                f"`kreassign audit records --label {label}`"
+            )

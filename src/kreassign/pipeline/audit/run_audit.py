@@ -1,14 +1,22 @@
-"""DataFrame → DataFrame. What runs promised against what happened: from journals and the snapshots around them."""
+"""DataFrame → DataFrame, and the job. What runs predicted against what happened.
+
+Sources are journals and the snapshots around each run. Three parts: moves and runs, the traffic of brokers against
+their throttle, and the job that reads and writes the tables.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.audit.run_flows import broker_flows
-from kreassign.pipeline.tables.run_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS
+from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_TABLES
+from kreassign.pipeline.tables.parquet import has_table
+from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, Row, Table
+from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
 RESPECTED = 1.1
 """So much of its throttle a broker may use over a minute: Kafka evens out bursts over eleven seconds."""
@@ -263,3 +271,106 @@ def _of_promises(told: Sources, runs: DataFrame) -> DataFrame:
 
 def _ratio(over: str, under: str) -> Column:
     return sql.when(sql.col(under) > 0, sql.col(over) / sql.col(under))
+
+
+MINUTE_MS = 60_000
+
+_SIDES = {"in": "broker", "out": "source"}
+
+
+def broker_flows(moves: DataFrame, arrivals: DataFrame) -> DataFrame:
+    """Per run and broker: bytes predicted and copied, peaks, and the part of the throttle that was used."""
+    parts = _parts(arrivals)
+    found = _predicted(moves)
+    for side, column in _SIDES.items():
+        found = found.join(_peaks(_by_broker(parts, column), side), on=[*_RUN, "broker"], how="full")
+    return found.withColumn("throttle_use", sql.greatest("use_in", "use_out"))
+
+
+def _predicted(moves: DataFrame) -> DataFrame:
+    """What each broker is to get, and to send if the first replica of each list leads."""
+    copies = moves.select(*_RUN, "original", "size_bytes", sql.explode("adding").alias("to"))
+    size, nothing = sql.col("size_bytes"), sql.lit(0)
+    both = copies.select(*_RUN, sql.col("to").alias("broker"), size.alias("in"), nothing.alias("out")).unionByName(
+        copies.select(*_RUN, sql.col("original")[0].alias("broker"), nothing.alias("in"), size.alias("out"))
+    )
+    return both.groupBy(*_RUN, "broker").agg(*(sql.sum(side).alias(f"predicted_{side}_bytes") for side in _SIDES))
+
+
+def _parts(arrivals: DataFrame) -> DataFrame:
+    """What each look added to each copy. A copy that was begun anew adds from nothing."""
+    copy = Window.partitionBy("run_id", "topic", "partition", "broker").orderBy("at_ms")
+    more = sql.col("done_bytes") - sql.coalesce(sql.lag("done_bytes").over(copy), sql.lit(0))
+    return arrivals.withColumn("more_bytes", sql.greatest(more, sql.lit(0)))
+
+
+def _by_broker(parts: DataFrame, column: str) -> DataFrame:
+    """Per broker and look: all that had come in, or gone out, by then."""
+    so_far = Window.partitionBy("run_id", "broker").orderBy("at_ms")
+    return (
+        parts.select(*_RUN, sql.col(column).alias("broker"), "at_ms", "more_bytes", "throttle_bytes_per_s")
+        .groupBy(*_RUN, "broker", "at_ms")
+        .agg(
+            sql.sum("more_bytes").alias("more_bytes"),
+            sql.max("throttle_bytes_per_s").alias("throttle_bytes_per_s"),
+        )
+        .withColumn("bytes", sql.sum("more_bytes").over(so_far))
+    )
+
+
+def _peaks(looks: DataFrame, side: str) -> DataFrame:
+    """The fastest minute of each broker, or the whole if it was shorter, and the part of the throttle that it was."""
+    broker = Window.partitionBy("run_id", "broker").orderBy("at_ms")
+    long_ago = broker.rangeBetween(Window.unboundedPreceding, -MINUTE_MS)
+    since = broker.rangeBetween(-MINUTE_MS, Window.currentRow)
+    is_last = sql.lead("at_ms").over(broker).isNull()
+    is_short = sql.col("at_ms") - sql.min("at_ms").over(broker.rowsBetween(Window.unboundedPreceding, 0)) < MINUTE_MS
+    earlier = sql.last(sql.struct("at_ms", "bytes")).over(long_ago)
+    first = sql.first(sql.struct("at_ms", "bytes")).over(broker)
+    begin = sql.coalesce(earlier, sql.when(is_last & is_short, first))
+    limit = sql.when(
+        sql.count_if(sql.col("throttle_bytes_per_s").isNull()).over(since) == 0,
+        sql.max("throttle_bytes_per_s").over(since),
+    )
+    seconds = (sql.col("at_ms") - sql.col("begin.at_ms")) / 1000
+    rate = sql.when(seconds > 0, (sql.col("bytes") - sql.col("begin.bytes")) / seconds)
+    rated = looks.withColumns({"begin": begin, "limit": limit}).withColumn("rate", rate)
+    span_s = (sql.max("at_ms") - sql.min("at_ms")) / 1000
+    return rated.groupBy(*_RUN, "broker").agg(
+        sql.max("bytes").alias(f"copied_{side}_bytes"),
+        sql.max("rate").alias(f"peak_{side}_bytes_per_s"),
+        sql.max(sql.col("rate") / sql.col("limit")).alias(f"use_{side}"),
+        *((span_s.alias("receiving_s"),) if side == "in" else ()),
+    )
+
+
+def write_run_audit(spark: SparkSession, data_dir: Path) -> Mapping[str, list[Row]]:
+    """Make the audit tables of all runs whose journals are in the tables; the rows of each, by name of the table.
+
+    Doing it again makes the same tables. Snapshots may be missing: then what they would tell is NULL.
+    """
+    told = Sources(
+        *(read_table(spark, data_dir, table) for table in RUN_TABLES),
+        *(_read_or_empty(spark, data_dir, table) for table in (CLUSTERS, BROKERS, PARTITIONS, REPLICAS)),
+    )
+    runs = runs_in_snapshots(told.runs, told.clusters)
+    moves = _written(spark, data_dir, AUDIT_MOVES, audit_moves(told, runs))
+    brokers = _written(spark, data_dir, AUDIT_BROKERS, audit_brokers(told, runs))
+    summary = _written(spark, data_dir, AUDIT_RUNS, audit_runs(told, runs, moves, brokers))
+    return {AUDIT_RUNS.name: _rows(summary, ("run_id",)), AUDIT_BROKERS.name: _rows(brokers, ("run_id", "broker"))}
+
+
+def _written(spark: SparkSession, data_dir: Path, table: Table, rows: DataFrame) -> DataFrame:
+    write_table(rows, data_dir, table)
+    return read_table(spark, data_dir, table)
+
+
+def _rows(found: DataFrame, order: Sequence[str]) -> list[Row]:
+    """Of small tables only: one row per run, or per run and broker."""
+    return [row.asDict() for row in found.orderBy(*order).collect()]
+
+
+def _read_or_empty(spark: SparkSession, data_dir: Path, table: Table) -> DataFrame:
+    if has_table(data_dir, table):
+        return read_table(spark, data_dir, table)
+    return spark.createDataFrame([], struct_type(table))

@@ -21,9 +21,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from kreassign.errors import InputError
 from kreassign.pipeline.ingest.metric_records import RecordForm, read_record
-from kreassign.pipeline.tables.arrow_rows import arrow_schema
-from kreassign.pipeline.tables.metric_schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
-from kreassign.pipeline.tables.schemas import Row
+from kreassign.pipeline.tables.parquet import arrow_schema
+from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE, Row
 from kreassign.pipeline.tables.spark_io import struct_type, write_batch
 
 CHECKPOINT = "_metrics_checkpoint"

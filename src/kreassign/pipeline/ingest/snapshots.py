@@ -1,9 +1,9 @@
-"""PURE. What a cluster told about itself → rows of the snapshot tables and of the samples table."""
+"""PURE. What a cluster reports about itself → rows of the snapshot tables, of `samples` and of `throttles`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,6 +11,9 @@ from kreassign.model import (
     Batch,
     Broker,
     Cluster,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
     LogDir,
     LogDirReplica,
     OngoingReassignment,
@@ -19,7 +22,17 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOG_DIRS, PARTITIONS, REPLICAS, Row, Table
+from kreassign.pipeline.tables.schemas import (
+    BROKERS,
+    CLUSTERS,
+    LOG_DIRS,
+    PARTITIONS,
+    REPLICAS,
+    SAMPLES,
+    THROTTLES,
+    Row,
+    Table,
+)
 
 _NOT_MOVING = OngoingReassignment((), (), ())
 
@@ -256,3 +269,38 @@ def copies_of(log_dirs: Batch[int, tuple[LogDir, ...]]) -> Copies:
 
 def _placed(dirs: tuple[LogDir, ...]) -> Iterable[tuple[str, LogDirReplica]]:
     return ((log_dir.path, replica) for log_dir in dirs for replica in log_dir.replicas)
+
+
+# What somebody set; a broker that has no throttle shows a default without a source of its own.
+_SET = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER})
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedRound:
+    """One round: the cluster as it was, offsets and sizes, and the throttles by resource."""
+
+    seen: Observation
+    samples: SampleRound
+    throttles: Mapping[ConfigResource, Mapping[str, ConfigEntry]]
+
+
+def round_tables(collected: CollectedRound) -> Iterator[tuple[Table, list[Row]]]:
+    """Rows of every table of a round, in the order in which to write them: `clusters`, the seal, comes last."""
+    yield SAMPLES, sample_rows(collected.samples)
+    yield THROTTLES, throttle_rows(collected)
+    yield from snapshot_tables(collected.seen)
+
+
+def throttle_rows(collected: CollectedRound) -> list[Row]:
+    """Rows of table `throttles`: only what somebody set."""
+    head = {"cluster_id": collected.samples.cluster_id, "taken_ms": collected.samples.taken_ms}
+    return [
+        head | {"resource_type": resource.type.name.lower(), "resource": resource.name, "name": name, "value": value}
+        for resource, entries in collected.throttles.items()
+        for name, value in _set_values(entries)
+    ]
+
+
+def _set_values(entries: Mapping[str, ConfigEntry]) -> Iterator[tuple[str, str]]:
+    # An empty list of replicas throttles nothing; Kafka shows it where a list was set and emptied.
+    return ((name, entry.value) for name, entry in sorted(entries.items()) if entry.value and entry.source in _SET)

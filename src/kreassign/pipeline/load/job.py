@@ -10,12 +10,10 @@ from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
 from kreassign.pipeline.load.checks import Screened, all_bad_rows, counts, screen
-from kreassign.pipeline.load.forecast import forecast
-from kreassign.pipeline.load.load_hours import load_hours
-from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots, load_model
-from kreassign.pipeline.load.plan_inputs import plan_inputs
+from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots, load_model, plan_inputs
 from kreassign.pipeline.load.rates import rates
 from kreassign.pipeline.load.skew import skew
+from kreassign.pipeline.load.trend import forecast, load_hours
 from kreassign.pipeline.tables.schemas import (
     CLUSTERS,
     FORECAST,

@@ -1,4 +1,4 @@
-"""DataFrame → DataFrame. From a snapshot, rates and hours to size and load per partition: table `load_model`.
+"""DataFrame → DataFrame. Size and load per partition, table `load_model`; per replica, table `plan_inputs`.
 
 How the rates come about, for the samples of one partition since its log last began anew:
 
@@ -28,9 +28,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.load.load_hours import DAY_S, WHOLE, peak_hours, trends
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.tables.schemas import LOAD_MODEL
+from kreassign.pipeline.load.trend import DAY_S, WHOLE, peak_hours, trends
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
 
 _SNAPSHOT_KEY = ("cluster_id", "snapshot_id")
 _PERCENTILES = (0.5, 0.95, 0.99)
@@ -168,4 +168,30 @@ def verdict() -> Column:
         .when(is_measured & ~is_long, "short")
         .when(is_measured & is_long & ~is_dense, "gaps")
         .when(is_measured & is_long & is_dense, "enough")
+    )
+
+
+_KEY = ("cluster_id", "snapshot_id", "topic", "partition")
+_RATES = ("write_bytes_per_s", "p95_write_bytes_per_s", "p99_write_bytes_per_s", "peak_write_bytes_per_s")
+
+
+def plan_inputs(partitions: DataFrame, replicas: DataFrame, load_model: DataFrame, forecast: DataFrame) -> DataFrame:
+    """Table `plan_inputs`. Every replica carries the size of the whole partition: what it takes, or will take.
+
+    All are of the same snapshot per cluster. A replica whose partition is unknown has no row.
+    """
+    moving = (sql.size("adding") > 0) | (sql.size("removing") > 0)
+    states = partitions.select(*_KEY, moving.alias("is_reassigning"))
+    loads = load_model.select(*_KEY, "size_bytes", *_RATES, "coverage", "verdict")
+    ahead = forecast.select(
+        *_KEY,
+        sql.col("size_bytes").alias("forecast_size_bytes"),
+        sql.col("write_bytes_per_s").alias("forecast_write_bytes_per_s"),
+    )
+    return (
+        replicas.select(*_KEY, "broker", "position", "is_leader")
+        .join(states, on=list(_KEY), how="inner")
+        .join(loads, on=list(_KEY), how="inner")
+        .join(ahead, on=list(_KEY), how="inner")
+        .select(*PLAN_INPUTS.column_names)
     )

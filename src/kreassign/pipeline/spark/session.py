@@ -69,10 +69,10 @@ def failures_told(log_file: Path) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise DataError(f"Spark failed: {_first_words(error)} The whole of it is in {log_file}") from error
+        raise DataError(f"Spark failed: {_first_line(error)} The whole of it is in {log_file}") from error
 
 
-def _first_words(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     """The line of Spark's message that says what happened; Java's are buried below a line of py4j's."""
     lines = str(error).splitlines() or [type(error).__name__]
     return lines[1].removeprefix(": ") if isinstance(error, Py4JJavaError) and len(lines) > 1 else lines[0]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from kreassign.pipeline.tables.arrow_rows import dataset_of
+from kreassign.pipeline.tables.parquet import dataset_of
 from kreassign.pipeline.tables.schemas import Table
 
 _MERGED, _OLD = ".merged", ".old"

@@ -1,8 +1,8 @@
-"""Every table of the data directory, described once and for all engines.
+"""The tables of snapshots, samples, metrics and loads, and the types that describe every table.
 
-Rules of this file: it is the only place that names columns and their types, it imports no engine, and it holds no
-code but the few lines that describe a table. `tables.py` derives Spark's schema from it, `rows.py` pyarrow's,
-`schema_docs.py` the reference page.
+Tables of audits are in `audit_schemas.py`. Rules of both files: they are the only place that names columns and their
+types, they import no engine, and they hold no code but the few lines that describe a table. `spark_io.py` derives
+Spark's schema from them, `parquet.py` pyarrow's, `scripts/tables_page.py` the reference page.
 """
 
 from __future__ import annotations
@@ -444,6 +444,56 @@ QUARANTINE = Table(
     ("table_name", "reason", "row_json"),
     QUARANTINE_COLUMNS,
 )
+
+
+_STREAM = "kreassign stream-metrics"
+
+METRICS = Table(
+    "metrics",
+    "Metrics that brokers told of themselves, by way of Prometheus or of Cruise Control's reporter.",
+    "kreassign import-metrics` or `kreassign stream-metrics",
+    ("cluster_id", "taken_ms", "broker", "topic", "partition", "name"),
+    (
+        CLUSTER_ID,
+        Column("taken_ms", BIGINT, "when the metric was taken"),
+        BROKER,
+        Column("topic", STRING, "topic that it is about; NULL for metrics of the whole broker", nullable=True),
+        Column(
+            "partition",
+            INT,
+            "partition that it is about; NULL for metrics of a topic or the whole broker",
+            nullable=True,
+        ),
+        Column(
+            "name",
+            STRING,
+            "what it is: counters end in `_total`, rates in `_per_s`, parts of one in `_share`, the rest says its unit",
+        ),
+        Column("value", DOUBLE, "its value"),
+    ),
+)
+
+METRICS_QUARANTINE = Table(
+    "metrics_quarantine",
+    "Records of a topic of metrics that say nothing, each with the reason.",
+    _STREAM,
+    ("row_json",),
+    QUARANTINE_COLUMNS,
+)
+
+METRIC_BATCHES = Table(
+    "metric_batches",
+    "Records of a topic of metrics by what became of them, batch by batch of the stream.",
+    _STREAM,
+    ("batch", "verdict"),
+    (
+        Column("batch", BIGINT, "number of the batch"),
+        Column("verdict", STRING, "`good`: in `metrics`; `bad`: in `metrics_quarantine`; `late`: behind the watermark"),
+        Column("records", BIGINT, "how many; of late ones only when the stream has told, which a killed one may not"),
+    ),
+)
+
+METRIC_TABLES = (METRICS, METRICS_QUARANTINE, METRIC_BATCHES)
 
 TABLES = (
     CLUSTERS,

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import DataError, InputError
-from kreassign.pipeline.load.plan_columns import STATISTICS, read_plan_columns
-from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.load.plan_inputs import STATISTICS, read_plan_columns
+from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import PLAN_INPUTS, REPLICAS
 from tests.pipeline.clusters import UNKNOWN_LOADS
 

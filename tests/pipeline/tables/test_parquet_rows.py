@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.ingest.snapshots import partition_rows, sample_rows, snapshot_tables
-from kreassign.pipeline.tables.arrow_rows import read_rows, write_rows
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import PARTITIONS, PLAN_INPUTS, QUARANTINE, SAMPLES, Row
 from tests.pipeline.clusters import observation, sample_round
 

@@ -1,4 +1,4 @@
-"""DataFrame → DataFrame. From rates to hours, and from hours to what has the rhythm of days: peak hour and growth.
+"""DataFrame → DataFrame. From rates to hours, from hours to peak hour and growth, from growth to a forecast.
 
 Growth is the slope b of a straight line through the means of whole days, by least squares over n days:
 
@@ -7,6 +7,11 @@ Growth is the slope b of a straight line through the means of whole days, by lea
 so that the true slope is within b ± error in 19 of 20 cases, if days scatter about the line independently of each
 other. Weeks have a rhythm of their own: with less than two of them a weekend looks like a trend, and the error says so
 only in part.
+
+    forecast = now + growth per day * days        never below 0
+
+Growth counts only when it is significant: when its 95% interval does not contain 0. A size bounded by retention grows
+only while it fills up, which a line through the last days cannot know.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.tables.schemas import LOAD_HOURS
+from kreassign.pipeline.tables.schemas import FORECAST, LOAD_HOURS
 
 HOUR_MS = 3_600_000
 HOURS_A_DAY = 24
@@ -118,3 +123,49 @@ def _error(name: str) -> Column:
     unexplained = sql.greatest(sql.col(f"{name}_syy") / sql.col(f"{name}_sxx") - _slope(name) ** 2, sql.lit(0.0))
     quantile = sql.coalesce(sql.get(sql.array(*map(sql.lit, _T_975)), freedom - 1), sql.lit(_T_MANY))
     return sql.when(_enough(), quantile * sql.sqrt(unexplained / freedom))
+
+
+_RATE = ("write_bytes_per_s", "growth_bytes_per_s_per_day", "growth_error_bytes_per_s_per_day")
+_SIZE = ("size_bytes", "size_growth_bytes_per_day", "size_growth_error_bytes_per_day")
+
+
+def forecast(loads: DataFrame, horizon_days: float) -> DataFrame:
+    """Table `forecast` of the partitions of table `load_model`."""
+    return loads.select(
+        "cluster_id",
+        "snapshot_id",
+        "topic",
+        "partition",
+        sql.lit(float(horizon_days)).alias("horizon_days"),
+        _then(*_SIZE, horizon_days).alias("size_bytes"),
+        _then(*_RATE, horizon_days).alias("write_bytes_per_s"),
+        _at_most(*_SIZE, horizon_days).alias("high_size_bytes"),
+        _at_most(*_RATE, horizon_days).alias("high_write_bytes_per_s"),
+        _basis().alias("basis"),
+    ).select(*FORECAST.column_names)
+
+
+def _then(now: str, growth: str, error: str, days: float) -> Column:
+    sure = sql.coalesce(sql.when(_is_sure(growth, error), sql.col(growth)), sql.lit(0.0))
+    return _not_below_zero(sql.col(now) + sure * days)
+
+
+def _at_most(now: str, growth: str, error: str, days: float) -> Column:
+    highest = sql.coalesce(sql.greatest(sql.col(growth) + sql.col(error), sql.lit(0.0)), sql.lit(0.0))
+    return _not_below_zero(sql.col(now) + highest * days)
+
+
+def _is_sure(growth: str, error: str) -> Column:
+    return sql.abs(growth) > sql.col(error)
+
+
+def _not_below_zero(value: Column) -> Column:
+    # `greatest` passes over NULL, but what is unknown stays so.
+    return sql.when(value.isNotNull(), sql.greatest(value.cast("double"), sql.lit(0.0)))
+
+
+def _basis() -> Column:
+    _, growth, error = _RATE
+    is_told = sql.col(growth).isNotNull()
+    is_sure = sql.coalesce(_is_sure(growth, error), sql.lit(col=False))
+    return sql.when(~is_told, "no trend").when(is_told & is_sure, "trend").when(is_told & ~is_sure, "flat")

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kreassign.pipeline.tables.arrow_columns import Words, read_columns
-from kreassign.pipeline.tables.arrow_rows import write_rows
+from kreassign.pipeline.tables.parquet import Dictionary, read_columns, write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, LOAD_MODEL
 
 
@@ -19,7 +18,7 @@ def brokers(data: Path, *racks: str | None) -> None:
 def test_texts_become_sorted_names_and_codes(tmp_path: Path) -> None:
     brokers(tmp_path, "z", "a", None, "z")
     rack = read_columns(tmp_path, BROKERS, ("rack",))["rack"]
-    assert isinstance(rack, Words)
+    assert isinstance(rack, Dictionary)
     assert (rack.names, rack.codes.tolist()) == (("a", "z"), [1, 0, -1, 1])
 
 
@@ -43,5 +42,5 @@ def test_numbers_that_are_missing_are_not_a_number(tmp_path: Path) -> None:
 def test_a_column_without_any_text_has_no_names(tmp_path: Path) -> None:
     brokers(tmp_path, None)
     rack = read_columns(tmp_path, BROKERS, ("rack",))["rack"]
-    assert isinstance(rack, Words)
+    assert isinstance(rack, Dictionary)
     assert (rack.names, rack.codes.tolist()) == ((), [-1])
