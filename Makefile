@@ -45,7 +45,7 @@ $(JARS)/%.ready: jvm/pom.xml
 
 # Checks and tests.
 
-LINTS = tests/test_architecture.py tests/test_tidy.py tests/test_kips_page.py
+LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py kips_page.py)
 ON_BOTH_CORES = $(PYTEST) -q -n 2 $(LINTS:%=--ignore=%)
 FAST = $(ON_BOTH_CORES) --dist loadfile --ignore=tests/real -m "not (thorough or kafka or spark)"
 

@@ -1,4 +1,4 @@
-"""Judges of imports and effects; the rules themselves are tables in `tests/test_architecture.py`."""
+"""Judges of third-party packages, effects and loading; the rules are tables in `tests/test_architecture.py`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ from dataclasses import dataclass
 
 from tests.checks.references import Reference, When, imports, references
 from tests.checks.source import PRODUCT, Finding, Source
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A module or package directly below `kreassign`, and which others it may import."""
-
-    name: str
-    may_import: frozenset[str]
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +37,12 @@ class QuickStart:
     why: str
 
 
-def layer_of(name: str) -> str:
-    """The layer of a module of ours: `admin` for `kreassign.admin.client`, an empty text for `kreassign` itself."""
-    return name.split(".")[1] if "." in name else ""
-
-
-def wrong_directions(source: Source, layers: Mapping[str, Layer], face: Collection[str]) -> Iterator[Finding]:
-    """Imports of our own modules that point up or sideways. Imports for the type checker count: they couple too.
-
-    `face` are the layers that `kreassign/__init__.py` itself may import.
-    """
-    own = layer_of(source.module)
-    if own and own not in layers:
-        yield Finding(
-            source.path, 1, f"{own!r} is no known layer; give it a row in LAYERS of tests/test_architecture.py"
-        )
-        return
+def modules_named_in_text(source: Source, allowed: Collection[str]) -> Iterator[Finding]:
+    """Modules of ours that a file loads by a name in a text, which no graph of imports shows."""
     for reference in imports(source):
-        other = layer_of(reference.name)
-        if not reference.is_below("kreassign") or other in {"", "__version__", own}:
-            continue
-        if other not in (layers[own].may_import if own else face):
-            yield Finding(source.path, reference.line, _direction_text(own, reference.name, layers))
+        if reference.is_text and reference.is_below("kreassign") and source.path not in allowed:
+            text = f"names {reference.name} in a text; import it, so that the rules of imports see it"
+            yield Finding(source.path, reference.line, text)
 
 
 def strangers(source: Source, homes: Iterable[Home]) -> Iterator[Finding]:
@@ -123,14 +98,6 @@ def slow_starts(rule: QuickStart, sources: Iterable[Source]) -> Iterator[Finding
             way = " → ".join(chains[banned])
             text = f"loading it loads {banned} ({way}); import it in the function that uses it. {rule.why}"
             yield Finding(by_module[rule.module].path, 1, text)
-
-
-def _direction_text(own: str, name: str, layers: Mapping[str, Layer]) -> str:
-    if not own:
-        return f"imports {name}, but kreassign/__init__.py offers only what PUBLIC_API of the test names"
-    layer = layers[own]
-    allowed = ", ".join(sorted(layer.may_import)) or "nothing of ours"
-    return f"imports {name}, but {own} may import only {allowed}: {layer.why}"
 
 
 def _home_text(reference: Reference, home: Home) -> str:

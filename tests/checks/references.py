@@ -28,13 +28,14 @@ class Reference:
     """A name of somewhere else, written out in full: `time.sleep` also where the file says `sleep`.
 
     A method call on a value of unknown type is called `?.method`, a builtin `builtins.open`. `has_arguments` is
-    False only for a call with empty parentheses.
+    False only for a call with empty parentheses. `is_text`: a module that is named in a text, not in an import.
     """
 
     name: str
     line: int
     when: When
     is_import: bool = False
+    is_text: bool = False
     has_arguments: bool = True
 
     def is_below(self, prefix: str) -> bool:
@@ -113,16 +114,16 @@ class _Imports(_Walk):
         called = ast.unparse(node.func)
         first = node.args[0] if node.args else None
         if called.endswith(("import_module", "__import__")) and isinstance(first, ast.Constant):
-            self._add(str(first.value), node.lineno)
+            self._add(str(first.value), node.lineno, is_text=True)
         self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         """Count "kreassign.some.module:name", the form of a lazily loaded command, as an import."""
         if isinstance(node.value, str) and (match := ENTRY_POINT.fullmatch(node.value)):
-            self.found.append(Reference(match[1], node.lineno, When.LATER, is_import=True))
+            self.found.append(Reference(match[1], node.lineno, When.LATER, is_import=True, is_text=True))
 
-    def _add(self, name: str, line: int) -> None:
-        self.found.append(Reference(name, line, self.when, is_import=True))
+    def _add(self, name: str, line: int, *, is_text: bool = False) -> None:
+        self.found.append(Reference(name, line, self.when, is_import=True, is_text=is_text))
 
 
 class _Uses(_Walk):
