@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.admin.settings import Address
-from kreassign.cli.commands.collect import store_round, take_round
+from kreassign.operations.collect import store_round, take_round
 from kreassign.twin.cluster import Twin
 from kreassign.twin.network.transport import TwinConnection, TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic

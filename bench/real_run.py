@@ -55,7 +55,7 @@ class Way:
 
 def _ours(*options: str) -> Callable[[KafkaCluster, Path], tuple[str, ...]]:
     def command(cluster: KafkaCluster, plan: Path) -> tuple[str, ...]:
-        state = ("--rates-over", "0", "--state-dir", str(plan.parent / "state"))
+        state = ("--measure-for", "0", "--state-dir", str(plan.parent / "state"))
         return (*OURS, str(plan), *options, *state, "--bootstrap-server", cluster.bootstrap_servers)
 
     return command

@@ -53,7 +53,7 @@ def _walk() -> None:
     with _cluster() as bootstrap_servers:
         export_bootstrap(bootstrap_servers)
         with stop("Snapshot: what is where, how large, and how fast it grows"):
-            run_kreassign("snapshot", "--data", data, "--out", snapshot, "--rates-over", "2s")
+            run_kreassign("snapshot", "--data", data, "--out", snapshot, "--measure-for", "2s")
         loads = _loads(data, snapshot)
         with stop("Plan: even brokers for few bytes"):
             run_kreassign("plan", *loads, "--out", OUTPUT / "plan.json")

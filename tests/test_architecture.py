@@ -102,7 +102,7 @@ EFFECTS = (
         ),
         (
             "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal.py",
-            "pipeline/tables/", "pipeline/spark/session.py", "report/web/", "cli/", "kafka_tools/",
+            "pipeline/tables/", "pipeline/spark/session.py", "report/web/", "operations/", "cli/", "kafka_tools/",
         ),
         "elsewhere take and return text or values",
         "def f(path): return path.read_text()",
@@ -141,7 +141,7 @@ EFFECTS = (
     Home(
         "randomness",
         ("random.*", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"),
-        ("executor/runner.py", "cli/", "kafka_tools/"),
+        ("executor/runner.py", "operations/run.py", "kafka_tools/"),
         "take a seeded random.Random, so that a run can be repeated",
         "import random\nx = random.random()",
         but=("random.Random",),
@@ -170,7 +170,7 @@ EFFECTS = (
     Home(
         "the process",
         ("os.environ", "os.getenv", "os.getcwd", "os.chdir", "sys.argv", "sys.exit", "os._exit", "signal", "atexit"),
-        ("cli/", "kafka_tools/", "pipeline/spark/session.py"),
+        ("cli/", "kafka_tools/", "operations/journals.py", "pipeline/spark/session.py"),
         "settings arrive as arguments; only the edge reads them from the process",
         "import os\nhome = os.environ['HOME']",
     ),

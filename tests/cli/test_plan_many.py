@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import read_plan_file
-from kreassign.cli.snapshot_files import write_snapshot
 from kreassign.model import Broker
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
+from kreassign.operations.plan_files import read_plan_file
+from kreassign.operations.snapshot_files import write_snapshot
 
 MEGABYTE = 1_000_000
 

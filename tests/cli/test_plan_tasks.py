@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import read_plan, read_plan_file, write_plan
-from kreassign.cli.snapshot_files import write_snapshot
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
+from kreassign.operations.plan_files import read_plan, read_plan_file, write_plan
+from kreassign.operations.snapshot_files import write_snapshot
 
 MEGABYTE = 1_000_000
 DIRS = ("/d1", "/d2")

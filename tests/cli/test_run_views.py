@@ -177,8 +177,8 @@ def test_a_journal_can_be_named_by_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "give either a plan to carry out or --resume RUN_ID"),
-        (["PLAN", "--resume", "x"], "give either a plan to carry out or --resume RUN_ID"),
+        ([], "specify either a plan to execute or --resume RUN_ID"),
+        (["PLAN", "--resume", "x"], "specify either a plan to execute or --resume RUN_ID"),
         (["--resume", "x", "--throttle", "5MB/s"], "a resumed run keeps plan, throttle, guards and pace"),
         (["PLAN", "--throttle", "fast"], "'fast' is not an amount"),
     ],

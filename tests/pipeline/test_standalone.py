@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import read_plan_file
+from kreassign.operations.plan_files import read_plan_file
 from kreassign.pipeline.load.job import run_load
 from kreassign.pipeline.tables.audit_schemas import DATA_AUDIT
 from kreassign.pipeline.tables.parquet import read_rows

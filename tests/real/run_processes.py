@@ -24,7 +24,7 @@ def _group() -> ProcessGroup:
 def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> subprocess.Popen[str]:
     """`kreassign run` with these arguments and its journals in the folder."""
     options = [*map(str, arguments), "--state-dir", str(folder / "state"), "--bootstrap-server"]
-    command = [sys.executable, "-c", _PROGRAM, "run", "--rates-over", "0", *options, cluster.bootstrap_servers]
+    command = [sys.executable, "-c", _PROGRAM, "run", "--measure-for", "0", *options, cluster.bootstrap_servers]
     process = _group().open(command)
     _started.append((cluster, process))
     return process

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import read_plan_file
-from kreassign.cli.planning.inputs import inputs_of_snapshot
+from kreassign.operations.plan_files import read_plan_file
+from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.planner import Assignment
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.problem.policy import Wishes
@@ -66,7 +66,7 @@ def test_a_real_cluster_becomes_as_even_as_was_predicted(kafka: KafkaCluster, to
     skewed(kafka, topic_name)
     where = ("--bootstrap-server", kafka.bootstrap_servers)
     before, after, plan = (tmp_path / name for name in ("before.json", "after.json", "plan.json"))
-    invoke("snapshot", *where, "--out", before, "--rates-over", "0")
+    invoke("snapshot", *where, "--out", before, "--measure-for", "0")
     planned: dict[str, Any] = json.loads(
         invoke("plan", "rebalance", "--snapshot", before, "--out", plan, "--rate", "20MB/s", "--format", "json")
     )
@@ -74,7 +74,7 @@ def test_a_real_cluster_becomes_as_even_as_was_predicted(kafka: KafkaCluster, to
         invoke("run", plan, *where, "--throttle", "20MB/s", "--state-dir", tmp_path / "state", "--format", "json")
     )
     assert run["state"] == "done"
-    invoke("snapshot", *where, "--out", after, "--rates-over", "0")
+    invoke("snapshot", *where, "--out", after, "--measure-for", "0")
 
     was, became = loads_of(before), loads_of(after)
     promised = {one["broker"]: one["after"] for one in planned["brokers"]}

@@ -11,14 +11,14 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from kreassign.admin import AdminClient
-from kreassign.cli.context import connect
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import write_plan
 from kreassign.executor.events import SubmissionIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, TOPIC_THROTTLES
+from kreassign.operations.connect import connect
+from kreassign.operations.plan_files import write_plan
 from testbed import KafkaCluster
 from testbed.records import Ledger, load_topic, verify_readable
 from testbed.waiting import wait_until
@@ -28,7 +28,7 @@ MEGABYTE = 1_000_000
 
 
 def client_of(cluster: KafkaCluster) -> AdminClient:
-    return connect(cluster.bootstrap_servers, None)
+    return connect(cluster.bootstrap_servers)
 
 
 def loaded(cluster: KafkaCluster, topic: str, replicas: Sequence[Sequence[int]], size_bytes: int) -> Ledger:
@@ -52,7 +52,7 @@ def invoke(cluster: KafkaCluster, command: str, *arguments: object) -> Result:
 
 def run_to_the_end(cluster: KafkaCluster, folder: Path, *arguments: object) -> dict[str, Any]:
     """What a run says of itself at its end."""
-    result = invoke(cluster, "run", *arguments, "--rates-over", 0, "--state-dir", folder / "state", "--format", "json")
+    result = invoke(cluster, "run", *arguments, "--measure-for", 0, "--state-dir", folder / "state", "--format", "json")
     assert result.exit_code in {0, 5}, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.cli.plan_files import write_plan
 from kreassign.executor.cluster.log_dirs import places
 from kreassign.executor.events import ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import LOG_DIR_RATE
+from kreassign.operations.plan_files import write_plan
 from testbed import KafkaCluster
 from testbed.records import verify_readable
 from tests.real.test_run import MEGABYTE, assignments, client_of, invoke, loaded, run_to_the_end, throttles

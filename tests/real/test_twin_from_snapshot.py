@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.main import kreassign
-from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.model import ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.throttle import clear_broker_changes
+from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.twin import Twin, TwinTransport
 from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
 from testbed import KafkaCluster
@@ -56,7 +56,7 @@ def test_a_twin_goes_on_with_what_a_real_cluster_was_doing(
         file = tmp_path / "cluster.json"
         try:
             arguments = ["snapshot", "--bootstrap-server", kafka.bootstrap_servers, "--out", str(file)]
-            said = CliRunner().invoke(kreassign, [*arguments, "--rates-over", "1s"], catch_exceptions=False)
+            said = CliRunner().invoke(kreassign, [*arguments, "--measure-for", "1s"], catch_exceptions=False)
             assert "1 moves under way" in said.stdout
             twin = Twin(blueprint_of(read_snapshot(file), Speeds()))
             transport = TwinTransport(twin)

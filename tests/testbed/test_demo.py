@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.cluster_snapshot import whole_snapshot
-from kreassign.cli.commands.snapshot import observe
 from kreassign.clock import SystemClock
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.twin import Twin
 from kreassign.twin.network.server import ServerThread, serving
 from kreassign.twin.setup.scenario import parse_scenario

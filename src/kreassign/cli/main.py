@@ -38,7 +38,7 @@ COMMANDS = {
     "stream-metrics": LazyCommand(
         "kreassign.cli.commands.stream_metrics:stream_metrics", "Read a topic of metrics into the tables."
     ),
-    "tidy": LazyCommand("kreassign.cli.commands.tidy:tidy", "Put files of tables together and remove old ones."),
+    "compact": LazyCommand("kreassign.cli.commands.compact:compact", "Compact table files; delete expired ones."),
     "load": LazyCommand("kreassign.cli.commands.load:load", "Turn snapshots and samples into load per partition."),
     "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan that evens out the brokers."),
     "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Carry a plan out on the cluster's twin."),

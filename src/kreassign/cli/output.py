@@ -41,6 +41,11 @@ def console(*, stderr: bool = False) -> Console:
     return plain if plain.is_terminal else Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=160)
 
 
+def warn(text: str) -> None:
+    """Print a warning on stderr; what follows its first line are details. The `Warn` of use cases."""
+    click.echo(f"warning: {text}", err=True)
+
+
 def format_option(command: Command) -> Command:
     """Add `--format text|json`: parameter `output_format: str`."""
     return click.option(
@@ -49,7 +54,7 @@ def format_option(command: Command) -> Command:
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="Words for people, or JSON for programs.",
+        help="Output format.",
     )(command)
 
 

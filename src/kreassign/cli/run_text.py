@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 
 from kreassign.cli.live import overall_fields
 from kreassign.cli.options.throttle import rates_text
+from kreassign.cli.output import console, print_json
+from kreassign.errors import ExecutionError
+from kreassign.executor.event_json import kind_of
+from kreassign.executor.events import Request
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress.meter import Progress
 from kreassign.executor.scheduling import Cap, Hours, Pace
@@ -16,6 +22,18 @@ from kreassign.executor.scheduling.windows import moment
 from kreassign.report.text import format_bytes, format_duration
 
 SHOWN = 10
+INTERRUPTED_EXIT_CODE = 130
+
+
+def exit_code(found: RunHistory) -> int:
+    """0 when all is done, that of ExecutionError when it failed or was cancelled, 130 when it can be resumed."""
+    match found.state:
+        case "done":
+            return 0
+        case "failed" | "cancelled":
+            return ExecutionError.exit_code
+        case _:
+            return INTERRUPTED_EXIT_CODE
 
 
 def document(history: RunHistory, *, is_active: bool = False, progress: Progress | None = None) -> dict[str, Any]:
@@ -82,3 +100,19 @@ def _print_list(console: Console, prefix: str, lines: list[str]) -> None:
         console.print(f"  {prefix}{line}", soft_wrap=True)
     if len(lines) > SHOWN:
         console.print(f"  {prefix}and {len(lines) - SHOWN} more; --format json tells all")
+
+
+def print_end(found: RunHistory, *, is_quiet: bool) -> None:
+    """How a run ended: one document for programs, a summary for people."""
+    if is_quiet:
+        print_json(document(found))
+    else:
+        print_summary(console(), found)
+
+
+def print_accepted(path: Path, request: Request, sentence: str, output_format: str) -> None:
+    """That the run of this journal accepted a request, and what it does now."""
+    if output_format == "json":
+        print_json({"run_id": path.stem, "kind": kind_of(request), **asdict(request)})
+    else:
+        click.echo(f"run {path.stem}: {sentence}")

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.commands.collect import paced, store_round, survived, take_round
+from kreassign.cli.commands.collect import line
 from kreassign.clock import VirtualClock
 from kreassign.errors import Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.operations.collect import Round, paced, store_round, survived, take_round
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 from kreassign.twin.cluster import Twin, TwinSettings
@@ -40,10 +41,14 @@ def test_without_a_number_of_rounds_it_goes_on() -> None:
 
 
 def test_a_round_without_an_answer_is_told_and_left_out_but_not_the_first(capsys: pytest.CaptureFixture[str]) -> None:
-    def fail() -> str:
-        raise Unreachable("nobody is there")
+    problem = Unreachable("nobody is there")
 
-    assert survived(2, fail) == "nothing: the cluster did not answer;"
+    def fail() -> int:
+        raise problem
+
+    found = survived(2, fail)
+    assert found == Round(2, None, problem)
+    assert line(found, 3, Path("data")) == "round 2 of 3: nothing: the cluster did not answer; in data"
     assert capsys.readouterr().err == "warning: nobody is there\n"
     with pytest.raises(Unreachable):
         survived(1, fail)
@@ -56,7 +61,7 @@ def test_a_round_holds_offsets_sizes_moves_and_throttles_in_folders_of_its_hour(
         rate = {ConfigResource.broker(2): [ConfigChange.set(FOLLOWER_THROTTLED_RATE, "7")]}
         client.incremental_alter_configs(rate).raise_if_any()
         client.alter_partition_reassignments({tp(0): (1, 2)}).raise_if_any()
-        assert store_round(tmp_path, take_round(client, world)) == "1 partitions"
+        assert store_round(tmp_path, take_round(client, world)) == 1
     (partition,) = read_rows(tmp_path, PARTITIONS)
     assert (partition["adding"], partition["removing"]) == ([2], [0])
     (throttle,) = read_rows(tmp_path, THROTTLES)

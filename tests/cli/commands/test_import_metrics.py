@@ -39,5 +39,5 @@ def test_a_file_goes_into_the_folders_of_its_hours_and_twice_is_as_good_as_once(
 
 
 def test_whose_metrics_they_are_must_be_said(tmp_path: Path) -> None:
-    assert "say whose metrics these are" in imported(tmp_path)[1]
+    assert "specify the broker" in imported(tmp_path)[1]
     assert "'b=x' is not INSTANCE=ID" in imported(tmp_path, "--instance", "b=x")[1]

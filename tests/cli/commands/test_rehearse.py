@@ -9,8 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import write_plan
-from kreassign.cli.snapshot_files import write_snapshot
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.snapshot import (
@@ -20,6 +18,8 @@ from kreassign.model.snapshot import (
     SnapshotPartition,
     SnapshotTopic,
 )
+from kreassign.operations.plan_files import write_plan
+from kreassign.operations.snapshot_files import write_snapshot
 
 pytestmark = pytest.mark.thorough
 

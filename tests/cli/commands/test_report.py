@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kreassign.cli.commands.report import snapshots_around
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
+from kreassign.operations.report import snapshots_around
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.cli.commands.rollback import find_way_back
-from kreassign.cli.context import connect
 from kreassign.executor.cluster.log_dirs import places
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
@@ -17,6 +15,8 @@ from kreassign.executor.journal import find_journals, read_events
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.connect import connect
+from kreassign.operations.rollback import plan_rollback
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 from tests.executor.worlds import World, tp
 
@@ -55,7 +55,7 @@ def test_a_run_is_undone_under_the_guards_and_the_pace_that_it_had_but_for_its_h
 
 
 def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(terminal: Terminal) -> None:
-    with connect(terminal.bootstrap, None) as client:
+    with connect(terminal.bootstrap) as client:
         directories = client.describe_log_dirs([3]).raise_if_any()[3]
         cordon = ConfigChange.set("cordoned.log.dirs", ",".join(log_dir.path for log_dir in directories))
         client.incremental_alter_configs({ConfigResource.broker(3): [cordon]}).raise_if_any()
@@ -73,6 +73,6 @@ def test_copies_that_changed_their_log_directory_go_back_to_it(tmp_path: Path) -
     away = "/data/0/d0" if home.endswith("d1") else "/data/0/d1"
     plan = Plan((PartitionAssignment(tp(0), (0, 1), (away, "any")), PartitionAssignment(tp(1), (2, 1))))
     done = world.run(prepare(world.client, plan, RunSettings("run-1", world.transport.now_ms())))
-    back = find_way_back(world.client, done)
+    back = plan_rollback(world.client, done)
     assert back.plan == Plan((PartitionAssignment(tp(0), (0, 1), (home, "any")), PartitionAssignment(tp(1), (0, 1))))
     assert (back.copy_count, back.left_alone) == (2, ())

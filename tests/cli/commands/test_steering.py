@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import write_plan
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.plan_files import write_plan
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.server import serving
 from testbed.waiting import wait_until
@@ -46,7 +46,7 @@ class Terminal:
     def start_run(self) -> subprocess.Popen[str]:
         program = "from kreassign.cli.main import main; main()"
         options = [
-            "--rates-over",
+            "--measure-for",
             "0.2",
             "--throttle",
             "200kB/s",

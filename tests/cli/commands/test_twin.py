@@ -17,9 +17,9 @@ from click.testing import CliRunner
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.commands.twin import from_snapshot, parse_speed, start
 from kreassign.cli.main import kreassign
-from kreassign.cli.plan_files import read_plan
 from kreassign.errors import Rejected
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.operations.plan_files import read_plan
 from testbed.certificates import make_certificates
 from tests.checks import whole
 from tests.checks.source import read
@@ -121,7 +121,7 @@ def test_a_snapshot_of_a_served_cluster_is_served_again_and_planned_for(tmp_path
     file, plan = str(tmp_path / "cluster.json.gz"), str(tmp_path / "plan.json")
     scenario = Path(__file__).parents[3] / "scenarios" / "skewed.toml"
     with serving("--scenario", str(scenario)) as served:
-        call = ["snapshot", "--bootstrap-server", served.bootstrap(), "--out", file, "--rates-over", "0"]
+        call = ["snapshot", "--bootstrap-server", served.bootstrap(), "--out", file, "--measure-for", "0"]
         said = CliRunner().invoke(kreassign, call, catch_exceptions=False).stdout
         assert "5 brokers, 3 topics, 36 partitions" in said
         assert said.endswith(f"in {file}\n")

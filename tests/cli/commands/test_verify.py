@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kreassign.cli.context import connect
-from kreassign.cli.plan_files import write_plan
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.operations.connect import connect
+from kreassign.operations.plan_files import write_plan
 from testbed.waiting import wait_until
 from tests.cli.commands.test_steering import Terminal, serving_terminal
 
@@ -29,7 +29,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 def set_rate(terminal: Terminal, value: str | None) -> None:
     resource, name = RATE
     change = ConfigChange.delete(name) if value is None else ConfigChange.set(name, value)
-    with connect(terminal.bootstrap, None) as client:
+    with connect(terminal.bootstrap) as client:
         client.incremental_alter_configs({resource: [change]}).raise_if_any()
 
 
@@ -48,7 +48,7 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
 
     set_rate(terminal, "777")
     ended = terminal.ask_cluster(
-        "run", terminal.plan, "--throttle", "100MB/s", "--rates-over", 0, "--poll-interval", 0.1, "--format", "json"
+        "run", terminal.plan, "--throttle", "100MB/s", "--measure-for", 0, "--poll-interval", 0.1, "--format", "json"
     )
     assert ended.exit_code == 0, ended.output
     run_id = json.loads(ended.stdout)["run_id"]
@@ -73,13 +73,13 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
 def test_a_copy_that_has_left_the_directory_of_its_run_is_told(terminal: Terminal) -> None:
     wish = PartitionAssignment(TopicPartition("t", 0), (3, 1), ("/data/3/d1", "any"))
     write_plan(terminal.plan, Plan((wish,)))
-    ended = terminal.ask_cluster("run", terminal.plan, "--rates-over", 0, "--poll-interval", 0.1, "--format", "json")
+    ended = terminal.ask_cluster("run", terminal.plan, "--measure-for", 0, "--poll-interval", 0.1, "--format", "json")
     assert ended.exit_code == 0, ended.output
     run_id = json.loads(ended.stdout)["run_id"]
     assert verify(terminal, run_id)[0] == 0
 
     copy = TopicPartitionReplica(3, "t", 0)
-    with connect(terminal.bootstrap, None) as client:
+    with connect(terminal.bootstrap) as client:
         client.alter_replica_log_dirs({copy: "/data/3/d0"}).raise_if_any()
     wait_until(lambda: verify(terminal, run_id)[0] == 1, timeout_s=30, what="the copy to leave its directory")
     (finding,) = verify(terminal, run_id)[1]["findings"]

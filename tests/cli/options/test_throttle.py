@@ -7,19 +7,18 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
-from kreassign.cli.options.throttle import broker_rate, capacity, rate_or_auto, rates_text, read_rates
+from kreassign.cli.options.throttle import broker_rate, capacity, rate_or_auto, rates_text, read_throttle
 from kreassign.executor.throttle.adaptive import Auto, Capacity
 from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, Rates
 
 
-def options(**given: object) -> dict[str, Any]:
-    return {"throttle": None, "throttle_broker": (), "broker_capacity": (), "throttle_floor": None, **given}
+def read(**given: Any) -> Rates:
+    return read_throttle(**({"throttle": None, "throttle_broker": ()} | given))
 
 
 def test_rates_are_read_in_the_order_of_brokers() -> None:
-    given = options(throttle=50, throttle_broker=(broker_rate("3=20MB/s"), broker_rate("1=none"))) | {"other": 1}
-    assert read_rates(given) == Rates(50, (BrokerRate(1, None), BrokerRate(3, 20_000_000)))
-    assert given == {"other": 1}
+    found = read(throttle=50, throttle_broker=(broker_rate("3=20MB/s"), broker_rate("1=none")))
+    assert found == Rates(50, (BrokerRate(1, None), BrokerRate(3, 20_000_000)))
 
 
 @pytest.mark.parametrize("text", ["20MB/s", "x=20MB/s", "=5", "3=", "3=0", "3=fast"])
@@ -29,31 +28,31 @@ def test_what_is_no_rate_of_a_broker_is_refused(text: str) -> None:
 
 
 def test_two_rates_for_one_broker_are_refused() -> None:
-    with pytest.raises(click.UsageError, match="broker 3 is given more than one rate"):
-        read_rates(options(throttle_broker=(BrokerRate(3, 1), BrokerRate(3, 2))))
+    with pytest.raises(click.UsageError, match="gives broker 3 more than one rate"):
+        read(throttle_broker=(BrokerRate(3, 1), BrokerRate(3, 2)))
 
 
 def test_auto_takes_a_capacity_for_all_and_others_for_some() -> None:
     capacities = (capacity("3=50MB/s"), capacity("100MB/s"))
-    given = options(throttle=rate_or_auto("auto"), throttle_broker=(BrokerRate(1, 7),), broker_capacity=capacities)
+    found = read(throttle=rate_or_auto("auto"), throttle_broker=(BrokerRate(1, 7),), broker_capacity=capacities)
     auto = Auto(100_000_000, (Capacity(3, 50_000_000),))
-    assert read_rates(given) == Rates(None, (BrokerRate(1, 7),), auto)
-    assert rates_text(Rates(None, (), auto)) == "what traffic leaves of 100 MB/s per broker"
+    assert found == Rates(None, (BrokerRate(1, 7),), auto)
+    assert rates_text(Rates(None, (), auto)) == "what other traffic leaves of 100 MB/s per broker"
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"throttle": "auto"}, "give --broker-capacity RATE once"),
-        ({"throttle": "auto", "broker_capacity": (Capacity(3, 5),)}, "give --broker-capacity RATE once"),
-        ({"throttle": "auto", "broker_capacity": (5, 6)}, "give --broker-capacity RATE once"),
-        ({"throttle": 5, "broker_capacity": (5,)}, "are for a throttle that is `auto`"),
-        ({"throttle_floor": 5}, "are for a throttle that is `auto`"),
+        ({"throttle": "auto"}, "specify --broker-capacity RATE once"),
+        ({"throttle": "auto", "broker_capacity": (Capacity(3, 5),)}, "specify --broker-capacity RATE once"),
+        ({"throttle": "auto", "broker_capacity": (5, 6)}, "specify --broker-capacity RATE once"),
+        ({"throttle": 5, "broker_capacity": (5,)}, "are only for the throttle `auto`"),
+        ({"throttle_floor": 5}, "are only for the throttle `auto`"),
     ],
 )
 def test_capacities_and_auto_go_together(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(click.UsageError, match=sentence):
-        read_rates(options(**given))
+        read(**given)
 
 
 def test_a_broker_that_carries_everything_is_refused() -> None:

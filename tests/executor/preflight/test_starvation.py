@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.cli.commands.run import measured
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.preflight.starvation import Starvation, measure_writes, starved
 from kreassign.executor.throttle.rates import BrokerRate, Rates
 from kreassign.model import TopicPartition
+from kreassign.operations.run import measured
 from tests.executor.worlds import World, tp
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

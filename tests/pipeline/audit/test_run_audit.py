@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kreassign.cli.audit_run import found_of, lines, write_chronicle
-from kreassign.cli.commands.snapshot import observe
+from kreassign.cli.commands.audit import lines
 from kreassign.executor.events import RateRequested
 from kreassign.executor.history.audit_trail import chronicle
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
+from kreassign.operations.audit import found_of, write_chronicle
+from kreassign.operations.snapshot import observe
 from kreassign.pipeline.audit.run_audit import write_run_audit
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
 from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_CALLS

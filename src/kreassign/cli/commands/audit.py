@@ -1,45 +1,70 @@
-"""`kreassign audit`: proof that a move lost nothing, record by record; and the audit of a run."""
+"""`kreassign audit`: what a run promised against what happened; and proof that a move lost no record."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kreassign.admin import AdminClient
-from kreassign.admin.properties import read_properties
-from kreassign.cli.audit_run import audit_run
-from kreassign.cli.context import cluster_options, connect
-from kreassign.cli.options.data_dir import data_option
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options
+from kreassign.cli.options.data_dir import data_option, master_option
+from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import format_option, print_json
-from kreassign.cli.spark_jobs import spark_jobs
-from kreassign.clock import SystemClock
-from kreassign.errors import InputError
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import TopicPartition
+from kreassign.operations.audit import ReadingRequest, audit_runs, compare_readings, read_records
+from kreassign.operations.journals import find_journal
+from kreassign.report.text import format_bytes, format_duration, format_rate
 
-CLEANUP_POLICY = "cleanup.policy"
+Row = dict[str, Any]
+
 _LABEL = re.compile(r"[A-Za-z0-9._-]+")
 _COUNTS = ("expired", "compacted", "appended")
-_MASTER = click.option(
-    "--master", metavar="URL", help="Spark master; local[*] by default, or what spark-submit decides."
-)
 
 
 @click.group()
 def audit() -> None:
-    """Compare what was promised with what happened: of a run, or of the records themselves."""
-
-
-audit.add_command(audit_run)
+    """Audit a run against its promises, or records before and after a move."""
 
 
 def _label(_: click.Context, __: click.Parameter, text: str) -> str:
     if not _LABEL.fullmatch(text):
         raise click.BadParameter(f"{text!r}: a label has letters, digits, dots, dashes and underscores")
     return text
+
+
+@audit.command("run")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN_ID...")
+@data_option
+@state_dir_option
+@master_option
+@format_option
+@click.pass_context
+def audit_run(
+    context: click.Context,
+    /,
+    runs: tuple[str, ...],
+    data: Path,
+    state_dir: Path,
+    master: str | None,
+    output_format: str,
+) -> None:
+    """Compare what each run RUN_ID promised with what happened.
+
+    Reads the journals, and the snapshots in DIR: the last one from before each run, the first from after its end.
+    Makes tables `audit_runs`, `audit_moves` and `audit_brokers` of these runs and of those audited before. Exit code 0
+    if the runs did what they were to do and kept to their throttles, 1 if not.
+    """
+    found = audit_runs([find_journal(state_dir, run) for run in runs], data, master)
+    is_bad = any(run["findings"] for run in found)
+    if output_format == "json":
+        print_json({"ok": not is_bad, "runs": found})
+    else:
+        for run in found:
+            click.echo("\n".join(lines(run)))
+    context.exit(1 if is_bad else 0)
 
 
 @audit.command()
@@ -52,49 +77,42 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
     metavar="FOLDER",
     help="Jars of Spark's Kafka source, unless spark-submit brings them.",
 )
-@_MASTER
+@master_option
 @cluster_options
-def records(data: Path, label: str, bootstrap_server: str, command_config: Path | None, **wishes: Any) -> None:
-    """Read every record of topics and keep its hash, under a name.
+def records(
+    data: Path,
+    label: str,
+    topics: tuple[str, ...],
+    jars: Path | None,
+    master: str | None,
+    cluster: ClusterOptions,
+) -> None:
+    """Read every record of topics and store its hash under a name.
 
     Takes all records between the first and the last offset of the moment. A reading of the same name is replaced.
     """
-    jobs = spark_jobs("an audit")
-    taken_ms = SystemClock().now_ms()
-    with connect(bootstrap_server, command_config) as client:
-        partitions = [jobs.data_audit.AuditedPartition(*facts) for facts in _partitions(client, wishes["topics"])]
-    properties = read_properties(command_config) if command_config else {}
-    paths = sorted(wishes["jars"].glob("*.jar")) if wishes["jars"] else ()
-    with jobs.session.spark_session(data / "spark.log", wishes["master"], name="kreassign audit", jars=paths) as spark:
-        found = jobs.data_audit.read_records(
-            spark,
-            data,
-            label,
-            partitions,
-            client={**properties, "bootstrap.servers": bootstrap_server},
-            taken_ms=taken_ms,
-        )
-    click.echo(f"{label}: {found} records of {len(partitions)} partitions")
+    request = ReadingRequest(label, str(cluster.bootstrap_server), cluster.command_config, topics, jars)
+    with cluster.connect() as client:
+        found = read_records(client, request, data, master)
+    click.echo(f"{label}: {found.records} records of {found.partitions} partitions")
 
 
 @audit.command()
 @click.argument("before")
 @click.argument("after")
 @data_option
-@_MASTER
+@master_option
 @format_option
 @click.pass_context
 def compare(
-    context: click.Context, before: str, after: str, data: Path, master: str | None, output_format: str
+    context: click.Context, /, before: str, after: str, data: Path, master: str | None, output_format: str
 ) -> None:
     """Compare the readings BEFORE and AFTER.
 
-    Tells every partition that lost, gained, changed or displaced a record, with the first offset. What retention and
+    Lists every partition that lost, gained, changed or displaced a record, with the first offset. What retention and
     compaction remove, and what was written since, is no difference. Exit code 0 if all is the same, 1 if not.
     """
-    jobs = spark_jobs("an audit")
-    with jobs.session.spark_session(data / "spark.log", master, name="kreassign audit") as spark:
-        rows = jobs.data_audit.compare_readings(spark, data, before, after)
+    rows = compare_readings(before, after, data, master)
     wrong = [row for row in rows if row["verdict"] != "same"]
     if output_format == "json":
         print_json({"ok": not wrong, "partitions": rows})
@@ -105,39 +123,37 @@ def compare(
     context.exit(1 if wrong else 0)
 
 
-def _partitions(client: AdminClient, patterns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    """Topic, partition, first and next offset, cleanup policy and topic id of all that is to be read."""
-    names = _chosen(client.list_topics(), patterns)
-    topics = client.describe_topics(names).raise_if_any()
-    keys = [one.topic_partition for topic in topics.values() for one in topic.partitions]
-    starts, ends = (client.list_offsets(keys, earliest=earliest).raise_if_any() for earliest in (True, False))
-    policies = _policies(client, names)
-    for key in sorted(keys):
-        yield *key, starts[key], ends[key], policies[key.topic], _text(topics[key.topic].topic_id)
+def lines(run: Row) -> Iterator[str]:
+    """A run as `audit_runs` returns it, for people."""
+    moves = f"{run['complete_count']} of {run['move_count']} moves complete"
+    yield f"run {run['run_id']} of cluster {run['cluster_id']}: {run['state']}, {moves}"
+    yield f"  bytes: {format_bytes(run['copied_bytes'])} copied, {format_bytes(run['predicted_bytes'])} predicted"
+    yield f"  time: {_seconds(run['copying_s'])} of copying, {_seconds(run['predicted_s'])} predicted at the throttle"
+    error = run["eta_error"]
+    yield f"  ETA error: {'nothing to compare' if error is None else f'{error:.1%} on average'}"
+    peak = max((broker["peak_in_bytes_per_s"] or 0 for broker in run["brokers"]), default=0)
+    use = [broker["throttle_use"] for broker in run["brokers"] if broker["throttle_use"] is not None]
+    throttle = f"{max(use):.0%} of the throttle used at most" if use else "no throttle"
+    yield f"  rate: at most {format_rate(peak)} into one broker; {throttle}"
+    yield f"  fullest broker above the mean: {_balance(run)}"
+    yield (
+        f"  calls: {run['call_count']}, {run['troubled_call_count']} with problems; "
+        f"verdicts of guards: {run['verdict_count']}"
+    )
+    for sentence in run["findings"]:
+        yield f"  finding: {sentence}"
 
 
-def _chosen(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
-    try:
-        wanted = [re.compile(pattern) for pattern in patterns]
-    except re.error as error:
-        raise InputError(f"--topics: not a regular expression: {error}") from error
-    found = sorted(name for name in names if not wanted or any(one.fullmatch(name) for one in wanted))
-    if not found:
-        raise InputError(f"no topic matches {' or '.join(patterns) or 'anything'}; there is nothing to read")
-    return found
+def _seconds(seconds: float | None) -> str:
+    return "unknown" if seconds is None else format_duration(seconds)
 
 
-def _policies(client: AdminClient, names: list[str]) -> dict[str, str]:
-    resources = {name: ConfigResource.topic(name) for name in names}
-    configs = client.describe_configs(resources.values(), names=(CLEANUP_POLICY,)).raise_if_any()
-    return {name: str(configs[resource][CLEANUP_POLICY].value) for name, resource in resources.items()}
+def _balance(run: Row) -> str:
+    parts = {when: run[f"imbalance_{when}"] for when in ("before", "planned", "after")}
+    return ", ".join(f"{'unknown' if part is None else f'{part:+.1%}'} {when}" for when, part in parts.items())
 
 
-def _text(topic_id: object) -> str | None:
-    return None if topic_id is None else str(topic_id)
-
-
-def _sentence(row: dict[str, Any]) -> str:
+def _sentence(row: Row) -> str:
     names = ("lost", "duplicated", "added", "altered", "displaced")
     counts = ", ".join(f"{row[name]} {name}" for name in names if row[name])
     first = "" if row["first_offset"] is None else f", first at offset {row['first_offset']}"
@@ -146,7 +162,7 @@ def _sentence(row: dict[str, Any]) -> str:
     )
 
 
-def _summary(rows: list[dict[str, Any]], wrong: int) -> str:
+def _summary(rows: list[Row], wrong: int) -> str:
     compared = sum(row["record_count"] for row in rows)
     others = ", ".join(f"{sum(row[name] for row in rows)} {name}" for name in _COUNTS)
     result = f"{wrong} differ" if wrong else "all the same"

@@ -1,46 +1,49 @@
-"""`kreassign cancel`: brings a run to its end before all its moves are made."""
+"""`kreassign cancel`: ends a run before all its moves are made."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import click
 
-from kreassign.cli.carrying import Manner, cancel_left_run, tell_end
-from kreassign.cli.context import cluster_options_if_needed, controller_option
+from kreassign.cli.options.cluster import ClusterOptions, interrupted_run_cluster_options
+from kreassign.cli.options.run import run_context_options
 from kreassign.cli.output import format_option
-from kreassign.cli.requests import ask, connect_to_take_up, tell_heard
-from kreassign.cli.runs import find_journal, is_active, poll_option, state_dir_option
-from kreassign.clock import SystemClock
-from kreassign.executor.events import CancelRequested
+from kreassign.cli.run_text import exit_code, print_accepted, print_end
+from kreassign.cli.signals import on_terminal
+from kreassign.operations import steer
+from kreassign.operations.journals import find_journal, is_active
+from kreassign.operations.run import RunContext, cancel_interrupted_run
 
 
 @click.command()
 @click.argument("run_id")
-@click.option("--now", "is_now", is_flag=True, help="Cancel what is in flight too; its copies are thrown away.")
-@cluster_options_if_needed
-@controller_option
-@poll_option
-@state_dir_option
+@click.option("--now", "is_now", is_flag=True, help="Cancel moves in flight too, and discard their copies.")
+@interrupted_run_cluster_options
+@run_context_options
 @format_option
 @click.pass_context
 def cancel(
-    context: click.Context, /, run_id: str, is_now: bool, bootstrap_server: str | None, command_config: Path | None,
-    **manner: Any,
-) -> None:  # fmt: skip
-    """Bring run RUN_ID to its end: finish what is in flight, start nothing more, restore the throttle.
+    context: click.Context,
+    /,
+    run_id: str,
+    is_now: bool,
+    cluster: ClusterOptions,
+    run_context: RunContext,
+    output_format: str,
+) -> None:
+    """Cancel run RUN_ID: finish moves in flight, start no new ones, restore the throttle.
 
-    If no process carries it out any more, this one does, and needs --bootstrap-server.
+    If no process executes it any more, this one does, and needs --bootstrap-server.
     """
-    how = Manner(command_config=command_config, **manner)
-    path = find_journal(how.state_dir, run_id)
+    path = find_journal(run_context.state_dir, run_id)
     if is_active(path):
-        clock = SystemClock()
-        heard = ask(path, lambda number: CancelRequested(clock.now_ms(), number, is_now), clock)
-        told = "what is in flight is cancelled" if is_now else "comes to its end when what is in flight is done"
-        tell_heard(path, heard, told, how.output_format)
+        told = "cancelling moves in flight" if is_now else "finishing moves in flight, then ending"
+        print_accepted(path, steer.cancel(path, is_now=is_now), told, output_format)
         return
-    with connect_to_take_up(path, bootstrap_server, command_config) as client:
-        found = cancel_left_run(client, path, how, is_now=is_now)
-    context.exit(tell_end(found, how))
+    is_quiet = output_format == "json"
+    with (
+        cluster.connect_to_take_up(path.stem) as client,
+        on_terminal(cluster, run_context, is_quiet=is_quiet) as watched,
+    ):
+        found = cancel_interrupted_run(client, path, watched, is_now=is_now)
+    print_end(found, is_quiet=is_quiet)
+    context.exit(exit_code(found))

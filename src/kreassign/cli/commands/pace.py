@@ -1,37 +1,35 @@
-"""`kreassign pace`: changes the order of the moves of a run, and the limits of what is in flight, while it runs."""
+"""`kreassign pace`: changes the order, the hours and the limits of a run while it runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kreassign.cli.options.pace import pace_options, read_pace_change
+from kreassign.cli.options.pace import PaceOptions, pace_change_options
+from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import format_option
-from kreassign.cli.requests import ask, tell_heard
-from kreassign.cli.run_text import pace_text
-from kreassign.cli.runs import find_journal, state_dir_option
+from kreassign.cli.run_text import pace_text, print_accepted
 from kreassign.clock import SystemClock
-from kreassign.executor.events import PaceRequested
-from kreassign.executor.history.run_history import read_history
 from kreassign.executor.scheduling import PaceChange
+from kreassign.operations import steer
+from kreassign.operations.journals import find_journal
 
 
 @click.command()
 @click.argument("run_id")
-@pace_options
+@pace_change_options
 @state_dir_option
 @format_option
-def pace(run_id: str, state_dir: Path, output_format: str, **wishes: Any) -> None:
-    """Change the order of the moves of run RUN_ID, their hours, and the limits of what it has in flight.
+def pace(run_id: str, pace: PaceOptions, state_dir: Path, output_format: str) -> None:
+    """Change order, hours and limits of run RUN_ID.
 
-    What is not named stays as it is. New limits hold from the next start of a move on; what is in flight beyond them
-    goes on to its end.
+    What is not specified stays as it is. New limits apply when the next moves start; moves in flight beyond them
+    continue.
     """
-    path, clock = find_journal(state_dir, run_id), SystemClock()
-    change = read_pace_change(wishes, clock.now_ms(), read_history(path).pace)
+    path = find_journal(state_dir, run_id)
+    change = pace.change(SystemClock().now_ms(), steer.status(path).pace)
     if change == PaceChange():
-        raise click.UsageError("say what shall be otherwise, for example --max-moves-per-broker 5")
-    heard = ask(path, lambda number: PaceRequested(clock.now_ms(), number, change), clock)
-    tell_heard(path, heard, f"goes on with {pace_text(read_history(path).pace)}", output_format)
+        raise click.UsageError("specify at least one change, for example --max-moves-per-broker 5")
+    accepted = steer.change_pace(path, change)
+    print_accepted(path, accepted, f"continues with {pace_text(steer.status(path).pace)}", output_format)

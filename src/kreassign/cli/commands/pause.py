@@ -1,4 +1,4 @@
-"""`kreassign pause`: lets a run start nothing more until it is resumed."""
+"""`kreassign pause`: keeps a run from starting new moves until it is resumed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import format_option
-from kreassign.cli.requests import ask, tell_heard
-from kreassign.cli.runs import find_journal, state_dir_option
-from kreassign.clock import SystemClock
-from kreassign.executor.events import HoldRequested
+from kreassign.cli.run_text import print_accepted
+from kreassign.operations import steer
+from kreassign.operations.journals import find_journal
 
 
 @click.command()
@@ -18,11 +18,10 @@ from kreassign.executor.events import HoldRequested
 @state_dir_option
 @format_option
 def pause(run_id: str, state_dir: Path, output_format: str) -> None:
-    """Let run RUN_ID start nothing more for now.
+    """Pause run RUN_ID: start no new moves.
 
-    What is in flight goes on to its end, watched and throttled; `kreassign resume` lets it start moves again. To end
-    the process of the run instead, send it SIGINT or SIGTERM.
+    Moves in flight continue, watched and throttled; `kreassign resume` starts moves again. To end the process of the
+    run instead, send it SIGINT or SIGTERM.
     """
-    path, clock = find_journal(state_dir, run_id), SystemClock()
-    heard = ask(path, lambda number: HoldRequested(clock.now_ms(), number), clock)
-    tell_heard(path, heard, "nothing more is started; what is in flight goes on", output_format)
+    path = find_journal(state_dir, run_id)
+    print_accepted(path, steer.pause(path), "starts no new moves; moves in flight continue", output_format)

@@ -10,16 +10,17 @@ from typing import Any, TypeVar
 import click
 
 from kreassign.cli.options.plan import PlanOptions, parse_brokers, planning_options
-from kreassign.cli.plan_files import read_plan
+from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.planning.choices import brokers_needed, pareto
 from kreassign.cli.planning.circumstances import circumstance_options, circumstances_of, described
 from kreassign.cli.planning.finish import given, solved
 from kreassign.cli.planning.many import fleet, grid
-from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.errors import InputError
 from kreassign.executor.history.run_history import read_history
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations.journals import find_journal
+from kreassign.operations.plan_files import read_plan
 from kreassign.planner import tasks
 from kreassign.planner.goals import DISK
 from kreassign.planner.problem.problem import Band, Problem

@@ -1,26 +1,26 @@
-"""`kreassign rehearse`: carries a plan out on the twin of a cluster, and says what would happen."""
+"""`kreassign rehearse`: executes a plan on the twin of a cluster, and says what would happen."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kreassign.cli.carrying import exit_code
-from kreassign.cli.options.pace import pace_options, read_pace, stepwise_option
-from kreassign.cli.options.throttle import rate_options, read_rates
+from kreassign.cli.options.pace import PaceOptions, pace_options
+from kreassign.cli.options.run import guards_option
+from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.output import format_option, parse_quantity, print_json
-from kreassign.cli.plan_files import read_plan_file
-from kreassign.cli.rehearsing import Rehearsal
-from kreassign.cli.rehearsing import rehearse as carry_out
-from kreassign.cli.runs import guards_option
-from kreassign.cli.snapshot_files import read_snapshot
-from kreassign.executor.guards.settings import settings
-from kreassign.executor.preflight.prepare import RunSettings
+from kreassign.cli.run_text import exit_code
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.throttle.rates import Rates
+from kreassign.operations import rehearse as operation
+from kreassign.operations.plan_files import read_plan_file
+from kreassign.operations.rehearse import Rehearsal
+from kreassign.operations.run import RunRequest
+from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.report.text import format_bytes, format_duration
-from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.setup.from_snapshot import Speeds
 
 
 @click.command()
@@ -30,34 +30,39 @@ from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     required=True,
     metavar="FILE",
-    help="The cluster, as `kreassign snapshot --out` wrote it; with --rates-over it also knows what is written.",
+    help="Snapshot file of the cluster (from `kreassign snapshot --out`; with --measure-for it has write rates).",
 )
-@rate_options("no limit")
+@throttle_options("no limit")
 @guards_option
 @pace_options
-@stepwise_option
 @click.option(
     "--speeds",
     type=(parse_quantity, parse_quantity),
     default=("500MB/s", "1.25GB/s"),
     show_default=True,
     metavar="DISK NETWORK",
-    help="What each log directory reads and writes, and each broker sends and receives; a snapshot cannot tell.",
+    help="Speed of each log directory and of each broker's network, in each direction; a snapshot does not have them.",
 )
 @format_option
 @click.pass_context
 def rehearse(
-    context: click.Context, /, plan: Path, snapshot: Path, speeds: tuple[int, int], output_format: str, **wish: Any
-) -> None:  # fmt: skip
-    """Carry PLAN out on the twin of a cluster, in virtual time: how long it takes, and what guards would say.
+    context: click.Context,
+    /,
+    plan: Path,
+    snapshot: Path,
+    throttle: Rates,
+    guards: dict[GuardName, Reaction],
+    pace: PaceOptions,
+    speeds: tuple[int, int],
+    output_format: str,
+) -> None:
+    """Execute PLAN on the twin of a cluster, in virtual time: how long it takes, and what guards would report.
 
-    It is the run that `kreassign run` would make, with the same options; only the cluster is not real.
+    It is the run that `kreassign run` would make, with the same options; only the cluster is simulated.
     """
     seen = read_snapshot(snapshot)
-    pace, rates = read_pace(wish, seen.taken_ms), read_rates(wish)
-    guards = settings(dict(wish["guards"]))
-    chosen = RunSettings("rehearsal", seen.taken_ms, rates.bytes_per_s, guards, pace, rates.own, rates.auto)
-    shown = carry_out(read_plan_file(plan), blueprint_of(seen, Speeds(*speeds)), chosen)
+    request = RunRequest(read_plan_file(plan), throttle, guards, pace.pace(seen.taken_ms))
+    shown = operation.rehearse(request, seen, Speeds(*speeds))
     if output_format == "json":
         print_json(asdict(shown))
     else:
@@ -71,7 +76,7 @@ def lines(shown: Rehearsal) -> list[str]:
     made = sum(move.status == "complete" for move in history.moves)
     took = "left: no end is in sight" if shown.seconds is None else f"takes {format_duration(shown.seconds)}"
     peaks = [
-        f"  broker {broker}: at most {count} moves and {format_bytes(shown.peak_bytes[broker])} still to come in"
+        f"  broker {broker}: peak {count} inbound moves, {format_bytes(shown.peak_bytes[broker])} outstanding"
         for broker, count in shown.peak_moves.items()
     ]
     problems = [f"  {move.topic}-{move.partition}: {move.problem}" for move in history.moves if move.problem]

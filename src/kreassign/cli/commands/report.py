@@ -7,21 +7,16 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.data_dir import data_option
-from kreassign.cli.runs import find_journal, state_dir_option
-from kreassign.errors import DataError
-from kreassign.executor.history.run_history import read_history
-from kreassign.model import TopicPartition
-from kreassign.pipeline.tables.parquet import read_rows
-from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
-from kreassign.report.html import render
-from kreassign.report.records import RunRecord, SnapshotRows
-from kreassign.report.view import report_view
+from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.output import warn
+from kreassign.operations.journals import find_journal
+from kreassign.operations.report import report_page
 
 
 @click.command()
 @data_option
 @state_dir_option
-@click.option("--run", "run_name", required=True, metavar="RUN_OR_JOURNAL", help="Id of the run, or its journal file.")
+@click.option("--run", "run_name", required=True, metavar="RUN_ID|JOURNAL", help="Id of the run, or its journal file.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -31,52 +26,11 @@ from kreassign.report.view import report_view
     help="Page to write.",
 )
 def report(data: Path, state_dir: Path, run_name: str, out: Path) -> None:
-    """Write a page about a run: brokers before and after, moves, rates, verification.
+    """Write an HTML report of a run: brokers before and after, moves, rates, verification.
 
-    Before and after come from the snapshots in DIR: the last one from before the run, and the first one
-    from after its end. The page is one file that needs nothing else.
+    Before and after come from the snapshots in DIR: the last one from before the run, and the first one from after its
+    end. The page is one self-contained file.
     """
-    run = read_history(find_journal(state_dir, run_name))
-    before, after = snapshots_around(run, _snapshots_of(run.cluster_id, data))
-    page = render(
-        report_view(run, _snapshot(data, before), _snapshot(data, after), write_rates(data, run.cluster_id)),
-    )
-    out.write_text(page, encoding="utf-8")
-    click.echo(f"report of run {run.run_id}: {out}")
-
-
-def snapshots_around(run: RunRecord, clusters: list[Row]) -> tuple[Row | None, Row | None]:
-    """The last snapshot from before the run began and the first from after its end (the last, if it goes on)."""
-    ordered = sorted(clusters, key=lambda row: (row["taken_ms"], row["snapshot_id"]))
-    before = [row for row in ordered if row["taken_ms"] <= run.started_ms]
-    since = [row for row in ordered if row["taken_ms"] > run.started_ms]
-    after = [row for row in since if run.ended_ms is not None and row["taken_ms"] >= run.ended_ms] or since[-1:]
-    return before[-1] if before else None, after[0] if after else None
-
-
-def write_rates(data: Path, cluster_id: str) -> dict[TopicPartition, float | None]:
-    """Write rate per partition, from the load model; empty without one."""
-    try:
-        rows = read_rows(data, LOAD_MODEL, only={"cluster_id": cluster_id})
-    except DataError as error:
-        click.echo(f"warning: the report will not show write rates: {error}", err=True)
-        return {}
-    return {TopicPartition(row["topic"], row["partition"]): row["write_bytes_per_s"] for row in rows}
-
-
-def _snapshots_of(cluster_id: str, data: Path) -> list[Row]:
-    try:
-        return read_rows(data, CLUSTERS, only={"cluster_id": cluster_id})
-    except DataError as error:
-        click.echo(f"warning: the report will not show brokers before and after: {error}", err=True)
-        return []
-
-
-def _snapshot(data: Path, cluster: Row | None) -> SnapshotRows | None:
-    if cluster is None:
-        return None
-    only = {"snapshot_id": cluster["snapshot_id"]}
-    brokers, partitions, replicas = (
-        tuple(read_rows(data, table, only=only)) for table in (BROKERS, PARTITIONS, REPLICAS)
-    )
-    return SnapshotRows(cluster["taken_ms"], brokers, partitions, replicas)
+    journal = find_journal(state_dir, run_name)
+    out.write_text(report_page(journal, data, warn), encoding="utf-8")
+    click.echo(f"report of run {journal.stem}: {out}")

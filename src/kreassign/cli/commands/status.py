@@ -9,11 +9,12 @@ import click
 from rich.table import Table
 
 from kreassign.cli.live import overall_text
+from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import console, format_option, print_json
 from kreassign.cli.run_text import document, pace_text, print_summary
-from kreassign.cli.runs import find_journal, is_active, state_dir_option
 from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history, read_history
 from kreassign.executor.journal import find_journals, read_events
+from kreassign.operations.journals import find_journal, is_active
 from kreassign.report.text import format_bytes
 
 
@@ -22,7 +23,7 @@ from kreassign.report.text import format_bytes
 @state_dir_option
 @format_option
 def status(run_id: str | None, state_dir: Path, output_format: str) -> None:
-    """Say how far run RUN_ID is, or how it ended. Without RUN_ID: list all runs."""
+    """Show the progress of run RUN_ID, or how it ended. Without RUN_ID: list all runs."""
     if run_id is None:
         _list_runs(state_dir, output_format)
     else:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kreassign.cli.options.throttle import AUTO, auto_options, rate_or_auto, rates_text, read_auto
+from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.throttle import AUTO, CapacityOptions, capacity_options, rate_or_auto, rates_text
 from kreassign.cli.output import format_option
-from kreassign.cli.requests import ask, tell_heard
-from kreassign.cli.runs import find_journal, state_dir_option
-from kreassign.clock import SystemClock
-from kreassign.executor.events import RateRequested
+from kreassign.cli.run_text import print_accepted
 from kreassign.executor.throttle.rates import Rates
+from kreassign.operations import steer
+from kreassign.operations.journals import find_journal
 from kreassign.report.text import format_rate
 
 
@@ -26,30 +25,35 @@ from kreassign.report.text import format_rate
     type=click.IntRange(0),
     multiple=True,
     metavar="ID",
-    help="Change the rate of this broker only, and let the others keep theirs. Can be repeated.",
+    help="Change the limit of this broker only; may be repeated.  [default: all brokers]",
 )
-@auto_options
+@capacity_options
 @state_dir_option
 @format_option
 def throttle(
-    run_id: str, limit: int | str | None, brokers: tuple[int, ...], state_dir: Path, output_format: str, **given: Any
+    run_id: str,
+    limit: int | str | None,
+    brokers: tuple[int, ...],
+    capacity: CapacityOptions,
+    state_dir: Path,
+    output_format: str,
 ) -> None:
-    """Let each broker send and receive up to RATE for the moves of run RUN_ID, or without limit (`none`).
+    """Limit what each broker sends and receives for the moves of run RUN_ID to RATE, or remove the limit (`none`).
 
-    With `auto`, each gets what its other traffic leaves over. The values before the run stay in its journal and are
-    restored at its end.
+    With `auto`, the limit adapts to the other traffic of each broker. The values from before the run stay in its
+    journal and are restored at its end.
     """
-    auto = read_auto(given, is_wanted=limit == AUTO)
+    auto = capacity.auto(is_wanted=limit == AUTO)
     if auto is not None and brokers:
-        raise click.UsageError("`auto` is for all brokers; leave out --broker, or give a rate")
-    path, clock = find_journal(state_dir, run_id), SystemClock()
+        raise click.UsageError("`auto` applies to all brokers; leave out --broker, or specify a rate")
+    path = find_journal(state_dir, run_id)
     fixed = limit if isinstance(limit, int) else None
-    heard = ask(path, lambda number: RateRequested(clock.now_ms(), number, fixed, brokers, auto), clock)
-    tell_heard(path, heard, _told(Rates(fixed, (), auto), brokers), output_format)
+    accepted = steer.set_throttle(path, fixed, brokers, auto)
+    print_accepted(path, accepted, _told(Rates(fixed, (), auto), brokers), output_format)
 
 
 def _told(rates: Rates, brokers: tuple[int, ...]) -> str:
     where = f" at broker {', '.join(map(str, brokers))}" if brokers else ""
     if rates.bytes_per_s is not None and brokers:
         return f"throttled to {format_rate(rates.bytes_per_s)}{where}"
-    return f"throttled to {rates_text(rates)}" if rates.is_limited else f"goes on without a throttle{where}"
+    return f"throttled to {rates_text(rates)}" if rates.is_limited else f"continues without a throttle{where}"

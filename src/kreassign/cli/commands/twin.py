@@ -15,9 +15,9 @@ import click
 
 from kreassign.cli.options.faults import fault_options
 from kreassign.cli.output import parse_quantity
-from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
+from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.faults import PlannedFault, schedule_faults

@@ -4,96 +4,76 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from kreassign.admin import AdminClient
-from kreassign.cli.context import cluster_options, connect
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options
+from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import console, format_option, print_json
-from kreassign.cli.plan_files import read_plan
-from kreassign.cli.runs import find_journal, state_dir_option
 from kreassign.errors import InputError
-from kreassign.executor.cluster import queries
-from kreassign.executor.history.run_history import fold
-from kreassign.executor.history.verify import Facts, Finding, Wishes
-from kreassign.executor.history.verify import verify as compare
-from kreassign.executor.journal import SUFFIX, read_events
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
-from kreassign.model import ConfigResource
-from kreassign.model.plan import Plan
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.executor.journal import SUFFIX
+from kreassign.operations.journals import find_journal
+from kreassign.operations.plan_files import read_plan
+from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
 
 
 @click.command()
 @click.argument("subject", metavar="PLAN|RUN_ID")
 @cluster_options
-@click.option("--ignore-throttles", is_flag=True, help="Do not mind throttles that are set.")
+@click.option("--ignore-throttles", is_flag=True, help="Ignore active throttles.")
 @state_dir_option
 @format_option
 @click.pass_context
 def verify(
-    context: click.Context, /, subject: str, bootstrap_server: str, command_config: Path | None, output_format: str,
-    **wish: Any,
-) -> None:  # fmt: skip
-    """Check that the cluster is as PLAN says, or as run RUN_ID was to leave it; changes nothing.
+    context: click.Context,
+    /,
+    subject: str,
+    cluster: ClusterOptions,
+    ignore_throttles: bool,
+    state_dir: Path,
+    output_format: str,
+) -> None:
+    """Verify that the cluster matches PLAN, or what run RUN_ID was to leave; change nothing.
 
-    Looks at the replicas and their order, the ISR, the leaders, the sizes of copies, log directories that the plan
-    names, and throttles: with a plan there shall be none on its topics and on any broker, with a run those from before
-    it. Exit code 0 if all is well, 1 if not.
+    Compares the replicas and their order, the ISR, the leaders, the sizes of copies, log directories that the plan
+    names, and throttles: with a plan there must be none on its topics and on any broker, with a run those from before
+    it. Exit code 0 if everything matches, 1 if not.
     """
-    with connect(bootstrap_server, command_config) as client:
-        wishes = _wishes(client, subject, wish["state_dir"], minds_throttles=not wish["ignore_throttles"])
-        facts = queries.read_facts(client, wishes)
-    findings = compare(wishes, facts)
+    with cluster.connect() as client:
+        found = _verified(client, subject, state_dir, ignore_throttles=ignore_throttles)
     if output_format == "json":
-        print_json(_document(wishes, facts, findings))
+        print_json(_document(found))
     else:
-        _tell(wishes, facts, findings)
-    context.exit(1 if findings else 0)
+        _tell(found)
+    context.exit(0 if found.is_ok else 1)
 
 
-def _wishes(client: AdminClient, subject: str, state_dir: Path, *, minds_throttles: bool) -> Wishes:
+def _verified(client: AdminClient, subject: str, state_dir: Path, *, ignore_throttles: bool) -> Verification:
     if Path(subject).is_file() and not subject.endswith(SUFFIX):
-        plan = read_plan(Path(subject))
-        configs = _no_throttles(plan, client.describe_cluster().broker_ids) if minds_throttles else ()
-        return Wishes(plan.replicas, plan.log_dirs, configs, minds_sizes=True)
+        return verify_plan(client, read_plan(Path(subject)), ignore_throttles=ignore_throttles)
     if subject.endswith(".json"):
         raise InputError(f"there is no plan {subject}")
-    return _wishes_of_run(find_journal(state_dir, subject), minds_throttles=minds_throttles)
+    return verify_run(client, find_journal(state_dir, subject), ignore_throttles=ignore_throttles)
 
 
-def _wishes_of_run(journal: Path, *, minds_throttles: bool) -> Wishes:
-    run = fold(read_events(journal))
-    before = tuple(ConfigValue(debt.key, debt.before) for debt in run.ledger.values()) if minds_throttles else ()
-    moves = [record.move for record in run.records.values()]
-    targets = {move.topic_partition: move.target for move in moves}
-    log_dirs = {copy: path for move in moves for copy, path in move.places.items()}
-    return Wishes(targets, log_dirs, before, minds_sizes=True)
-
-
-def _no_throttles(plan: Plan, brokers: tuple[int, ...]) -> tuple[ConfigValue, ...]:
-    keys = [ConfigKey(ConfigResource.topic(topic), name) for topic in plan.topics for name in TOPIC_THROTTLES]
-    keys += [ConfigKey(ConfigResource.broker(broker), name) for broker in brokers for name in BROKER_THROTTLES]
-    return tuple(ConfigValue(key, None) for key in keys)
-
-
-def _document(wishes: Wishes, facts: Facts, findings: tuple[Finding, ...]) -> dict[str, object]:
+def _document(found: Verification) -> dict[str, object]:
     copies = [
         {"topic": copy.topic, "partition": copy.partition, "broker": copy.broker, "size_bytes": size}
-        for copy, size in sorted(facts.sizes.items())
+        for copy, size in sorted(found.facts.sizes.items())
     ]
     return {
-        "ok": not findings,
-        "partitions": len(wishes.replicas),
-        "findings": [asdict(one) for one in findings],
+        "ok": found.is_ok,
+        "partitions": len(found.wishes.replicas),
+        "findings": [asdict(one) for one in found.findings],
         "copies": copies,
     }
 
 
-def _tell(wishes: Wishes, facts: Facts, findings: tuple[Finding, ...]) -> None:
-    for finding in findings:
+def _tell(found: Verification) -> None:
+    for finding in found.findings:
         console().print(str(finding), soft_wrap=True)
-    held = f"{len(wishes.replicas)} partitions, {format_bytes(sum(facts.sizes.values()))} in {len(facts.sizes)} copies"
-    console().print(f"{held}: " + (f"{len(findings)} findings" if findings else "all as planned"))
+    sizes = found.facts.sizes
+    held = f"{len(found.wishes.replicas)} partitions, {format_bytes(sum(sizes.values()))} in {len(sizes)} copies"
+    console().print(f"{held}: " + ("all as planned" if found.is_ok else f"{len(found.findings)} findings"))

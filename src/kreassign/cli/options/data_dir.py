@@ -1,8 +1,8 @@
-"""What the commands share that read and write tables: the option that names the directory, and how to warn."""
+"""What the commands share that read and write tables: the option that names their directory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +11,6 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DATA_ENVIRONMENT = "KREASSIGN_DATA"
-_SHOWN_FAILURES = 3
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
@@ -60,12 +59,7 @@ def _data_option(*names: str, is_required: bool, kind: click.Path = _DIRECTORY) 
     )
 
 
-def warn_of_failures(what: str, failed: Mapping[Any, Exception]) -> None:
-    """Say on stderr what is missing from the tables and why: a few by name, the others counted."""
-    if not failed:
-        return
-    click.echo(f"warning: {len(failed)} without {what}:", err=True)
-    for key, error in list(failed.items())[:_SHOWN_FAILURES]:
-        click.echo(f"  {key}: {error}", err=True)
-    if len(failed) > _SHOWN_FAILURES:
-        click.echo(f"  and {len(failed) - _SHOWN_FAILURES} more", err=True)
+def master_option(command: Command) -> Command:
+    """Add `--master URL` to a command that uses Spark: parameter `master: str | None`."""
+    text = "Spark master.  [default: local[*], or what spark-submit decides]"
+    return click.option("--master", metavar="URL", help=text)(command)

@@ -1,21 +1,38 @@
-"""The order and the hours of moves, and the limits of what is in flight, as options of commands."""
+"""Order, hours and limits of a run as options: `pace: PaceOptions`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from kreassign.cli.options.hours import hours_options, read_hours
+from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.output import parse_quantity
-from kreassign.executor.scheduling import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from kreassign.executor.scheduling import (
+    NO_LIMITS,
+    AtEnd,
+    End,
+    Hours,
+    Limit,
+    Measure,
+    Order,
+    Pace,
+    PaceChange,
+    Window,
+)
 
 NO_LIMIT = "none"
+NONE = "none"
 PERCENT = 100
+
+_TIME = r"([01]?\d|2[0-4]):([0-5]\d)"
+_WINDOW = re.compile(f"{_TIME}-{_TIME}")
+_TIME_OF_DAY = re.compile(_TIME)
 
 
 class _Where(NamedTuple):
@@ -29,97 +46,66 @@ class _Where(NamedTuple):
 # The narrower ones come later and win.
 _WHERE = (
     _Where("", (End.CLUSTER,), "in flight"),
-    _Where("-per-broker", (End.SOURCE, End.DESTINATION), "in flight that a broker sends, and that it receives"),
-    _Where("-per-source", (End.SOURCE,), "in flight that a broker sends"),
-    _Where("-per-destination", (End.DESTINATION,), "in flight that a broker receives"),
-    _Where("-per-log-dir", (End.LOG_DIR,), "in flight to a log directory that the plan names"),
+    _Where("-per-broker", (End.SOURCE, End.DESTINATION), "in flight from each broker, and to each"),
+    _Where("-per-source", (End.SOURCE,), "in flight from each broker"),
+    _Where("-per-destination", (End.DESTINATION,), "in flight to each broker"),
+    _Where("-per-log-dir", (End.LOG_DIR,), "in flight to each log directory that the plan names"),
 )
 
 
-def pace_options(command: Command) -> Command:
-    """Add order, limits and hours; `read_pace` or `read_pace_change` takes their parameters."""
-    options = [
-        click.option(
-            "--order",
-            type=click.Choice([order.value for order in Order]),
-            help=f"Which moves start first.  [default: {Order.MAKESPAN}]",
-        ),
-        *(_limit_option(measure, where) for measure in Measure for where in _WHERE),
-        click.option(
-            "--elections-per-step",
-            type=click.IntRange(1),
-            metavar="N",
-            help=f"Preferred leaders elected at a time.  [default: {NO_LIMITS.elections_per_step}]",
-        ),
-        click.option(
-            "--start",
-            type=click.Choice(["enough", "all"]),
-            help="Start nothing at brokers that have enough to do, or all that the limits allow.  [default: enough]",
-        ),
-    ]
-    options.append(
-        click.option(
-            "--disk-reserve",
-            type=click.FloatRange(0, PERCENT, max_open=True),
-            metavar="PERCENT",
-            help=f"Part of every destination's disk that stays free.  [default: {NO_LIMITS.disk_reserve * PERCENT:g}]",
-        )
-    )
-    command = hours_options(command)
-    for option in reversed(options):
-        command = option(command)
-    return command
+@dataclass(frozen=True, slots=True)
+class HoursOptions:
+    """The hours of a run, as they were given."""
+
+    windows: tuple[str, ...] = ()
+    time_zone: str | None = None
+    deadline: str | None = None
+    at_window_end: str | None = None
+
+    def hours(self, now_ms: int, before: Hours | None = None) -> Hours | None:
+        """The hours they make; None if nothing was given.
+
+        What is not given is as in the hours `before`. Raises click.BadParameter.
+        """
+        if not (self.windows or self.time_zone or self.deadline or self.at_window_end):
+            return None
+        hours = before or Hours()
+        hours = replace(hours, time_zone=_known(self.time_zone) if self.time_zone else hours.time_zone)
+        if self.windows:
+            windows = () if NONE in self.windows else tuple(sorted({_window(text) for text in self.windows}))
+            hours = replace(hours, windows=windows)
+        if self.deadline:
+            deadline_ms = None if self.deadline == NONE else _instant(self.deadline, hours.time_zone, now_ms)
+            hours = replace(hours, deadline_ms=deadline_ms)
+        return replace(hours, at_end=AtEnd(self.at_window_end)) if self.at_window_end else hours
 
 
-def stepwise_option(command: Command) -> Command:
-    """Add `--stepwise`, which `read_pace` takes; a run cannot change it on its way."""
-    return click.option(
-        "--stepwise",
-        is_flag=True,
-        help="Give each partition one new replica at a time, by reassignments in between.",
-    )(command)
+@dataclass(frozen=True, slots=True)
+class PaceOptions:
+    """What of the pace of a run was given; a time of day becomes a time only with the time it is now."""
 
+    order: Order | None = None
+    limits: tuple[Limit, ...] = ()
+    elections_per_step: int | None = None
+    hours: HoursOptions = HoursOptions()
+    disk_reserve: float | None = None
+    is_eager: bool | None = None
+    is_stepwise: bool = False
 
-def read_pace_change(given: dict[str, Any], now_ms: int, before: Pace = NO_LIMITS) -> PaceChange:
-    """Take the parameters of `pace_options` out of what was given: what of the pace `before` shall be otherwise."""
-    order, elections, reserve = (given.pop(name) for name in ("order", "elections_per_step", "disk_reserve"))
-    part = None if reserve is None else reserve / PERCENT
-    start = given.pop("start")
-    is_eager = None if start is None else start == "all"
-    hours = read_hours(given, now_ms, before.hours)
-    return PaceChange(None if order is None else Order(order), tuple(_limits(given)), elections, hours, part, is_eager)
+    def change(self, now_ms: int, before: Pace = NO_LIMITS) -> PaceChange:
+        """What of the pace `before` shall be otherwise. Raises click.BadParameter."""
+        hours = self.hours.hours(now_ms, before.hours)
+        return PaceChange(self.order, self.limits, self.elections_per_step, hours, self.disk_reserve, self.is_eager)
 
-
-def read_pace(given: dict[str, Any], now_ms: int) -> Pace:
-    """The same for a run that begins, with `stepwise_option`: what was not given is without limit."""
-    begun = replace(NO_LIMITS, is_stepwise=given.pop("stepwise"))
-    return begun.changed(read_pace_change(given, now_ms))
-
-
-def _limits(given: dict[str, Any]) -> Iterator[Limit]:
-    for measure in Measure:
-        for where in _WHERE:
-            chosen = given.pop(_name(measure, where).replace("-", "_"))
-            if chosen is not None:
-                at_most = None if chosen == NO_LIMIT else chosen
-                yield from (Limit(end, measure, at_most) for end in where.ends)
-
-
-def _limit_option(measure: Measure, where: _Where) -> Callable[[Command], Command]:
-    kind, what = (_size, "Bytes") if measure is Measure.BYTES else (_count, "Moves" if not where.suffix else "Copies")
-    metavar = "SIZE" if measure is Measure.BYTES else "N"
-    text = f"{what} {where.words}; `{NO_LIMIT}` for no limit."
-    return click.option(f"--{_name(measure, where)}", type=kind, metavar=metavar, help=text)
-
-
-def _name(measure: Measure, where: _Where) -> str:
-    return f"max-{'bytes' if measure is Measure.BYTES else 'moves'}{where.suffix}"
+    def pace(self, now_ms: int) -> Pace:
+        """The pace of a run that begins: what was not given is without limit. Raises click.BadParameter."""
+        return replace(NO_LIMITS, is_stepwise=self.is_stepwise).changed(self.change(now_ms))
 
 
 def _size(text: str) -> int | str:
     found = NO_LIMIT if text == NO_LIMIT else parse_quantity(text)
     if found == 0:
-        raise click.BadParameter(f"with {text} no move would ever start; give more, or `{NO_LIMIT}`")
+        raise click.BadParameter(f"with {text} no move would ever start; specify more, or `{NO_LIMIT}`")
     return found
 
 
@@ -127,5 +113,147 @@ def _count(text: str) -> int | str:
     if text == NO_LIMIT:
         return text
     if not text.isdecimal() or int(text) == 0:
-        raise click.BadParameter(f"{text!r} is no number of moves; give 1 or more, or `{NO_LIMIT}`")
+        raise click.BadParameter(f"{text!r} is not a number of moves; specify 1 or more, or `{NO_LIMIT}`")
     return int(text)
+
+
+def _limit_option(measure: Measure, where: _Where) -> Decorator:
+    kind, what = (_size, "bytes") if measure is Measure.BYTES else (_count, "moves" if not where.suffix else "copies")
+    metavar = "SIZE" if measure is Measure.BYTES else "N"
+    text = f"Limit the {what} {where.words}.  [default: {NO_LIMIT}]"
+    return click.option(f"--{_limit_name(measure, where)}", type=kind, metavar=metavar, help=text)
+
+
+def _limit_name(measure: Measure, where: _Where) -> str:
+    return f"max-{'bytes' if measure is Measure.BYTES else 'moves'}{where.suffix}"
+
+
+_OPTIONS: tuple[Decorator, ...] = (
+    click.option(
+        "--order",
+        type=click.Choice([order.value for order in Order]),
+        help=f"Order in which moves start.  [default: {Order.MAKESPAN}]",
+    ),
+    *(_limit_option(measure, where) for measure in Measure for where in _WHERE),
+    click.option(
+        "--elections-per-step",
+        type=click.IntRange(1),
+        metavar="N",
+        help=f"Preferred leaders to elect at a time.  [default: {NO_LIMITS.elections_per_step}]",
+    ),
+    click.option(
+        "--start",
+        type=click.Choice(["enough", "all"]),
+        help="Start only what keeps brokers busy, or all that the limits allow.  [default: enough]",
+    ),
+    click.option(
+        "--disk-reserve",
+        type=click.FloatRange(0, PERCENT, max_open=True),
+        metavar="PERCENT",
+        help=f"Share of each destination's disk to keep free.  [default: {NO_LIMITS.disk_reserve * PERCENT:g}]",
+    ),
+    click.option(
+        "--window",
+        "windows",
+        multiple=True,
+        metavar="FROM-TO",
+        help="Run moves only between these times of each day, for example 22:00-06:00; may be repeated.  "
+        f"[default: {NONE}]",
+    ),
+    click.option("--time-zone", metavar="AREA/CITY", help="Time zone of --window and --deadline.  [default: UTC]"),
+    click.option(
+        "--deadline",
+        metavar="TIME",
+        help=f"Start nothing that cannot end by this time, for example 06:00 or 2027-01-31T06:00.  [default: {NONE}]",
+    ),
+    click.option(
+        "--at-window-end",
+        type=click.Choice([choice.value for choice in AtEnd]),
+        help=f"How to treat moves still in flight when a window closes.  [default: {AtEnd.FINISH}]",
+    ),
+)
+_STEPWISE = click.option(
+    "--stepwise",
+    is_flag=True,
+    help="Add one replica per partition at a time, through intermediate reassignments.",
+)
+
+
+def read_pace(
+    *,
+    order: str | None,
+    elections_per_step: int | None,
+    start: str | None,
+    disk_reserve: float | None,
+    windows: tuple[str, ...],
+    time_zone: str | None,
+    deadline: str | None,
+    at_window_end: str | None,
+    stepwise: bool = False,
+    **limits: int | str | None,
+) -> PaceOptions:
+    """The value of the options; `limits` are those of `--max-…`, by name."""
+    return PaceOptions(
+        None if order is None else Order(order),
+        tuple(_limits(limits)),
+        elections_per_step,
+        HoursOptions(windows, time_zone, deadline, at_window_end),
+        None if disk_reserve is None else disk_reserve / PERCENT,
+        None if start is None else start == "all",
+        stepwise,
+    )
+
+
+pace_options = option_group("pace", (*_OPTIONS, _STEPWISE), read_pace)
+"""Add order, limits and hours for a run that begins."""
+
+pace_change_options = option_group("pace", _OPTIONS, read_pace)
+"""The same for a run that goes on, or for its rollback, without `--stepwise`, which a run cannot change."""
+
+
+def _limits(given: dict[str, int | str | None]) -> Iterator[Limit]:
+    for measure in Measure:
+        for where in _WHERE:
+            chosen = given[_limit_name(measure, where).replace("-", "_")]
+            if chosen is not None:
+                at_most = None if isinstance(chosen, str) else chosen
+                yield from (Limit(end, measure, at_most) for end in where.ends)
+
+
+def _window(text: str) -> Window:
+    match = _WINDOW.fullmatch(text.strip())
+    if match is None:
+        raise click.BadParameter(f"{text!r} is not a window; write for example 22:00-06:00")
+    begins, ends = int(match[1]) * 60 + int(match[2]), int(match[3]) * 60 + int(match[4])
+    if begins == ends or max(begins, ends) > 24 * 60 or begins == 24 * 60:
+        raise click.BadParameter(f"{text!r} is not a window of a day; the whole day is 00:00-24:00")
+    return Window(begins, ends)
+
+
+def _known(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise click.BadParameter(f"unknown time zone {name!r}; write for example Europe/Berlin") from error
+
+
+def _instant(text: str, zone: str, now_ms: int) -> int:
+    """A deadline in ms since the epoch: the next time of day like this, or a day and time."""
+    now = datetime.fromtimestamp(now_ms / 1000, ZoneInfo(zone))
+    match = _TIME_OF_DAY.fullmatch(text.strip())
+    if match is not None and int(match[1]) < 24:
+        found = now.replace(hour=int(match[1]), minute=int(match[2]), second=0, microsecond=0, fold=0)
+        found = found if found > now else found + timedelta(days=1)
+    else:
+        found = _parsed(text)
+        found = found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))
+    if found <= now:
+        raise click.BadParameter(f"the deadline {text} is in the past")
+    return round(found.timestamp() * 1000)
+
+
+def _parsed(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is not a time; write for example 06:00 or 2027-01-31T06:00") from error

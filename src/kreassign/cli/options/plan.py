@@ -12,9 +12,9 @@ import click
 
 from kreassign.cli.options.data_dir import data_or_load_option
 from kreassign.cli.output import format_option, parse_duration, parse_quantity
-from kreassign.cli.planning.inputs import Inputs, inputs_of_snapshot, inputs_of_tables
-from kreassign.cli.planning.solving import Solving
 from kreassign.errors import InputError
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_tables
+from kreassign.operations.plan_search import Solving
 from kreassign.planner import Budget, Problem, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_wishes
 from kreassign.planner.problem.policy import Wishes, with_tolerance

@@ -10,10 +10,10 @@ from rich.table import Table
 
 from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.output import console, print_json
-from kreassign.cli.plan_files import write_plan
 from kreassign.cli.planning.circumstances import circumstance_options, circumstances_of, described
 from kreassign.cli.planning.finish import origin
 from kreassign.model.amount import format_amount
+from kreassign.operations.plan_files import write_plan
 from kreassign.planner.problem.goals_file import PERCENT
 from kreassign.planner.results.outcome import outcome_of
 from kreassign.planner.results.pareto import ANY_RATE, Choice

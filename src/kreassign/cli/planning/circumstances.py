@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from kreassign.cli.planning.inputs import Inputs
 from kreassign.errors import InputError
+from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner.problem.goals_file import PERCENT
 from kreassign.planner.tasks import Circumstances
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kreassign.cli.options.plan import PlanOptions
-from kreassign.cli.plan_files import write_plan
-from kreassign.cli.planning.inputs import Inputs
 from kreassign.cli.planning.show import show
 from kreassign.errors import IllegalPlan, InvariantBroken
 from kreassign.model import TopicPartition
+from kreassign.operations.plan_files import write_plan
+from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner.problem.partitions import Assignment
 from kreassign.planner.problem.problem import Problem
 from kreassign.planner.results.explain import explain

@@ -13,11 +13,11 @@ from rich.table import Table
 
 from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.output import console, print_json
-from kreassign.cli.plan_files import write_plan
 from kreassign.cli.planning.circumstances import circumstances_of, described
 from kreassign.cli.planning.finish import origin
-from kreassign.cli.planning.inputs import Inputs, inputs_of_snapshot
 from kreassign.model.plan_facts import Totals
+from kreassign.operations.plan_files import write_plan
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot
 from kreassign.pipeline.load.plan_inputs import planned_clusters
 from kreassign.planner import tasks
 from kreassign.planner.problem.problem import Problem

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from kreassign.cli.output import console, print_json
-from kreassign.cli.plan_files import facts_path
 from kreassign.model.plan_facts import PlanFacts, Prediction
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.plan_json import format_plan
+from kreassign.operations.plan_files import facts_path
 from kreassign.planner.check.evaluate import Evaluation
 from kreassign.planner.results.outcome import Outcome
 from kreassign.report.text import format_bytes, format_duration, format_rate

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.cli.plan_files import PlanFile, read_plan, read_plan_file, write_plan
 from kreassign.errors import MalformedPlan
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_facts import PlanFacts, PlannedPartition, Totals, plan_id
+from kreassign.operations.plan_files import PlanFile, read_plan, read_plan_file, write_plan
 
 
 def test_a_plan_that_was_written_is_read_back(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kreassign.cli.snapshot_files import read_snapshot
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
+from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.pipeline.load.plan_inputs import PlanColumns, read_plan_columns
 from kreassign.pipeline.tables.parquet import has_table, read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row

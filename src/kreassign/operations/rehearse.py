@@ -9,19 +9,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.plan_files import PlanFile
 from kreassign.executor.events import ClusterSeen, Event, Request, RunStarted, VerdictsNoted
 from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight.prepare import prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.state import Execution
 from kreassign.executor.state.move import MoveRecord
+from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.operations.run import RunRequest
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.setup.blueprint import Blueprint
+from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
 
 LOOKS = 300
 """So many looks are made at a copy that goes at its full rate: enough to see peaks, few enough to be quick."""
+
+TYPICAL = Speeds()
+"""Bytes per second of a log directory, and of a broker's network."""
 
 LONGEST_LOOK_S = 60.0
 LOOKS_AT_MOST = 10_000
@@ -85,18 +90,21 @@ class Observer:
                 peaks[broker] = max(peaks.get(broker, 0), amount)
 
 
-def rehearse(plan: PlanFile, blueprint: Blueprint, settings: RunSettings) -> Rehearsal:
-    """Carry a plan out on the twin that this describes, from the time that the settings say.
+def rehearse(request: RunRequest, snapshot: ClusterSnapshot, speeds: Speeds = TYPICAL) -> Rehearsal:
+    """Execute a plan on the twin of the cluster in a snapshot, from the time of the snapshot.
 
-    Raises IllegalPlan when that cluster is not what the plan needs.
+    `speeds` are those of its disks and networks, which a snapshot does not have. Raises IllegalPlan when that cluster
+    is not what the plan needs.
     """
+    blueprint = blueprint_of(snapshot, speeds)
+    settings = request.settings("rehearsal", snapshot.taken_ms)
     twin = Twin(blueprint, TwinSettings(start_ms=settings.at_ms))
     transport, observer = TwinTransport(twin), Observer()
     live = [broker.registered_address for broker in blueprint.brokers if not broker.is_down]
     bootstrap = ",".join(f"{address.host}:{address.port}" for address in live)
     chosen = client_settings({}, bootstrap_servers=bootstrap)
     with AdminClient.connect(chosen, clock=transport, transport=transport) as client:
-        started = prepare(client, plan.plan, settings, expected=plan.expected)
+        started = prepare(client, request.plan.plan, settings, expected=request.plan.expected)
         pause_s = _pause(started, blueprint)
         observer.runner = Runner(client, transport, observer, listener=observer.follow, poll_s=pause_s)
         found = observer.runner.start(started)

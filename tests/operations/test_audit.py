@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.cli.audit_run import write_chronicle
 from kreassign.executor.history.audit_trail import chronicle
 from kreassign.executor.journal import read_events
+from kreassign.operations.audit import write_chronicle
 from kreassign.pipeline.tables.audit_schemas import RUN_ARRIVALS, RUN_CALLS, RUN_MOVES, RUN_PROMISES, RUN_TABLES, RUNS
 from kreassign.pipeline.tables.parquet import read_rows
 from tests.executor.worlds import World

@@ -1,13 +1,13 @@
-"""From what a snapshot's tables hold to a snapshot of the whole cluster: configuration, offsets and rates as well."""
+"""What a cluster looks like now: what the tables hold, and the whole with configuration, offsets and write rates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from kreassign.admin import AdminClient
-from kreassign.cli.options.data_dir import warn_of_failures
-from kreassign.clock import Clock
+from kreassign.clock import Clock, SystemClock
 from kreassign.errors import Unsupported
 from kreassign.model import (
     Broker,
@@ -29,11 +29,15 @@ from kreassign.model.snapshot import (
     SnapshotPartition,
     SnapshotTopic,
 )
-from kreassign.pipeline.ingest.snapshots import Copies, Observation, copies_of
+from kreassign.operations.snapshot_files import write_snapshot
+from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
+from kreassign.pipeline.ingest.snapshots import Copies, Observation, copies_of, snapshot_tables
+from kreassign.pipeline.tables.parquet import write_rows
 
 OWN = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})
 _Configs = Mapping[ConfigResource, Mapping[str, ConfigEntry]]
+SYSTEM_CLOCK = SystemClock()
 _NOT_MOVING = OngoingReassignment((), (), ())
 
 
@@ -58,6 +62,44 @@ class Flow:
         return max(0, later - end) / self.seconds * size_bytes / (end - start)
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotOutputs:
+    """Where a snapshot is written: a directory of tables, a file of the whole, or both.
+
+    `measure_for_s` is how long offsets are watched for the write rates in the file; 0 leaves them out.
+    """
+
+    data: Path | None = None
+    file: Path | None = None
+    measure_for_s: float = 5.0
+
+
+def store_snapshot(
+    client: AdminClient, outputs: SnapshotOutputs, clock: Clock = SYSTEM_CLOCK, warn: Warn = warn_program
+) -> Observation:
+    """Look at the cluster and write what it looks like; nothing is written unless all of it could be asked for."""
+    seen = observe(client, clock.now_ms(), warn)
+    if outputs.file is not None:
+        whole = whole_snapshot(client, seen, clock, outputs.measure_for_s, warn)
+    if outputs.data is not None:
+        for table, rows in snapshot_tables(seen):
+            write_rows(outputs.data, table, rows, file_stem=seen.snapshot_id)
+    if outputs.file is not None:
+        write_snapshot(outputs.file, whole)
+    return seen
+
+
+def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Observation:
+    """Ask the cluster for everything that the tables hold; warns of what single brokers or topics did not answer."""
+    cluster = described_cluster(client)
+    topics = client.describe_topics()
+    reassignments = client.list_partition_reassignments()
+    log_dirs = client.describe_log_dirs()
+    warn_of_failures(warn, "topic metadata", topics.failed)
+    warn_of_failures(warn, "log directories", {f"broker {broker}": error for broker, error in log_dirs.failed.items()})
+    return Observation(taken_ms, cluster, tuple(topics.ok.values()), log_dirs, reassignments)
+
+
 def described_cluster(client: AdminClient) -> Cluster:
     """Brokers and controller; the fenced brokers too, where the cluster can tell (Kafka 4.0 and later)."""
     try:
@@ -66,10 +108,12 @@ def described_cluster(client: AdminClient) -> Cluster:
         return client.describe_cluster()
 
 
-def whole_snapshot(client: AdminClient, seen: Observation, clock: Clock, seconds: float) -> ClusterSnapshot:
+def whole_snapshot(
+    client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn = warn_program
+) -> ClusterSnapshot:
     """Ask for what the tables do not hold, and look twice, so many seconds apart, at how far each partition is."""
-    flow = _watch(client, seen, clock, seconds)
-    configs = _configs(client, seen)
+    flow = _watch(client, seen, clock, seconds, warn)
+    configs = _configs(client, seen, warn)
     copies = copies_of(seen.log_dirs)
     return ClusterSnapshot(
         seen.taken_ms,
@@ -80,7 +124,7 @@ def whole_snapshot(client: AdminClient, seen: Observation, clock: Clock, seconds
     )
 
 
-def _watch(client: AdminClient, seen: Observation, clock: Clock, seconds: float) -> Flow:
+def _watch(client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn) -> Flow:
     partitions = [partition.topic_partition for topic in seen.topics for partition in topic.partitions]
     begun_s = clock.monotonic_s()
     ends = client.list_offsets(partitions)
@@ -88,15 +132,15 @@ def _watch(client: AdminClient, seen: Observation, clock: Clock, seconds: float)
     clock.sleep(begun_s + seconds - clock.monotonic_s())
     ended_s = clock.monotonic_s()
     later = client.list_offsets(partitions)
-    warn_of_failures("offsets", {**starts.failed, **ends.failed, **later.failed})
+    warn_of_failures(warn, "offsets", {**starts.failed, **ends.failed, **later.failed})
     return Flow(starts.ok, ends.ok, later.ok, ended_s - begun_s)
 
 
-def _configs(client: AdminClient, seen: Observation) -> _Configs:
+def _configs(client: AdminClient, seen: Observation, warn: Warn) -> _Configs:
     topics = [ConfigResource.topic(topic.name) for topic in seen.topics]
     brokers = [ConfigResource.broker(broker.id) for broker in seen.cluster.brokers if not broker.is_fenced]
     found = client.describe_configs([*topics, *brokers])
-    warn_of_failures("configuration", found.failed)
+    warn_of_failures(warn, "configuration", found.failed)
     return found.ok
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kreassign.cli.spark_jobs import spark_jobs
+from kreassign.operations.spark_jobs import spark_jobs
 from kreassign.planner.problem.partitions import Assignment
 from kreassign.planner.problem.problem import Problem
 from kreassign.planner.search.pop import Answer, attempt, solve_in_parts

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import click
 import pytest
 
-from kreassign.cli.options.hours import read_hours
+from kreassign.cli.options.pace import HoursOptions
 from kreassign.executor.scheduling import AtEnd, Hours, Window
 
 BERLIN = "Europe/Berlin"
@@ -17,10 +17,7 @@ NOON_MS = round(datetime(2026, 10, 24, 12, tzinfo=ZoneInfo(BERLIN)).timestamp() 
 
 
 def read(before: Hours | None = None, **given: Any) -> Hours | None:
-    every = {"windows": (), "time_zone": None, "deadline": None, "at_window_end": None} | given
-    found = read_hours(every, NOON_MS, before)
-    assert not every
-    return found
+    return HoursOptions(**given).hours(NOON_MS, before)
 
 
 def hours_later(hours: float) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.commands.doctor import examine
 from kreassign.executor.history.diagnosis import diagnose
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+from kreassign.operations.doctor import examine
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from tests.executor.worlds import tp

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.cli.cluster_snapshot import Flow, whole_snapshot
-from kreassign.cli.commands.snapshot import observe
-from kreassign.cli.planning.inputs import inputs_of_snapshot
-from kreassign.cli.snapshot_files import read_snapshot, write_snapshot
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.operations.plan_inputs import inputs_of_snapshot
+from kreassign.operations.snapshot import Flow, observe, whole_snapshot
+from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
 from kreassign.planner.problem.policy import Wishes
 from kreassign.twin import Blueprint, Twin, TwinTransport
 from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of

@@ -1,0 +1,83 @@
+"""How a command reaches its cluster, as one value: `cluster: ClusterOptions`."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kreassign.admin import AdminClient
+from kreassign.cli.options.group import Decorator, option_group
+from kreassign.errors import InputError
+from kreassign.operations.connect import connect, connect_controllers
+
+BOOTSTRAP_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
+CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """Addresses and client properties, as they were given."""
+
+    bootstrap_server: str | None
+    command_config: Path | None = None
+    bootstrap_controller: str | None = None
+
+    def connect(self) -> AdminClient:
+        """A connected client, to be used in a `with` statement. Raises InputError, Unreachable."""
+        if self.bootstrap_server is None:
+            raise InputError("give --bootstrap-server")
+        return connect(self.bootstrap_server, self.command_config)
+
+    def connect_to_take_up(self, run_id: str) -> AdminClient:
+        """The same for a run that no process executes. Raises InputError without an address."""
+        if self.bootstrap_server is None:
+            raise InputError(
+                f"no process executes run {run_id}; specify --bootstrap-server, so that this command can take it up"
+            )
+        return self.connect()
+
+    def connect_controllers(self) -> AbstractContextManager[AdminClient | None]:
+        """A client of the controllers, if their addresses were given. Nothing is sent yet. Raises InputError."""
+        if self.bootstrap_controller is None:
+            return nullcontext()
+        return connect_controllers(self.bootstrap_controller, self.command_config)
+
+
+_CONFIG = click.option(
+    "--command-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Client properties, in the format of Kafka's own tools (security, timeouts).",
+)
+_CONTROLLER = click.option(
+    "--bootstrap-controller",
+    envvar=CONTROLLER_ENVIRONMENT,
+    metavar="HOST:PORT[,…]",
+    help="Controllers of a KRaft cluster, to set the throttle of brokers that are down "
+    f"(or the environment variable {CONTROLLER_ENVIRONMENT}).",
+)
+
+
+def _bootstrap(*, is_required: bool) -> Decorator:
+    return click.option(
+        "--bootstrap-server",
+        required=is_required,
+        envvar=BOOTSTRAP_ENVIRONMENT,
+        metavar="HOST:PORT[,…]",
+        help=f"Brokers to connect to first (or the environment variable {BOOTSTRAP_ENVIRONMENT}).",
+    )
+
+
+cluster_options = option_group("cluster", (_bootstrap(is_required=True), _CONFIG), ClusterOptions)
+"""Add `--bootstrap-server` and `--command-config`."""
+
+run_cluster_options = option_group("cluster", (_bootstrap(is_required=True), _CONFIG, _CONTROLLER), ClusterOptions)
+"""The same for a command that executes runs, with `--bootstrap-controller`."""
+
+interrupted_run_cluster_options = option_group(
+    "cluster", (_bootstrap(is_required=False), _CONFIG, _CONTROLLER), ClusterOptions
+)
+"""The same for a command that needs a cluster only if no process executes the run."""

@@ -1,0 +1,66 @@
+"""Options of the commands that execute runs, or find them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kreassign.cli.options.group import option_group
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.runner import POLL_S
+from kreassign.operations.journals import default_state_dir
+from kreassign.operations.run import RunContext
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def state_dir_option(command: Command) -> Command:
+    """Add `--state-dir DIR`: parameter `state_dir: Path`."""
+    return click.option(
+        "--state-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=default_state_dir,
+        envvar="KREASSIGN_STATE_DIR",
+        metavar="DIR",
+        help="Directory of the journals of runs (or the environment variable KREASSIGN_STATE_DIR).  "
+        "[default: ~/.local/state/kreassign]",
+    )(command)
+
+
+_POLL = click.option(
+    "--poll-interval",
+    "poll_s",
+    type=click.FloatRange(min=0.1),
+    default=POLL_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="Poll interval.",
+)
+
+run_context_options = option_group("run_context", (_POLL, state_dir_option), RunContext)
+"""Add `--poll-interval` and `--state-dir`: keyword `run_context: RunContext`, which nobody watches yet."""
+
+
+def guards_option(command: Command) -> Command:
+    """Add `--guard NAME=REACTION`, any number of times: parameter `guards: dict[GuardName, Reaction]`."""
+    names, reactions = ", ".join(GuardName), ", ".join(Reaction)
+    return click.option(
+        "--guard",
+        "guards",
+        multiple=True,
+        type=_guard,
+        callback=lambda _, __, pairs: dict(pairs),
+        metavar="NAME=REACTION",
+        help=f"Set the reaction to a breached guard; may be repeated. Guards: {names}. Reactions: {reactions}.",
+    )(command)
+
+
+def _guard(text: str) -> tuple[GuardName, Reaction]:
+    name, _, reaction = text.partition("=")
+    try:
+        return GuardName(name), Reaction(reaction)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is not a guard and its reaction, such as disk=hold: {error}") from error

@@ -1,0 +1,167 @@
+"""What a run promised against what happened; and proof that a move lost no record. Both are jobs of Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kreassign.admin import AdminClient
+from kreassign.admin.properties import read_properties
+from kreassign.clock import SystemClock
+from kreassign.errors import InputError
+from kreassign.executor.history.audit_trail import Chronicle, chronicle
+from kreassign.executor.history.run_history import MoveHistory, RunHistory
+from kreassign.executor.journal import read_events
+from kreassign.model import ConfigResource
+from kreassign.operations.spark_jobs import spark_jobs
+from kreassign.pipeline.tables.audit_schemas import RUN_MOVES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.schemas import Row
+
+CLEANUP_POLICY = "cleanup.policy"
+SPARK_LOG = "spark.log"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRequest:
+    """Which records to read, from which cluster, and the name under which their hashes are kept.
+
+    `topics` are regular expressions, all topics without any. `jars` is a folder with those of Spark's Kafka source,
+    unless spark-submit brings them.
+    """
+
+    label: str
+    bootstrap_server: str
+    command_config: Path | None = None
+    topics: tuple[str, ...] = ()
+    jars: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How many records of how many partitions were read."""
+
+    records: int
+    partitions: int
+
+
+def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) -> list[Row]:
+    """The rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
+
+    Writes what the journals tell into the tables of runs first. Raises JournalDamaged, DataError.
+    """
+    told = [chronicle(read_events(journal)) for journal in journals]
+    for one in told:
+        write_chronicle(one, data)
+    jobs = spark_jobs("an audit")
+    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit") as spark:
+        tables = jobs.run_audit.write_run_audit(spark, data)
+    names = {one.history.run_id for one in told}
+    return [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in names]
+
+
+def write_chronicle(told: Chronicle, data: Path) -> None:
+    """Write what a journal tells into the tables of runs: one file in each; `runs` comes last and seals the others."""
+    head = {"run_id": told.history.run_id, "cluster_id": told.history.cluster_id}
+    parts: list[list[Row]] = [
+        [_run_row(told.history)],
+        [_move_row(move, head) for move in told.history.moves],
+        *([_row(one, head) for one in part] for part in (told.arrivals, told.promises, told.calls, told.breaches)),
+    ]
+    for table, rows in reversed(list(zip(RUN_TABLES, parts, strict=True))):
+        write_rows(data, table, rows, file_stem=told.history.run_id)
+
+
+def found_of(row: Row, brokers: Iterable[Row]) -> Row:
+    """The row of a run with its brokers and with what is wrong, in sentences."""
+    its = [broker for broker in brokers if broker["run_id"] == row["run_id"]]
+    return {**row, "brokers": its, "findings": [*_findings(row, its)]}
+
+
+def read_records(client: AdminClient, request: ReadingRequest, data: Path, master: str | None = None) -> Reading:
+    """Read every record of topics and keep its hash; a reading of the same label is replaced. Raises InputError."""
+    jobs = spark_jobs("an audit")
+    taken_ms = SystemClock().now_ms()
+    partitions = [jobs.data_audit.AuditedPartition(*facts) for facts in _partitions(client, request.topics)]
+    properties = read_properties(request.command_config) if request.command_config else {}
+    paths = sorted(request.jars.glob("*.jar")) if request.jars else ()
+    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit", jars=paths) as spark:
+        found: int = jobs.data_audit.read_records(
+            spark,
+            data,
+            request.label,
+            partitions,
+            client={**properties, "bootstrap.servers": request.bootstrap_server},
+            taken_ms=taken_ms,
+        )
+    return Reading(found, len(partitions))
+
+
+def compare_readings(before: str, after: str, data: Path, master: str | None = None) -> list[Row]:
+    """One row per partition, with its `verdict`: `same`, or what differs. Raises DataError without the readings."""
+    jobs = spark_jobs("an audit")
+    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit") as spark:
+        rows: list[Row] = jobs.data_audit.compare_readings(spark, data, before, after)
+    return rows
+
+
+def _run_row(run: RunHistory) -> Row:
+    known = {name: getattr(run, name) for name in RUNS.column_names if hasattr(run, name)}
+    return known | {"residue_count": len(run.throttle_residue), "problem": "; ".join(run.problems) or None}
+
+
+def _move_row(move: MoveHistory, head: Row) -> Row:
+    known = _row(move, head) | {"rearranging": [wish.broker for wish in move.log_dirs if wish.is_move]}
+    return {name: known[name] for name in RUN_MOVES.column_names}
+
+
+def _row(value: Any, head: Row) -> Row:
+    """A dataclass as a row: its fields are named as the columns are."""
+    return head | {name: list(one) if isinstance(one, tuple) else one for name, one in asdict(value).items()}
+
+
+def _findings(row: Row, brokers: Iterable[Row]) -> Iterator[str]:
+    if row["state"] != "done":
+        yield f"the run is {row['state']}: {row['complete_count']} of {row['move_count']} moves are complete"
+    if row["off_target_count"]:
+        yield f"{row['off_target_count']} complete moves are elsewhere in the snapshot after: table audit_moves"
+    if row["residue_count"]:
+        yield f"{row['residue_count']} throttle settings were not restored: see `kreassign doctor`"
+    for broker in brokers:
+        if broker["is_throttle_respected"] is False:
+            yield f"broker {broker['broker']} used {broker['throttle_use']:.0%} of its throttle over a minute"
+
+
+def _partitions(client: AdminClient, patterns: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    """Topic, partition, first and next offset, cleanup policy and topic id of all that is to be read."""
+    names = _chosen(client.list_topics(), patterns)
+    topics = client.describe_topics(names).raise_if_any()
+    keys = [one.topic_partition for topic in topics.values() for one in topic.partitions]
+    starts, ends = (client.list_offsets(keys, earliest=earliest).raise_if_any() for earliest in (True, False))
+    policies = _policies(client, names)
+    for key in sorted(keys):
+        yield *key, starts[key], ends[key], policies[key.topic], _text(topics[key.topic].topic_id)
+
+
+def _chosen(names: Iterable[str], patterns: tuple[str, ...]) -> list[str]:
+    try:
+        wanted = [re.compile(pattern) for pattern in patterns]
+    except re.error as error:
+        raise InputError(f"--topics: not a regular expression: {error}") from error
+    found = sorted(name for name in names if not wanted or any(one.fullmatch(name) for one in wanted))
+    if not found:
+        raise InputError(f"no topic matches {' or '.join(patterns) or 'anything'}; there is nothing to read")
+    return found
+
+
+def _policies(client: AdminClient, names: list[str]) -> dict[str, str]:
+    resources = {name: ConfigResource.topic(name) for name in names}
+    configs = client.describe_configs(resources.values(), names=(CLEANUP_POLICY,)).raise_if_any()
+    return {name: str(configs[resource][CLEANUP_POLICY].value) for name, resource in resources.items()}
+
+
+def _text(topic_id: object) -> str | None:
+    return None if topic_id is None else str(topic_id)

@@ -1,0 +1,33 @@
+"""Where the journals of runs are kept, and how a run is found among them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from kreassign.errors import InputError
+from kreassign.executor.journal import active_run, find_journals
+
+
+def default_state_dir() -> Path:
+    """`kreassign` below XDG_STATE_HOME, or below `~/.local/state`."""
+    state_home = os.environ.get("XDG_STATE_HOME")
+    return (Path(state_home) if state_home else Path.home() / ".local" / "state") / "kreassign"
+
+
+def is_active(path: Path) -> bool:
+    """Whether a process is writing this journal now."""
+    return active_run(path.parent.parent, path.parent.name) == path.stem
+
+
+def find_journal(state_dir: Path, run: str) -> Path:
+    """The journal of a run, given its id or the path of the journal. Raises InputError."""
+    if run.endswith(".sqlite") and Path(run).is_file():
+        return Path(run)
+    found = find_journals(state_dir, run)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"run {run} has journals of {len(found)} clusters in {state_dir}; name the file of one")
+    known = ", ".join(path.stem for path in find_journals(state_dir)[-5:]) or "none"
+    raise InputError(f"there is no run {run} in {state_dir}; the latest runs are: {known}")

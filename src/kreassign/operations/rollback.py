@@ -1,0 +1,121 @@
+"""Undoing what a run really did, by a run of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kreassign.admin import AdminClient
+from kreassign.clock import SystemClock
+from kreassign.executor.cluster.log_dirs import places
+from kreassign.executor.cluster.queries import partitions_of
+from kreassign.executor.events import RunStarted
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.history.rollback_plan import WayBack, way_back
+from kreassign.executor.history.run_history import RunHistory, read_history
+from kreassign.executor.journal import read_events
+from kreassign.executor.preflight.prepare import prepare
+from kreassign.executor.scheduling import Hours, PaceChange
+from kreassign.executor.throttle.rates import NO_THROTTLE, Rates
+from kreassign.model import TopicPartition
+from kreassign.operations import steer
+from kreassign.operations.journals import find_journal, is_active
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import (
+    RunContext,
+    RunRequest,
+    cancel_interrupted_run,
+    new_run_id,
+    refuse_unless_free,
+    start_run,
+)
+
+NO_CHANGE = PaceChange()
+SYSTEM_CLOCK = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackRequest:
+    """Which run to undo, and how: what is not said here is as it was for the run, but for its hours."""
+
+    run_id: str
+    throttle: Rates = NO_THROTTLE
+    guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
+    pace: PaceChange = NO_CHANGE
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A run that was undone, what undoes it, and the run that did so; None where nothing is to be done, or not yet."""
+
+    undone: RunHistory
+    plan: WayBack
+    run: RunHistory | None = None
+
+
+def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext) -> Rollback:
+    """End the run if it goes on, and undo it. Raises InputError, IllegalPlan, ClusterError."""
+    return start_rollback(client, end_run_to_undo(client, request.run_id, context), request, context)
+
+
+def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
+    """What undoing the run as it is now would do; changes nothing."""
+    done = read_history(find_journal(context.state_dir, run_id))
+    return Rollback(done, plan_rollback(client, done))
+
+
+def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
+    """Cancel the run at once if it goes on or was interrupted; what undoing it would do then."""
+    done = _ended(client, find_journal(context.state_dir, run_id), context)
+    return Rollback(done, plan_rollback(client, done))
+
+
+def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext) -> Rollback:
+    """Undo, by a run that is checked, throttled, journalled and resumable like any other, if there is anything to."""
+    if not len(prepared.plan.plan):
+        return prepared
+    refuse_unless_free(client, context)
+    now_ms = SYSTEM_CLOCK.now_ms()
+    path = find_journal(context.state_dir, request.run_id)
+    chosen = _request(request, path, prepared).settings(new_run_id(now_ms), now_ms)
+    started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected)
+    return replace(prepared, run=start_run(client, started, context))
+
+
+def plan_rollback(client: AdminClient, done: RunHistory) -> WayBack:
+    """What undoes a run, as the cluster is now."""
+    names = sorted({move.topic for move in done.moves})
+    named = {(wish.broker, TopicPartition(move.topic, move.partition)) for move in done.moves for wish in move.log_dirs}
+    brokers, partitions = {broker for broker, _ in named}, {name for _, name in named}
+    found = client.describe_log_dirs(sorted(brokers), partitions=sorted(partitions)).ok if named else {}
+    return way_back(done.moves, partitions_of(client.describe_topics(names)), places(found))
+
+
+def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> RunRequest:
+    """As of the run that is undone, where nothing else is wished; not its hours, for they may be over."""
+    first = read_events(journal)[0]
+    assert isinstance(first, RunStarted)
+    chosen = {setting.guard: setting.reaction for setting in first.guards} | dict(request.guards)
+    # To undo the undoing would be to do again what a guard wanted undone.
+    reactions = {
+        guard: Reaction.CANCEL if reaction is Reaction.ROLLBACK else reaction for guard, reaction in chosen.items()
+    }
+    rates = request.throttle if request.throttle != NO_THROTTLE else prepared.undone.rates
+    pace = replace(prepared.undone.pace, hours=Hours()).changed(request.pace)
+    return RunRequest(PlanFile(prepared.plan.plan), rates, reactions, pace)
+
+
+def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
+    """The run at its end: cancelled at once if it goes on or was interrupted."""
+    if is_active(path):
+        steer.cancel(path, is_now=True)
+        with context.watch(path.stem, None) as show:
+            for progress in steer.watch(path):
+                if show is not None:
+                    show(progress)
+        return read_history(path)
+    found = read_history(path)
+    if found.ended_ms is None or found.throttle_residue:
+        return cancel_interrupted_run(client, path, context, is_now=True)
+    return found

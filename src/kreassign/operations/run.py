@@ -1,0 +1,221 @@
+"""A run: checked and measured before anything is sent, executed, taken up again, cancelled."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from kreassign.admin import AdminClient
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import IllegalPlan, InputError
+from kreassign.executor.cluster.port import ConfigPort
+from kreassign.executor.events import CancelRequested, Event, RunStarted
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.guards.settings import settings
+from kreassign.executor.history.interrupted_runs import refuse_beside_left_runs
+from kreassign.executor.history.run_history import RunHistory, history, read_history
+from kreassign.executor.journal import Journal, post_request, refuse_second_run
+from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.preflight.starvation import measure_writes, starved
+from kreassign.executor.progress.meter import Progress, ProgressMeter
+from kreassign.executor.runner import POLL_S, Runner
+from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
+from kreassign.executor.scheduling.forecast import REACHED, told
+from kreassign.executor.state import Execution
+from kreassign.executor.state.move import MoveRecord
+from kreassign.executor.state.move_index import candidate
+from kreassign.executor.throttle.rates import NO_THROTTLE, Rates
+from kreassign.model import TopicPartition
+from kreassign.operations.journals import default_state_dir
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.warnings import Warn, warn_program
+
+SYSTEM_CLOCK = SystemClock()
+Show = Callable[[Progress], None]
+
+
+class Watch(Protocol):
+    """Is told that a run begins or is followed, and gets its progress until it ends.
+
+    `stop` asks the run for a clean pause, and is safe to call from a signal handler; None if another process executes
+    it. The context manager yields what takes the progress, or None where nobody wants it. When it suppresses a
+    KeyboardInterrupt, the run is left as it is and its history so far returned.
+    """
+
+    def __call__(self, run_id: str, stop: Callable[[], None] | None) -> AbstractContextManager[Show | None]:
+        """Watch this run within a `with` statement."""
+        ...
+
+
+def unwatched(run_id: str, stop: Callable[[], None] | None) -> AbstractContextManager[Show | None]:
+    """Nobody watches."""
+    del run_id, stop
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """Around a run: where its journal is, how often it looks at its cluster, who watches and hears warnings.
+
+    `controllers` take the throttle of brokers that are down, in a KRaft cluster.
+    """
+
+    state_dir: Path = field(default_factory=default_state_dir)
+    poll_s: float = POLL_S
+    controllers: ConfigPort | None = None
+    watch: Watch = unwatched
+    warn: Warn = warn_program
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What to execute and how.
+
+    `expected` has the replicas that partitions must still have; without it, what the plan's own file says.
+    `measure_for_s`: with a throttle, how long to measure first what producers write; 0 does not.
+    """
+
+    plan: PlanFile
+    throttle: Rates = NO_THROTTLE
+    guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
+    pace: Pace = NO_LIMITS
+    expected: Mapping[TopicPartition, tuple[int, ...]] | None = None
+    measure_for_s: float = 5.0
+
+    def settings(self, run_id: str, at_ms: int) -> RunSettings:
+        """The same for the executor, with the id of the run and the time at which it begins."""
+        rates = self.throttle
+        return RunSettings(run_id, at_ms, rates.bytes_per_s, settings(self.guards), self.pace, rates.own, rates.auto)
+
+
+def run(client: AdminClient, request: RunRequest, context: RunContext) -> RunHistory:
+    """Check, measure and execute. Raises IllegalPlan, InputError, ClusterError."""
+    return start_run(client, prepare_run(client, request, context), context)
+
+
+def prepare_run(
+    client: AdminClient, request: RunRequest, context: RunContext, clock: Clock = SYSTEM_CLOCK
+) -> RunStarted:
+    """What the run would do, checked against the cluster; changes nothing.
+
+    Raises InputError when another run is active or was interrupted on this cluster, IllegalPlan with all that speaks
+    against this one. Warns of copies that may never end, and of what will not fit into the hours.
+    """
+    refuse_unless_free(client, context)
+    expected = request.plan.expected if request.expected is None else request.expected
+    now_ms = clock.now_ms()
+    started = prepare(client, request.plan.plan, request.settings(new_run_id(now_ms), now_ms), expected=expected)
+    if started.rates.is_limited and request.measure_for_s > 0:
+        started = measured(client, started, request.measure_for_s, clock, context.warn)
+    warn_of_outlook(started, context.warn)
+    return started
+
+
+def start_run(client: AdminClient, started: RunStarted, context: RunContext) -> RunHistory:
+    """Execute a run that was prepared. Raises InputError when another is active on the cluster."""
+    with Journal.create(context.state_dir, started) as journal:
+        return _execute(client, journal, started.run_id, context, lambda runner: runner.start(started))
+
+
+def resume_run(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
+    """Go on with the run of this journal. Raises InputError when a process executes a run of its cluster."""
+    refuse_unless_free(client, context, path.stem)
+    journal, events = Journal.resume(path, client.describe_cluster().cluster_id)
+    with journal:
+        return _execute(client, journal, path.stem, context, lambda runner: runner.resume(events))
+
+
+def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext, *, is_now: bool) -> RunHistory:
+    """Take up the run of this journal and bring it to its end. Raises InputError when it is there already."""
+    found = read_history(path)
+    if found.ended_ms is not None and not found.throttle_residue:
+        raise InputError(f"run {path.stem} is already {found.state}; nothing to cancel")
+    now_ms = SYSTEM_CLOCK.now_ms()
+    post_request(path, lambda number: CancelRequested(now_ms, number, is_now))
+    return resume_run(client, path, context)
+
+
+def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | None = None) -> None:
+    """Raise InputError if another run than this one is active on the cluster, or was interrupted there."""
+    cluster_id = client.describe_cluster().cluster_id
+    refuse_second_run(context.state_dir, cluster_id)
+    refuse_beside_left_runs(context.state_dir, cluster_id, run_id)
+
+
+def new_run_id(now_ms: int) -> str:
+    """An id that sorts by time, and does not repeat when two runs begin in one second."""
+    moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC)
+    return f"{moment:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def measured(
+    client: AdminClient, started: RunStarted, seconds: float, clock: Clock, warn: Warn = warn_program
+) -> RunStarted:
+    """The run with what is written to its partitions.
+
+    Raises IllegalPlan if a copy would never end at this throttle; warns if it may not.
+    """
+    writes = measure_writes(client, clock, started.moves, seconds)
+    found = starved(started.moves, writes, started.rates)
+    hopeless = tuple(str(starvation) for starvation in found if starvation.is_certain)
+    if hopeless:
+        raise IllegalPlan(hopeless)
+    for starvation in found:
+        warn(str(starvation))
+    moves = tuple(replace(move, write_bytes_per_s=writes.get(move.topic_partition, 0.0)) for move in started.moves)
+    return replace(started, moves=moves)
+
+
+def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
+    """Warn of what will not end in time. Raises IllegalPlan where it never can, so that waiting for it is in vain.
+
+    Without a throttle nobody knows the rate yet; then the run itself tells.
+    """
+    hours, limit = started.pace.hours, started.rates.slowest_bytes_per_s
+    if not hours.are_limited or limit is None:
+        return
+    moves = [candidate(MoveRecord(move)) for move in started.moves]
+    found = forecast(moves, hours, started.at_ms, limit * REACHED, started.pace.order)
+    sentences = told(found, hours, limit * REACHED)
+    if (found.endless and hours.deadline_ms is None) or found.fitting == 0:
+        raise IllegalPlan(sentences)
+    for sentence in sentences:
+        warn(sentence)
+
+
+@dataclass(slots=True)
+class _Listener:
+    """Turns the events of a run into progress for whoever watches; measures nothing where nobody does."""
+
+    show: Show | None = None
+    meter: ProgressMeter | None = None
+
+    def listen(self, event: Event, execution: Execution) -> None:
+        if self.show is None:
+            return
+        if self.meter is None:
+            self.meter = ProgressMeter(execution)
+        self.meter.follow(event)
+        self.show(self.meter.progress())
+
+
+def _execute(
+    client: AdminClient, journal: Journal, run_id: str, context: RunContext, drive: Callable[[Runner], RunHistory]
+) -> RunHistory:
+    listener = _Listener()
+    runner = Runner(
+        client,
+        SYSTEM_CLOCK,
+        journal,
+        listener=listener.listen,
+        poll_s=context.poll_s,
+        controllers=context.controllers,
+    )
+    with context.watch(run_id, runner.request_stop) as listener.show:
+        drive(runner)
+    return history(runner.execution)

@@ -1,0 +1,107 @@
+"""Asking something of a run that another process executes, through its journal; and watching it do so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from kreassign.clock import Clock, SystemClock
+from kreassign.errors import ExecutionError, InputError
+from kreassign.executor.events import (
+    CancelRequested,
+    HoldRequested,
+    PaceRequested,
+    RateRequested,
+    ReleaseRequested,
+    Request,
+)
+from kreassign.executor.history.run_history import RunHistory, read_history
+from kreassign.executor.journal import JournalReader, post_request
+from kreassign.executor.progress.meter import Progress, ProgressMeter
+from kreassign.executor.scheduling import PaceChange
+from kreassign.executor.state import Replay
+from kreassign.executor.throttle.adaptive import Auto
+from kreassign.operations.journals import is_active
+
+PATIENCE_S = 60.0
+"""A run hears requests between two calls; a call to a broker that hangs takes so long at most."""
+
+ASK_EVERY_S = 0.2
+LOOK_EVERY_S = 0.5
+SYSTEM_CLOCK = SystemClock()
+
+
+def pause(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
+    """Let a run start no new moves until `release`; what is in flight goes on. Raises what `ask` raises."""
+    return ask(path, lambda number: HoldRequested(clock.now_ms(), number), clock)
+
+
+def release(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
+    """Let a paused run start moves again. Raises what `ask` raises."""
+    return ask(path, lambda number: ReleaseRequested(clock.now_ms(), number), clock)
+
+
+def cancel(path: Path, clock: Clock = SYSTEM_CLOCK, *, is_now: bool = False) -> Request:
+    """End a run when what is in flight is done; with `is_now` cancel that too. Raises what `ask` raises."""
+    return ask(path, lambda number: CancelRequested(clock.now_ms(), number, is_now), clock)
+
+
+def set_throttle(
+    path: Path,
+    bytes_per_s: int | None,
+    brokers: Iterable[int] = (),
+    auto: Auto | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Request:
+    """Change the throttle of a run: of these brokers, or of all. Raises what `ask` raises."""
+    return ask(path, lambda number: RateRequested(clock.now_ms(), number, bytes_per_s, tuple(brokers), auto), clock)
+
+
+def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> Request:
+    """Change order, limits and hours of a run. Raises what `ask` raises."""
+    return ask(path, lambda number: PaceRequested(clock.now_ms(), number, change), clock)
+
+
+def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
+    """Ask, and wait until the run has answered by writing the request into its journal.
+
+    Raises InputError when no process executes the run, ExecutionError when it ended or did not answer in time.
+    """
+    if not is_active(path):
+        raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
+    request = post_request(path, make)
+    reader, deadline_s = JournalReader(path), clock.monotonic_s() + PATIENCE_S
+    while True:
+        goes_on = is_active(path)
+        if any(event == request for event in reader.new_events()):
+            return request
+        if not goes_on:
+            raise ExecutionError(
+                f"run {path.stem} finished before receiving the request; see `kreassign status {path.stem}`"
+            )
+        if clock.monotonic_s() > deadline_s:
+            raise ExecutionError(
+                f"run {path.stem} has not responded for {PATIENCE_S:.0f} s; it will when its present call returns"
+            )
+        clock.sleep(ASK_EVERY_S)
+
+
+def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
+    """The progress of a run, whenever it may have changed, until no process executes it any more."""
+    reader, replay = JournalReader(path), Replay()
+    meter = ProgressMeter(replay.execution)
+    while True:
+        # Asked before reading: whatever a process wrote before it went is then among the new events.
+        goes_on = is_active(path)
+        for event in reader.new_events():
+            replay.follow(event)
+            meter.follow(event)
+        yield meter.progress()
+        if not goes_on:
+            return
+        clock.sleep(LOOK_EVERY_S)
+
+
+def status(path: Path) -> RunHistory:
+    """What became of a run so far. Raises JournalDamaged."""
+    return read_history(path)

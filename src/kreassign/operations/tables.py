@@ -1,0 +1,123 @@
+"""The tables of a directory: load per partition, metrics of Prometheus and of a topic, compaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+
+from kreassign.clock import SystemClock
+from kreassign.errors import InputError
+from kreassign.operations.spark_jobs import spark_jobs
+from kreassign.pipeline.ingest.metric_records import RecordForm
+from kreassign.pipeline.ingest.prometheus import Origin, Parsed, metric_rows, parse
+from kreassign.pipeline.tables.compaction import compact, expire, repair
+from kreassign.pipeline.tables.parquet import hour_folder, write_rows
+from kreassign.pipeline.tables.schemas import METRIC_TABLES, METRICS, TABLES, Row
+
+SPARK_LOG = "spark.log"
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+COUNT_EVERY_S = 60
+
+# What is told of the load model, and the column that says it.
+_SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What became of the files of one table."""
+
+    table: str
+    merged: int
+    expired: int
+    repaired: int
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What a file with metrics held: readings stored, and those of no use or of unknown brokers."""
+
+    file: Path
+    rows: int
+    others: int
+    unreadable: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricStream:
+    """A Kafka topic of metrics and how to read it; `jars` is a folder with those of Spark's Kafka source."""
+
+    bootstrap_server: str
+    topic: str
+    cluster: str
+    form: RecordForm = RecordForm.JSON
+    watermark: str = "10 minutes"
+    jars: Path | None = None
+
+
+def load_log(data: Path | str) -> Path:
+    """Where the log of Spark goes: into the directory, or the working directory if the data has an address."""
+    return (data if isinstance(data, Path) else Path()) / SPARK_LOG
+
+
+def load(
+    data: Path | str, master: str | None, horizon_days: float, say: Callable[[str], None]
+) -> Mapping[str, Mapping[str, int]]:
+    """Compute the load model; how many partitions have which kind of rates, and which verdict."""
+    jobs = spark_jobs("the load job")
+    with jobs.session.spark_session(load_log(data), master) as spark:
+        jobs.job.run_load(spark, data, say, horizon_days=horizon_days)
+        return {what: jobs.job.partition_counts(spark, data, column) for what, column in _SUMMARY.items()}
+
+
+def compact_tables(data: Path, keep_days: float | None) -> Iterator[Compacted]:
+    """Merge the files of every past hour and delete hours that are older than `keep_days`; tables that changed."""
+    now_ms = SystemClock().now_ms()
+    for table in (*TABLES, *METRIC_TABLES):
+        repaired = repair(data, table)
+        expired = 0 if keep_days is None else expire(data, table, ended_before_ms=now_ms - round(keep_days * DAY_MS))
+        merged = compact(data, table, ended_before_ms=now_ms - HOUR_MS)
+        if repaired or expired or merged:
+            yield Compacted(table.name, merged, expired, repaired)
+
+
+def import_metrics(file: Path, data: Path, cluster: str, broker: int | None, instances: Mapping[str, int]) -> Imported:
+    """Add a file with metrics of Prometheus to table `metrics`. Raises InputError, which names the file."""
+    text = file.read_text(encoding="utf-8")
+    parsed = _parsed(file, text)
+    origin = Origin(cluster, SystemClock().now_ms(), broker, instances)
+    rows = sorted(metric_rows(parsed.readings, origin), key=lambda row: row["taken_ms"])
+    _store(data, rows, sha256(text.encode()).hexdigest()[:16])
+    return Imported(file, len(rows), len(parsed.readings) - len(rows), tuple(parsed.unreadable))
+
+
+def stream_metrics(
+    source: MetricStream, data: Path, master: str | None, say: Callable[[str], None], *, once: bool
+) -> int:
+    """Read a topic of metrics into table `metrics`, each record exactly once; how many came after the watermark."""
+    jobs = spark_jobs("reading a topic of metrics")
+    stream = jobs.metric_stream
+    topic = stream.MetricTopic(source.bootstrap_server, source.topic, source.form, source.cluster)
+    files = () if source.jars is None else tuple(sorted(source.jars.glob("*.jar")))
+    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign stream-metrics", jars=files) as spark:
+        rows = stream.metrics_of(stream.kafka_records(spark, topic), topic, source.watermark)
+        query = stream.start(rows, data, say, once=once)
+        late: int = stream.watch(query, spark, data, COUNT_EVERY_S)
+    return late
+
+
+def _parsed(file: Path, text: str) -> Parsed:
+    try:
+        return parse(text)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
+
+
+def _store(data: Path, rows: list[Row], stem: str) -> None:
+    """Write rows, sorted by time, into the folders of their hours, as files of this name."""
+    for _, of_hour in groupby(rows, key=lambda row: hour_folder(row["taken_ms"])):
+        chunk = list(of_hour)
+        write_rows(data, METRICS, chunk, file_stem=stem, taken_ms=chunk[0]["taken_ms"])

@@ -1,0 +1,58 @@
+"""Whether the cluster is as a plan says, or as a run was to leave it, and whether any throttle is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kreassign.admin import AdminClient
+from kreassign.executor.cluster import queries
+from kreassign.executor.history.run_history import fold
+from kreassign.executor.history.verify import Facts, Finding, Wishes
+from kreassign.executor.history.verify import verify as compare
+from kreassign.executor.journal import read_events
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.model import ConfigResource
+from kreassign.model.plan import Plan
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was to be, what is, and every difference."""
+
+    wishes: Wishes
+    facts: Facts
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether all is as it was to be."""
+        return not self.findings
+
+
+def verify_plan(client: AdminClient, plan: Plan, *, ignore_throttles: bool = False) -> Verification:
+    """Compare the cluster with a plan: no throttle shall be left on its topics, nor on any broker."""
+    configs = () if ignore_throttles else _no_throttles(plan, client.describe_cluster().broker_ids)
+    return _verified(client, Wishes(plan.replicas, plan.log_dirs, configs, minds_sizes=True))
+
+
+def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
+    """Compare the cluster with what a run was to leave: its moves made, throttles as they were before it."""
+    run = fold(read_events(journal))
+    before = () if ignore_throttles else tuple(ConfigValue(debt.key, debt.before) for debt in run.ledger.values())
+    moves = [record.move for record in run.records.values()]
+    targets = {move.topic_partition: move.target for move in moves}
+    log_dirs = {copy: path for move in moves for copy, path in move.places.items()}
+    return _verified(client, Wishes(targets, log_dirs, before, minds_sizes=True))
+
+
+def _verified(client: AdminClient, wishes: Wishes) -> Verification:
+    facts = queries.read_facts(client, wishes)
+    return Verification(wishes, facts, compare(wishes, facts))
+
+
+def _no_throttles(plan: Plan, brokers: tuple[int, ...]) -> tuple[ConfigValue, ...]:
+    keys = [ConfigKey(ConfigResource.topic(topic), name) for topic in plan.topics for name in TOPIC_THROTTLES]
+    keys += [ConfigKey(ConfigResource.broker(broker), name) for broker in brokers for name in BROKER_THROTTLES]
+    return tuple(ConfigValue(key, None) for key in keys)

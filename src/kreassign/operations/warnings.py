@@ -1,0 +1,30 @@
+"""How a use case says what it goes on without: in sentences, to whoever called it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Warn = Callable[[str], None]
+"""Takes one warning; what follows its first line are details."""
+
+SHOWN_FAILURES = 3
+
+
+class KreassignWarning(UserWarning):
+    """A use case went on without something that it could do without."""
+
+
+def warn_program(text: str) -> None:
+    """Hand a warning to Python's `warnings`: what programs get that name no `Warn` of their own."""
+    warnings.warn(text, KreassignWarning, stacklevel=2)
+
+
+def warn_of_failures(warn: Warn, what: str, failed: Mapping[Any, Exception]) -> None:
+    """Warn of what could not be read and why, if there is any: a few by name, the others counted."""
+    if not failed:
+        return
+    shown = [f"  {key}: {error}" for key, error in list(failed.items())[:SHOWN_FAILURES]]
+    more = [f"  and {len(failed) - SHOWN_FAILURES} more"] if len(failed) > SHOWN_FAILURES else []
+    warn("\n".join((f"{len(failed)} without {what}:", *shown, *more)))

@@ -1,0 +1,31 @@
+"""How a use case says what it goes on without."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.operations.warnings import KreassignWarning, warn_of_failures, warn_program
+
+
+def test_few_failures_are_named_and_many_counted() -> None:
+    warnings: list[str] = []
+    warn_of_failures(warnings.append, "offsets", {f"t-{number}": ValueError(f"no {number}") for number in range(5)})
+    (text,) = warnings
+    assert text.splitlines() == [
+        "5 without offsets:",
+        "  t-0: no 0",
+        "  t-1: no 1",
+        "  t-2: no 2",
+        "  and 2 more",
+    ]
+
+
+def test_no_failure_is_no_warning() -> None:
+    warnings: list[str] = []
+    warn_of_failures(warnings.append, "offsets", {})
+    assert not warnings
+
+
+def test_a_program_that_names_no_other_place_gets_them_as_warnings_of_python() -> None:
+    with pytest.warns(KreassignWarning, match="something is missing"):
+        warn_program("something is missing")
