@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from kreassign.errors import KreassignError
+from kreassign.startup import defer_kafka_clients
 
 
 class LazyCommand(NamedTuple):
@@ -104,4 +105,5 @@ def kreassign(debug: bool) -> None:
 
 def main() -> None:
     """Entry point of the `kreassign` script."""
+    defer_kafka_clients()
     kreassign.main(prog_name="kreassign")

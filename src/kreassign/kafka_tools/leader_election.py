@@ -98,11 +98,6 @@ _EMPTY = "Replica election data is empty"
 _MISSING = 'Replica election data is missing "partitions" field'
 
 
-def program() -> int:
-    """Entry point of the script."""
-    return main()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (those of the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
@@ -188,4 +183,4 @@ def _words(kind: ElectionType) -> Words:
 
 
 if __name__ == "__main__":
-    sys.exit(program())
+    sys.exit(main())

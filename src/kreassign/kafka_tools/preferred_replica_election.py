@@ -85,11 +85,6 @@ _WORDS = Words(
 )
 
 
-def program() -> int:
-    """Entry point of the script."""
-    return main()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (those of the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
@@ -173,4 +168,4 @@ def _request_election(cluster: ZooKeeper, wanted: list[TopicPartition]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(program())
+    sys.exit(main())

@@ -30,11 +30,6 @@ CLIENT_ID = "topics-tool"
 _CALLS = {Action.CREATE: "createTopics"}
 
 
-def program() -> int:
-    """Entry point of the script."""
-    return main()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool with these words (those of the command line) and return its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
@@ -94,4 +89,4 @@ def _settings(options: Options) -> ClientSettings:
 
 
 if __name__ == "__main__":
-    sys.exit(program())
+    sys.exit(main())

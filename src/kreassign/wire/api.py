@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import kreassign.wire.lazy_kafka  # noqa: F401 - before all else: keeps kafka-python's clients out
-
-# isort: split
 from kafka.protocol import admin as _admin
 from kafka.protocol import metadata as _metadata
 from kafka.protocol import sasl as _sasl

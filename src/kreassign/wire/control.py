@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from types import new_class
 from typing import Any
 
+from kafka.protocol.api_message import ApiMessage
+
 from kreassign.errors import ProtocolViolation
 from kreassign.wire import messages
 from kreassign.wire.api import Message
 from kreassign.wire.codec import SENSELESS
-
-# isort: split
-# Only now, since the lines above keep kafka-python's clients out.
-from kafka.protocol.api_message import ApiMessage
 
 # In the definitions the field has a longer name than in Kafka's, since kafka-python's classes have a `type` already.
 _NAMES = {"request_type": "type"}

@@ -11,12 +11,10 @@ from __future__ import annotations
 from types import new_class
 from typing import Any
 
+from kafka.protocol.api_message import ApiMessage
+
 from kreassign.wire import messages
 from kreassign.wire.api import Api
-
-# isort: split
-# Only now, since the line above keeps kafka-python's clients out.
-from kafka.protocol.api_message import ApiMessage
 
 
 def _api(key: int, name: str) -> Api:

@@ -1,8 +1,11 @@
-"""kafka-python without its clients: makes `kafka` a package whose own code runs only if somebody asks for it.
+"""A quick start for short-lived programs: kafka-python without its clients.
 
-We want its messages; importing `kafka` also imports its consumer, producer and admin client, which is about a
-quarter of the start of a short-lived command. The stand-in knows where the submodules are. Whoever takes anything else
-from it (`from kafka import KafkaProducer`) gets the real thing, loaded then and there, in the same module object.
+kreassign needs the library's messages only, but importing `kafka` also imports its consumer, producer and admin client,
+which is about half of the start of a short-lived command. A stand-in knows where the submodules are. Whoever takes
+anything else from it (`from kafka import KafkaProducer`) gets the real thing, loaded then, in the same module object.
+
+Only the entry points of programs call this (`cli/main.py`, `kafka_tools/scripts.py`): what a library imports changes
+nothing in the modules of the program that imports it.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ class _PackageOnDemand(ModuleType):
         return getattr(self, name)
 
 
-def put_off_clients() -> None:
-    """Let `kafka` be imported on demand, unless it is there already."""
+def defer_kafka_clients() -> None:
+    """Load the root package `kafka` on first use, unless it is loaded already. Call it before any other import."""
     spec = None if _NAME in sys.modules else find_spec(_NAME)
     if spec is None or spec.submodule_search_locations is None:
         return
@@ -40,6 +43,3 @@ def put_off_clients() -> None:
     package.__path__ = list(spec.submodule_search_locations)
     package.__package__ = _NAME
     sys.modules[_NAME] = package
-
-
-put_off_clients()
