@@ -20,8 +20,9 @@ from kreassign.executor.preflight.starvation import measure_writes
 from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import NO_LIMITS, End, Limit, Measure, Pace, PaceChange
+from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Pace, PaceChange
 from kreassign.executor.state import Execution, Phase
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 
 PARTS = (0.10, 0.25, 0.50, 0.75)
@@ -29,7 +30,7 @@ SEEDS = range(2)
 LOOK_S = 4.0
 BROKERS, MOVES = 8, 80
 MEASURED_S = 5.0
-FEW = NO_LIMITS.changed(PaceChange(limits=(Limit(End.CLUSTER, Measure.MOVES, 5),)))
+FEW = NO_LIMITS.changed(PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, 5),)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def told(case: Case, kind: Kind) -> list[Told]:
     """What a run of this plan said of its end, at each look."""
     listener = Listener()
     with twin_of(case) as (_, clock, client):
-        chosen = RunSettings("run", clock.now_ms(), kind.throttle, settings(), kind.pace)
+        chosen = RunSettings("run", clock.now_ms(), ThrottleRates(kind.throttle), settings(), kind.pace)
         started = prepare(client, case.plan, chosen)
         if kind.write_share:
             started = _with_writes(started, measure_writes(client, clock, started.moves, MEASURED_S))

@@ -23,6 +23,7 @@ from kreassign.executor.journal import Journal
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import NO_LIMITS
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.twin.network.transport import HostAndPort, TwinConnection, TwinTransport
 
 COUNTS = (1_000, 10_000, 100_000)
@@ -137,7 +138,7 @@ def cost_of(count: int) -> Cost:
         chosen = client_settings({}, bootstrap_servers="broker-0:9092")
         begun_s, begun_ms = time.process_time(), meter.now_ms()
         with AdminClient.connect(chosen, clock=meter, transport=meter) as client:
-            started = prepare(client, plan, RunSettings("run", begun_ms, None, settings(), NO_LIMITS))
+            started = prepare(client, plan, RunSettings("run", begun_ms, NO_THROTTLE, settings(), NO_LIMITS))
             with Journal.create(Path(folder), started) as journal:
                 found = Runner(client, meter, journal, poll_s=LOOK_S).start(started)
                 journal_bytes = sum(file.stat().st_size for file in journal.path.parent.iterdir())

@@ -25,6 +25,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
 from kreassign.twin.metadata.records import PartitionChanged
@@ -113,7 +114,7 @@ class Forgetful:
 
 def ours(pace: Pace, case: Case, clock: TwinTransport, client: AdminClient) -> None:
     """As `kreassign run` does it."""
-    chosen = RunSettings("run", clock.now_ms(), None, settings(), pace)
+    chosen = RunSettings("run", clock.now_ms(), NO_THROTTLE, settings(), pace)
     found = Runner(client, clock, Forgetful()).start(prepare(client, case.plan, chosen))
     assert found.state == "done", found.problems
 

@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kreassign.executor.events import PlannedMove, RunResumed, Sighting, Whereabouts
+from kreassign.executor.events import PartitionObservation, PlacementState, PlannedMove, RunResumed
 from kreassign.executor.state import AT_REST, TRANSITIONS, Phase
-from kreassign.executor.state.move import DOUBT_MS, MAXIMUM_SUBMISSIONS, RULES, MoveRecord, MoveStatus, Wish, conclude
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue, Debt, restoration
+from kreassign.executor.state.move import (
+    DOUBT_MS,
+    MAXIMUM_SUBMISSIONS,
+    RULES,
+    MoveRecord,
+    MoveStatus,
+    NextAction,
+    conclude,
+)
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue, restoration
 from kreassign.model import ConfigResource, TopicPartition
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "run-states.md"
@@ -65,9 +73,9 @@ def _move() -> list[str]:
         rows.append((status.value, where.value, "; ".join(dict.fromkeys(_told(*outcome) for outcome in outcomes))))
         arrows |= {(status.value, to.value) for to, _ in outcomes if to is not status}
     sent = {(MoveStatus.PLANNED.value, MoveStatus.SENT.value), (MoveStatus.SENT.value, MoveStatus.MOVING.value)}
-    ended = {(MoveStatus.MOVING.value, MoveStatus.RECALLED.value), (MoveStatus.PLANNED.value, "cancelled")}
+    ended = {(MoveStatus.MOVING.value, MoveStatus.CANCELLING.value), (MoveStatus.PLANNED.value, "cancelled")}
     text = (
-        "Beside what a look shows, three things move it on: it is `sent` or `recalled` when that was written down, "
+        "Beside what a look shows, three things move it on: it is `sent` or `cancelling` when that was written down, "
         "`moving` or `failed` when the controller accepts or refuses it, and `cancelled` when its run is cancelled "
         f"before it began. What looks strange is believed after {DOUBT_MS // 1000} s."
     )
@@ -75,36 +83,36 @@ def _move() -> list[str]:
     return ["## A move", "", *_diagram(arrows | sent | ended), "", text, "", *_table(head, rows), ""]
 
 
-def _outcomes(status: MoveStatus, where: Whereabouts) -> list[tuple[MoveStatus, Wish]]:
+def _outcomes(status: MoveStatus, where: PlacementState) -> list[tuple[MoveStatus, NextAction]]:
     """What the table says of a fresh move, of one that was tried as often as allowed, and after a long doubt."""
     found = []
     for tries, doubtful_ms in ((0, None), (MAXIMUM_SUBMISSIONS, None), (0, 0)):
         move = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 1), 0)
         record = MoveRecord(move, status, submissions=tries, recalls=tries, doubtful_since_ms=doubtful_ms)
-        record.see(Sighting(move.topic_partition, where, (), (), 0), 0)
+        record.see(PartitionObservation(move.topic_partition, where, (), (), 0), 0)
         found.append((conclude(record, DOUBT_MS), record))
     return [(record.status, wish) for wish, record in found]
 
 
-def _told(status: MoveStatus, wish: Wish) -> str:
-    return status.value if wish is Wish.NOTHING else f"{status.value}, {wish.value} again"
+def _told(status: MoveStatus, wish: NextAction) -> str:
+    return status.value if wish is NextAction.NOTHING else f"{status.value}, {wish.value} again"
 
 
-def _order(status: MoveStatus, where: Whereabouts) -> tuple[int, int]:
-    return list(MoveStatus).index(status), list(Whereabouts).index(where)
+def _order(status: MoveStatus, where: PlacementState) -> tuple[int, int]:
+    return list(MoveStatus).index(status), list(PlacementState).index(where)
 
 
 def _debt() -> list[str]:
     key = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
-    debt = Debt(key, "before", "ours", ("earlier",))
+    override = ConfigOverride(key, "before", "ours", ("earlier",))
     cases = (
         ("the value before the run", "before"),
         ("ours", "ours"),
         ("one of ours that a later one was to replace, with no answer", "earlier"),
         ("any other", "another"),
     )
-    rows = [(told, _fate(debt, ConfigValue(key, value))) for told, value in cases]
-    rows.append(("not known, because its broker does not answer", _fate(debt)))
+    rows = [(told, _fate(override, ConfigValue(key, value))) for told, value in cases]
+    rows.append(("not known, because its broker does not answer", _fate(override)))
     rows.append(
         (
             "not known, because its broker is down, and controllers were given",
@@ -118,9 +126,9 @@ def _debt() -> list[str]:
     return ["## An owed setting", "", text, "", *_table(("What is there", "what follows"), rows)]
 
 
-def _fate(debt: Debt, *present: ConfigValue) -> str:
-    found = restoration([debt], present)
-    if found.settled:
+def _fate(override: ConfigOverride, *present: ConfigValue) -> str:
+    found = restoration([override], present)
+    if found.restored:
         return "settled: nothing is owed any more"
     if found.foreign:
         return "somebody else's: it stays and is told; nothing is owed any more"

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
@@ -154,7 +155,9 @@ def test_the_lists_of_a_file_are_restored_if_they_can_be(cluster: Path) -> None:
 
 def test_the_state_before_a_run_is_restored_from_its_journal(cluster: Path) -> None:
     moves = (PlannedMove(TopicPartition("users", 1), (2, 4), (3, 2), 0),)
-    with Journal.create(cluster.with_name("state"), RunStarted(0, "20260101T000000Z-0001", "c1", moves, None, (1,))):
+    with Journal.create(
+        cluster.with_name("state"), RunStarted(0, "20260101T000000Z-0001", "c1", moves, NO_THROTTLE, (1,))
+    ):
         arguments = ("--run", "20260101T000000Z-0001", "--state-dir", cluster.with_name("state"))
         assert planned(cluster, "restore", *arguments)[1] == {TopicPartition("users", 1): (2, 4)}
 

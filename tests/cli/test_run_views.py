@@ -10,7 +10,7 @@ from rich.console import Console
 
 from kreassign.cli.live import BarsView, LinesView, picture, view_for
 from kreassign.cli.main import kreassign
-from kreassign.executor.events import ClusterSeen, Event, RunStarted, StopRequested, Whereabouts
+from kreassign.executor.events import Event, MovesObserved, PlacementState, RunStarted, StopRequested
 from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.journal import Journal
 from kreassign.executor.progress.meter import Progress, ProgressMeter
@@ -19,8 +19,8 @@ from tests.executor.stories import MOVES, SUBMITTED, WHOLE, look, seen
 
 HALF_WAY: tuple[Event, ...] = (
     *SUBMITTED,
-    look(10_000, Whereabouts.MOVING, done=0),
-    look(20_000, Whereabouts.MOVING, done=400),
+    look(10_000, PlacementState.MOVING, done=0),
+    look(20_000, PlacementState.MOVING, done=400),
 )
 
 
@@ -65,7 +65,7 @@ def test_bars_show_each_move_and_the_whole_with_bytes_rate_and_end() -> None:
 
 def test_moves_that_do_not_fit_are_counted_and_the_unfinished_come_first() -> None:
     console, text = terminal(is_terminal=False)
-    progress = progress_of(*HALF_WAY, ClusterSeen(21_000, (seen(MOVES[0], Whereabouts.ARRIVED),)))
+    progress = progress_of(*HALF_WAY, MovesObserved(21_000, (seen(MOVES[0], PlacementState.ARRIVED),)))
     console.print(picture(progress, room=1))
     lines = text.getvalue().splitlines()
     assert "a-1 →" in lines[1]
@@ -102,7 +102,7 @@ def test_lines_tell_phases_progress_and_finished_moves_without_control_character
 
 
 def test_lines_tell_the_progress_every_few_seconds_only() -> None:
-    looks = [look(10_000 + 1_000 * second, Whereabouts.MOVING, done=10 * second) for second in range(21)]
+    looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=10 * second) for second in range(21)]
     told = [line for line in lines_of(*SUBMITTED, *looks) if "copied" in line]
     assert 4 <= len(told) <= 6
     assert told[-1] == "  0/2 moves, 400 B copied, 1.1 kB left, 20 B/s, ends in 1:20 (from 0:00 to 1:28)"

@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kreassign.executor.events import (
-    ClusterSeen,
     ConfigsRead,
-    CopySeen,
+    CopyProgress,
     Event,
     LeadersElected,
+    MovesObserved,
     MovesSubmitted,
+    PartitionObservation,
+    PlacementState,
     PlannedMove,
     RunStarted,
-    Sighting,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleRestored,
     ThrottleSet,
     TimePassed,
     Verified,
-    Whereabouts,
 )
 from kreassign.executor.instructions import Instruction
 from kreassign.executor.state import Execution, handle
 from kreassign.executor.throttle.ledger import (
+    ConfigOverride,
     ConfigValue,
-    Debt,
     changes,
     flows,
     keys_to_change,
     wanted_lists,
     wanted_rates,
 )
-from kreassign.executor.throttle.rates import Rates
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
@@ -44,40 +44,42 @@ FLOWS = flows({move.topic_partition: move.reassignment for move in MOVES})
 KEYS = keys_to_change(FLOWS, LIVE)
 BEFORE = tuple(ConfigValue(key, "7000" if key.resource.name == "1" else None) for key in KEYS)
 KNOWN = {present.key: present.value for present in BEFORE}
-RATES = changes(wanted_rates(KNOWN, Rates(RATE)), KNOWN, {})
+RATES = changes(wanted_rates(KNOWN, ThrottleRates(RATE)), KNOWN, {})
 LISTS = changes(wanted_lists(FLOWS, KNOWN), KNOWN, {})
 OWED = (*RATES, *LISTS)
 
 
 def started(*moves: PlannedMove, throttle: int | None = RATE) -> RunStarted:
-    return RunStarted(0, "run-1", "cluster-1", moves or MOVES, throttle, LIVE)
+    return RunStarted(0, "run-1", "cluster-1", moves or MOVES, ThrottleRates(throttle), LIVE)
 
 
-def seen(move: PlannedMove, where: Whereabouts, *, done: int = 0, leader: int | None = None) -> Sighting:
-    copies = tuple(CopySeen(broker, done, move.size_bytes - done) for broker in move.adding)
+def seen(move: PlannedMove, where: PlacementState, *, done: int = 0, leader: int | None = None) -> PartitionObservation:
+    copies = tuple(CopyProgress(broker, done, move.size_bytes - done) for broker in move.adding)
     match where:
-        case Whereabouts.UNTOUCHED:
-            return Sighting(move.topic_partition, where, move.original, move.original, move.original[0])
-        case Whereabouts.ARRIVED:
+        case PlacementState.UNTOUCHED:
+            return PartitionObservation(move.topic_partition, where, move.original, move.original, move.original[0])
+        case PlacementState.ARRIVED:
             first = move.target[0] if leader is None else leader
-            return Sighting(move.topic_partition, where, move.target, move.target, first)
-        case Whereabouts.GONE:
-            return Sighting(move.topic_partition, where, (), (), -1)
+            return PartitionObservation(move.topic_partition, where, move.target, move.target, first)
+        case PlacementState.DELETED:
+            return PartitionObservation(move.topic_partition, where, (), (), -1)
         case _:
             full = move.reassignment.replicas
-            return Sighting(move.topic_partition, where, full, move.original, move.original[0], copies)
+            return PartitionObservation(move.topic_partition, where, full, move.original, move.original[0], copies)
 
 
-def look(at_ms: int, where: Whereabouts, *moves: PlannedMove, done: int = 0, leader: int | None = None) -> ClusterSeen:
-    return ClusterSeen(at_ms, tuple(seen(move, where, done=done, leader=leader) for move in moves or MOVES))
+def look(
+    at_ms: int, where: PlacementState, *moves: PlannedMove, done: int = 0, leader: int | None = None
+) -> MovesObserved:
+    return MovesObserved(at_ms, tuple(seen(move, where, done=done, leader=leader) for move in moves or MOVES))
 
 
-def with_ours(owed: Iterable[Debt] = OWED) -> tuple[ConfigValue, ...]:
-    return tuple(ConfigValue(debt.key, debt.ours) for debt in owed)
+def with_our_values(pending_restores: Iterable[ConfigOverride] = OWED) -> tuple[ConfigValue, ...]:
+    return tuple(ConfigValue(override.key, override.value) for override in pending_restores)
 
 
-def with_before(owed: Iterable[Debt] = OWED) -> tuple[ConfigValue, ...]:
-    return tuple(ConfigValue(debt.key, debt.before) for debt in owed)
+def with_before(pending_restores: Iterable[ConfigOverride] = OWED) -> tuple[ConfigValue, ...]:
+    return tuple(ConfigValue(override.key, override.before) for override in pending_restores)
 
 
 PREPARED: tuple[Event, ...] = (
@@ -88,7 +90,7 @@ PREPARED: tuple[Event, ...] = (
 )
 LISTED: tuple[Event, ...] = (
     *PREPARED,
-    look(3_000, Whereabouts.UNTOUCHED),
+    look(3_000, PlacementState.UNTOUCHED),
     ThrottleIntended(3_000, LISTS),
     ThrottleSet(3_000),
 )
@@ -99,14 +101,14 @@ SUBMITTED: tuple[Event, ...] = (
 )
 ARRIVED: tuple[Event, ...] = (
     *SUBMITTED,
-    look(5_000, Whereabouts.MOVING, done=100),
+    look(5_000, PlacementState.MOVING, done=100),
     TimePassed(6_000),
-    look(7_000, Whereabouts.ARRIVED, leader=1),
+    look(7_000, PlacementState.ARRIVED, leader=1),
 )
 ELECTED: tuple[Event, ...] = (*ARRIVED, LeadersElected(8_000, (A0,)))
 RESTORED: tuple[Event, ...] = (
     *ELECTED,
-    ConfigsRead(9_000, with_ours()),
+    ConfigsRead(9_000, with_our_values()),
     ThrottleRestored(10_000),
     ConfigsRead(11_000, with_before()),
 )

@@ -8,13 +8,13 @@ import pytest
 
 from kreassign.executor.events import (
     CancelRequested,
-    ClusterSeen,
     HoldRequested,
-    RateRequested,
+    MovesObserved,
     ReleaseRequested,
     StopRequested,
     SubmissionIntended,
     ThrottleIntended,
+    ThrottleRequested,
 )
 from kreassign.executor.journal import read_events
 from tests.executor.worlds import RATE, World, tp
@@ -39,7 +39,7 @@ def test_a_run_on_the_twin_moves_everything_and_leaves_no_throttle(world: World)
 
 
 def test_a_throttle_that_is_raised_during_the_run_takes_effect_and_is_restored_to_what_it_was(world: World) -> None:
-    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, 20 * RATE))
+    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 20 * RATE))
     found = world.run(world.prepared(AWAY))
     assert (found.state, found.throttle_bytes_per_s, world.throttles) == ("done", 20 * RATE, {})
     assert found.ended_ms is not None
@@ -49,7 +49,7 @@ def test_a_throttle_that_is_raised_during_the_run_takes_effect_and_is_restored_t
 def test_a_throttle_that_is_taken_off_during_the_run_leaves_nothing_behind_at_once(tmp_path: Path) -> None:
     world = World(tmp_path, THREE, size_bytes=4_000 * RATE)
     during: list[dict[str, str]] = []
-    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, None))
+    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None))
     world.after(5.5, lambda: during.append(world.throttles))
     found = world.run(world.prepared({0: (2, 1)}))
     assert (found.state, found.problems) == ("done", ())
@@ -59,7 +59,7 @@ def test_a_throttle_that_is_taken_off_during_the_run_leaves_nothing_behind_at_on
 def test_a_throttle_can_be_set_on_a_run_that_began_without_one(tmp_path: Path) -> None:
     world = World(tmp_path, THREE, size_bytes=2_000 * RATE)
     during: list[dict[str, str]] = []
-    world.ask_after(1, lambda at_ms, number: RateRequested(at_ms, number, 50 * RATE))
+    world.ask_after(1, lambda at_ms, number: ThrottleRequested(at_ms, number, 50 * RATE))
     world.after(8, lambda: during.append(world.throttles))
     found = world.run(world.prepared({0: (2, 1)}, throttle=None))
     assert (found.state, world.throttles) == ("done", {})
@@ -101,13 +101,13 @@ def test_a_held_run_starts_nothing_until_it_is_released(world: World) -> None:
 
 
 def test_a_request_is_heard_once_also_by_a_run_that_is_taken_up(world: World) -> None:
-    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, 2 * RATE))
+    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE))
     world.after(5, lambda: world.runner and world.runner.request_stop())
     assert world.run(world.prepared(AWAY)).state == "paused"
     found = world.resume()
     assert found.state == "done"
     events = read_events(world.path())
-    assert sum(isinstance(event, RateRequested) for event in events) == 1
+    assert sum(isinstance(event, ThrottleRequested) for event in events) == 1
     assert sum(isinstance(event, StopRequested) for event in events) == 1
     assert found.throttle_bytes_per_s == 2 * RATE
 
@@ -132,6 +132,6 @@ def test_nothing_is_sent_twice_and_no_throttle_written_in_vain(world: World) -> 
         partition for event in world.seen if isinstance(event, SubmissionIntended) for partition in event.partitions
     ]
     assert sorted(sent) == [tp(0), tp(1), tp(2)]
-    looks = sum(isinstance(event, ClusterSeen) for event in world.seen)
+    looks = sum(isinstance(event, MovesObserved) for event in world.seen)
     writes = sum(isinstance(event, ThrottleIntended) for event in world.seen)
     assert writes <= 2 + len(AWAY) < looks

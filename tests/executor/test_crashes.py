@@ -12,11 +12,12 @@ import pytest
 
 from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import Event, LeadersElected, Request, RunStarted
-from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.journal import Journal, journal_path, read_events
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import Pace
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
 from kreassign.twin.metadata.records import PartitionChanged
@@ -126,9 +127,9 @@ def undoing(folder: Path) -> tuple[World, Counter[TopicPartition], RunStarted]:
     """A world whose run was done, and what undoes it."""
     world, starts = new_world(folder)
     done = world.run(world.prepared(TARGETS, throttle=None))
-    back = way_back(done.moves, partitions_of(world.client.describe_topics(["t"])))
+    back = rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])))
     starts.clear()
-    settings = RunSettings("run-2", world.transport.now_ms(), FASTER)
+    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(FASTER))
     return world, starts, prepare(world.client, back.plan, settings, expected=back.expected)
 
 

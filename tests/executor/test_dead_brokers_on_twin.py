@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import Event, RateRequested, Request, ThrottleRestored
+from kreassign.executor.events import Event, Request, ThrottleRequested, ThrottleRestored
 from kreassign.executor.journal import Journal
 from kreassign.executor.runner import Runner
 from tests.executor.test_crashes import Died
@@ -92,7 +92,7 @@ def test_a_rate_that_is_changed_holds_at_once_for_those_that_are_up(world: World
         world.let_reach_controllers()
     during: list[dict[str, str]] = []
     world.after(3, lambda: world.twin.crash(1))
-    world.ask_after(15, lambda at_ms, number: RateRequested(at_ms, number, SLOW // 2))
+    world.ask_after(15, lambda at_ms, number: ThrottleRequested(at_ms, number, SLOW // 2))
     for moment in (14, 20, 65):
         world.after(moment, lambda: during.append(rates(world)))
     world.after(30, lambda: world.twin.start(1))
@@ -111,7 +111,7 @@ def test_a_throttle_that_is_set_while_a_broker_is_down_holds_for_the_others_and_
     world = World(tmp_path, [[0, 1]], size_bytes=25_000 * RATE)
     during: list[dict[str, str]] = []
     world.after(3, lambda: world.twin.crash(1))
-    world.ask_after(15, lambda at_ms, number: RateRequested(at_ms, number, 100 * RATE))
+    world.ask_after(15, lambda at_ms, number: ThrottleRequested(at_ms, number, 100 * RATE))
     world.after(25, lambda: during.append(rates(world)))
     world.after(30, lambda: world.twin.start(1))
     world.after(65, lambda: during.append(rates(world)))

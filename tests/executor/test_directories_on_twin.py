@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.log_dirs import places
+from kreassign.executor.cluster.log_dirs import replica_locations
 from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
-from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import Cap, Caps, Order, Pace
+from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from tests.executor.test_crashes import Died, Dying
@@ -24,7 +25,7 @@ from tests.executor.worlds import RATE, World, tp
 
 D0, D1 = "/data/{}/d0", "/data/{}/d1"
 HOME = {0: (0, 1), 1: (0, 1), 2: (0, 1)}
-Wishes = Mapping[int, tuple[tuple[int, ...], tuple[str, ...]]]
+Expectations = Mapping[int, tuple[tuple[int, ...], tuple[str, ...]]]
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def world(tmp_path: Path) -> World:
 
 def where(world: World, number: int) -> dict[int, str | None]:
     """In which directory each copy of a partition is, by broker."""
-    found = places(world.client.describe_log_dirs(range(5), partitions=[tp(number)]).ok)
+    found = replica_locations(world.client.describe_log_dirs(range(5), partitions=[tp(number)]).ok)
     return {replica.broker: place.current for replica, place in found.items()}
 
 
@@ -43,12 +44,14 @@ def other(world: World, number: int, broker: int) -> str:
     return (D1 if where(world, number)[broker] == D0.format(broker) else D0).format(broker)
 
 
-def started(world: World, wishes: Wishes, pace: Pace | None = None, throttle: int | None = RATE) -> RunStarted:
+def started(world: World, wishes: Expectations, pace: Pace | None = None, throttle: int | None = RATE) -> RunStarted:
     plan = Plan(tuple(PartitionAssignment(tp(number), *wish) for number, wish in wishes.items()))
-    return prepare(world.client, plan, RunSettings("run-1", world.transport.now_ms(), throttle, pace=pace or Pace()))
+    return prepare(
+        world.client, plan, RunSettings("run-1", world.transport.now_ms(), ThrottleRates(throttle), pace=pace or Pace())
+    )
 
 
-def mixed(world: World) -> Wishes:
+def mixed(world: World) -> Expectations:
     """Partition 0 goes to another broker, 1 changes a directory, 2 does both."""
     return {
         0: ((2, 1), (D1.format(2), "any")),
@@ -57,7 +60,7 @@ def mixed(world: World) -> Wishes:
     }
 
 
-def assert_in_place(world: World, wishes: Wishes) -> None:
+def assert_in_place(world: World, wishes: Expectations) -> None:
     for number, (replicas, log_dirs) in wishes.items():
         assert world.replicas[number] == replicas
         found = where(world, number)
@@ -97,8 +100,8 @@ def test_a_directory_has_a_limit_of_its_own_also_for_copies_within_a_broker(worl
 
 def undo(world: World, done: RunHistory) -> RunHistory:
     copies = world.client.describe_log_dirs(range(5), partitions=[tp(number) for number in HOME]).ok
-    back = way_back(done.moves, partitions_of(world.client.describe_topics(["t"])), places(copies))
-    settings = RunSettings("run-2", world.transport.now_ms(), 5 * RATE)
+    back = rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])), replica_locations(copies))
+    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(5 * RATE))
     return world.run(prepare(world.client, back.plan, settings, expected=back.expected))
 
 
@@ -118,14 +121,14 @@ def test_cancelling_at_once_gives_up_copies_between_directories_too(world: World
     found = world.run(started(world, mixed(world)))
     assert (found.state, found.problems, world.throttles) == ("cancelled", (), {})
     assert {number: where(world, number) for number in HOME} == homes
-    under_way = places(world.client.describe_log_dirs(range(5), partitions=None).ok)
+    under_way = replica_locations(world.client.describe_log_dirs(range(5), partitions=None).ok)
     assert not [place for place in under_way.values() if place.future is not None]
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_with_directories_that_dies_at_any_row_is_carried_on(tmp_path: Path, is_written: bool) -> None:
-    def new(folder: str) -> tuple[World, Wishes]:
+    def new(folder: str) -> tuple[World, Expectations]:
         world = World(tmp_path / folder, [[0, 1]])
         return world, {0: ((3, 1), (D1.format(3), other(world, 0, 1)))}
 
@@ -142,7 +145,7 @@ def test_a_run_with_directories_that_dies_at_any_row_is_carried_on(tmp_path: Pat
 
 
 def test_with_steps_each_copy_goes_to_its_directory(world: World) -> None:
-    wishes: Wishes = {0: ((3, 2), (D1.format(3), D0.format(2))), 1: ((4, 1), ("any", other(world, 1, 1)))}
+    wishes: Expectations = {0: ((3, 2), (D1.format(3), D0.format(2))), 1: ((4, 1), ("any", other(world, 1, 1)))}
     found = world.run(started(world, wishes, Pace(is_stepwise=True)))
     assert (found.state, found.problems) == ("done", ())
     assert_in_place(world, wishes)
@@ -150,7 +153,7 @@ def test_with_steps_each_copy_goes_to_its_directory(world: World) -> None:
 
 def test_directories_are_kept_in_the_journal_and_older_journals_have_none() -> None:
     move = PlannedMove(TopicPartition("t", 0), (0, 1), (0, 1), 7)
-    event = RunStarted(0, "r", "c", (move,), None, ())
+    event = RunStarted(0, "r", "c", (move,), NO_THROTTLE, ())
     older = to_json(event).replace(',"log_dirs":[]', "")
     assert older != to_json(event)
     assert from_json("RunStarted", older) == event

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kreassign.executor.event_json import KINDS, from_json, kind_of, to_json
 from kreassign.executor.events import Event, StopRequested, ThrottleIntended
-from kreassign.executor.throttle.ledger import ConfigKey, Debt
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource
 from kreassign.model.config import ResourceType
 from tests.executor.stories import OWED, WHOLE
@@ -22,17 +22,17 @@ def test_every_event_comes_back_as_it_was(event: Event) -> None:
 
 def test_the_text_of_an_event_is_stable() -> None:
     key = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
-    assert to_json(ThrottleIntended(5, (Debt(key, None, "9"),))) == (
-        '{"at_ms":5,"debts":[{"key":[[4,"1"],"leader.replication.throttled.rate"],"before":null,"ours":"9",'
-        '"earlier":[]}]}'
+    assert to_json(ThrottleIntended(5, (ConfigOverride(key, None, "9"),))) == (
+        '{"at_ms":5,"overrides":[{"key":[[4,"1"],"leader.replication.throttled.rate"],"before":null,"value":"9",'
+        '"unconfirmed":[]}]}'
     )
 
 
 def test_named_tuples_and_choices_keep_their_types() -> None:
     back = from_json("ThrottleIntended", to_json(ThrottleIntended(5, OWED)))
     assert isinstance(back, ThrottleIntended)
-    assert type(back.debts[0].key) is ConfigKey
-    assert type(back.debts[0].key.resource.type) is ResourceType
+    assert type(back.overrides[0].key) is ConfigKey
+    assert type(back.overrides[0].key.resource.type) is ResourceType
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,10 @@ def test_named_tuples_and_choices_keep_their_types() -> None:
         ("StopRequested", '{"at_ms":"5"}'),
         ("StopRequested", '{"at_ms":true}'),
         ("StopRequested", '{"at_ms":5,"more":1}'),
-        ("ThrottleIntended", '{"at_ms":5,"debts":[{"key":[[3,"1"],"x"],"before":null,"ours":"9","earlier":[]}]}'),
+        (
+            "ThrottleIntended",
+            '{"at_ms":5,"overrides":[{"key":[[3,"1"],"x"],"before":null,"value":"9","unconfirmed":[]}]}',
+        ),
     ],
 )
 def test_what_is_not_an_event_is_refused(kind: str, text: str) -> None:

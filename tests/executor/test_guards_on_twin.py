@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import HealthSeen, SubmissionIntended, VerdictsNoted
+from kreassign.executor.events import HealthObserved, SubmissionIntended, VerdictsRecorded
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
@@ -26,21 +26,21 @@ def world(tmp_path: Path) -> World:
 
 
 def guards_told(world: World) -> list[tuple[GuardName, ...]]:
-    noted = [event for event in world.seen if isinstance(event, VerdictsNoted)]
+    noted = [event for event in world.seen if isinstance(event, VerdictsRecorded)]
     return [tuple(verdict.guard for verdict in event.verdicts) for event in noted]
 
 
 def test_a_quiet_run_is_inspected_before_it_sends_and_now_and_then_and_nothing_is_noted(world: World) -> None:
     assert world.run(world.prepared(AWAY)).state == "done"
     seen = [type(event) for event in world.seen]
-    assert seen.index(HealthSeen) < seen.index(SubmissionIntended)
+    assert seen.index(HealthObserved) < seen.index(SubmissionIntended)
     assert guards_told(world) == []
 
 
 def test_a_run_without_guards_is_not_inspected(world: World) -> None:
     off = dict.fromkeys(GuardName, Reaction.OFF)
     assert world.run(world.prepared(AWAY, guards=off)).state == "done"
-    assert not any(isinstance(event, HealthSeen) for event in world.seen)
+    assert not any(isinstance(event, HealthObserved) for event in world.seen)
 
 
 def test_a_dead_destination_fails_its_own_moves_and_the_rest_goes_on(world: World) -> None:

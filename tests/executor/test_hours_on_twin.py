@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.event_json import from_json, to_json
-from kreassign.executor.events import CancelIntended, ClusterSeen, MovesSubmitted, PaceRequested, RunStarted
+from kreassign.executor.events import CancelIntended, MovesObserved, MovesSubmitted, PaceRequested, RunStarted
 from kreassign.executor.history.run_history import RunHistory, fold_with_progress
 from kreassign.executor.journal import read_events
-from kreassign.executor.scheduling import AtEnd, Hours, Pace, PaceChange, Window
+from kreassign.executor.scheduling import AtWindowEnd, Pace, PaceChange, Schedule, Window
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from tests.executor.worlds import RATE, World, pace
 
 pytestmark = pytest.mark.thorough
@@ -31,7 +32,7 @@ def to_next_minute(world: World) -> None:
     world.transport.sleep((MINUTE_MS - world.transport.now_ms() % MINUTE_MS) / 1000)
 
 
-def run(world: World, hours: Hours, throttle: int | None = RATE) -> RunHistory:
+def run(world: World, hours: Schedule, throttle: int | None = RATE) -> RunHistory:
     return world.run(world.prepared(TARGETS, pace=Pace(hours=hours), throttle=throttle))
 
 
@@ -44,11 +45,11 @@ def world(tmp_path: Path) -> World:
 
 def test_a_run_waits_for_its_window_asks_nothing_meanwhile_and_says_so(world: World) -> None:
     begun_ms = world.transport.now_ms()
-    found = run(world, Hours((window(world, 10, long_min=3),)))
+    found = run(world, Schedule((window(world, 10, long_min=3),)))
     assert found.state == "done", found.problems
     submitted = next(event for event in world.seen if isinstance(event, MovesSubmitted))
     assert submitted.at_ms >= begun_ms + 10 * MINUTE_MS
-    before = [event for event in world.seen if isinstance(event, ClusterSeen) and event.at_ms < submitted.at_ms]
+    before = [event for event in world.seen if isinstance(event, MovesObserved) and event.at_ms < submitted.at_ms]
     assert len(before) < 5
     execution, meter = fold_with_progress(read_events(world.path())[: read_events(world.path()).index(before[0]) + 1])
     assert execution.outlook[0].startswith("waits for its window, which opens ")
@@ -59,10 +60,10 @@ def test_what_would_not_end_in_one_window_waits_for_the_next(tmp_path: Path) -> 
     # Six copies of fifteen megabytes take more than 80 s in all.
     world = World(tmp_path, SIX, size_bytes=15 * RATE)
     to_next_minute(world)
-    found = run(world, Hours((window(world, 0), window(world, 3))))
+    found = run(world, Schedule((window(world, 0), window(world, 3))))
     assert found.state == "done", found.problems
     starts = sorted(move.submitted_ms or 0 for move in found.moves)
-    assert [later - earlier > 2 * MINUTE_MS for earlier, later in pairwise(starts)].count(True) == 1
+    assert [later - unconfirmed > 2 * MINUTE_MS for unconfirmed, later in pairwise(starts)].count(True) == 1
     first = [move for move in found.moves if (move.submitted_ms or 0) < found.started_ms + MINUTE_MS]
     assert 2 <= len(first) <= 5
     assert all((move.completed_ms or 0) <= found.started_ms + MINUTE_MS for move in first)
@@ -70,7 +71,7 @@ def test_what_would_not_end_in_one_window_waits_for_the_next(tmp_path: Path) -> 
 
 def test_a_run_ends_at_its_deadline_with_what_fitted(world: World) -> None:
     deadline_ms = world.transport.now_ms() + 40_000
-    found = run(world, Hours(deadline_ms=deadline_ms))
+    found = run(world, Schedule(deadline_ms=deadline_ms))
     done = [move for move in found.moves if move.status == "complete"]
     assert (found.state, len(done)) == ("failed", 3)
     assert all(move.completed_ms is not None and move.completed_ms <= deadline_ms for move in done)
@@ -85,7 +86,7 @@ def hang(world: World) -> None:
 
 def test_what_is_in_flight_when_a_window_closes_goes_on(world: World) -> None:
     hang(world)
-    found = run(world, Hours((window(world, 0), window(world, 5, long_min=50))))
+    found = run(world, Schedule((window(world, 0), window(world, 5, long_min=50))))
     assert found.state == "done", found.problems
     assert not [event for event in world.seen if isinstance(event, CancelIntended)]
 
@@ -94,7 +95,7 @@ def test_what_is_in_flight_when_a_window_closes_is_cancelled_and_starts_anew_in_
     world: World,
 ) -> None:
     hang(world)
-    hours = Hours((window(world, 0), window(world, 5, long_min=50)), at_end=AtEnd.CANCEL)
+    hours = Schedule((window(world, 0), window(world, 5, long_min=50)), at_end=AtWindowEnd.CANCEL)
     closes_ms = world.transport.now_ms() + MINUTE_MS
     found = run(world, hours)
     assert (found.state, world.replicas) == ("done", TARGETS)
@@ -108,7 +109,7 @@ def test_what_is_in_flight_when_a_window_closes_is_cancelled_and_starts_anew_in_
 
 
 def test_without_a_throttle_one_move_goes_ahead_and_the_rest_when_the_rate_is_known(world: World) -> None:
-    found = run(world, Hours(deadline_ms=world.transport.now_ms() + 10 * MINUTE_MS), throttle=None)
+    found = run(world, Schedule(deadline_ms=world.transport.now_ms() + 10 * MINUTE_MS), throttle=None)
     assert (found.state, world.replicas) == ("done", TARGETS)
     first = next(event for event in world.seen if isinstance(event, MovesSubmitted))
     assert len(first.accepted) == 1
@@ -116,18 +117,18 @@ def test_without_a_throttle_one_move_goes_ahead_and_the_rest_when_the_rate_is_kn
 
 def test_the_hours_of_a_run_are_changed_while_it_waits(world: World) -> None:
     begun_ms = world.transport.now_ms()
-    change = PaceChange(hours=Hours())
+    change = PaceChange(hours=Schedule())
     world.ask_after(20, lambda at_ms, number: PaceRequested(at_ms, number, change))
-    found = run(world, Hours((window(world, 600),)))
+    found = run(world, Schedule((window(world, 600),)))
     assert found.state == "done", found.problems
     assert found.ended_ms is not None
     assert found.ended_ms - begun_ms < 5 * MINUTE_MS
 
 
 def test_hours_are_kept_in_the_journal() -> None:
-    hours = Hours((Window(1, 2), Window(3, 4)), "Europe/Berlin", 5, AtEnd.CANCEL)
-    event = RunStarted(0, "r", "c", (), None, (), pace=Pace(hours=hours))
+    hours = Schedule((Window(1, 2), Window(3, 4)), "Europe/Berlin", 5, AtWindowEnd.CANCEL)
+    event = RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=Pace(hours=hours))
     assert from_json("RunStarted", to_json(event)) == event
-    text = to_json(RunStarted(0, "r", "c", (), None, (), pace=pace(moves=3)))
+    text = to_json(RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=pace(moves=3)))
     older = text[: text.index(',"elections_per_step"')] + "}}"
-    assert from_json("RunStarted", older) == RunStarted(0, "r", "c", (), None, (), pace=pace(moves=3))
+    assert from_json("RunStarted", older) == RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=pace(moves=3))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError, JournalDamaged
-from kreassign.executor.events import Event, HoldRequested, RateRequested, RunStarted, StopRequested
+from kreassign.executor.events import Event, HoldRequested, RunStarted, StopRequested, ThrottleRequested
 from kreassign.executor.journal import (
     Journal,
     JournalReader,
@@ -16,6 +16,7 @@ from kreassign.executor.journal import (
     post_request,
     read_events,
 )
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from tests.executor.stories import WHOLE, started
 
 
@@ -107,11 +108,11 @@ def test_a_missing_journal_is_a_wrong_input(tmp_path: Path) -> None:
 def test_only_one_run_at_a_time_writes_about_a_cluster(tmp_path: Path) -> None:
     with Journal.create(tmp_path, started()):
         assert active_run(tmp_path, "cluster-1") == "run-1"
-        other = RunStarted(0, "run-2", "cluster-1", (), None, ())
+        other = RunStarted(0, "run-2", "cluster-1", (), NO_THROTTLE, ())
         with pytest.raises(InputError, match=r"run run-1 is active.*kreassign resume run-1"):
             Journal.create(tmp_path, other)
         assert not journal_path(tmp_path, "cluster-1", "run-2").exists()
-        Journal.create(tmp_path, RunStarted(0, "run-3", "cluster-2", (), None, ())).close()
+        Journal.create(tmp_path, RunStarted(0, "run-3", "cluster-2", (), NO_THROTTLE, ())).close()
     assert active_run(tmp_path, "cluster-1") is None
     Journal.create(tmp_path, other).close()
 
@@ -157,8 +158,8 @@ def test_what_another_process_asks_for_is_numbered_and_given_to_the_writer_once(
     with Journal.create(tmp_path, started()) as journal:
         assert journal.requests_after(0) == ()
         first = post_request(journal.path, lambda number: HoldRequested(5, number))
-        second = post_request(journal.path, lambda number: RateRequested(6, number, None))
-        assert (first, second) == (HoldRequested(5, 1), RateRequested(6, 2, None))
+        second = post_request(journal.path, lambda number: ThrottleRequested(6, number, None))
+        assert (first, second) == (HoldRequested(5, 1), ThrottleRequested(6, 2, None))
         assert journal.requests_after(0) == (first, second)
         assert journal.requests_after(1) == (second,)
         assert read_events(journal.path) == (started(),)

@@ -8,7 +8,8 @@ import pytest
 
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
-from kreassign.executor.scheduling import NO_LIMITS, End, Limit, Measure, Order, Pace, PaceChange
+from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Order, Pace, PaceChange
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.twin.network.response_faults import AffectedResponses, Lost
 from kreassign.wire import api
 from tests.executor.worlds import World, pace
@@ -63,14 +64,14 @@ def test_moves_start_in_the_order_that_was_chosen(tmp_path: Path) -> None:
 
 def test_the_pace_is_kept_in_the_journal() -> None:
     chosen = pace(Order.RELIEF, moves=4, bytes_per_broker=7)
-    event = RunStarted(0, "r", "c", (), None, (), pace=chosen)
+    event = RunStarted(0, "r", "c", (), NO_THROTTLE, (), pace=chosen)
     assert from_json("RunStarted", to_json(event)) == event
 
 
 def test_a_journal_from_before_there_were_limits_has_none() -> None:
-    text = to_json(RunStarted(0, "r", "c", (), None, ()))
+    text = to_json(RunStarted(0, "r", "c", (), NO_THROTTLE, ()))
     start, _, _ = text.partition(',"pace"')
-    assert from_json("RunStarted", start + "}") == RunStarted(0, "r", "c", (), None, ())
+    assert from_json("RunStarted", start + "}") == RunStarted(0, "r", "c", (), NO_THROTTLE, ())
 
 
 def asked(world: World, seconds: float, change: PaceChange) -> None:
@@ -79,7 +80,7 @@ def asked(world: World, seconds: float, change: PaceChange) -> None:
 
 def test_a_limit_that_is_lifted_during_the_run_lets_the_rest_start(tmp_path: Path) -> None:
     world = World(tmp_path, [[0, 1]] * 6)
-    asked(world, 5, PaceChange(limits=(Limit(End.CLUSTER, Measure.MOVES, None),)))
+    asked(world, 5, PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, None),)))
     counts, _ = flight(world, pace(moves=1))
     assert max(counts) >= 5
     assert world.resumed_pace == NO_LIMITS
@@ -87,12 +88,14 @@ def test_a_limit_that_is_lifted_during_the_run_lets_the_rest_start(tmp_path: Pat
 
 def test_a_limit_that_is_set_during_the_run_lets_what_is_in_flight_go_on_and_holds_up_the_rest(tmp_path: Path) -> None:
     world = World(tmp_path, [[0, 1]] * 6)
-    asked(world, 5, PaceChange(Order.NAME, (Limit(End.SOURCE, Measure.MOVES, 1),)))
+    asked(world, 5, PaceChange(Order.NAME, (Limit(EndpointKind.SOURCE, Measure.MOVES, 1),)))
     counts, _ = flight(world, pace(moves=3))
     assert max(counts) == 3
     falling = counts[len(counts) - counts[::-1].index(3) :]
     assert max(falling[falling.index(1) :]) == 1
-    assert world.resumed_pace == Pace(Order.NAME, pace(moves=3).caps.limited((Limit(End.SOURCE, Measure.MOVES, 1),)))
+    assert world.resumed_pace == Pace(
+        Order.NAME, pace(moves=3).caps.limited((Limit(EndpointKind.SOURCE, Measure.MOVES, 1),))
+    )
 
 
 def test_leaders_change_so_many_at_a_time_as_was_asked(tmp_path: Path) -> None:
@@ -111,5 +114,5 @@ def test_an_election_without_an_answer_is_no_problem_where_the_right_brokers_lea
 
 
 def test_a_request_for_another_pace_is_kept_in_the_journal() -> None:
-    event = PaceRequested(1, 2, PaceChange(Order.RELIEF, (Limit(End.LOG_DIR, Measure.BYTES, None),), 7))
+    event = PaceRequested(1, 2, PaceChange(Order.RELIEF, (Limit(EndpointKind.LOG_DIR, Measure.BYTES, None),), 7))
     assert from_json("PaceRequested", to_json(event)) == event

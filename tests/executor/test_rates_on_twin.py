@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import RateRequested, RunStarted, ThrottleIntended, ThrottleSet, TrafficSeen
+from kreassign.executor.events import RunStarted, ThrottleIntended, ThrottleRequested, ThrottleSet, TrafficMeasured
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.runner import Runner
-from kreassign.executor.throttle.adaptive import Auto, Capacity
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
 from kreassign.executor.throttle.ledger import ConfigKey
-from kreassign.executor.throttle.rates import BrokerRate, Rates
+from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource
 from tests.executor.test_crashes import Died, Dying
 from tests.executor.worlds import RATE, World
@@ -41,7 +41,7 @@ def times(found: RunHistory) -> list[float]:
 
 def test_each_broker_is_throttled_with_its_own_rate(world: World) -> None:
     during = rates_after(world, 4)
-    found = world.run(world.prepared(TO_TWO_AND_THREE, throttle=4 * RATE, own=(BrokerRate(3, RATE),)))
+    found = world.run(world.prepared(TO_TWO_AND_THREE, throttle=4 * RATE, per_broker=(BrokerRate(3, RATE),)))
     assert (found.state, found.problems, world.throttles) == ("done", (), {})
     assert during == {
         **{f"broker {broker} {SENT}": str(4 * RATE) for broker in (0, 1)},
@@ -55,7 +55,7 @@ def test_each_broker_is_throttled_with_its_own_rate(world: World) -> None:
 
 def test_one_broker_can_be_throttled_alone(world: World) -> None:
     during = rates_after(world, 4)
-    found = world.run(world.prepared(TO_TWO_AND_THREE, throttle=None, own=(BrokerRate(3, RATE),)))
+    found = world.run(world.prepared(TO_TWO_AND_THREE, throttle=None, per_broker=(BrokerRate(3, RATE),)))
     assert (found.state, world.throttles) == ("done", {})
     assert during == {f"broker 3 {RECEIVED}": str(RATE)}
 
@@ -63,20 +63,20 @@ def test_one_broker_can_be_throttled_alone(world: World) -> None:
 def test_a_broker_without_a_limit_keeps_the_rate_that_somebody_else_gave_it(world: World) -> None:
     world.twin.metadata.configs[ConfigResource.broker(2)] = {RECEIVED: "123456789"}
     during = rates_after(world, 4)
-    world.run(world.prepared(TO_TWO_AND_THREE, throttle=RATE, own=(BrokerRate(2, None),)))
+    world.run(world.prepared(TO_TWO_AND_THREE, throttle=RATE, per_broker=(BrokerRate(2, None),)))
     assert during[f"broker 2 {RECEIVED}"] == "123456789"
     assert world.throttles == {f"broker 2 {RECEIVED}": "123456789"}
 
 
 def test_the_rate_of_one_broker_is_changed_during_the_run_and_kept_when_it_is_taken_up(world: World) -> None:
-    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, 5 * RATE, (3,)))
+    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (3,)))
     during = rates_after(world, 6)
     world.after(7, lambda: world.runner and world.runner.request_stop())
     assert world.run(world.prepared(TO_TWO_AND_THREE)).state == "paused"
     assert (during[f"broker 2 {RECEIVED}"], during[f"broker 3 {RECEIVED}"]) == (str(RATE), str(5 * RATE))
     found = world.resume()
     assert (found.state, world.throttles) == ("done", {})
-    assert (found.throttle_bytes_per_s, found.broker_rates) == (RATE, (BrokerRate(3, 5 * RATE),))
+    assert found.rates == ThrottleRates(RATE, (BrokerRate(3, 5 * RATE),))
 
 
 def written(tmp_path: Path, size: int = 60) -> World:
@@ -87,12 +87,17 @@ def written(tmp_path: Path, size: int = 60) -> World:
 def sent_by_0(world: World) -> list[str]:
     key = ConfigKey(ConfigResource.broker(0), SENT)
     intended = (event for event in world.seen if isinstance(event, ThrottleIntended))
-    return [debt.ours for event in intended for debt in event.debts if debt.key == key and debt.ours is not None]
+    return [
+        override.value
+        for event in intended
+        for override in event.overrides
+        if override.key == key and override.value is not None
+    ]
 
 
 def test_with_auto_a_broker_begins_at_its_floor_and_then_gets_what_its_traffic_leaves_over(tmp_path: Path) -> None:
     world = written(tmp_path)
-    found = world.run(world.prepared({0: (2, 1)}, throttle=None, auto=Auto(4 * RATE, (), RATE)))
+    found = world.run(world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE)))
     assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {})
     floor, left = sent_by_0(world)
     assert int(floor) == RATE
@@ -102,7 +107,7 @@ def test_with_auto_a_broker_begins_at_its_floor_and_then_gets_what_its_traffic_l
 
 def test_with_auto_a_rate_is_never_below_what_its_partitions_are_written_at(tmp_path: Path) -> None:
     world = World(tmp_path, [[0, 1]], size_bytes=10 * RATE, write_bytes_per_s=RATE)
-    found = world.run(world.prepared({0: (2, 1)}, throttle=None, auto=Auto(RATE // 2, (), 1_000)))
+    found = world.run(world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(RATE // 2, (), 1_000)))
     assert (found.state, world.throttles) == ("done", {})
     # A new copy and the other replica both fetch what is written.
     assert int(sent_by_0(world)[-1]) >= 2 * RATE
@@ -110,13 +115,13 @@ def test_with_auto_a_rate_is_never_below_what_its_partitions_are_written_at(tmp_
 
 def test_auto_is_turned_on_and_off_during_a_run_and_a_single_broker_keeps_its_rate(tmp_path: Path) -> None:
     world = written(tmp_path, size=180)
-    auto = Auto(3 * RATE, (Capacity(2, 2 * RATE),))
-    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, None, (), auto))
-    world.ask_after(25, lambda at_ms, number: RateRequested(at_ms, number, 5 * RATE, (1,)))
-    world.ask_after(50, lambda at_ms, number: RateRequested(at_ms, number, 9 * RATE))
+    adaptive = AdaptiveThrottle(3 * RATE, (BrokerCapacity(2, 2 * RATE),))
+    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None, (), adaptive))
+    world.ask_after(25, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (1,)))
+    world.ask_after(50, lambda at_ms, number: ThrottleRequested(at_ms, number, 9 * RATE))
     following, at_last = rates_after(world, 45), rates_after(world, 55)
     found = world.run(world.prepared({0: (2, 1), 1: (3, 0)}))
-    assert (found.state, found.rates, world.throttles) == ("done", Rates(9 * RATE), {})
+    assert (found.state, found.rates, world.throttles) == ("done", ThrottleRates(9 * RATE), {})
     assert int(following[f"broker 0 {SENT}"]) == pytest.approx(2.9 * RATE, rel=0.02)
     assert int(following[f"broker 2 {RECEIVED}"]) == 2 * RATE
     assert int(following[f"broker 1 {SENT}"]) == 5 * RATE
@@ -126,12 +131,12 @@ def test_auto_is_turned_on_and_off_during_a_run_and_a_single_broker_keeps_its_ra
 def test_a_run_with_auto_is_taken_up_measures_anew_and_leaves_nothing(tmp_path: Path) -> None:
     world = written(tmp_path)
     world.after(15, lambda: world.runner and world.runner.request_stop())
-    started = world.prepared({0: (2, 1)}, throttle=None, auto=Auto(4 * RATE, (), RATE))
+    started = world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE))
     assert world.run(started).state == "paused"
     assert world.throttles
     found = world.resume()
-    assert (found.state, found.auto, world.throttles) == ("done", Auto(4 * RATE, (), RATE), {})
-    measured = [event for event in read_events(world.path()) if isinstance(event, TrafficSeen)]
+    assert (found.state, found.rates.adaptive, world.throttles) == ("done", AdaptiveThrottle(4 * RATE, (), RATE), {})
+    measured = [event for event in read_events(world.path()) if isinstance(event, TrafficMeasured)]
     assert not measured[0].brokers
     assert len(measured) >= 3
 
@@ -140,12 +145,12 @@ def test_a_run_with_auto_is_taken_up_measures_anew_and_leaves_nothing(tmp_path: 
 def test_a_run_with_auto_that_dies_while_it_changes_rates_is_carried_on(tmp_path: Path, is_written: bool) -> None:
     def begun(folder: str) -> tuple[World, RunStarted]:
         world = written(tmp_path / folder, size=15)
-        return world, world.prepared({0: (2, 1)}, throttle=None, auto=Auto(2 * RATE, (), RATE))
+        return world, world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(2 * RATE, (), RATE))
 
     whole, started = begun("whole")
     whole.run(started)
     events = read_events(whole.path())
-    first = next(row for row, event in enumerate(events, 1) if isinstance(event, TrafficSeen) and event.brokers)
+    first = next(row for row, event in enumerate(events, 1) if isinstance(event, TrafficMeasured) and event.brokers)
     last = next(row for row, event in enumerate(events, 1) if row > first and isinstance(event, ThrottleSet))
     for row in range(first - 1, last + 1):
         world, started = begun(str(row))

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.cluster.queries import partitions_of
-from kreassign.executor.events import CancelRequested, HoldRequested, RateRequested, ReleaseRequested
+from kreassign.executor.events import CancelRequested, HoldRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.scheduling import AtEnd, Hours, Pace
+from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -89,12 +90,12 @@ def held_and_released(world: World) -> RunHistory:
 
 
 def throttled_otherwise(world: World) -> RunHistory:
-    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, RATE))
+    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
     return carry_out(world)
 
 
 def throttled_no_more(world: World) -> RunHistory:
-    world.ask_after(3, lambda at_ms, number: RateRequested(at_ms, number, None))
+    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None))
     return carry_out(world)
 
 
@@ -123,7 +124,7 @@ def ended_by_a_guard(world: World) -> RunHistory:
 
 def ended_by_its_deadline(world: World) -> RunHistory:
     started = world.prepared(AWAY, throttle=SLOW, pace=pace(moves=1))
-    hours = Hours(deadline_ms=started.at_ms + 30_000, at_end=AtEnd.CANCEL)
+    hours = Schedule(deadline_ms=started.at_ms + 30_000, at_end=AtWindowEnd.CANCEL)
     return world.run(replace(started, pace=replace(started.pace, hours=hours)))
 
 
@@ -145,8 +146,8 @@ def ended_by_a_guard_to_be_undone(world: World) -> RunHistory:
 
 def rolled_back(world: World) -> RunHistory:
     found = carry_out(world)
-    back = way_back(found.moves, partitions_of(world.client.describe_topics(["t"])))
-    settings = RunSettings("run-2", world.transport.now_ms(), SLOW)
+    back = rollback_plan(found.moves, partitions_of(world.client.describe_topics(["t"])))
+    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(SLOW))
     return world.run(prepare(world.client, back.plan, settings, expected=back.expected))
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import CancelRequested
-from kreassign.executor.history.rollback_plan import WayBack, way_back
+from kreassign.executor.history.rollback_plan import RollbackPlan, rollback_plan
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.throttle.rates import ThrottleRates
 from tests.executor.worlds import RATE, World
 
 HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}
@@ -22,12 +23,12 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path, [list(replicas) for replicas in HOME.values()])
 
 
-def back_from(world: World, done: RunHistory) -> WayBack:
-    return way_back(done.moves, partitions_of(world.client.describe_topics(["t"])))
+def back_from(world: World, done: RunHistory) -> RollbackPlan:
+    return rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])))
 
 
-def undo(world: World, back: WayBack) -> RunHistory:
-    settings = RunSettings("run-2", world.transport.now_ms(), RATE)
+def undo(world: World, back: RollbackPlan) -> RunHistory:
+    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(RATE))
     return world.run(prepare(world.client, back.plan, settings, expected=back.expected))
 
 

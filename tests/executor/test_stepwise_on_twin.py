@@ -8,12 +8,13 @@ import pytest
 
 from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import CancelRequested, SubmissionIntended
-from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import AtEnd, Hours, Pace, Window
+from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule, Window
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.twin.cluster import Twin
 from tests.executor.test_crashes import Died, Dying
 from tests.executor.worlds import RATE, World
@@ -82,9 +83,9 @@ def test_a_run_in_steps_that_dies_at_any_row_is_carried_on_from_the_step_it_was_
 
 
 def undo(world: World, done: RunHistory) -> RunHistory:
-    back = way_back(done.moves, partitions_of(world.client.describe_topics(["t"])))
-    assert back.left_alone == ()
-    settings = RunSettings("run-2", world.transport.now_ms(), 5 * RATE, pace=done.pace)
+    back = rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])))
+    assert back.skipped == ()
+    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(5 * RATE), pace=done.pace)
     return world.run(prepare(world.client, back.plan, settings, expected=back.expected))
 
 
@@ -112,5 +113,7 @@ def test_a_step_that_is_called_back_when_its_window_closes_starts_anew_in_the_ne
     world.after(5, lambda: world.twin.freeze(3))
     world.after(50, lambda: world.twin.unfreeze(3))
     windows = (Window(minute % 1440, (minute + 1) % 1440), Window((minute + 5) % 1440, (minute + 90) % 1440))
-    found = world.run(world.prepared(AWAY, pace=Pace(hours=Hours(windows, at_end=AtEnd.CANCEL), is_stepwise=True)))
+    found = world.run(
+        world.prepared(AWAY, pace=Pace(hours=Schedule(windows, at_end=AtWindowEnd.CANCEL), is_stepwise=True))
+    )
     assert (found.state, world.replicas, world.throttles) == ("done", AWAY, {})

@@ -16,8 +16,8 @@ from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Listener, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.executor.state import Execution
-from kreassign.executor.throttle.adaptive import Auto
-from kreassign.executor.throttle.rates import BrokerRate
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle
+from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -87,11 +87,12 @@ class World:
         throttle: int | None = RATE,
         guards: Mapping[GuardName, Reaction] = DEFAULTS,
         pace: Pace = NO_LIMITS,
-        own: tuple[BrokerRate, ...] = (),
-        auto: Auto | None = None,
+        per_broker: tuple[BrokerRate, ...] = (),
+        adaptive: AdaptiveThrottle | None = None,
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
-        chosen = RunSettings("run-1", self.transport.now_ms(), throttle, settings(guards), pace, own, auto)
+        rates = ThrottleRates(throttle, per_broker, adaptive)
+        chosen = RunSettings("run-1", self.transport.now_ms(), rates, settings(guards), pace)
         return prepare(self.client, plan, chosen)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:

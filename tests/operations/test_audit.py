@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.executor.history.audit_trail import chronicle
+from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.operations.audit import write_chronicle
 from kreassign.pipeline.tables.audit_schemas import RUN_ARRIVALS, RUN_CALLS, RUN_MOVES, RUN_PROMISES, RUN_TABLES, RUNS
@@ -15,7 +15,7 @@ from tests.executor.worlds import World
 def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tmp_path: Path) -> None:
     world = World(tmp_path, [[0, 1]] * 2)
     assert world.run(world.prepared({0: (2, 1), 1: (1, 0)})).state == "done"
-    told = chronicle(read_events(world.path()))
+    told = audit_trail(read_events(world.path()))
     for _ in range(2):
         write_chronicle(told, tmp_path / "data")
     assert {path.name for path in (tmp_path / "data").iterdir()} == {table.name for table in RUN_TABLES}

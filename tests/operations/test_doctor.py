@@ -26,9 +26,9 @@ def test_the_doctor_finds_an_override_that_never_ends_and_a_forgotten_throttle_a
         client.alter_partition_reassignments({tp(0): (0, 1)}).raise_if_any()
         client.incremental_alter_configs({rate: [ConfigChange.set(FOLLOWER_THROTTLED_RATE, "5")]}).raise_if_any()
         world.sleep(600)
-        assert [ailment.kind for ailment in diagnose(examine(client, tmp_path))] == ["endless"]
+        assert [issue.kind for issue in diagnose(examine(client, tmp_path))] == ["endless"]
         client.alter_partition_reassignments({tp(0): None}).raise_if_any()
         world.sleep(10)
-        assert [ailment.kind for ailment in diagnose(examine(client, tmp_path))] == ["throttle"]
+        assert [issue.kind for issue in diagnose(examine(client, tmp_path))] == ["throttle"]
         client.incremental_alter_configs({rate: [ConfigChange.delete(FOLLOWER_THROTTLED_RATE)]}).raise_if_any()
         assert diagnose(examine(client, tmp_path)) == ()

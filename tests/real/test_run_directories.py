@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.executor.cluster.log_dirs import places
+from kreassign.executor.cluster.log_dirs import replica_locations
 from kreassign.executor.events import ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import TopicPartition
@@ -19,7 +19,9 @@ from tests.real.test_run import MEGABYTE, assignments, client_of, invoke, loaded
 def homes(cluster: KafkaCluster, topic: str) -> dict[tuple[int, int], str | None]:
     """In which directory each copy is, by partition and broker."""
     with client_of(cluster) as client:
-        found = places(client.describe_log_dirs(partitions=[TopicPartition(topic, number) for number in range(3)]).ok)
+        found = replica_locations(
+            client.describe_log_dirs(partitions=[TopicPartition(topic, number) for number in range(3)]).ok
+        )
     return {(replica.partition, replica.broker): place.current for replica, place in found.items()}
 
 

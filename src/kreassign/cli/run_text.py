@@ -17,7 +17,7 @@ from kreassign.executor.event_json import kind_of
 from kreassign.executor.events import Request
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress.meter import Progress
-from kreassign.executor.scheduling import Cap, Hours, Pace
+from kreassign.executor.scheduling import Cap, Pace, Schedule
 from kreassign.executor.scheduling.windows import moment
 from kreassign.report.text import format_bytes, format_duration
 
@@ -76,7 +76,7 @@ def pace_text(pace: Pace) -> str:
     return f"order {pace.order}, {at_most}, {pace.elections_per_step} elections a step{steps}{_hours_text(pace.hours)}"
 
 
-def _hours_text(hours: Hours) -> str:
+def _hours_text(hours: Schedule) -> str:
     windows = f", {' and '.join(map(str, hours.windows))} {hours.time_zone}" if hours.windows else ""
     return windows if hours.deadline_ms is None else f"{windows}, by {moment(hours, hours.deadline_ms)}"
 

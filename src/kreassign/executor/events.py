@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kreassign.executor.cluster.log_dirs import DirectoryWish
+from kreassign.executor.cluster.log_dirs import LogDirTarget
 from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
-from kreassign.executor.throttle.adaptive import Auto, BrokerTraffic, PartitionWrites
-from kreassign.executor.throttle.ledger import ConfigValue, Debt
-from kreassign.executor.throttle.rates import BrokerRate, Rates
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic, PartitionWrites
+from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicPartitionReplica
 
 
@@ -34,7 +34,7 @@ class PlannedMove:
     size_bytes: int
     write_bytes_per_s: float = 0.0
     is_urgent: bool = False
-    log_dirs: tuple[DirectoryWish, ...] = ()
+    log_dirs: tuple[LogDirTarget, ...] = ()
 
     @property
     def reassignment(self) -> Reassignment:
@@ -52,7 +52,7 @@ class PlannedMove:
         return tuple(wish.broker for wish in self.log_dirs if wish.is_move)
 
     @property
-    def places(self) -> dict[TopicPartitionReplica, str]:
+    def log_dir_paths(self) -> dict[TopicPartitionReplica, str]:
         """The directory of each copy of which the plan names it."""
         return {TopicPartitionReplica(wish.broker, *self.topic_partition): wish.path for wish in self.log_dirs}
 
@@ -62,20 +62,20 @@ class PlannedMove:
         return tuple(sorted({*self.adding, *self.rearranging}))
 
 
-class Whereabouts(StrEnum):
+class PlacementState(StrEnum):
     """Where a partition stands between its original and its target list."""
 
     UNTOUCHED = "untouched"  # the original list, and nothing is under way
     MOVING = "moving"  # on its way to our target
     ARRIVED = "arrived"  # the target list, and nothing is under way
     SETTLING = "settling"  # nothing is under way, but the brokers still show the list of the move
-    RETURNED = "returned"  # the brokers of the original list in another order: what a cancelled move leaves
-    ELSEWHERE = "elsewhere"  # another list, or on its way to another target: someone else changed it
-    GONE = "gone"  # there is no such partition
+    REORDERED = "reordered"  # the brokers of the original list in another order: what a cancelled move leaves
+    DIVERGED = "diverged"  # another list, or on its way to another target: someone else changed it
+    DELETED = "deleted"  # there is no such partition
 
 
 @dataclass(frozen=True, slots=True)
-class CopySeen:
+class CopyProgress:
     """How far the copy on one broker is; `left_bytes` is None when the leader's size is not known."""
 
     broker: int
@@ -84,19 +84,19 @@ class CopySeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class PartitionObservation:
     """What one look at the cluster showed of one partition. Empty lists and leader -1 when it is gone.
 
-    `unplaced` are brokers whose copy is not in the log directory that the plan names.
+    `misplaced` are brokers whose copy is not in the log directory that the plan names.
     """
 
     topic_partition: TopicPartition
-    whereabouts: Whereabouts
+    placement: PlacementState
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
-    copies: tuple[CopySeen, ...] = ()
-    unplaced: tuple[int, ...] = ()
+    copies: tuple[CopyProgress, ...] = ()
+    misplaced: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,27 +120,16 @@ class Unwritten:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run was prepared and its journal begun; nothing has been sent. Always the first event.
-
-    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`; with `auto` all others get
-    what their traffic leaves over.
-    """
+    """A run was prepared and its journal begun; nothing has been sent. Always the first event."""
 
     at_ms: int
     run_id: str
     cluster_id: str
     moves: tuple[PlannedMove, ...]
-    throttle_bytes_per_s: int | None
+    rates: ThrottleRates
     live_brokers: tuple[int, ...]
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
-    broker_rates: tuple[BrokerRate, ...] = ()
-    auto: Auto | None = None
-
-    @property
-    def rates(self) -> Rates:
-        """The throttle with which it begins."""
-        return Rates(self.throttle_bytes_per_s, self.broker_rates, self.auto)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +173,17 @@ class CancelRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class RateRequested:
+class ThrottleRequested:
     """Someone asked for another throttle, None for none: of these brokers, or where none is named, of all.
 
-    With `auto` all brokers shall get what their traffic leaves over.
+    With `adaptive` all brokers shall get what their traffic leaves over.
     """
 
     at_ms: int
     request: int
     rate_bytes_per_s: int | None
     brokers: tuple[int, ...] = ()
-    auto: Auto | None = None
+    adaptive: AdaptiveThrottle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +213,7 @@ class ThrottleIntended:
     """These settings are about to be changed. In the journal before anything is sent."""
 
     at_ms: int
-    debts: tuple[Debt, ...]
+    overrides: tuple[ConfigOverride, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,15 +279,15 @@ class MovesCancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSeen:
-    """A look at the unfinished moves; only what changed since the last look is in `sightings`."""
+class MovesObserved:
+    """A look at the unfinished moves; only what changed since the last look is in `observations`."""
 
     at_ms: int
-    sightings: tuple[Sighting, ...]
+    observations: tuple[PartitionObservation, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class HealthSeen:
+class HealthObserved:
     """The cluster was inspected."""
 
     at_ms: int
@@ -306,7 +295,7 @@ class HealthSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class TrafficSeen:
+class TrafficMeasured:
     """The traffic of brokers was measured, and what is written to partitions that move; empty where that failed."""
 
     at_ms: int
@@ -315,7 +304,7 @@ class TrafficSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictsNoted:
+class VerdictsRecorded:
     """What the guards said of the last inspection, where it is not what they said before; empty when all is well."""
 
     at_ms: int
@@ -361,7 +350,7 @@ Event = (
     | HoldRequested
     | ReleaseRequested
     | CancelRequested
-    | RateRequested
+    | ThrottleRequested
     | PaceRequested
     | ConfigsRead
     | ThrottleIntended
@@ -371,15 +360,15 @@ Event = (
     | MovesSubmitted
     | CancelIntended
     | MovesCancelled
-    | ClusterSeen
-    | HealthSeen
-    | TrafficSeen
-    | VerdictsNoted
+    | MovesObserved
+    | HealthObserved
+    | TrafficMeasured
+    | VerdictsRecorded
     | CallFailed
     | TimePassed
     | LeadersElected
     | Verified
 )
 
-Request = HoldRequested | ReleaseRequested | CancelRequested | RateRequested | PaceRequested
+Request = HoldRequested | ReleaseRequested | CancelRequested | ThrottleRequested | PaceRequested
 """Events that another terminal may bring about."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health, Verdict
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue, Debt
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import TopicPartition, TopicPartitionReplica
 
 
@@ -22,14 +22,14 @@ class ReadConfigs:
 class SetThrottle:
     """Give settings our values, after writing ThrottleIntended. Ends in ThrottleSet."""
 
-    debts: tuple[Debt, ...]
+    overrides: tuple[ConfigOverride, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreThrottle:
     """Give settings their old values. Ends in ThrottleRestored."""
 
-    debts: tuple[Debt, ...]
+    overrides: tuple[ConfigOverride, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +51,34 @@ class CancelMoves:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """See how far moves are. Ends in ClusterSeen or CallFailed."""
+class ObserveMoves:
+    """See how far moves are. Ends in MovesObserved or CallFailed."""
 
     moves: tuple[PlannedMove, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Inspect:
-    """See how the cluster is, and whether these settings are still ours. Ends in HealthSeen or CallFailed.
+class CheckHealth:
+    """See how the cluster is, and whether these settings are still ours. Ends in HealthObserved or CallFailed.
 
     `before` is what the first inspection of the run found.
     """
 
     moves: tuple[PlannedMove, ...]
-    owed: tuple[Debt, ...]
+    pending_restores: tuple[ConfigOverride, ...]
     before: Health | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureTraffic:
-    """Measure what brokers send and receive, and what is written to these partitions. Ends in TrafficSeen."""
+    """Measure what brokers send and receive, and what is written to these partitions. Ends in TrafficMeasured."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NoteVerdicts:
-    """Write down what the guards say. Ends in VerdictsNoted."""
+class RecordVerdicts:
+    """Write down what the guards say. Ends in VerdictsRecorded."""
 
     verdicts: tuple[Verdict, ...]
 
@@ -103,10 +103,10 @@ class Verify:
     configs: tuple[ConfigValue, ...]
 
 
-Question = ReadConfigs | Look | Inspect | MeasureTraffic | NoteVerdicts | Verify | Wait
+ClusterQuery = ReadConfigs | ObserveMoves | CheckHealth | MeasureTraffic | RecordVerdicts | Verify | Wait
 """Instructions that leave the cluster as it is."""
 
-Deed = SetThrottle | RestoreThrottle | SubmitMoves | CancelMoves | ElectLeaders
+ClusterChange = SetThrottle | RestoreThrottle | SubmitMoves | CancelMoves | ElectLeaders
 """Instructions that change it."""
 
-Instruction = Question | Deed
+Instruction = ClusterQuery | ClusterChange

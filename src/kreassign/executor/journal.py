@@ -2,7 +2,7 @@
 
 One file per run: `<state directory>/<cluster id>/<run id>.sqlite`, in WAL mode with synchronous=FULL, so that other
 processes can read while the run writes, and a written event survives the power cut. Application id 0x6B726561
-("krea"), user version 2. Two tables, both append-only:
+("krea"), user version 3. Two tables, both append-only:
 
     CREATE TABLE events (
         sequence INTEGER PRIMARY KEY,   -- 1, 2, 3 … without gaps
@@ -21,7 +21,8 @@ processes can read while the run writes, and a written event survives the power 
 is taken in when an event with its number is among the events.
 
 A file that is not such a journal, has gaps or a broken chain, or belongs to another cluster is refused with
-JournalDamaged, for half a memory is worse than none.
+JournalDamaged: resuming from incomplete records could repeat or skip changes. A journal of version 2 is read as it is
+(`journal_migration.py` has the names) and rewritten, in one transaction, before anything is appended to it.
 
 The writer holds a lock on `<cluster id>/lock`, in which its run id is written: one run per cluster at a time. The
 system drops the lock with the process, however that ends.
@@ -43,14 +44,14 @@ from urllib.parse import quote
 from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.event_json import from_json, kind_of, to_json
 from kreassign.executor.events import Event, Request, RunStarted
+from kreassign.executor.journal_migration import CURRENT_VERSION, READABLE_VERSIONS, migrated
 
 APPLICATION_ID = 0x6B726561
-SCHEMA_VERSION = 2
 SUFFIX = ".sqlite"
 
 _CREATE = f"""
     PRAGMA application_id = {APPLICATION_ID};
-    PRAGMA user_version = {SCHEMA_VERSION};
+    PRAGMA user_version = {CURRENT_VERSION};
     CREATE TABLE events (
         sequence INTEGER PRIMARY KEY,
         at_ms INTEGER NOT NULL,
@@ -94,8 +95,9 @@ def last_event(path: Path) -> Event | None:
     """The latest event of a journal, taken at its word; None if there is none. Raises JournalDamaged."""
     with _opened(path) as connection:
         row = connection.execute("SELECT kind, body FROM events ORDER BY sequence DESC LIMIT 1").fetchone()
+        version = _version(connection)
     try:
-        return None if row is None else from_json(*row)
+        return None if row is None else from_json(*migrated(version, *row))
     except ValueError as error:
         raise JournalDamaged(f"{path} cannot be understood at its end: {error}") from error
 
@@ -137,6 +139,7 @@ class Journal:
         lock = _lock(path, path.stem)
         try:
             events = _events_of(path, cluster_id)
+            _migrate(path)
         except BaseException:
             lock.close()
             raise
@@ -186,12 +189,19 @@ class JournalReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._version = CURRENT_VERSION
         self._sequence = 0
         self._digest = ""
 
     def new_events(self) -> tuple[Event, ...]:
         """Events not given yet. Raises JournalDamaged when they cannot be trusted, InputError without a journal."""
         with _opened(self._path) as connection:
+            version = _version(connection)
+            if version != self._version:
+                # The writer has migrated the journal: every digest is another one, so it is read from the beginning.
+                rows = connection.execute(_SELECT, (0,)).fetchall()
+                known, self._version, self._sequence, self._digest = self._sequence, version, 0, ""
+                return tuple(self._checked(rows))[known:]
             rows = connection.execute(_SELECT, (self._sequence,)).fetchall()
         return tuple(self._checked(rows))
 
@@ -204,7 +214,7 @@ class JournalReader:
                     f"Do not resume from it; look at the cluster with `kreassign verify`"
                 )
             try:
-                event = from_json(kind, body)
+                event = from_json(*migrated(self._version, kind, body))
             except ValueError as error:
                 raise JournalDamaged(f"{self._path} cannot be understood at event {sequence}: {error}") from error
             self._sequence, self._digest = sequence, digest
@@ -245,9 +255,12 @@ def _events_of(path: Path, cluster_id: str) -> tuple[Event, ...]:
 def post_request(path: Path, make: Callable[[int], Request]) -> Request:
     """Ask something of the run that writes this journal: `make` is given the number and returns the request.
 
-    It is on disk when this returns; whether it was heard shows among the events. Raises JournalDamaged, InputError.
+    It is on disk when this returns; whether it was taken in shows among the events. Raises JournalDamaged, InputError.
     """
     with _opened(path, mode="rw") as connection:
+        if _version(connection) != CURRENT_VERSION:
+            with closing(_lock(path, path.stem)):
+                _migrate(path)
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
         (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
@@ -320,12 +333,48 @@ def _opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)) as connection:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
-                raise JournalDamaged(f"{path} is no journal of this version of kreassign")
+            if application != APPLICATION_ID:
+                raise JournalDamaged(f"{path} is not a journal of kreassign")
+            _refuse_unknown_version(path, _version(connection))
             yield connection
     except sqlite3.DatabaseError as error:
         raise JournalDamaged(f"{path} cannot be read: {error}") from error
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _refuse_unknown_version(path: Path, version: int) -> None:
+    if version in READABLE_VERSIONS:
+        return
+    which = "a newer" if version > CURRENT_VERSION else "an unsupported earlier"
+    raise JournalDamaged(
+        f"{path} has journal version {version}, written by {which} version of kreassign; this one reads versions "
+        f"{READABLE_VERSIONS[0]} to {CURRENT_VERSION}"
+    )
+
+
+def _migrate(path: Path) -> None:
+    """Rewrite a journal of an earlier version in today's words; nothing happens to one of this version."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        version = _version(connection)
+        if version == CURRENT_VERSION:
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        digest = ""
+        for sequence, _, kind, body, _ in connection.execute(_SELECT, (0,)).fetchall():
+            row = migrated(version, kind, body)
+            digest = _digest(digest, *row)
+            connection.execute(
+                "UPDATE events SET kind = ?, body = ?, digest = ? WHERE sequence = ?", (*row, digest, sequence)
+            )
+        for number, kind, body in connection.execute("SELECT number, kind, body FROM requests").fetchall():
+            row = migrated(version, kind, body)
+            connection.execute("UPDATE requests SET kind = ?, body = ? WHERE number = ?", (*row, number))
+        connection.execute(f"PRAGMA user_version = {CURRENT_VERSION}")
+        connection.execute("COMMIT")
 
 
 def _digest(before: str, kind: str, body: str) -> str:

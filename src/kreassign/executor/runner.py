@@ -19,12 +19,12 @@ from kreassign.executor.cluster.traffic_meter import TrafficMeter
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
-    ClusterSeen,
     ConfigsRead,
     Event,
-    HealthSeen,
+    HealthObserved,
     LeadersElected,
     MovesCancelled,
+    MovesObserved,
     MovesSubmitted,
     Refusal,
     Request,
@@ -35,23 +35,23 @@ from kreassign.executor.events import (
     ThrottleRestored,
     ThrottleSet,
     TimePassed,
-    TrafficSeen,
-    VerdictsNoted,
+    TrafficMeasured,
+    VerdictsRecorded,
     Verified,
 )
 from kreassign.executor.history.run_history import RunHistory, history
-from kreassign.executor.history.verify import Wishes, verify
+from kreassign.executor.history.verify import Expectations, verify
 from kreassign.executor.instructions import (
     CancelMoves,
-    Deed,
+    CheckHealth,
+    ClusterChange,
+    ClusterQuery,
     ElectLeaders,
-    Inspect,
     Instruction,
-    Look,
     MeasureTraffic,
-    NoteVerdicts,
-    Question,
+    ObserveMoves,
     ReadConfigs,
+    RecordVerdicts,
     RestoreThrottle,
     SetThrottle,
     SubmitMoves,
@@ -123,7 +123,7 @@ class Runner:
         replay = Replay(self.execution)
         for event in events:
             replay.follow(event)
-        if self.execution.phase in ENDED and not (self.execution.active or self.execution.owed):
+        if self.execution.phase in ENDED and not (self.execution.active or self.execution.pending_restores):
             raise ExecutionError(
                 f"run {self.execution.run_id} is {self.execution.phase} and owes nothing: there is nothing to resume"
             )
@@ -163,40 +163,40 @@ class Runner:
 
     def _do(self, instruction: Instruction) -> Event:
         try:
-            return self._ask(instruction) if isinstance(instruction, Question) else self._change(instruction)
+            return self._ask(instruction) if isinstance(instruction, ClusterQuery) else self._change(instruction)
         except ClusterError as error:
             return CallFailed(self._clock.now_ms(), str(error))
 
-    def _ask(self, question: Question) -> Event:
+    def _ask(self, question: ClusterQuery) -> Event:
         match question:
             case Wait():
                 return self._wait()
-            case NoteVerdicts():
-                return VerdictsNoted(self._clock.now_ms(), question.verdicts)
+            case RecordVerdicts():
+                return VerdictsRecorded(self._clock.now_ms(), question.verdicts)
             case ReadConfigs():
                 return self._read_configs(question)
             case Verify():
                 return self._verify(question)
         return self._observe(question)
 
-    def _observe(self, question: Look | Inspect | MeasureTraffic) -> Event:
+    def _observe(self, question: ObserveMoves | CheckHealth | MeasureTraffic) -> Event:
         match question:
-            case Look():
+            case ObserveMoves():
                 return self._look(question)
-            case Inspect():
-                return HealthSeen(self._clock.now_ms(), health_probe.inspect(self._port, question))
+            case CheckHealth():
+                return HealthObserved(self._clock.now_ms(), health_probe.inspect(self._port, question))
             case MeasureTraffic():
                 return self._measure(question)
         assert_never(question)
 
-    def _change(self, deed: Deed) -> Event:
+    def _change(self, deed: ClusterChange) -> Event:
         match deed:
             case SetThrottle():
-                self._happened(ThrottleIntended(self._clock.now_ms(), deed.debts))
-                changed = self._change_configs(ledger.changes_to_ours(deed.debts))
+                self._happened(ThrottleIntended(self._clock.now_ms(), deed.overrides))
+                changed = self._change_configs(ledger.changes_to_ours(deed.overrides))
                 return ThrottleSet(self._clock.now_ms(), changed.problems, changed.unwritten, changed.failed)
             case RestoreThrottle():
-                changed = self._change_configs(ledger.changes_to_before(deed.debts))
+                changed = self._change_configs(ledger.changes_to_before(deed.overrides))
                 return ThrottleRestored(
                     self._clock.now_ms(), changed.problems, changed.unwritten, changed.by_controller
                 )
@@ -214,20 +214,20 @@ class Runner:
         self._clock.sleep(self._poll_s)
         return TimePassed(self._clock.now_ms())
 
-    def _look(self, instruction: Look) -> Event:
+    def _look(self, instruction: ObserveMoves) -> Event:
         answers = queries.look(self._port, instruction.moves)
-        seen = observations.sightings(instruction.moves, answers)
+        seen = observations.observe(instruction.moves, answers)
         records = self.execution.records
-        known = {sighting.topic_partition: records[sighting.topic_partition].sighting for sighting in seen}
-        return ClusterSeen(self._clock.now_ms(), observations.news(known, seen))
+        known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
+        return MovesObserved(self._clock.now_ms(), observations.news(known, seen))
 
     def _measure(self, question: MeasureTraffic) -> Event:
         # Without measures a run goes on at its floor: no reason to fail.
         at_ms = self._clock.now_ms()
         try:
-            return TrafficSeen(at_ms, *self._meter.measure(at_ms, question.partitions))
+            return TrafficMeasured(at_ms, *self._meter.measure(at_ms, question.partitions))
         except ClusterError:
-            return TrafficSeen(at_ms, ())
+            return TrafficMeasured(at_ms, ())
 
     def _read_configs(self, question: ReadConfigs) -> Event:
         values, unread = queries.read_configs(self._port, question.keys)
@@ -251,7 +251,7 @@ class Runner:
         )
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
-        log_dir_changes.leave(self._port, [self.execution.records[name].leg for name in partitions])
+        log_dir_changes.leave(self._port, [self.execution.records[name].step for name in partitions])
         try:
             outcome = self._port.alter_partition_reassignments(dict.fromkeys(partitions))
         except OutcomeUnknown:
@@ -279,9 +279,9 @@ class Runner:
 
     def _verify(self, instruction: Verify) -> Event:
         targets = {move.topic_partition: move.target for move in instruction.moves}
-        wishes = Wishes(
+        wishes = Expectations(
             targets,
-            {replica: path for move in instruction.moves for replica, path in move.places.items()},
+            {replica: path for move in instruction.moves for replica, path in move.log_dir_paths.items()},
             instruction.configs,
         )
         findings = verify(wishes, queries.read_facts(self._port, wishes))

@@ -12,7 +12,7 @@ from kreassign.admin import AdminClient
 from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.executor.history.audit_trail import Chronicle, chronicle
+from kreassign.executor.history.audit_trail import AuditTrail, audit_trail
 from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
@@ -53,7 +53,7 @@ def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) 
 
     Writes what the journals tell into the tables of runs first. Raises JournalDamaged, DataError.
     """
-    told = [chronicle(read_events(journal)) for journal in journals]
+    told = [audit_trail(read_events(journal)) for journal in journals]
     for one in told:
         write_chronicle(one, data)
     jobs = spark_jobs("an audit")
@@ -63,13 +63,16 @@ def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) 
     return [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in names]
 
 
-def write_chronicle(told: Chronicle, data: Path) -> None:
+def write_chronicle(told: AuditTrail, data: Path) -> None:
     """Write what a journal tells into the tables of runs: one file in each; `runs` comes last and seals the others."""
     head = {"run_id": told.history.run_id, "cluster_id": told.history.cluster_id}
     parts: list[list[Row]] = [
         [_run_row(told.history)],
         [_move_row(move, head) for move in told.history.moves],
-        *([_row(one, head) for one in part] for part in (told.arrivals, told.promises, told.calls, told.breaches)),
+        *(
+            [_row(one, head) for one in part]
+            for part in (told.copy_progress, told.eta_history, told.calls, told.breaches)
+        ),
     ]
     for table, rows in reversed(list(zip(RUN_TABLES, parts, strict=True))):
         write_rows(data, table, rows, file_stem=told.history.run_id)

@@ -6,19 +6,19 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster import queries
-from kreassign.executor.history.diagnosis import Ailment, Symptoms, diagnose
-from kreassign.executor.history.interrupted_runs import left_runs
+from kreassign.executor.history.diagnosis import ClusterReadings, Issue, diagnose
+from kreassign.executor.history.interrupted_runs import interrupted_runs
 from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 
 
-def diagnose_cluster(client: AdminClient, state_dir: Path) -> tuple[Ailment, ...]:
+def diagnose_cluster(client: AdminClient, state_dir: Path) -> tuple[Issue, ...]:
     """Everything that is wrong, with what to do; changes nothing. Raises ClusterError."""
     return diagnose(examine(client, state_dir))
 
 
-def examine(client: AdminClient, state_dir: Path) -> Symptoms:
+def examine(client: AdminClient, state_dir: Path) -> ClusterReadings:
     """Ask the cluster for all that a diagnosis needs. Raises ClusterError."""
     cluster = client.describe_cluster()
     topics = client.describe_topics()
@@ -28,13 +28,13 @@ def examine(client: AdminClient, state_dir: Path) -> Symptoms:
     ]
     settings, unread = queries.read_configs(client, keys)
     log_dirs = client.describe_log_dirs(cluster.broker_ids, partitions=())
-    return Symptoms(
+    return ClusterReadings(
         live=cluster.broker_ids,
         partitions=tuple(queries.partitions_of(topics).values()),
         ongoing=client.list_partition_reassignments(),
         throttles=tuple(present for present in settings if present.value is not None),
         log_dirs=log_dirs.ok,
-        left_runs=tuple(found.run_id for found in left_runs(state_dir, cluster.cluster_id)),
+        interrupted_runs=tuple(found.run_id for found in interrupted_runs(state_dir, cluster.cluster_id)),
         unread=(
             *(f"topic {name}: {error}" for name, error in topics.failed.items()),
             *(f"{resource} {problem}" for resource, problem in unread),

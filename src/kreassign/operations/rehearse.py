@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.executor.events import ClusterSeen, Event, Request, RunStarted, VerdictsNoted
+from kreassign.executor.events import Event, MovesObserved, Request, RunStarted, VerdictsRecorded
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.preflight.prepare import prepare
 from kreassign.executor.runner import Runner
@@ -68,9 +68,9 @@ class Observer:
 
     def follow(self, event: Event, execution: Execution) -> None:
         """Note peaks and verdicts, and leave when it takes too long."""
-        if isinstance(event, VerdictsNoted):
+        if isinstance(event, VerdictsRecorded):
             self.verdicts |= dict.fromkeys(map(str, event.verdicts))
-        if isinstance(event, ClusterSeen):
+        if isinstance(event, MovesObserved):
             self._note_peaks(execution.in_flight)
             self.looks += 1
             if self.looks > LOOKS_AT_MOST and self.runner is not None:

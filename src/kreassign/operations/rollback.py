@@ -8,16 +8,16 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
-from kreassign.executor.cluster.log_dirs import places
+from kreassign.executor.cluster.log_dirs import replica_locations
 from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.rollback_plan import WayBack, way_back
+from kreassign.executor.history.rollback_plan import RollbackPlan, rollback_plan
 from kreassign.executor.history.run_history import RunHistory, read_history
 from kreassign.executor.journal import read_events
 from kreassign.executor.preflight.prepare import prepare
-from kreassign.executor.scheduling import Hours, PaceChange
-from kreassign.executor.throttle.rates import NO_THROTTLE, Rates
+from kreassign.executor.scheduling import PaceChange, Schedule
+from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations import steer
 from kreassign.operations.journals import find_journal, is_active
@@ -40,7 +40,7 @@ class RollbackRequest:
     """Which run to undo, and how: what is not said here is as it was for the run, but for its hours."""
 
     run_id: str
-    throttle: Rates = NO_THROTTLE
+    throttle: ThrottleRates = NO_THROTTLE
     guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
     pace: PaceChange = NO_CHANGE
 
@@ -50,7 +50,7 @@ class Rollback:
     """A run that was undone, what undoes it, and the run that did so; None where nothing is to be done, or not yet."""
 
     undone: RunHistory
-    plan: WayBack
+    plan: RollbackPlan
     run: RunHistory | None = None
 
 
@@ -83,13 +83,13 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
     return replace(prepared, run=start_run(client, started, context))
 
 
-def plan_rollback(client: AdminClient, done: RunHistory) -> WayBack:
+def plan_rollback(client: AdminClient, done: RunHistory) -> RollbackPlan:
     """What undoes a run, as the cluster is now."""
     names = sorted({move.topic for move in done.moves})
     named = {(wish.broker, TopicPartition(move.topic, move.partition)) for move in done.moves for wish in move.log_dirs}
     brokers, partitions = {broker for broker, _ in named}, {name for _, name in named}
     found = client.describe_log_dirs(sorted(brokers), partitions=sorted(partitions)).ok if named else {}
-    return way_back(done.moves, partitions_of(client.describe_topics(names)), places(found))
+    return rollback_plan(done.moves, partitions_of(client.describe_topics(names)), replica_locations(found))
 
 
 def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> RunRequest:
@@ -102,7 +102,7 @@ def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> Run
         guard: Reaction.CANCEL if reaction is Reaction.ROLLBACK else reaction for guard, reaction in chosen.items()
     }
     rates = request.throttle if request.throttle != NO_THROTTLE else prepared.undone.rates
-    pace = replace(prepared.undone.pace, hours=Hours()).changed(request.pace)
+    pace = replace(prepared.undone.pace, hours=Schedule()).changed(request.pace)
     return RunRequest(PlanFile(prepared.plan.plan), rates, reactions, pace)
 
 

@@ -17,7 +17,7 @@ from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.events import CancelRequested, Event, RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.history.interrupted_runs import refuse_beside_left_runs
+from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
 from kreassign.executor.history.run_history import RunHistory, history, read_history
 from kreassign.executor.journal import Journal, post_request, refuse_second_run
 from kreassign.executor.preflight.prepare import RunSettings, prepare
@@ -29,7 +29,7 @@ from kreassign.executor.scheduling.forecast import REACHED, told
 from kreassign.executor.state import Execution
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.move_index import candidate
-from kreassign.executor.throttle.rates import NO_THROTTLE, Rates
+from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations.journals import default_state_dir
 from kreassign.operations.plan_files import PlanFile
@@ -81,7 +81,7 @@ class RunRequest:
     """
 
     plan: PlanFile
-    throttle: Rates = NO_THROTTLE
+    throttle: ThrottleRates = NO_THROTTLE
     guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
     pace: Pace = NO_LIMITS
     expected: Mapping[TopicPartition, tuple[int, ...]] | None = None
@@ -89,8 +89,7 @@ class RunRequest:
 
     def settings(self, run_id: str, at_ms: int) -> RunSettings:
         """The same for the executor, with the id of the run and the time at which it begins."""
-        rates = self.throttle
-        return RunSettings(run_id, at_ms, rates.bytes_per_s, settings(self.guards), self.pace, rates.own, rates.auto)
+        return RunSettings(run_id, at_ms, self.throttle, settings(self.guards), self.pace)
 
 
 def run(client: AdminClient, request: RunRequest, context: RunContext) -> RunHistory:
@@ -144,7 +143,7 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
     """Raise InputError if another run than this one is active on the cluster, or was interrupted there."""
     cluster_id = client.describe_cluster().cluster_id
     refuse_second_run(context.state_dir, cluster_id)
-    refuse_beside_left_runs(context.state_dir, cluster_id, run_id)
+    refuse_if_interrupted_runs(context.state_dir, cluster_id, run_id)
 
 
 def new_run_id(now_ms: int) -> str:

@@ -11,16 +11,16 @@ from kreassign.executor.events import (
     CancelRequested,
     HoldRequested,
     PaceRequested,
-    RateRequested,
     ReleaseRequested,
     Request,
+    ThrottleRequested,
 )
 from kreassign.executor.history.run_history import RunHistory, read_history
 from kreassign.executor.journal import JournalReader, post_request
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.state import Replay
-from kreassign.executor.throttle.adaptive import Auto
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.operations.journals import is_active
 
 PATIENCE_S = 60.0
@@ -50,11 +50,11 @@ def set_throttle(
     path: Path,
     bytes_per_s: int | None,
     brokers: Iterable[int] = (),
-    auto: Auto | None = None,
+    auto: AdaptiveThrottle | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Request:
     """Change the throttle of a run: of these brokers, or of all. Raises what `ask` raises."""
-    return ask(path, lambda number: RateRequested(clock.now_ms(), number, bytes_per_s, tuple(brokers), auto), clock)
+    return ask(path, lambda number: ThrottleRequested(clock.now_ms(), number, bytes_per_s, tuple(brokers), auto), clock)
 
 
 def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> Request:

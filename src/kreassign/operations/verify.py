@@ -8,7 +8,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster import queries
 from kreassign.executor.history.run_history import fold
-from kreassign.executor.history.verify import Facts, Finding, Wishes
+from kreassign.executor.history.verify import Expectations, Facts, Finding
 from kreassign.executor.history.verify import verify as compare
 from kreassign.executor.journal import read_events
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
@@ -21,7 +21,7 @@ from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 class Verification:
     """What was to be, what is, and every difference."""
 
-    wishes: Wishes
+    wishes: Expectations
     facts: Facts
     findings: tuple[Finding, ...]
 
@@ -34,7 +34,7 @@ class Verification:
 def verify_plan(client: AdminClient, plan: Plan, *, ignore_throttles: bool = False) -> Verification:
     """Compare the cluster with a plan: no throttle shall be left on its topics, nor on any broker."""
     configs = () if ignore_throttles else _no_throttles(plan, client.describe_cluster().broker_ids)
-    return _verified(client, Wishes(plan.replicas, plan.log_dirs, configs, minds_sizes=True))
+    return _verified(client, Expectations(plan.replicas, plan.log_dirs, configs, checks_sizes=True))
 
 
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
@@ -43,11 +43,11 @@ def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = F
     before = () if ignore_throttles else tuple(ConfigValue(debt.key, debt.before) for debt in run.ledger.values())
     moves = [record.move for record in run.records.values()]
     targets = {move.topic_partition: move.target for move in moves}
-    log_dirs = {copy: path for move in moves for copy, path in move.places.items()}
-    return _verified(client, Wishes(targets, log_dirs, before, minds_sizes=True))
+    log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}
+    return _verified(client, Expectations(targets, log_dirs, before, checks_sizes=True))
 
 
-def _verified(client: AdminClient, wishes: Wishes) -> Verification:
+def _verified(client: AdminClient, wishes: Expectations) -> Verification:
     facts = queries.read_facts(client, wishes)
     return Verification(wishes, facts, compare(wishes, facts))
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.journal import Journal
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.operations.report import snapshots_around
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
 from kreassign.pipeline.tables.parquet import write_rows
@@ -20,7 +21,7 @@ STARTED = RunStarted(
     run_id="run-7",
     cluster_id="c.1",
     moves=(PlannedMove(ORDERS_0, (1, 2), (3, 2), 80),),
-    throttle_bytes_per_s=None,
+    rates=NO_THROTTLE,
     live_brokers=(1, 2, 3),
 )
 LOAD: Row = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.cluster.log_dirs import places
+from kreassign.executor.cluster.log_dirs import replica_locations
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.journal import find_journals, read_events
@@ -67,7 +67,7 @@ def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(termina
 
 def test_copies_that_changed_their_log_directory_go_back_to_it(tmp_path: Path) -> None:
     world = World(tmp_path, [[0, 1], [0, 1]])
-    found = places(world.client.describe_log_dirs([0], partitions=[tp(0)]).ok)
+    found = replica_locations(world.client.describe_log_dirs([0], partitions=[tp(0)]).ok)
     (home,) = (place.current for place in found.values())
     assert home is not None
     away = "/data/0/d0" if home.endswith("d1") else "/data/0/d1"
@@ -75,4 +75,4 @@ def test_copies_that_changed_their_log_directory_go_back_to_it(tmp_path: Path) -
     done = world.run(prepare(world.client, plan, RunSettings("run-1", world.transport.now_ms())))
     back = plan_rollback(world.client, done)
     assert back.plan == Plan((PartitionAssignment(tp(0), (0, 1), (home, "any")), PartitionAssignment(tp(1), (0, 1))))
-    assert (back.copy_count, back.left_alone) == (2, ())
+    assert (back.copy_count, back.skipped) == (2, ())

@@ -98,10 +98,10 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         assert f"{run_id}" in terminal.type("status").stdout
         assert "moving (held)" in terminal.type("status").stdout
         assert "throttled to 100 kB/s per broker" in terminal.type("throttle", run_id, "100kB/s").stdout
-        assert terminal.runs[0]["throttle_bytes_per_s"] == 100_000
+        assert terminal.runs[0]["rates"]["bytes_per_s"] == 100_000
         single = terminal.type("throttle", run_id, "90kB/s", "--broker", "3")
         assert "throttled to 90 kB/s at broker 3" in single.stdout
-        assert terminal.runs[0]["broker_rates"] == [{"broker": 3, "bytes_per_s": 90_000}]
+        assert terminal.runs[0]["rates"]["per_broker"] == [{"broker": 3, "bytes_per_s": 90_000}]
         assert terminal.type("throttle", run_id, "auto").exit_code == 2
         capacity = ("--broker-capacity", "100kB/s", "--throttle-floor", "60kB/s")
         followed = terminal.type("throttle", run_id, "auto", *capacity)

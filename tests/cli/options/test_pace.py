@@ -10,13 +10,13 @@ import click
 import pytest
 
 from kreassign.cli.options.pace import HoursOptions
-from kreassign.executor.scheduling import AtEnd, Hours, Window
+from kreassign.executor.scheduling import AtWindowEnd, Schedule, Window
 
 BERLIN = "Europe/Berlin"
 NOON_MS = round(datetime(2026, 10, 24, 12, tzinfo=ZoneInfo(BERLIN)).timestamp() * 1000)
 
 
-def read(before: Hours | None = None, **given: Any) -> Hours | None:
+def read(before: Schedule | None = None, **given: Any) -> Schedule | None:
     return HoursOptions(**given).hours(NOON_MS, before)
 
 
@@ -29,10 +29,10 @@ def test_nothing_given_is_nothing() -> None:
 
 
 def test_windows_are_minutes_of_the_day() -> None:
-    assert read(windows=("22:00-6:30", "12:00-13:15"), time_zone=BERLIN) == Hours(
+    assert read(windows=("22:00-6:30", "12:00-13:15"), time_zone=BERLIN) == Schedule(
         (Window(720, 795), Window(1320, 390)), BERLIN
     )
-    assert read(windows=("00:00-24:00",)) == Hours((Window(0, 1440),))
+    assert read(windows=("00:00-24:00",)) == Schedule((Window(0, 1440),))
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_windows_are_minutes_of_the_day() -> None:
     ],
 )
 def test_a_deadline_is_a_time_of_the_day_or_a_day_and_time(text: str, hours: int) -> None:
-    assert read(deadline=text, time_zone=BERLIN) == Hours((), BERLIN, hours_later(hours))
+    assert read(deadline=text, time_zone=BERLIN) == Schedule((), BERLIN, hours_later(hours))
 
 
 def test_what_is_not_given_stays_as_it_was() -> None:
-    before = Hours((Window(1, 2),), BERLIN, 5, AtEnd.FINISH)
-    assert read(before, at_window_end="cancel") == Hours((Window(1, 2),), BERLIN, 5, AtEnd.CANCEL)
-    assert read(before, windows=("none",)) == Hours((), BERLIN, 5)
-    assert read(before, deadline="none") == Hours((Window(1, 2),), BERLIN)
+    before = Schedule((Window(1, 2),), BERLIN, 5, AtWindowEnd.FINISH)
+    assert read(before, at_window_end="cancel") == Schedule((Window(1, 2),), BERLIN, 5, AtWindowEnd.CANCEL)
+    assert read(before, windows=("none",)) == Schedule((), BERLIN, 5)
+    assert read(before, deadline="none") == Schedule((Window(1, 2),), BERLIN)
 
 
 @pytest.mark.parametrize(

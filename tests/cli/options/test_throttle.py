@@ -8,17 +8,17 @@ from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
 from kreassign.cli.options.throttle import broker_rate, capacity, rate_or_auto, rates_text, read_throttle
-from kreassign.executor.throttle.adaptive import Auto, Capacity
-from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, Rates
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
+from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
 
 
-def read(**given: Any) -> Rates:
+def read(**given: Any) -> ThrottleRates:
     return read_throttle(**({"throttle": None, "throttle_broker": ()} | given))
 
 
 def test_rates_are_read_in_the_order_of_brokers() -> None:
     found = read(throttle=50, throttle_broker=(broker_rate("3=20MB/s"), broker_rate("1=none")))
-    assert found == Rates(50, (BrokerRate(1, None), BrokerRate(3, 20_000_000)))
+    assert found == ThrottleRates(50, (BrokerRate(1, None), BrokerRate(3, 20_000_000)))
 
 
 @pytest.mark.parametrize("text", ["20MB/s", "x=20MB/s", "=5", "3=", "3=0", "3=fast"])
@@ -35,16 +35,16 @@ def test_two_rates_for_one_broker_are_refused() -> None:
 def test_auto_takes_a_capacity_for_all_and_others_for_some() -> None:
     capacities = (capacity("3=50MB/s"), capacity("100MB/s"))
     found = read(throttle=rate_or_auto("auto"), throttle_broker=(BrokerRate(1, 7),), broker_capacity=capacities)
-    auto = Auto(100_000_000, (Capacity(3, 50_000_000),))
-    assert found == Rates(None, (BrokerRate(1, 7),), auto)
-    assert rates_text(Rates(None, (), auto)) == "what other traffic leaves of 100 MB/s per broker"
+    auto = AdaptiveThrottle(100_000_000, (BrokerCapacity(3, 50_000_000),))
+    assert found == ThrottleRates(None, (BrokerRate(1, 7),), auto)
+    assert rates_text(ThrottleRates(None, (), auto)) == "what other traffic leaves of 100 MB/s per broker"
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ({"throttle": "auto"}, "specify --broker-capacity RATE once"),
-        ({"throttle": "auto", "broker_capacity": (Capacity(3, 5),)}, "specify --broker-capacity RATE once"),
+        ({"throttle": "auto", "broker_capacity": (BrokerCapacity(3, 5),)}, "specify --broker-capacity RATE once"),
         ({"throttle": "auto", "broker_capacity": (5, 6)}, "specify --broker-capacity RATE once"),
         ({"throttle": 5, "broker_capacity": (5,)}, "are only for the throttle `auto`"),
         ({"throttle_floor": 5}, "are only for the throttle `auto`"),
@@ -64,12 +64,12 @@ def test_a_broker_that_carries_everything_is_refused() -> None:
     ("rates", "text"),
     [
         (NO_THROTTLE, ""),
-        (Rates(50_000_000), "50 MB/s per broker"),
-        (Rates(50_000_000, (BrokerRate(3, None),)), "50 MB/s per broker, broker 3: no limit"),
-        (Rates(None, (BrokerRate(3, 20_000_000),)), "no limit, broker 3: 20 MB/s"),
+        (ThrottleRates(50_000_000), "50 MB/s per broker"),
+        (ThrottleRates(50_000_000, (BrokerRate(3, None),)), "50 MB/s per broker, broker 3: no limit"),
+        (ThrottleRates(None, (BrokerRate(3, 20_000_000),)), "no limit, broker 3: 20 MB/s"),
     ],
 )
-def test_a_throttle_is_told_in_words(rates: Rates, text: str) -> None:
+def test_a_throttle_is_told_in_words(rates: ThrottleRates, text: str) -> None:
     assert rates_text(rates) == text
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from kreassign.executor.cluster.observations import Answers, news, sightings
-from kreassign.executor.events import CopySeen, PlannedMove, Sighting, Whereabouts
+from kreassign.executor.cluster.observations import Answers, news, observe
+from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.model import OngoingReassignment, Partition, ReplicaStatus, TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -16,33 +16,33 @@ def answers(replicas: tuple[int, ...], ongoing: OngoingReassignment | None = Non
 @pytest.mark.parametrize(
     ("replicas", "ongoing", "where"),
     [
-        ((0, 1), None, Whereabouts.UNTOUCHED),
-        ((2, 1), None, Whereabouts.ARRIVED),
-        ((2, 1, 0), None, Whereabouts.SETTLING),
-        ((1, 0), None, Whereabouts.RETURNED),
-        ((1, 4), None, Whereabouts.ELSEWHERE),
-        ((2, 1, 0), OngoingReassignment((2, 1, 0), (2,), (0,)), Whereabouts.MOVING),
-        ((0, 1), OngoingReassignment((2, 1, 0), (2,), (0,)), Whereabouts.MOVING),
-        ((3, 1, 0), OngoingReassignment((3, 1, 0), (3,), (0,)), Whereabouts.ELSEWHERE),
+        ((0, 1), None, PlacementState.UNTOUCHED),
+        ((2, 1), None, PlacementState.ARRIVED),
+        ((2, 1, 0), None, PlacementState.SETTLING),
+        ((1, 0), None, PlacementState.REORDERED),
+        ((1, 4), None, PlacementState.DIVERGED),
+        ((2, 1, 0), OngoingReassignment((2, 1, 0), (2,), (0,)), PlacementState.MOVING),
+        ((0, 1), OngoingReassignment((2, 1, 0), (2,), (0,)), PlacementState.MOVING),
+        ((3, 1, 0), OngoingReassignment((3, 1, 0), (3,), (0,)), PlacementState.DIVERGED),
     ],
 )
 def test_a_partition_is_where_the_controller_says_and_else_where_the_brokers_show_it(
-    replicas: tuple[int, ...], ongoing: OngoingReassignment | None, where: Whereabouts
+    replicas: tuple[int, ...], ongoing: OngoingReassignment | None, where: PlacementState
 ) -> None:
-    (sighting,) = sightings([MOVE], answers(replicas, ongoing))
-    assert sighting.whereabouts is where
+    (observation,) = observe([MOVE], answers(replicas, ongoing))
+    assert observation.placement is where
 
 
 def test_a_plan_that_wants_what_is_there_has_arrived() -> None:
     same = PlannedMove(T0, (0, 1), (0, 1), 0)
-    (sighting,) = sightings([same], answers((0, 1)))
-    assert sighting.whereabouts is Whereabouts.ARRIVED
+    (observation,) = observe([same], answers((0, 1)))
+    assert observation.placement is PlacementState.ARRIVED
 
 
 def test_a_partition_that_is_gone_is_seen_as_gone_and_one_unknown_this_time_not_at_all() -> None:
-    (gone,) = sightings([MOVE], Answers({}, gone=frozenset({T0})))
-    assert gone == Sighting(T0, Whereabouts.GONE, (), (), -1)
-    assert sightings([MOVE], Answers({})) == ()
+    (gone,) = observe([MOVE], Answers({}, gone=frozenset({T0})))
+    assert gone == PartitionObservation(T0, PlacementState.DELETED, (), (), -1)
+    assert observe([MOVE], Answers({})) == ()
 
 
 def status(broker: int, lag: int | None, size: int | None, *, is_leader: bool = False) -> ReplicaStatus:
@@ -52,24 +52,24 @@ def status(broker: int, lag: int | None, size: int | None, *, is_leader: bool = 
 def test_what_is_done_is_the_leaders_size_without_the_lag() -> None:
     ongoing = OngoingReassignment((2, 1, 0), (2,), (0,))
     seen = answers((2, 1, 0), ongoing, status(0, 0, 1_000, is_leader=True), status(1, 0, 990), status(2, 400, 555))
-    (sighting,) = sightings([MOVE], seen)
-    assert sighting.copies == (CopySeen(2, 600, 400),)
+    (observation,) = observe([MOVE], seen)
+    assert observation.copies == (CopyProgress(2, 600, 400),)
 
 
 def test_without_the_leaders_size_the_copys_own_size_is_all_there_is_to_say() -> None:
     ongoing = OngoingReassignment((2, 1, 0), (2,), (0,))
     seen = answers((2, 1, 0), ongoing, status(0, 0, None, is_leader=True), status(2, None, 555))
-    assert sightings([MOVE], seen)[0].copies == (CopySeen(2, 555, None),)
+    assert observe([MOVE], seen)[0].copies == (CopyProgress(2, 555, None),)
 
 
 def test_a_broker_that_did_not_tell_has_no_copy_in_the_sighting() -> None:
     ongoing = OngoingReassignment((2, 1, 0), (2,), (0,))
-    assert sightings([MOVE], answers((2, 1, 0), ongoing, status(0, 0, 1_000, is_leader=True)))[0].copies == ()
+    assert observe([MOVE], answers((2, 1, 0), ongoing, status(0, 0, 1_000, is_leader=True)))[0].copies == ()
 
 
 def test_news_is_what_differs_from_what_is_known() -> None:
-    (one,) = sightings([MOVE], answers((0, 1)))
-    (other,) = sightings([MOVE], answers((2, 1)))
+    (one,) = observe([MOVE], answers((0, 1)))
+    (other,) = observe([MOVE], answers((2, 1)))
     assert news({T0: one}, [one]) == ()
     assert news({T0: one}, [other]) == (other,)
     assert news({T0: None}, [one]) == (one,)

@@ -12,24 +12,25 @@ import pytest
 
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import (
-    ClusterSeen,
-    CopySeen,
+    CopyProgress,
     Event,
-    HealthSeen,
+    HealthObserved,
+    MovesObserved,
+    PlacementState,
     PlannedMove,
     RunStarted,
     TimePassed,
-    VerdictsNoted,
-    Whereabouts,
+    VerdictsRecorded,
 )
-from kreassign.executor.guards import GuardName, Health, LogDirRoom, Reaction, Troubled
+from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction, Troubled
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.guards.verdicts import STALL_MS
-from kreassign.executor.instructions import Inspect, Look, NoteVerdicts, SubmitMoves, Wait
+from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVerdicts, SubmitMoves, Wait
 from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state import Execution
 from kreassign.executor.state.execution import Ending
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import ConfigResource, TopicPartition
 from tests.executor.stories import A0, A1, LIVE, look, seen, told
 
@@ -40,13 +41,13 @@ PACE = Pace(caps=Caps(cluster=Cap(moves=2)), is_eager=True)
 LATER = 2_000 + STALL_MS
 WELL = Health(LIVE)
 THEIRS = ConfigValue(ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate"), "7")
-ROOM = (LogDirRoom(2, "/data/2/d0", 10_000, 499), LogDirRoom(2, "/data/2/d1", 10_000, 9_000))
+ROOM = (LogDirSpace(2, "/data/2/d0", 10_000, 499), LogDirSpace(2, "/data/2/d1", 10_000, 9_000))
 
-ADVANCED = CopySeen(2, 900, 100)
-STOOD_STILL = CopySeen(2, 0, 1_000)
-FELL_BACK = CopySeen(2, 500, 1_500)
+ADVANCED = CopyProgress(2, 900, 100)
+STOOD_STILL = CopyProgress(2, 0, 1_000)
+FELL_BACK = CopyProgress(2, 500, 1_500)
 
-BREACHES: dict[GuardName, tuple[Health, CopySeen]] = {
+BREACHES: dict[GuardName, tuple[Health, CopyProgress]] = {
     GuardName.OFFLINE: (Health(LIVE, offline=Troubled.of([A0])), ADVANCED),
     GuardName.MIN_ISR: (Health(LIVE, under_min_isr=Troubled.of([A0])), ADVANCED),
     GuardName.UNDER_REPLICATED: (Health(LIVE, under_replicated=Troubled.of([A0])), ADVANCED),
@@ -65,21 +66,21 @@ def started(guard: GuardName, reaction: Reaction) -> RunStarted:
     """A run with this guard and one that finds nothing here, so that the cluster is inspected in any case."""
     quiet = GuardName.OFFLINE if guard is not GuardName.OFFLINE else GuardName.MIN_ISR
     chosen = {**dict.fromkeys(GuardName, Reaction.OFF), quiet: Reaction.WARN, guard: reaction}
-    return RunStarted(0, "run-1", "cluster-1", (STAYS, ARRIVES, WAITS), None, LIVE, settings(chosen), PACE)
+    return RunStarted(0, "run-1", "cluster-1", (STAYS, ARRIVES, WAITS), NO_THROTTLE, LIVE, settings(chosen), PACE)
 
 
 def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
     """Until the inspection that shows the breach."""
     health, copy = BREACHES[guard]
-    going_on = replace(seen(STAYS, Whereabouts.MOVING), copies=(copy,))
+    going_on = replace(seen(STAYS, PlacementState.MOVING), copies=(copy,))
     return (
         started(guard, reaction),
-        look(1_000, Whereabouts.MOVING, STAYS, ARRIVES),
-        HealthSeen(1_000, WELL),
+        look(1_000, PlacementState.MOVING, STAYS, ARRIVES),
+        HealthObserved(1_000, WELL),
         TimePassed(LATER),
-        ClusterSeen(LATER, (going_on, seen(ARRIVES, Whereabouts.ARRIVED))),
-        look(LATER, Whereabouts.UNTOUCHED, WAITS),
-        HealthSeen(LATER, health),
+        MovesObserved(LATER, (going_on, seen(ARRIVES, PlacementState.ARRIVED))),
+        look(LATER, PlacementState.UNTOUCHED, WAITS),
+        HealthObserved(LATER, health),
     )
 
 
@@ -87,9 +88,9 @@ def written_down(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
     """Until the verdict is in the journal: what is read back from there is the same."""
     events = breached(guard, reaction)
     (order,) = told(*events)[1]
-    assert isinstance(order, NoteVerdicts)
-    noted = VerdictsNoted(LATER, order.verdicts)
-    read_back = from_json("VerdictsNoted", to_json(noted))
+    assert isinstance(order, RecordVerdicts)
+    noted = VerdictsRecorded(LATER, order.verdicts)
+    read_back = from_json("VerdictsRecorded", to_json(noted))
     assert read_back == noted
     return (*events, read_back)
 
@@ -105,14 +106,14 @@ def test_every_guard_has_a_breach_here() -> None:
 
 def test_the_waiting_move_starts_when_no_guard_finds_anything() -> None:
     *until_then, _ = breached(GuardName.BROKER, Reaction.HOLD)
-    assert isinstance(told(*until_then)[1][0], Inspect)
-    assert told(*until_then, HealthSeen(LATER, WELL))[1] == (SubmitMoves({WAITS.topic_partition: (4, 1)}),)
+    assert isinstance(told(*until_then)[1][0], CheckHealth)
+    assert told(*until_then, HealthObserved(LATER, WELL))[1] == (SubmitMoves({WAITS.topic_partition: (4, 1)}),)
 
 
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_is_off_neither_tells_nor_holds_anything(guard: GuardName) -> None:
-    execution, orders = told(*breached(guard, Reaction.OFF))
-    assert (orders, execution.problems) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), [])
+    execution, instructions = told(*breached(guard, Reaction.OFF))
+    assert (instructions, execution.problems) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), [])
 
 
 @pytest.mark.parametrize("guard", GuardName)
@@ -128,14 +129,14 @@ def test_a_breach_is_written_down_with_what_was_seen_and_what_to_do(guard: Guard
 
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_warns_lets_the_run_go_on(guard: GuardName) -> None:
-    execution, orders = told(*written_down(guard, Reaction.WARN))
-    assert (orders, execution.ending) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
+    execution, instructions = told(*written_down(guard, Reaction.WARN))
+    assert (instructions, execution.ending) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
 
 
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName) -> None:
-    execution, orders = told(*written_down(guard, Reaction.HOLD))
-    assert (orders, execution.ending) == ((Wait(),), None)
+    execution, instructions = told(*written_down(guard, Reaction.HOLD))
+    assert (instructions, execution.ending) == ((Wait(),), None)
     assert [record.name for record in execution.in_flight] == [A0]
 
 
@@ -144,9 +145,9 @@ def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName)
 def test_a_guard_that_cancels_calls_back_what_is_in_flight_and_only_one_of_them_wants_it_undone(
     guard: GuardName, reaction: Reaction
 ) -> None:
-    execution, orders = told(*written_down(guard, reaction))
-    (order,) = orders
-    assert isinstance(order, Look)
+    execution, instructions = told(*written_down(guard, reaction))
+    (order,) = instructions
+    assert isinstance(order, ObserveMoves)
     assert A0 in {move.topic_partition for move in order.moves}
     assert execution.ending is Ending.RECALL
     assert execution.wants_rollback is (reaction is Reaction.ROLLBACK)

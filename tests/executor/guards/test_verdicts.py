@@ -8,10 +8,10 @@ import pytest
 
 from kreassign.executor.guards import (
     DEFAULTS,
-    Circumstances,
+    GuardInputs,
     GuardName,
     Health,
-    LogDirRoom,
+    LogDirSpace,
     Reaction,
     Troubled,
     evaluate,
@@ -41,7 +41,7 @@ NONE = Troubled()
 
 
 def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) -> list[tuple[GuardName, str]]:
-    now = Circumstances(health, first, moves, (2,), at_ms)
+    now = GuardInputs(health, first, moves, (2,), at_ms)
     return [(verdict.guard, verdict.seen) for verdict in evaluate(now, DEFAULTS)]
 
 
@@ -52,7 +52,7 @@ def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) 
         (Health((0, 1, 2), under_min_isr=Troubled.of([T0], NONE)), GuardName.MIN_ISR, "t-0"),
         (Health((0, 1, 2), under_replicated=Troubled.of([T0], NONE)), GuardName.UNDER_REPLICATED, "t-0"),
         (Health((0, 1)), GuardName.BROKER, "[2]"),
-        (Health((0, 1, 2), room=(LogDirRoom(2, "/d", 1_000, 49),)), GuardName.DISK, "/d of broker 2 has 49 of 1000"),
+        (Health((0, 1, 2), room=(LogDirSpace(2, "/d", 1_000, 49),)), GuardName.DISK, "/d of broker 2 has 49 of 1000"),
         (Health((0, 1, 2), cordoned=(2,)), GuardName.CORDONED, "broker 2"),
         (Health((0, 1, 2), foreign_moves=(T0,)), GuardName.FOREIGN_MOVE, "t-0"),
         (Health((0, 1, 2), foreign_configs=(FOREIGN,)), GuardName.FOREIGN_THROTTLE, "broker 1"),
@@ -99,13 +99,13 @@ def test_a_journal_of_which_the_first_inspection_named_only_some_is_judged_by_nu
 
 
 def test_disks_and_brokers_that_get_nothing_are_not_minded() -> None:
-    assert told(Health((0, 1, 2), room=(LogDirRoom(1, "/d", 1_000, 1),), cordoned=(1,))) == []
-    assert told(Health((0, 1, 2), room=(LogDirRoom(2, "/d", 1_000, 50),))) == []
+    assert told(Health((0, 1, 2), room=(LogDirSpace(1, "/d", 1_000, 1),), cordoned=(1,))) == []
+    assert told(Health((0, 1, 2), room=(LogDirSpace(2, "/d", 1_000, 50),))) == []
 
 
 def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
-    room = (LogDirRoom(2, "/a", 1_000, 350), LogDirRoom(2, "/b", 1_000, 350))
-    now = Circumstances(Health((0, 1, 2), room=room), WELL, (), (2,), 0, {2: 600})
+    room = (LogDirSpace(2, "/a", 1_000, 350), LogDirSpace(2, "/b", 1_000, 350))
+    now = GuardInputs(Health((0, 1, 2), room=room), WELL, (), (2,), 0, {2: 600})
     assert evaluate(now, DEFAULTS) == ()
     (verdict,) = evaluate(replace(now, incoming_bytes={2: 601}), DEFAULTS)
     assert (
@@ -115,7 +115,7 @@ def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
 
 def test_a_guard_that_is_off_says_nothing_and_one_that_is_set_does_that() -> None:
     chosen = reactions(settings({GuardName.CORDONED: Reaction.OFF, GuardName.BROKER: Reaction.CANCEL}))
-    now = Circumstances(Health((0, 1), cordoned=(2,)), WELL, (), (2,), 0)
+    now = GuardInputs(Health((0, 1), cordoned=(2,)), WELL, (), (2,), 0)
     (verdict,) = evaluate(now, chosen)
     assert (verdict.guard, verdict.reaction) == (GuardName.BROKER, Reaction.CANCEL)
     assert "the run does cancel" in str(verdict)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import CallFailed, MovesSubmitted, Refusal, VerdictsNoted, Whereabouts
+from kreassign.executor.events import CallFailed, MovesSubmitted, PlacementState, Refusal, VerdictsRecorded
 from kreassign.executor.guards import GuardName, Reaction, Verdict
-from kreassign.executor.history.audit_trail import Arrival, Breach, Call, chronicle
+from kreassign.executor.history.audit_trail import Arrival, Breach, Call, audit_trail
 from kreassign.executor.journal import read_events
 from tests.executor.stories import A0, A1, RATE, SUBMITTED, WHOLE, look
 from tests.executor.worlds import World
@@ -16,16 +16,16 @@ RACE = Verdict(GuardName.RATE, Reaction.HOLD, "a-1 is too slow", "give more")
 
 
 def test_every_copy_arrives_from_nothing_to_all_of_it() -> None:
-    told = chronicle([*SUBMITTED, look(5_000, Whereabouts.MOVING, done=100), *WHOLE[len(SUBMITTED) :]])
-    first = [(one.at_ms, one.source, one.done_bytes) for one in told.arrivals if one.partition == 0]
+    told = audit_trail([*SUBMITTED, look(5_000, PlacementState.MOVING, done=100), *WHOLE[len(SUBMITTED) :]])
+    first = [(one.at_ms, one.source, one.done_bytes) for one in told.copy_progress if one.partition == 0]
     assert first[:2] == [(4_000, 0, 0), (5_000, 0, 100)]
     assert first[-1][1:] == (0, 1_000)
-    assert told.arrivals[0] == Arrival(4_000, "a", 0, 2, 0, 0, RATE)
+    assert told.copy_progress[0] == Arrival(4_000, "a", 0, 2, 0, 0, RATE)
 
 
 def test_calls_have_their_question_where_it_was_written_down_and_their_trouble() -> None:
     answer = MovesSubmitted(4_500, (A1,), (Refusal(A0, "not enough brokers"),))
-    told = chronicle([*SUBMITTED[:-1], answer, CallFailed(5_000, "no answer")])
+    told = audit_trail([*SUBMITTED[:-1], answer, CallFailed(5_000, "no answer")])
     assert [(call.number, call.kind) for call in told.calls] == [
         (1, "read settings"),
         (2, "set throttle"),
@@ -39,12 +39,12 @@ def test_calls_have_their_question_where_it_was_written_down_and_their_trouble()
 
 
 def test_a_verdict_lasts_until_it_is_given_no_more() -> None:
-    told = chronicle(
+    told = audit_trail(
         [
             *SUBMITTED,
-            VerdictsNoted(5_000, (STALL,)),
-            VerdictsNoted(6_000, (STALL, RACE)),
-            VerdictsNoted(7_000, (RACE,)),
+            VerdictsRecorded(5_000, (STALL,)),
+            VerdictsRecorded(6_000, (STALL, RACE)),
+            VerdictsRecorded(7_000, (RACE,)),
         ]
     )
     assert told.breaches == (
@@ -56,11 +56,11 @@ def test_a_verdict_lasts_until_it_is_given_no_more() -> None:
 def test_promises_come_true_on_a_steady_cluster(tmp_path: Path) -> None:
     world = World(tmp_path, [[0, 1]])
     assert world.run(world.prepared({0: (2, 1)})).state == "done"
-    told = chronicle(read_events(world.path()))
+    told = audit_trail(read_events(world.path()))
     ended_ms = told.history.moves[0].completed_ms
     assert ended_ms is not None
-    assert {one.topic for one in told.promises} == {None, "t"}
+    assert {one.topic for one in told.eta_history} == {None, "t"}
     # The first seconds are faster than the throttle, which has nothing to even out yet.
-    for one in told.promises[len(told.promises) // 2 :]:
+    for one in told.eta_history[len(told.eta_history) // 2 :]:
         assert one.at_ms + 1000 * one.eta_s == pytest.approx(ended_ms, abs=2_500)
-    assert told.arrivals[-1].done_bytes == told.history.bytes_copied
+    assert told.copy_progress[-1].done_bytes == told.history.bytes_copied

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.executor.history.diagnosis import Symptoms, diagnose
+from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource, LogDir, OngoingReassignment, Partition, TopicPartition
 
@@ -20,25 +20,25 @@ def one(isr: tuple[int, ...] = (0, 1), leader: int = 0) -> Partition:
     return Partition(T0, (0, 1), isr, leader)
 
 
-def kinds(symptoms: Symptoms) -> list[str]:
-    return [ailment.kind for ailment in diagnose(symptoms)]
+def kinds(readings: ClusterReadings) -> list[str]:
+    return [issue.kind for issue in diagnose(readings)]
 
 
 def test_a_healthy_cluster_has_no_ailments() -> None:
-    assert kinds(Symptoms(LIVE, (one(),))) == []
+    assert kinds(ClusterReadings(LIVE, (one(),))) == []
 
 
 def test_a_reassignment_that_can_never_complete_is_explained_with_the_way_out() -> None:
-    (ailment,) = diagnose(Symptoms(LIVE, (one(),), {T0: ENDLESS}))
-    assert (ailment.kind, ailment.subject) == ("endless", "t-0")
-    assert "brokers [2] are both added and removed" in ailment.seen
-    assert "Cancel it" in ailment.remedy
-    assert "then start it anew with [0, 1]" in ailment.remedy
+    (issue,) = diagnose(ClusterReadings(LIVE, (one(),), {T0: ENDLESS}))
+    assert (issue.kind, issue.subject) == ("endless", "t-0")
+    assert "brokers [2] are both added and removed" in issue.seen
+    assert "Cancel it" in issue.remedy
+    assert "then start it anew with [0, 1]" in issue.remedy
 
 
 def test_an_ordinary_reassignment_is_no_ailment_unless_its_destination_is_gone() -> None:
-    assert kinds(Symptoms(LIVE, (one(),), {T0: MOVE})) == []
-    assert kinds(Symptoms((0, 1), (one(),), {T0: MOVE})) == ["destination"]
+    assert kinds(ClusterReadings(LIVE, (one(),), {T0: MOVE})) == []
+    assert kinds(ClusterReadings((0, 1), (one(),), {T0: MOVE})) == ["destination"]
 
 
 @pytest.mark.parametrize(
@@ -51,25 +51,25 @@ def test_an_ordinary_reassignment_is_no_ailment_unless_its_destination_is_gone()
     ],
 )
 def test_partitions_in_trouble_are_found(partition: Partition, found: list[str]) -> None:
-    assert kinds(Symptoms(LIVE, (partition,))) == found
+    assert kinds(ClusterReadings(LIVE, (partition,))) == found
 
 
 def test_a_throttle_is_an_ailment_only_while_nothing_needs_it() -> None:
-    assert kinds(Symptoms(LIVE, (one(),), throttles=(LIST, RATE))) == ["throttle", "throttle"]
-    assert kinds(Symptoms(LIVE, (one(),), {T0: MOVE}, throttles=(LIST, RATE))) == []
+    assert kinds(ClusterReadings(LIVE, (one(),), throttles=(LIST, RATE))) == ["throttle", "throttle"]
+    assert kinds(ClusterReadings(LIVE, (one(),), {T0: MOVE}, throttles=(LIST, RATE))) == []
     elsewhere = {TopicPartition("u", 0): MOVE}
-    assert kinds(Symptoms(LIVE, (one(),), elsewhere, throttles=(LIST, RATE))) == ["throttle"]
+    assert kinds(ClusterReadings(LIVE, (one(),), elsewhere, throttles=(LIST, RATE))) == ["throttle"]
 
 
 def test_directories_that_are_offline_or_cordoned_are_found() -> None:
     broken = LogDir("/a", "KAFKA_STORAGE_ERROR", None, None, False, ())
     cordoned, open_one = LogDir("/b", None, 9, 9, True, ()), LogDir("/c", None, 9, 9, False, ())
-    assert kinds(Symptoms(LIVE, (one(),), log_dirs={1: (broken, open_one)})) == ["log-dir"]
-    assert kinds(Symptoms(LIVE, (one(),), log_dirs={1: (cordoned,)})) == ["cordoned"]
-    assert kinds(Symptoms(LIVE, (one(),), log_dirs={1: (cordoned, open_one)})) == []
+    assert kinds(ClusterReadings(LIVE, (one(),), log_dirs={1: (broken, open_one)})) == ["log-dir"]
+    assert kinds(ClusterReadings(LIVE, (one(),), log_dirs={1: (cordoned,)})) == ["cordoned"]
+    assert kinds(ClusterReadings(LIVE, (one(),), log_dirs={1: (cordoned, open_one)})) == []
 
 
 def test_runs_that_were_left_and_what_could_not_be_read_are_told() -> None:
-    found = diagnose(Symptoms(LIVE, (one(),), left_runs=("run-1",), unread=("topic u: not authorized",)))
-    assert [ailment.kind for ailment in found] == ["run", "unread"]
+    found = diagnose(ClusterReadings(LIVE, (one(),), interrupted_runs=("run-1",), unread=("topic u: not authorized",)))
+    assert [issue.kind for issue in found] == ["run", "unread"]
     assert "kreassign resume run-1" in str(found[0])

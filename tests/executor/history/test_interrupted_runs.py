@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.executor.events import HoldRequested
-from kreassign.executor.history.interrupted_runs import left_runs, refuse_beside_left_runs
+from kreassign.executor.history.interrupted_runs import interrupted_runs, refuse_if_interrupted_runs
 from tests.executor.worlds import RATE, World
 
 AWAY = {0: (2, 1), 1: (3, 0)}
@@ -20,7 +20,7 @@ def world(tmp_path: Path) -> World:
 
 
 def left(world: World) -> list[str]:
-    return [found.run_id for found in left_runs(world.state_dir, world.twin.cluster_id)]
+    return [found.run_id for found in interrupted_runs(world.state_dir, world.twin.cluster_id)]
 
 
 def test_a_run_that_was_left_with_moves_under_way_stands_in_the_way_of_others_until_it_is_at_its_end(
@@ -30,18 +30,18 @@ def test_a_run_that_was_left_with_moves_under_way_stands_in_the_way_of_others_un
     world.run(world.prepared(AWAY, throttle=RATE // 2))
     assert left(world) == ["run-1"]
     with pytest.raises(InputError, match=r"run-1 was left .* with 2 moves under way and 6 settings of a throttle"):
-        refuse_beside_left_runs(world.state_dir, world.twin.cluster_id, "run-2")
-    refuse_beside_left_runs(world.state_dir, world.twin.cluster_id, "run-1")
+        refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id, "run-2")
+    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id, "run-1")
     assert world.resume().state == "done"
     assert left(world) == []
-    refuse_beside_left_runs(world.state_dir, world.twin.cluster_id)
+    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
 
 
 def test_a_run_that_was_left_before_it_did_anything_is_in_nobodys_way(world: World) -> None:
     world.after(3, lambda: world.runner and world.runner.request_stop())
     assert world.run(world.prepared(AWAY), lambda number: HoldRequested(0, number)).state == "paused"
     assert left(world) == ["run-1"]
-    refuse_beside_left_runs(world.state_dir, world.twin.cluster_id)
+    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
 
 
 def test_a_run_that_ended_but_owes_a_setting_stands_in_the_way(world: World) -> None:
@@ -49,12 +49,12 @@ def test_a_run_that_ended_but_owes_a_setting_stands_in_the_way(world: World) -> 
     found = world.run(world.prepared({0: (0, 2)}))
     assert (found.state, len(found.throttle_residue)) == ("failed", 1)
     with pytest.raises(InputError, match="with 0 moves under way and 1 settings of a throttle"):
-        refuse_beside_left_runs(world.state_dir, world.twin.cluster_id)
+        refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
 
 
 def test_damaged_journals_and_those_of_other_clusters_are_in_nobodys_way(world: World) -> None:
     world.after(4, lambda: world.runner and world.runner.request_stop())
     world.run(world.prepared(AWAY, throttle=RATE // 2))
-    refuse_beside_left_runs(world.state_dir, "another")
+    refuse_if_interrupted_runs(world.state_dir, "another")
     world.path().write_bytes(b"no journal")
-    refuse_beside_left_runs(world.state_dir, world.twin.cluster_id)
+    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)

@@ -1,4 +1,4 @@
-from kreassign.executor.history.rollback_plan import way_back
+from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.history.run_history import MoveHistory
 from kreassign.model import Partition, TopicPartition
 
@@ -15,24 +15,24 @@ def now(*replicas: tuple[int, ...]) -> dict[TopicPartition, Partition]:
 
 
 def test_a_completed_move_goes_back_and_its_copy_is_counted() -> None:
-    back = way_back([move(0)], now(TARGET))
+    back = rollback_plan([move(0)], now(TARGET))
     assert back.plan.replicas == {TopicPartition("t", 0): ORIGINAL}
     assert back.expected == {TopicPartition("t", 0): TARGET}
-    assert (back.copy_count, back.copied_bytes, back.left_alone) == (1, 1_000, ())
+    assert (back.copy_count, back.copied_bytes, back.skipped) == (1, 1_000, ())
 
 
 def test_a_cancelled_move_gets_the_order_back_without_a_copy() -> None:
-    back = way_back([move(0, "cancelled")], now((1, 0)))
+    back = rollback_plan([move(0, "cancelled")], now((1, 0)))
     assert back.plan.replicas == {TopicPartition("t", 0): ORIGINAL}
     assert (back.copy_count, back.copied_bytes) == (0, 0)
 
 
 def test_what_never_began_or_is_as_before_needs_nothing() -> None:
-    assert len(way_back([move(0, submitted_ms=None), move(1, "cancelled")], now(TARGET, ORIGINAL)).plan) == 0
+    assert len(rollback_plan([move(0, submitted_ms=None), move(1, "cancelled")], now(TARGET, ORIGINAL)).plan) == 0
 
 
 def test_what_somebody_else_changed_or_deleted_is_left_alone_and_named() -> None:
-    back = way_back([move(0), move(1)], now((3, 4)))
+    back = rollback_plan([move(0), move(1)], now((3, 4)))
     assert len(back.plan) == 0
-    assert back.left_alone[0].startswith("t-0: its replicas are [3, 4]")
-    assert back.left_alone[1] == "t-1: it no longer exists"
+    assert back.skipped[0].startswith("t-0: its replicas are [3, 4]")
+    assert back.skipped[1] == "t-1: it no longer exists"

@@ -1,12 +1,12 @@
 import pytest
 
-from kreassign.executor.history.verify import Facts, FindingKind, Wishes, verify
+from kreassign.executor.history.verify import Expectations, Facts, FindingKind, verify
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
 
 T0 = TopicPartition("t", 0)
 RATE = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
-WISHES = Wishes({T0: (1, 2)})
+WISHES = Expectations({T0: (1, 2)})
 
 
 def facts(replicas: tuple[int, ...] = (1, 2), isr: tuple[int, ...] = (1, 2), leader: int = 1) -> Facts:
@@ -52,17 +52,17 @@ def test_a_partition_that_could_not_be_read_is_unknown_and_not_missing() -> None
     ],
 )
 def test_a_throttle_that_is_not_as_before_is_a_finding(wish: str | None, present: str | None, sentence: str) -> None:
-    (finding,) = verify(Wishes({}, configs=(ConfigValue(RATE, wish),)), Facts({}, configs={RATE: present}))
+    (finding,) = verify(Expectations({}, configs=(ConfigValue(RATE, wish),)), Facts({}, configs={RATE: present}))
     assert (finding.kind, str(finding)) == (FindingKind.THROTTLE, sentence)
 
 
 def test_a_throttle_that_is_as_it_was_is_none() -> None:
-    assert verify(Wishes({}, configs=(ConfigValue(RATE, "7"),)), Facts({}, configs={RATE: "7"})) == ()
+    assert verify(Expectations({}, configs=(ConfigValue(RATE, "7"),)), Facts({}, configs={RATE: "7"})) == ()
 
 
 def test_a_replica_in_another_directory_is_a_finding() -> None:
     replica = TopicPartitionReplica(2, "t", 0)
-    wishes = Wishes({T0: (1, 2)}, {replica: "/data/b"})
+    wishes = Expectations({T0: (1, 2)}, {replica: "/data/b"})
     partitions = facts().partitions
     assert verify(wishes, Facts(partitions, log_dirs={replica: "/data/b"})) == ()
     (finding,) = verify(wishes, Facts(partitions, log_dirs={replica: "/data/a"}))
@@ -89,5 +89,5 @@ def test_small_copies_may_differ() -> None:
 
 def test_findings_come_sorted() -> None:
     other = TopicPartition("a", 0)
-    found = verify(Wishes({T0: (1, 2), other: (1,)}), Facts({}))
+    found = verify(Expectations({T0: (1, 2), other: (1,)}), Facts({}))
     assert [finding.subject for finding in found] == ["a-0", "t-0"]

@@ -2,14 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.executor.preflight.checks import Situation, violations
-from kreassign.executor.throttle.rates import BrokerRate, Rates
+from kreassign.executor.preflight.checks import ClusterView, violations
+from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import Broker, Cluster, LogDir, LogDirReplica, OngoingReassignment, Partition, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 CLUSTER = Cluster("c", 0, tuple(Broker(number, "localhost", 9092) for number in range(3)))
-SITUATION = Situation(CLUSTER, {T0: Partition(T0, (0, 1), (0, 1), 0)})
+SITUATION = ClusterView(CLUSTER, {T0: Partition(T0, (0, 1), (0, 1), 0)})
 
 
 def plan(*wishes: PartitionAssignment) -> Plan:
@@ -21,7 +21,7 @@ def to(partition: TopicPartition, *replicas: int) -> PartitionAssignment:
 
 
 def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
-    assert violations(plan(to(T0, 1, 2)), SITUATION, Rates(1_000)) == ()
+    assert violations(plan(to(T0, 1, 2)), SITUATION, ThrottleRates(1_000)) == ()
 
 
 @pytest.mark.parametrize(
@@ -41,36 +41,38 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
     ],
 )
 def test_each_thing_that_is_wrong_is_a_sentence(wishes: list[PartitionAssignment], sentence: str) -> None:
-    assert sentence in violations(plan(*wishes), SITUATION, Rates())
+    assert sentence in violations(plan(*wishes), SITUATION, ThrottleRates())
 
 
 def test_a_partition_that_someone_else_is_moving_is_not_touched() -> None:
-    moving = Situation(CLUSTER, SITUATION.partitions, {T0: OngoingReassignment((2, 0, 1), (2,), (0,))})
-    (sentence,) = violations(plan(to(T0, 1, 2)), moving, Rates())
+    moving = ClusterView(CLUSTER, SITUATION.partitions, {T0: OngoingReassignment((2, 0, 1), (2,), (0,))})
+    (sentence,) = violations(plan(to(T0, 1, 2)), moving, ThrottleRates())
     assert sentence.startswith("t-0: it is being reassigned already (replicas: 2,0,1. adding: 2. removing: 0.)")
 
 
 def test_a_plan_made_for_other_replicas_is_refused_with_the_difference() -> None:
-    stale = Situation(CLUSTER, SITUATION.partitions, expected={T0: (1, 0)})
-    (sentence,) = violations(plan(to(T0, 1, 2)), stale, Rates())
+    stale = ClusterView(CLUSTER, SITUATION.partitions, expected={T0: (1, 0)})
+    (sentence,) = violations(plan(to(T0, 1, 2)), stale, ThrottleRates())
     assert sentence == "t-0: its replicas are [0, 1], but the plan was made for [1, 0]; plan anew"
 
 
 def test_a_throttle_that_lets_nothing_through_is_refused() -> None:
-    assert violations(plan(to(T0, 1, 2)), SITUATION, Rates(0)) == ("a throttle of 0 B/s would never let it end",)
+    assert violations(plan(to(T0, 1, 2)), SITUATION, ThrottleRates(0)) == (
+        "a throttle of 0 B/s would never let it end",
+    )
 
 
 def test_a_rate_for_a_broker_that_is_not_there_is_refused() -> None:
-    assert violations(plan(to(T0, 1, 2)), SITUATION, Rates(None, (BrokerRate(7, 5),))) == (
+    assert violations(plan(to(T0, 1, 2)), SITUATION, ThrottleRates(None, (BrokerRate(7, 5),))) == (
         "broker 7 is given a rate, but is not there; live brokers are [0, 1, 2]",
     )
 
 
 def test_all_violations_are_told_at_once() -> None:
-    assert len(violations(plan(to(T0, 7, 7), to(T1)), SITUATION, Rates(-1))) == 5
+    assert len(violations(plan(to(T0, 7, 7), to(T1)), SITUATION, ThrottleRates(-1))) == 5
 
 
-def _with(*log_dirs: LogDir) -> Situation:
+def _with(*log_dirs: LogDir) -> ClusterView:
     return replace(SITUATION, log_dirs={1: log_dirs})
 
 
@@ -95,9 +97,9 @@ def _log_dir(path: str, *copies: LogDirReplica, error: str | None = None, is_cor
 )
 def test_a_log_directory_that_takes_no_copy_is_refused_beforehand(log_dirs: tuple[LogDir, ...], sentence: str) -> None:
     wish = PartitionAssignment(T0, (1, 2), ("/a", "any"))
-    assert violations(plan(wish), _with(*log_dirs), Rates()) == (sentence,)
+    assert violations(plan(wish), _with(*log_dirs), ThrottleRates()) == (sentence,)
 
 
 def test_a_copy_that_is_in_a_cordoned_directory_may_stay_there() -> None:
     here = _log_dir("/a", LogDirReplica(T0, 5, 0, is_future=False), is_cordoned=True)
-    assert violations(plan(PartitionAssignment(T0, (1, 2), ("/a", "any"))), _with(here), Rates()) == ()
+    assert violations(plan(PartitionAssignment(T0, (1, 2), ("/a", "any"))), _with(here), ThrottleRates()) == ()

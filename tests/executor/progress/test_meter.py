@@ -1,12 +1,12 @@
 import pytest
 
 from kreassign.executor.events import (
-    ClusterSeen,
+    MovesObserved,
     MovesSubmitted,
+    PlacementState,
     PlannedMove,
     SubmissionIntended,
     TimePassed,
-    Whereabouts,
 )
 from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.state import Phase
@@ -24,7 +24,7 @@ def test_before_the_first_look_everything_is_still_to_do() -> None:
 
 
 def test_moves_and_total_have_bytes_rate_and_end() -> None:
-    looks = [look(10_000 + 1_000 * second, Whereabouts.MOVING, done=50 * second) for second in range(6)]
+    looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=50 * second) for second in range(6)]
     progress = fold_with_progress([*SUBMITTED, *looks])[1].progress()
     first = progress.moves[0].estimate
     assert (first.done_bytes, first.left_bytes, first.rate_bytes_per_s, first.eta_s) == (250, 750, 50.0, 15.0)
@@ -35,8 +35,8 @@ def test_moves_and_total_have_bytes_rate_and_end() -> None:
 def test_the_whole_ends_when_the_slowest_receiver_has_everything() -> None:
     events = [*SUBMITTED]
     for second in range(6):
-        slow, fast = seen(A, Whereabouts.MOVING, done=10 * second), seen(B, Whereabouts.MOVING, done=90 * second)
-        events.append(ClusterSeen(10_000 + 1_000 * second, (slow, fast)))
+        slow, fast = seen(A, PlacementState.MOVING, done=10 * second), seen(B, PlacementState.MOVING, done=90 * second)
+        events.append(MovesObserved(10_000 + 1_000 * second, (slow, fast)))
     progress = fold_with_progress(events)[1].progress()
     assert progress.moves[0].estimate.eta_s == 95.0
     assert progress.overall.eta_s == 95.0
@@ -45,29 +45,32 @@ def test_the_whole_ends_when_the_slowest_receiver_has_everything() -> None:
 def test_copies_that_wait_for_each_other_at_one_broker_end_when_that_broker_is_filled() -> None:
     """The throttle of a receiver may serve one copy first; what matters is what the broker still gets, at its rate."""
     waiting = PlannedMove(TopicPartition("a", 2), (0, 1), (2, 0), 1_000)
-    events = [started(A, waiting, throttle=None), look(2_000, Whereabouts.UNTOUCHED, A, waiting)]
+    events = [started(A, waiting, throttle=None), look(2_000, PlacementState.UNTOUCHED, A, waiting)]
     events += [SubmissionIntended(3_000, (A.topic_partition, waiting.topic_partition))]
     events += [MovesSubmitted(4_000, (A.topic_partition, waiting.topic_partition))]
     for second in range(6):
-        sightings = (seen(A, Whereabouts.MOVING, done=100 * second), seen(waiting, Whereabouts.MOVING, done=second))
-        events.append(ClusterSeen(10_000 + 1_000 * second, sightings))
+        observations = (
+            seen(A, PlacementState.MOVING, done=100 * second),
+            seen(waiting, PlacementState.MOVING, done=second),
+        )
+        events.append(MovesObserved(10_000 + 1_000 * second, observations))
     progress = fold_with_progress(events)[1].progress()
     assert progress.moves[1].estimate.eta_s == 995.0
     assert progress.overall.eta_s == pytest.approx(1_495 / 101)
 
 
 def test_a_look_without_news_of_a_move_says_that_it_stands_still() -> None:
-    events = [*SUBMITTED, look(10_000, Whereabouts.MOVING, done=100)]
+    events = [*SUBMITTED, look(10_000, PlacementState.MOVING, done=100)]
     for second in range(1, 21):
-        events += [TimePassed(10_000 + 1_000 * second), ClusterSeen(10_000 + 1_000 * second, ())]
+        events += [TimePassed(10_000 + 1_000 * second), MovesObserved(10_000 + 1_000 * second, ())]
     progress = fold_with_progress(events)[1].progress()
     assert progress.moves[0].estimate.rate_bytes_per_s == 0.0
     assert progress.moves[0].estimate.eta_s is None
 
 
 def test_a_finished_move_counts_in_full() -> None:
-    events = [*SUBMITTED, look(10_000, Whereabouts.MOVING, done=100), TimePassed(10_500)]
-    events.append(ClusterSeen(11_000, (seen(A, Whereabouts.ARRIVED),)))
+    events = [*SUBMITTED, look(10_000, PlacementState.MOVING, done=100), TimePassed(10_500)]
+    events.append(MovesObserved(11_000, (seen(A, PlacementState.ARRIVED),)))
     progress = fold_with_progress(events)[1].progress()
     assert progress.moves[0].status is MoveStatus.COMPLETE
     assert (progress.moves[0].estimate.done_bytes, progress.moves[0].estimate.left_bytes) == (1_000, 0)

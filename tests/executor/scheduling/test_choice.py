@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import Candidate, Cap, Caps, Order, Room, Waiting, choose
+from kreassign.executor.scheduling import Candidate, Cap, Caps, DiskBudget, Order, Waiting, choose
 from kreassign.model import TopicPartition
 
 DISK = (9, "/d")
@@ -63,7 +63,7 @@ def test_a_change_of_order_copies_nothing_and_waits_for_nothing() -> None:
 
 
 def test_a_copy_waits_for_room_on_its_disk() -> None:
-    room = Room.after({PLACE: 80}, [_move(5, 20, 1, 9)])
+    room = DiskBudget.after({PLACE: 80}, [_move(5, 20, 1, 9)])
     chosen = choose([_move(0, 40, 1, 9), _move(1, 40, 2, 9)], [_move(5, 20, 1, 9)], supplies=(room,), order=Order.NAME)
     assert chosen.starting == (_partition(0),)
     assert chosen.waiting == (
@@ -73,13 +73,13 @@ def test_a_copy_waits_for_room_on_its_disk() -> None:
 
 def test_what_is_written_meanwhile_needs_room_too() -> None:
     written = Candidate(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=5.0)
-    assert not choose([written], [], supplies=(Room.after({PLACE: 119}, [], rate_bytes_per_s=10),)).starting
-    assert choose([written], [], supplies=(Room.after({PLACE: 120}, [], rate_bytes_per_s=10),)).starting
+    assert not choose([written], [], supplies=(DiskBudget.after({PLACE: 119}, [], rate_bytes_per_s=10),)).starting
+    assert choose([written], [], supplies=(DiskBudget.after({PLACE: 120}, [], rate_bytes_per_s=10),)).starting
 
 
 def test_a_copy_that_never_catches_up_finds_no_room() -> None:
     written = Candidate(_partition(0), 60, 1, (9,), (DISK,), write_bytes_per_s=10.0)
-    assert Room.after({PLACE: 10**15}, [], rate_bytes_per_s=10).refuses(written) is not None
+    assert DiskBudget.after({PLACE: 10**15}, [], rate_bytes_per_s=10).refuses(written) is not None
 
 
 MOVES = st.lists(
@@ -91,8 +91,14 @@ MOVES = st.lists(
 def test_every_move_starts_or_waits_and_no_limit_is_broken(
     moves: list[Candidate], order: Order, most: int, usable_bytes: int
 ) -> None:
-    places = {("log_dir", (broker, "/d")): usable_bytes for broker in range(4, 8)}
-    chosen = choose(moves, [], caps=Caps(destination=Cap(moves=most)), order=order, supplies=(Room.after(places, []),))
+    replica_locations = {("log_dir", (broker, "/d")): usable_bytes for broker in range(4, 8)}
+    chosen = choose(
+        moves,
+        [],
+        caps=Caps(destination=Cap(moves=most)),
+        order=order,
+        supplies=(DiskBudget.after(replica_locations, []),),
+    )
     named = [*chosen.starting, *(one.topic_partition for one in chosen.waiting)]
     assert sorted(named) == [move.topic_partition for move in moves]
     started = [move for move in moves if move.topic_partition in chosen.starting]

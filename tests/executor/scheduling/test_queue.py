@@ -11,8 +11,8 @@ from kreassign.executor.scheduling import (
     Caps,
     InFlight,
     Order,
+    PriorityMerge,
     Queue,
-    Turns,
     add_left,
     choose,
     choose_in_turn,
@@ -34,8 +34,8 @@ def _queue(*moves: Candidate) -> Queue:
 
 
 def _eligible(queue: Queue, caps: Caps, *in_flight: Candidate) -> list[int]:
-    lanes = queue.open_lanes(Order.MAKESPAN, InFlight.of(caps, in_flight))
-    return sorted(move.topic_partition.partition for lane in lanes for move in lane)
+    routes = queue.open_routes(Order.MAKESPAN, InFlight.of(caps, in_flight))
+    return sorted(move.topic_partition.partition for route in routes for move in route)
 
 
 def test_what_goes_to_a_full_destination_is_passed_over() -> None:
@@ -79,12 +79,12 @@ def test_what_was_removed_waits_no_more_and_leaves_nothing_behind() -> None:
 
 @given(MOVES, st.sampled_from(Order), st.integers(0, 6), st.sampled_from([Cap(moves=1), Cap(moves=2), Cap(None, 50)]))
 def test_what_starts_is_what_would_start_if_all_were_looked_at(
-    moves: list[Candidate], order: Order, flying: int, cap: Cap
+    moves: list[Candidate], order: Order, in_flight: int, cap: Cap
 ) -> None:
-    in_flight, waiting = moves[:flying], {move.topic_partition: move for move in moves[flying:]}
+    in_flight, waiting = moves[:in_flight], {move.topic_partition: move for move in moves[in_flight:]}
     for caps in (Caps(), Caps(source=cap), Caps(destination=cap), Caps(cluster=cap), Caps(cap, cap, cap, cap)):
         queue = _queue(*waiting.values())
         counts = InFlight.of(caps, in_flight)
-        turns = Turns(queue.open_lanes(order, counts), ranking(order, add_left(queue.left.copy(), in_flight)))
+        turns = PriorityMerge(queue.open_routes(order, counts), ranking(order, add_left(queue.left.copy(), in_flight)))
         few = choose_in_turn(turns, counts, ())
         assert few.starting == choose(waiting.values(), in_flight, caps=caps, order=order).starting

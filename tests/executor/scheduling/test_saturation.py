@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from kreassign.executor.scheduling import (
-    Busy,
     Candidate,
     Caps,
     Choice,
-    Enough,
+    DiskBudget,
     InFlight,
     Order,
+    PriorityMerge,
     Queue,
-    Room,
-    Turns,
+    Saturation,
+    SaturationThreshold,
     choose,
     choose_in_turn,
     ranking,
@@ -29,8 +29,8 @@ def _started(choice: Choice) -> list[int]:
     return [name.partition for name in choice.starting]
 
 
-def _busy(*flying: Candidate, left_bytes: int = 50) -> Busy:
-    return Busy.of(Enough(2, left_bytes), flying)
+def _busy(*in_flight: Candidate, left_bytes: int = 50) -> Saturation:
+    return Saturation.of(SaturationThreshold(2, left_bytes), in_flight)
 
 
 def test_a_broker_with_two_copies_that_use_it_fully_takes_on_no_more() -> None:
@@ -75,19 +75,19 @@ def test_what_waits_for_a_busy_broker_is_passed_over_unless_it_is_urgent() -> No
     for move in (_move(2, 3, 8), _move(3, 3, 9), _move(4, 3, 8, is_urgent=True)):
         queue.add(move)
     counts, busy = InFlight(Caps()), _busy(_move(0, 1, 8), _move(1, 2, 8))
-    lanes = queue.open_lanes(Order.NAME, counts, busy)
-    assert [[move.topic_partition.partition for move in lane] for lane in lanes] == [[4, 2], [3]]
-    assert _started(choose_in_turn(Turns(lanes, ranking(Order.NAME, queue.left)), counts, [busy])) == [4, 3]
+    routes = queue.open_routes(Order.NAME, counts, busy)
+    assert [[move.topic_partition.partition for move in route] for route in routes] == [[4, 2], [3]]
+    assert _started(choose_in_turn(PriorityMerge(routes, ranking(Order.NAME, queue.left)), counts, [busy])) == [4, 3]
 
 
 def test_nothing_else_between_the_same_ends_is_looked_at_once_one_is_busy() -> None:
-    lane = [_move(number, 3, 8) for number in range(5)]
-    found = choose_in_turn(Turns([lane], ranking(Order.NAME, {})), InFlight(Caps()), [_busy()])
+    route = [_move(number, 3, 8) for number in range(5)]
+    found = choose_in_turn(PriorityMerge([route], ranking(Order.NAME, {})), InFlight(Caps()), [_busy()])
     assert (_started(found), [one.topic_partition.partition for one in found.waiting]) == ([0, 1], [2])
 
 
 def test_a_smaller_move_between_the_same_ends_may_find_room() -> None:
-    lane = [_move(0, 3, 8), Candidate(TopicPartition("t", 1), 10, 3, (8,))]
-    room = Room({("destination", 8): 20})
-    found = choose_in_turn(Turns([lane], ranking(Order.NAME, {})), InFlight(Caps()), [room])
+    route = [_move(0, 3, 8), Candidate(TopicPartition("t", 1), 10, 3, (8,))]
+    room = DiskBudget({("destination", 8): 20})
+    found = choose_in_turn(PriorityMerge([route], ranking(Order.NAME, {})), InFlight(Caps()), [room])
     assert _started(found) == [1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.scheduling import Candidate, Hours, Order, TimeLeft, Window, choose, forecast
+from kreassign.executor.scheduling import Candidate, Order, Schedule, TimeLeft, Window, choose, forecast
 from kreassign.executor.scheduling.forecast import told
 from kreassign.model import TopicPartition
 
@@ -63,12 +63,12 @@ def test_the_sum_of_what_starts_ends_in_time_at_every_broker(
 
 
 def test_a_deadline_that_holds_all_moves_needs_no_words() -> None:
-    hours = Hours(deadline_ms=100_000)
+    hours = Schedule(deadline_ms=100_000)
     assert told(forecast([_move(0, 1000, 1, 8)], hours, 0, 10.0), hours, 10.0) == ()
 
 
 def test_a_deadline_that_cannot_be_met_is_told_with_what_fits_and_what_is_needed() -> None:
-    hours = Hours(deadline_ms=100_000)
+    hours = Schedule(deadline_ms=100_000)
     found = forecast([_move(number, 400, 1, 8) for number in range(5)], hours, 0, 10.0)
     assert (found.fitting, found.fitting_bytes, found.least_bytes_per_s, found.endless) == (2, 800, 20, ())
     (sentence,) = told(found, hours, 10.0)
@@ -77,7 +77,7 @@ def test_a_deadline_that_cannot_be_met_is_told_with_what_fits_and_what_is_needed
 
 
 def test_windows_before_the_deadline_count_together_but_a_move_has_to_fit_into_one() -> None:
-    hours = Hours((Window(0, 1), Window(2, 3)), deadline_ms=180_000)
+    hours = Schedule((Window(0, 1), Window(2, 3)), deadline_ms=180_000)
     small, large = [_move(number, 600, 1, 8) for number in range(2)], [_move(9, 601, 1, 8)]
     assert forecast(small, hours, 0, 10.0).fitting == 2
     found = forecast(large, hours, 0, 10.0)

@@ -7,18 +7,19 @@ from pathlib import Path
 
 from kreassign.executor.events import (
     CancelRequested,
-    HealthSeen,
+    HealthObserved,
     MovesSubmitted,
+    PlacementState,
     PlannedMove,
     RunStarted,
     SubmissionIntended,
-    Whereabouts,
 )
-from kreassign.executor.guards import GuardName, Health, LogDirRoom, Reaction
+from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.instructions import Inspect, NoteVerdicts, SubmitMoves, Wait
-from kreassign.executor.scheduling import Order, Pace, circle
+from kreassign.executor.instructions import CheckHealth, RecordVerdicts, SubmitMoves, Wait
+from kreassign.executor.scheduling import Order, Pace, find_cycle
 from kreassign.executor.state import handle
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import TopicPartition
 from tests.executor.stories import LIVE, look, told
 from tests.executor.worlds import World, tp
@@ -31,12 +32,12 @@ def move(number: int, original: tuple[int, ...], target: tuple[int, ...], size: 
 
 def begun(*moves: PlannedMove, guards: dict[GuardName, Reaction] | None = None, reserve: float = 0.0) -> RunStarted:
     pace = Pace(order=Order.NAME, disk_reserve=reserve)
-    return RunStarted(0, "run-1", "cluster-1", moves, None, LIVE, settings(guards or {}), pace)
+    return RunStarted(0, "run-1", "cluster-1", moves, NO_THROTTLE, LIVE, settings(guards or {}), pace)
 
 
 def free(**usable: int) -> Health:
     """Brokers `b2`, `b3`, … with one directory each of 10,000 bytes, and so many of them free."""
-    rooms = (LogDirRoom(int(broker[1:]), "/d", 10_000, left) for broker, left in usable.items())
+    rooms = (LogDirSpace(int(broker[1:]), "/d", 10_000, left) for broker, left in usable.items())
     return Health(LIVE, room=tuple(rooms))
 
 
@@ -45,20 +46,20 @@ TWO = (move(0, (0, 1), (2, 1)), move(1, (1, 0), (2, 0)))
 
 def after(health: Health, *moves: PlannedMove, **how: object):
     """What a run of these moves orders after its first inspection."""
-    return told(begun(*moves, **how), look(1_000, Whereabouts.UNTOUCHED, *moves), HealthSeen(1_000, health))
+    return told(begun(*moves, **how), look(1_000, PlacementState.UNTOUCHED, *moves), HealthObserved(1_000, health))
 
 
 def test_only_what_fits_is_sent() -> None:
-    run, orders = after(free(b2=1_999), *TWO)
-    assert orders == (SubmitMoves({TWO[0].topic_partition: (2, 1)}),)
+    run, instructions = after(free(b2=1_999), *TWO)
+    assert instructions == (SubmitMoves({TWO[0].topic_partition: (2, 1)}),)
     handle(run, SubmissionIntended(2_000, (TWO[0].topic_partition,)))
     handle(run, MovesSubmitted(2_000, (TWO[0].topic_partition,)))
-    assert handle(run, look(3_000, Whereabouts.MOVING, TWO[0], done=400)) == (Wait(),)
+    assert handle(run, look(3_000, PlacementState.MOVING, TWO[0], done=400)) == (Wait(),)
     assert run.problems == []
 
 
 def test_the_reserve_is_no_room() -> None:
-    assert isinstance(after(free(b2=1_999), *TWO, reserve=0.2)[1][0], NoteVerdicts)
+    assert isinstance(after(free(b2=1_999), *TWO, reserve=0.2)[1][0], RecordVerdicts)
     (order,) = after(free(b2=4_000), *TWO, reserve=0.2)[1]
     assert list(order.targets) == [one.topic_partition for one in TWO]
 
@@ -70,35 +71,35 @@ def test_with_its_guard_off_disks_do_not_matter() -> None:
 
 def test_what_is_in_flight_has_its_room_already() -> None:
     run, _ = told(
-        begun(*TWO), look(1_000, Whereabouts.MOVING, TWO[0], done=400), look(1_000, Whereabouts.UNTOUCHED, TWO[1])
+        begun(*TWO), look(1_000, PlacementState.MOVING, TWO[0], done=400), look(1_000, PlacementState.UNTOUCHED, TWO[1])
     )
-    assert isinstance(handle(run, HealthSeen(1_000, free(b2=1_599)))[0], Wait)
+    assert isinstance(handle(run, HealthObserved(1_000, free(b2=1_599)))[0], Wait)
     run, _ = told(
-        begun(*TWO), look(1_000, Whereabouts.MOVING, TWO[0], done=400), look(1_000, Whereabouts.UNTOUCHED, TWO[1])
+        begun(*TWO), look(1_000, PlacementState.MOVING, TWO[0], done=400), look(1_000, PlacementState.UNTOUCHED, TWO[1])
     )
-    assert handle(run, HealthSeen(1_000, free(b2=1_600))) == (SubmitMoves({TWO[1].topic_partition: (2, 0)}),)
+    assert handle(run, HealthObserved(1_000, free(b2=1_600))) == (SubmitMoves({TWO[1].topic_partition: (2, 0)}),)
 
 
 def test_brokers_that_wait_for_each_other_are_named_once_and_the_run_goes_on_when_there_is_room() -> None:
     moves = (move(0, (2, 1), (3, 1)), move(1, (3, 1), (2, 1)))
     run, (order,) = after(free(b2=10, b3=20), *moves)
     assert [verdict.guard for verdict in order.verdicts] == [GuardName.DISK, GuardName.DISK]
-    handle(run, look(31_000, Whereabouts.UNTOUCHED, *moves))
+    handle(run, look(31_000, PlacementState.UNTOUCHED, *moves))
     (story,) = [problem for problem in run.problems if problem.startswith("disks")]
     assert story.startswith("disks have room for none of 2 moves: a-0 waits because broker 3 has 20 bytes to promise")
     assert "brokers 2 -> 3 -> 2 wait for each other" in story
-    handle(run, look(62_000, Whereabouts.UNTOUCHED, *moves))
-    handle(run, HealthSeen(62_000, free(b2=10, b3=1_000)))
-    orders = handle(run, look(63_000, Whereabouts.UNTOUCHED, *moves))
-    while isinstance(orders[0], Inspect):
-        orders = handle(run, HealthSeen(63_000, free(b2=10, b3=1_000)))
-    assert orders == (SubmitMoves({moves[0].topic_partition: (3, 1)}),)
+    handle(run, look(62_000, PlacementState.UNTOUCHED, *moves))
+    handle(run, HealthObserved(62_000, free(b2=10, b3=1_000)))
+    instructions = handle(run, look(63_000, PlacementState.UNTOUCHED, *moves))
+    while isinstance(instructions[0], CheckHealth):
+        instructions = handle(run, HealthObserved(63_000, free(b2=10, b3=1_000)))
+    assert instructions == (SubmitMoves({moves[0].topic_partition: (3, 1)}),)
 
 
 def test_a_circle_is_found_and_a_mere_chain_is_none() -> None:
-    assert circle({1: {2}, 2: {3}, 3: {1, 4}}) == (1, 2, 3)
-    assert circle({4: {2}, 2: {4}, 1: {2}}) == (2, 4)
-    assert circle({1: {2}, 2: {3}}) == ()
+    assert find_cycle({1: {2}, 2: {3}, 3: {1, 4}}) == (1, 2, 3)
+    assert find_cycle({4: {2}, 2: {4}, 1: {2}}) == (2, 4)
+    assert find_cycle({1: {2}, 2: {3}}) == ()
 
 
 def test_what_has_too_few_replicas_in_sync_goes_first(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_what_has_too_few_replicas_in_sync_goes_first(tmp_path: Path) -> None:
     started = world.prepared({0: (2, 4), 1: (0, 3), 2: (3, 0)}, throttle=None)
     assert [one.is_urgent for one in started.moves] == [False, False, True]
     run, _ = told(replace(started, guards=(), pace=Pace(order=Order.NAME)))
-    (order,) = handle(run, look(1_000, Whereabouts.UNTOUCHED, *started.moves))
+    (order,) = handle(run, look(1_000, PlacementState.UNTOUCHED, *started.moves))
     assert list(order.targets) == [tp(2), tp(0), tp(1)]
 
 

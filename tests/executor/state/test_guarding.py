@@ -3,79 +3,80 @@
 from __future__ import annotations
 
 from kreassign.executor.events import (
-    ClusterSeen,
     Event,
-    HealthSeen,
+    HealthObserved,
+    MovesObserved,
+    PlacementState,
     PlannedMove,
     RunStarted,
     TimePassed,
-    VerdictsNoted,
-    Whereabouts,
+    VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction, Verdict
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.instructions import Inspect, Look, NoteVerdicts, SubmitMoves, Wait
+from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVerdicts, SubmitMoves, Wait
 from kreassign.executor.state.guarding import FRESH_MS, INSPECT_EVERY_MS
+from kreassign.executor.throttle.rates import NO_THROTTLE
 from tests.executor.stories import A0, LIVE, look, told
 
 MOVE = PlannedMove(A0, (0, 1), (2, 1), 1_000)
 WELL = Health(LIVE)
 BARRED = Health(LIVE, cordoned=(2,))
-UNTOUCHED = look(1_000, Whereabouts.UNTOUCHED, MOVE)
+UNTOUCHED = look(1_000, PlacementState.UNTOUCHED, MOVE)
 
 
 def begun(guards: tuple[GuardSetting, ...] = settings()) -> RunStarted:
-    return RunStarted(0, "run-1", "cluster-1", (MOVE,), None, LIVE, guards)
+    return RunStarted(0, "run-1", "cluster-1", (MOVE,), NO_THROTTLE, LIVE, guards)
 
 
-def noted(at_ms: int, *events: Event) -> VerdictsNoted:
+def noted(at_ms: int, *events: Event) -> VerdictsRecorded:
     """What the guards say last, as it is written down."""
     (order,) = told(*events)[1]
-    assert isinstance(order, NoteVerdicts)
-    return VerdictsNoted(at_ms, order.verdicts)
+    assert isinstance(order, RecordVerdicts)
+    return VerdictsRecorded(at_ms, order.verdicts)
 
 
 def test_the_cluster_is_inspected_before_a_move_is_sent() -> None:
-    assert told(begun(), UNTOUCHED)[1] == (Inspect((MOVE,), ()),)
-    assert told(begun(), UNTOUCHED, HealthSeen(1_000, WELL))[1] == (SubmitMoves({A0: (2, 1)}),)
+    assert told(begun(), UNTOUCHED)[1] == (CheckHealth((MOVE,), ()),)
+    assert told(begun(), UNTOUCHED, HealthObserved(1_000, WELL))[1] == (SubmitMoves({A0: (2, 1)}),)
 
 
 def test_an_inspection_is_made_anew_when_it_is_old_and_earlier_when_something_shall_start() -> None:
-    inspected = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED))
+    inspected = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED))
     held = (*inspected, noted(1_000, *inspected), TimePassed(0))
-    assert told(*held, ClusterSeen(999 + FRESH_MS, ()))[1] == (Wait(),)
-    assert told(*held, ClusterSeen(1_000 + FRESH_MS, ()))[1] == (Inspect((MOVE,), (), BARRED),)
-    moving = (begun(), look(1_000, Whereabouts.MOVING, MOVE), HealthSeen(1_000, WELL))
-    assert told(*moving, ClusterSeen(999 + INSPECT_EVERY_MS, ()))[1] == (Wait(),)
-    assert told(*moving, ClusterSeen(1_000 + INSPECT_EVERY_MS, ()))[1] == (Inspect((MOVE,), (), WELL),)
+    assert told(*held, MovesObserved(999 + FRESH_MS, ()))[1] == (Wait(),)
+    assert told(*held, MovesObserved(1_000 + FRESH_MS, ()))[1] == (CheckHealth((MOVE,), (), BARRED),)
+    moving = (begun(), look(1_000, PlacementState.MOVING, MOVE), HealthObserved(1_000, WELL))
+    assert told(*moving, MovesObserved(999 + INSPECT_EVERY_MS, ()))[1] == (Wait(),)
+    assert told(*moving, MovesObserved(1_000 + INSPECT_EVERY_MS, ()))[1] == (CheckHealth((MOVE,), (), WELL),)
 
 
 def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
-    breached = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED))
+    breached = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED))
     held = (*breached, noted(1_000, *breached))
-    execution, orders = told(*held)
-    assert orders == (Wait(),)
+    execution, instructions = told(*held)
+    assert instructions == (Wait(),)
     assert "broker 2 shall get copies, but all its log directories are cordoned" in execution.problems[0]
-    over = (*held, TimePassed(20_000), ClusterSeen(20_000, ()), HealthSeen(20_000, WELL))
+    over = (*held, TimePassed(20_000), MovesObserved(20_000, ()), HealthObserved(20_000, WELL))
     assert noted(20_000, *over).verdicts == ()
     assert told(*over, noted(20_000, *over))[1] == (SubmitMoves({A0: (2, 1)}),)
 
 
 def test_what_the_guards_said_before_is_not_written_down_again() -> None:
-    breached = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED))
+    breached = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED))
     again = (
         *breached,
         noted(1_000, *breached),
         TimePassed(20_000),
-        ClusterSeen(20_000, ()),
-        HealthSeen(20_000, BARRED),
+        MovesObserved(20_000, ()),
+        HealthObserved(20_000, BARRED),
     )
     assert told(*again)[1] == (Wait(),)
 
 
 def test_a_verdict_that_cancels_brings_the_run_to_its_end() -> None:
     verdict = Verdict(GuardName.DISK, Reaction.CANCEL, "full", "make room")
-    events = (begun(), UNTOUCHED, HealthSeen(1_000, BARRED), VerdictsNoted(1_000, (verdict,)))
-    execution, orders = told(*events)
-    assert orders == (Look((MOVE,)),)
+    events = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED), VerdictsRecorded(1_000, (verdict,)))
+    execution, instructions = told(*events)
+    assert instructions == (ObserveMoves((MOVE,)),)
     assert (execution.ending, execution.wants_rollback) == ("recall", False)

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.state.move_steps import legs
+from kreassign.executor.state.move_steps import move_steps
 from kreassign.model import TopicPartition
 
 
 def lists(original: tuple[int, ...], target: tuple[int, ...]) -> list[tuple[int, ...]]:
-    steps = legs(PlannedMove(TopicPartition("t", 0), original, target, 7))
+    steps = move_steps(PlannedMove(TopicPartition("t", 0), original, target, 7))
     assert [step.original for step in steps[1:]] == [step.target for step in steps[:-1]]
     return [steps[0].original, *(step.target for step in steps)]
 
@@ -41,7 +41,7 @@ REPLICAS = st.lists(st.integers(0, 7), min_size=1, max_size=5, unique=True).map(
 def test_each_step_adds_one_replica_at_most_and_the_last_makes_the_order_of_the_plan(
     original: tuple[int, ...], target: tuple[int, ...]
 ) -> None:
-    steps = legs(PlannedMove(TopicPartition("t", 0), original, target, 7))
+    steps = move_steps(PlannedMove(TopicPartition("t", 0), original, target, 7))
     added = [step.adding for step in steps]
     assert max(map(len, added)) <= 1
     assert sorted(broker for one in added for broker in one) == sorted(set(target) - set(original))

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from kreassign.executor.events import PlannedMove, RunResumed, RunStarted, TrafficSeen
+from kreassign.executor.events import PlannedMove, RunResumed, RunStarted, TrafficMeasured
 from kreassign.executor.state import Execution, handle, throttle_rates
 from kreassign.executor.state.throttle_rates import MEASURE_EVERY_MS, STALE_MS
-from kreassign.executor.throttle.adaptive import Auto, BrokerTraffic
-from kreassign.executor.throttle.rates import Rates
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 
 MOVE = PlannedMove(TopicPartition("t", 0), (0,), (1,), 5)
 ONE, OTHER = BrokerTraffic(1, 5.0, 6.0), BrokerTraffic(2, 7.0, 8.0)
 
 
-def measured(*events: TrafficSeen) -> Execution:
-    run = Execution(rates=Rates(auto=Auto(1_000)))
+def measured(*events: TrafficMeasured) -> Execution:
+    run = Execution(rates=ThrottleRates(adaptive=AdaptiveThrottle(1_000)))
     for event in events:
         throttle_rates.take_in(run, event)
     return run
 
 
 def test_what_was_measured_of_a_broker_holds_for_a_while_though_it_tells_nothing_new() -> None:
-    soon = measured(TrafficSeen(0, (ONE, OTHER)), TrafficSeen(STALE_MS - 1, (OTHER,)))
+    soon = measured(TrafficMeasured(0, (ONE, OTHER)), TrafficMeasured(STALE_MS - 1, (OTHER,)))
     assert soon.traffic == {1: (0, ONE), 2: (STALE_MS - 1, OTHER)}
-    late = measured(TrafficSeen(0, (ONE, OTHER)), TrafficSeen(STALE_MS, (OTHER,)))
+    late = measured(TrafficMeasured(0, (ONE, OTHER)), TrafficMeasured(STALE_MS, (OTHER,)))
     assert late.traffic == {2: (STALE_MS, OTHER)}
 
 
 def test_traffic_is_measured_at_once_and_then_every_ten_seconds() -> None:
     assert throttle_rates.is_due(measured(), 0)
-    run = measured(TrafficSeen(5, ()))
+    run = measured(TrafficMeasured(5, ()))
     assert not throttle_rates.is_due(run, 5 + MEASURE_EVERY_MS - 1)
     assert throttle_rates.is_due(run, 5 + MEASURE_EVERY_MS)
 
 
 def test_without_auto_nothing_is_measured() -> None:
-    assert not throttle_rates.is_due(Execution(rates=Rates(1_000)), 0)
+    assert not throttle_rates.is_due(Execution(rates=ThrottleRates(1_000)), 0)
 
 
 def test_a_run_that_is_taken_up_measures_at_once() -> None:
     run = Execution()
-    handle(run, RunStarted(0, "r", "c", (MOVE,), None, (0, 1), auto=Auto(1_000)))
-    throttle_rates.take_in(run, TrafficSeen(1, (ONE,)))
+    handle(run, RunStarted(0, "r", "c", (MOVE,), ThrottleRates(adaptive=AdaptiveThrottle(1_000)), (0, 1)))
+    throttle_rates.take_in(run, TrafficMeasured(1, (ONE,)))
     handle(run, RunResumed(2, (0, 1)))
     assert throttle_rates.is_due(run, 3)

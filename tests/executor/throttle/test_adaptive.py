@@ -6,10 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kreassign.executor.throttle.adaptive import Auto, BrokerTraffic, Capacity, left_over, traffic_of
+from kreassign.executor.throttle.adaptive import (
+    AdaptiveThrottle,
+    BrokerCapacity,
+    BrokerTraffic,
+    adaptive_rate,
+    traffic_of,
+)
 from kreassign.model import NO_LEADER, Partition, TopicPartition
 
-AUTO = Auto(1_000, (Capacity(3, 400),))
+AUTO = AdaptiveThrottle(1_000, (BrokerCapacity(3, 400),))
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
@@ -27,20 +33,20 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 def test_a_broker_gets_what_its_traffic_leaves_over(
     broker: int, traffic: float | None, needed: float, rate: int
 ) -> None:
-    assert left_over(AUTO, broker, traffic, needed, None) == rate
+    assert adaptive_rate(AUTO, broker, traffic, needed, None) == rate
 
 
 def test_a_floor_that_is_given_holds_for_every_broker() -> None:
-    assert left_over(Auto(1_000, (), 333), 7, None, 0.0, None) == 333
+    assert adaptive_rate(AdaptiveThrottle(1_000, (), 333), 7, None, 0.0, None) == 333
 
 
 def test_a_small_change_of_traffic_changes_no_rate() -> None:
-    assert left_over(AUTO, 0, 350.0, 0.0, 700) == 700
-    assert left_over(AUTO, 0, 450.0, 0.0, 700) == 550
+    assert adaptive_rate(AUTO, 0, 350.0, 0.0, 700) == 700
+    assert adaptive_rate(AUTO, 0, 450.0, 0.0, 700) == 550
 
 
 def test_a_rate_that_is_too_low_for_what_is_written_is_raised_however_little() -> None:
-    assert left_over(AUTO, 0, 900.0, 560.0, 699) == 700
+    assert adaptive_rate(AUTO, 0, 900.0, 560.0, 699) == 700
 
 
 @given(
@@ -53,7 +59,7 @@ def test_a_rate_that_is_too_low_for_what_is_written_is_raised_however_little() -
 def test_a_rate_is_always_above_the_floor_and_above_what_is_written(
     traffic: float | None, needed: float, present: int | None, broker: int
 ) -> None:
-    rate = left_over(AUTO, broker, traffic, needed, present)
+    rate = adaptive_rate(AUTO, broker, traffic, needed, present)
     assert rate >= AUTO.floor_of(broker)
     assert rate > needed
 

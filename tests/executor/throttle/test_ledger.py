@@ -1,7 +1,7 @@
 from kreassign.executor.throttle.ledger import (
     ConfigKey,
+    ConfigOverride,
     ConfigValue,
-    Debt,
     Flows,
     Restoration,
     changes,
@@ -13,7 +13,7 @@ from kreassign.executor.throttle.ledger import (
     wanted_lists,
     wanted_rates,
 )
-from kreassign.executor.throttle.rates import BrokerRate, Rates
+from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -36,20 +36,24 @@ def receiving(broker: int) -> ConfigKey:
     return ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE)
 
 
-def list_debts(moves: Flows, **before: str | None) -> tuple[Debt, ...]:
+def list_debts(moves: Flows, **before: str | None) -> tuple[ConfigOverride, ...]:
     """What listing these flows changes, given the lists that are there."""
     known = {key: before[name] for key, name in ((LEADERS, "leaders"), (FOLLOWERS, "followers")) if name in before}
     return changes(wanted_lists(moves, known), known, {})
 
 
 def test_a_broker_gets_its_own_rate_and_one_without_a_limit_keeps_what_it_had() -> None:
-    rates = Rates(100, (BrokerRate(1, 7), BrokerRate(3, None)))
+    rates = ThrottleRates(100, (BrokerRate(1, 7), BrokerRate(3, None)))
     before = {sending(1): None, sending(2): "5", receiving(3): "9", LEADERS: None}
     assert wanted_rates(before, rates) == {sending(1): "7", sending(2): "100", receiving(3): "9"}
 
 
-def rate_debts(rate: int | None, before: dict[ConfigKey, str | None], *owed: Debt) -> tuple[Debt, ...]:
-    return changes(wanted_rates(before, Rates(rate)), before, {debt.key: debt for debt in owed})
+def rate_debts(
+    rate: int | None, before: dict[ConfigKey, str | None], *pending_restores: ConfigOverride
+) -> tuple[ConfigOverride, ...]:
+    return changes(
+        wanted_rates(before, ThrottleRates(rate)), before, {override.key: override for override in pending_restores}
+    )
 
 
 def test_senders_receivers_and_topics_of_a_move_get_one_setting_each_side() -> None:
@@ -66,7 +70,7 @@ def test_a_change_that_copies_nothing_is_not_throttled() -> None:
 
 def test_only_the_replicas_that_move_are_listed_sorted_as_text() -> None:
     moves = flows({T0: Reassignment((1, 2), (2, 3)), T10: Reassignment((1,), (2,))})
-    found = {debt.key: debt.ours for debt in list_debts(moves, leaders=None, followers=None)}
+    found = {override.key: override.value for override in list_debts(moves, leaders=None, followers=None)}
     assert found == {LEADERS: "0:1,0:2,10:1", FOLLOWERS: "0:3,10:2"}
 
 
@@ -76,60 +80,66 @@ def test_a_list_that_names_our_replicas_already_is_left_alone() -> None:
 
 
 def test_a_list_of_others_is_extended_and_remembered() -> None:
-    assert list_debts(MOVE, followers="7:4") == (Debt(FOLLOWERS, "7:4", "0:3,7:4"),)
-    assert list_debts(MOVE, followers="") == (Debt(FOLLOWERS, "", "0:3"),)
+    assert list_debts(MOVE, followers="7:4") == (ConfigOverride(FOLLOWERS, "7:4", "0:3,7:4"),)
+    assert list_debts(MOVE, followers="") == (ConfigOverride(FOLLOWERS, "", "0:3"),)
 
 
 def test_a_rate_of_others_is_replaced_and_remembered_and_one_like_ours_left_alone() -> None:
     present = {sending(1): "9", sending(2): "5", receiving(3): None}
-    assert rate_debts(5, present) == (Debt(sending(1), "9", "5"), Debt(receiving(3), None, "5"))
+    assert rate_debts(5, present) == (ConfigOverride(sending(1), "9", "5"), ConfigOverride(receiving(3), None, "5"))
 
 
 def test_a_rate_that_changes_during_the_run_keeps_the_value_before_it_and_remembers_ours() -> None:
-    known, first = {sending(1): "9"}, Debt(sending(1), "9", "5")
+    known, first = {sending(1): "9"}, ConfigOverride(sending(1), "9", "5")
     assert rate_debts(5, known, first) == ()
-    assert rate_debts(6, known, first) == (Debt(sending(1), "9", "6", ("5",)),)
-    assert rate_debts(None, known, first) == (Debt(sending(1), "9", "9", ("5",)),)
+    assert rate_debts(6, known, first) == (ConfigOverride(sending(1), "9", "6", ("5",)),)
+    assert rate_debts(None, known, first) == (ConfigOverride(sending(1), "9", "9", ("5",)),)
 
 
 def test_a_list_is_as_before_once_nothing_copies() -> None:
     known = {FOLLOWERS: "7:4"}
-    owed = {FOLLOWERS: Debt(FOLLOWERS, "7:4", "0:3,7:4")}
-    assert changes(wanted_lists({}, known), known, owed) == (Debt(FOLLOWERS, "7:4", "7:4", ("0:3,7:4",)),)
+    pending_restores = {FOLLOWERS: ConfigOverride(FOLLOWERS, "7:4", "0:3,7:4")}
+    assert changes(wanted_lists({}, known), known, pending_restores) == (
+        ConfigOverride(FOLLOWERS, "7:4", "7:4", ("0:3,7:4",)),
+    )
 
 
 def test_a_value_of_ours_whose_successor_was_perhaps_never_written_is_not_taken_for_someone_elses() -> None:
-    debt = Debt(sending(1), "9", "6", ("5",))
-    assert restoration([debt], [ConfigValue(sending(1), "5")]).changes == (debt,)
-    assert restoration([debt.settled()], [ConfigValue(sending(1), "5")]).foreign == (ConfigValue(sending(1), "5"),)
+    override = ConfigOverride(sending(1), "9", "6", ("5",))
+    assert restoration([override], [ConfigValue(sending(1), "5")]).changes == (override,)
+    assert restoration([override.restored()], [ConfigValue(sending(1), "5")]).foreign == (ConfigValue(sending(1), "5"),)
 
 
 def test_the_calls_set_our_values_and_later_the_old_ones_or_none() -> None:
-    owed = (Debt(sending(1), "9", "5"), Debt(receiving(1), None, "5"), Debt(FOLLOWERS, "", "0:3"))
+    pending_restores = (
+        ConfigOverride(sending(1), "9", "5"),
+        ConfigOverride(receiving(1), None, "5"),
+        ConfigOverride(FOLLOWERS, "", "0:3"),
+    )
     broker, topic = ConfigResource.broker(1), ConfigResource.topic("t")
-    assert changes_to_ours(owed) == {
+    assert changes_to_ours(pending_restores) == {
         broker: [ConfigChange.set(LEADER_THROTTLED_RATE, "5"), ConfigChange.set(FOLLOWER_THROTTLED_RATE, "5")],
         topic: [ConfigChange.set(FOLLOWER_THROTTLED_REPLICAS, "0:3")],
     }
-    assert changes_to_before(owed) == {
+    assert changes_to_before(pending_restores) == {
         broker: [ConfigChange.set(LEADER_THROTTLED_RATE, "9"), ConfigChange.delete(FOLLOWER_THROTTLED_RATE)],
         topic: [ConfigChange.set(FOLLOWER_THROTTLED_REPLICAS, "")],
     }
 
 
 def test_restoring_writes_what_is_ours_settles_what_is_back_and_leaves_what_others_set() -> None:
-    ours, back, foreign, unread = (Debt(sending(broker), "9", "5") for broker in range(4))
-    now = [ConfigValue(ours.key, "5"), ConfigValue(back.key, "9"), ConfigValue(foreign.key, "77")]
-    assert restoration((ours, back, foreign, unread), now) == Restoration(
-        changes=(ours,), settled=(back.key,), foreign=(ConfigValue(foreign.key, "77"),)
+    value, back, foreign, unread = (ConfigOverride(sending(broker), "9", "5") for broker in range(4))
+    now = [ConfigValue(value.key, "5"), ConfigValue(back.key, "9"), ConfigValue(foreign.key, "77")]
+    assert restoration((value, back, foreign, unread), now) == Restoration(
+        changes=(value,), restored=(back.key,), foreign=(ConfigValue(foreign.key, "77"),)
     )
 
 
 def test_a_list_that_kafkas_own_tool_cleared_meanwhile_counts_as_restored_if_there_was_none() -> None:
-    assert restoration([Debt(LEADERS, None, "0:1")], [ConfigValue(LEADERS, None)]).settled == (LEADERS,)
+    assert restoration([ConfigOverride(LEADERS, None, "0:1")], [ConfigValue(LEADERS, None)]).restored == (LEADERS,)
 
 
 def test_a_debt_reads_as_what_is_left_to_do() -> None:
-    assert str(Debt(sending(1), None, "5")) == (
+    assert str(ConfigOverride(sending(1), None, "5")) == (
         "leader.replication.throttled.rate of broker 1 is still '5'; before the run it was not set"
     )

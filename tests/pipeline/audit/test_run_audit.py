@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.cli.commands.audit import lines
-from kreassign.executor.events import RateRequested
-from kreassign.executor.history.audit_trail import chronicle
+from kreassign.executor.events import ThrottleRequested
+from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
@@ -38,7 +38,7 @@ def take_snapshot(world: World, data: Path) -> None:
 
 def audit(spark: SparkSession, world: World, data: Path) -> Row:
     """The run as the command finds it."""
-    write_chronicle(chronicle(read_events(world.path())), data)
+    write_chronicle(audit_trail(read_events(world.path())), data)
     tables = write_run_audit(spark, data)
     (run,) = tables["audit_runs"]
     return found_of(run, tables["audit_brokers"])
@@ -114,7 +114,7 @@ def test_what_was_not_kept_is_found(spark: SparkSession, world: World, tmp_path:
 
 
 def test_a_throttle_that_was_raised_counts_from_then_on(spark: SparkSession, world: World, tmp_path: Path) -> None:
-    world.ask_after(4, lambda at_ms, number: RateRequested(at_ms, number, 4 * RATE))
+    world.ask_after(4, lambda at_ms, number: ThrottleRequested(at_ms, number, 4 * RATE))
     assert world.run(world.prepared({0: (2, 1), 1: (2, 1)})).state == "done"
     run = audit(spark, world, tmp_path / "data")
     receiver = next(row for row in run["brokers"] if row["broker"] == 2)

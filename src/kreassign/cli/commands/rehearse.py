@@ -13,7 +13,7 @@ from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.output import format_option, parse_quantity, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.throttle.rates import Rates
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.operations import rehearse as operation
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.rehearse import Rehearsal
@@ -50,7 +50,7 @@ def rehearse(
     /,
     plan: Path,
     snapshot: Path,
-    throttle: Rates,
+    throttle: ThrottleRates,
     guards: dict[GuardName, Reaction],
     pace: PaceOptions,
     speeds: tuple[int, int],

@@ -19,7 +19,7 @@ from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.throttle.rates import Rates
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model.plan_json import format_plan
 from kreassign.operations.rollback import (
     Rollback,
@@ -47,7 +47,7 @@ def rollback(
     /,
     run_id: str,
     cluster: ClusterOptions,
-    throttle: Rates,
+    throttle: ThrottleRates,
     guards: dict[GuardName, Reaction],
     pace: PaceOptions,
     is_dry: bool,
@@ -98,7 +98,7 @@ def report_end(client: AdminClient, found: RunHistory, context: RunContext, *, i
 def _exit_code(found: Rollback) -> int:
     """That of the run that undoes; where partitions were left alone, never 0."""
     code = 0 if found.run is None else exit_code(found.run)
-    return code or (ExecutionError.exit_code if found.plan.left_alone else 0)
+    return code or (ExecutionError.exit_code if found.plan.skipped else 0)
 
 
 def _document(found: Rollback) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _document(found: Rollback) -> dict[str, Any]:
         "plan": json.loads(format_plan(found.plan.plan)),
         "copy_count": found.plan.copy_count,
         "copied_bytes": found.plan.copied_bytes,
-        "left_alone": list(found.plan.left_alone),
+        "left_alone": list(found.plan.skipped),
         "undoing": None if found.run is None else document(found.run),
     }
 
@@ -118,5 +118,5 @@ def _tell(found: Rollback) -> None:
         f"rollback of run {undone.run_id}: {len(plan.plan)} of {len(undone.moves)} partitions move back, "
         f"{plan.copy_count} copies, {format_bytes(plan.copied_bytes)}"
     )
-    for sentence in plan.left_alone:
+    for sentence in plan.skipped:
         click.echo(f"  left alone: {sentence}")

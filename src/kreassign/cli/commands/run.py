@@ -15,7 +15,7 @@ from kreassign.cli.output import format_option
 from kreassign.cli.signals import on_terminal
 from kreassign.clock import SystemClock
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.throttle.rates import NO_THROTTLE, Rates
+from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations.journals import find_journal
 from kreassign.operations.plan_files import read_plan, read_plan_file
@@ -51,7 +51,7 @@ def run(
     /,
     plan: Path | None,
     cluster: ClusterOptions,
-    throttle: Rates,
+    throttle: ThrottleRates,
     expect_current: Path | None,
     guards: dict[GuardName, Reaction],
     pace: PaceOptions,

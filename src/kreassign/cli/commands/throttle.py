@@ -10,7 +10,7 @@ from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.options.throttle import AUTO, CapacityOptions, capacity_options, rate_or_auto, rates_text
 from kreassign.cli.output import format_option
 from kreassign.cli.run_text import print_accepted
-from kreassign.executor.throttle.rates import Rates
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.operations import steer
 from kreassign.operations.journals import find_journal
 from kreassign.report.text import format_rate
@@ -49,10 +49,10 @@ def throttle(
     path = find_journal(state_dir, run_id)
     fixed = limit if isinstance(limit, int) else None
     accepted = steer.set_throttle(path, fixed, brokers, auto)
-    print_accepted(path, accepted, _told(Rates(fixed, (), auto), brokers), output_format)
+    print_accepted(path, accepted, _told(ThrottleRates(fixed, (), auto), brokers), output_format)
 
 
-def _told(rates: Rates, brokers: tuple[int, ...]) -> str:
+def _told(rates: ThrottleRates, brokers: tuple[int, ...]) -> str:
     where = f" at broker {', '.join(map(str, brokers))}" if brokers else ""
     if rates.bytes_per_s is not None and brokers:
         return f"throttled to {format_rate(rates.bytes_per_s)}{where}"

@@ -15,14 +15,14 @@ from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.output import parse_quantity
 from kreassign.executor.scheduling import (
     NO_LIMITS,
-    AtEnd,
-    End,
-    Hours,
+    AtWindowEnd,
+    EndpointKind,
     Limit,
     Measure,
     Order,
     Pace,
     PaceChange,
+    Schedule,
     Window,
 )
 
@@ -39,17 +39,17 @@ class _Where(NamedTuple):
     """The end of an option's name, what it limits, and the words for it."""
 
     suffix: str
-    ends: tuple[End, ...]
+    ends: tuple[EndpointKind, ...]
     words: str
 
 
 # The narrower ones come later and win.
 _WHERE = (
-    _Where("", (End.CLUSTER,), "in flight"),
-    _Where("-per-broker", (End.SOURCE, End.DESTINATION), "in flight from each broker, and to each"),
-    _Where("-per-source", (End.SOURCE,), "in flight from each broker"),
-    _Where("-per-destination", (End.DESTINATION,), "in flight to each broker"),
-    _Where("-per-log-dir", (End.LOG_DIR,), "in flight to each log directory that the plan names"),
+    _Where("", (EndpointKind.CLUSTER,), "in flight"),
+    _Where("-per-broker", (EndpointKind.SOURCE, EndpointKind.DESTINATION), "in flight from each broker, and to each"),
+    _Where("-per-source", (EndpointKind.SOURCE,), "in flight from each broker"),
+    _Where("-per-destination", (EndpointKind.DESTINATION,), "in flight to each broker"),
+    _Where("-per-log-dir", (EndpointKind.LOG_DIR,), "in flight to each log directory that the plan names"),
 )
 
 
@@ -62,14 +62,14 @@ class HoursOptions:
     deadline: str | None = None
     at_window_end: str | None = None
 
-    def hours(self, now_ms: int, before: Hours | None = None) -> Hours | None:
+    def hours(self, now_ms: int, before: Schedule | None = None) -> Schedule | None:
         """The hours they make; None if nothing was given.
 
         What is not given is as in the hours `before`. Raises click.BadParameter.
         """
         if not (self.windows or self.time_zone or self.deadline or self.at_window_end):
             return None
-        hours = before or Hours()
+        hours = before or Schedule()
         hours = replace(hours, time_zone=_known(self.time_zone) if self.time_zone else hours.time_zone)
         if self.windows:
             windows = () if NONE in self.windows else tuple(sorted({_window(text) for text in self.windows}))
@@ -77,7 +77,7 @@ class HoursOptions:
         if self.deadline:
             deadline_ms = None if self.deadline == NONE else _instant(self.deadline, hours.time_zone, now_ms)
             hours = replace(hours, deadline_ms=deadline_ms)
-        return replace(hours, at_end=AtEnd(self.at_window_end)) if self.at_window_end else hours
+        return replace(hours, at_end=AtWindowEnd(self.at_window_end)) if self.at_window_end else hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,8 @@ _OPTIONS: tuple[Decorator, ...] = (
     ),
     click.option(
         "--at-window-end",
-        type=click.Choice([choice.value for choice in AtEnd]),
-        help=f"How to treat moves still in flight when a window closes.  [default: {AtEnd.FINISH}]",
+        type=click.Choice([choice.value for choice in AtWindowEnd]),
+        help=f"How to treat moves still in flight when a window closes.  [default: {AtWindowEnd.FINISH}]",
     ),
 )
 _STEPWISE = click.option(

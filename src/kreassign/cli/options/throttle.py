@@ -1,4 +1,4 @@
-"""The throttle of a run as options: `throttle: Rates`, one rate for all brokers and others for some."""
+"""The throttle of a run as options: `throttle: ThrottleRates`, one rate for all brokers and others for some."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import click
 
 from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.output import parse_quantity
-from kreassign.executor.throttle.adaptive import Auto, Capacity
-from kreassign.executor.throttle.rates import BrokerRate, Rates
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
+from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.report.text import format_rate
 
 NO_LIMIT = "none"
@@ -37,23 +37,23 @@ def rate_or_auto(text: str) -> int | str | None:
     return AUTO if text == AUTO else rate(text)
 
 
-def capacity(text: str) -> Capacity | int:
+def capacity(text: str) -> BrokerCapacity | int:
     """The capacity of every broker, `100MB/s`, or of one, `3=50MB/s`. For `click.option(type=…)`."""
     found = broker_rate(text) if "=" in text else rate(text)
     amount = found.bytes_per_s if isinstance(found, BrokerRate) else found
     if amount is None:
         raise click.BadParameter("capacity cannot be `none`; specify a rate")
-    return Capacity(found.broker, amount) if isinstance(found, BrokerRate) else amount
+    return BrokerCapacity(found.broker, amount) if isinstance(found, BrokerRate) else amount
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityOptions:
     """What an adaptive throttle needs to know, as it was given."""
 
-    broker_capacity: tuple[Capacity | int, ...]
+    broker_capacity: tuple[BrokerCapacity | int, ...]
     throttle_floor: int | None
 
-    def auto(self, *, is_wanted: bool) -> Auto | None:
+    def auto(self, *, is_wanted: bool) -> AdaptiveThrottle | None:
         """The adaptive throttle, if it is wanted. Raises click.UsageError for too little or too much."""
         if not is_wanted:
             if self.broker_capacity or self.throttle_floor is not None:
@@ -65,8 +65,10 @@ class CapacityOptions:
                 "the throttle `auto` needs the capacity of brokers: specify --broker-capacity RATE once for all of "
                 "them, and --broker-capacity ID=RATE for those that differ"
             )
-        single = sorted((one for one in self.broker_capacity if isinstance(one, Capacity)), key=lambda one: one.broker)
-        return Auto(general[0], tuple(single), self.throttle_floor or None)
+        single = sorted(
+            (one for one in self.broker_capacity if isinstance(one, BrokerCapacity)), key=lambda one: one.broker
+        )
+        return AdaptiveThrottle(general[0], tuple(single), self.throttle_floor or None)
 
 
 _CAPACITY: tuple[Decorator, ...] = (
@@ -91,7 +93,7 @@ capacity_options = option_group("capacity", _CAPACITY, CapacityOptions)
 
 
 def throttle_options(default: str) -> Decorator:
-    """Add `--throttle`, `--throttle-broker` and what `auto` needs: keyword `throttle: Rates`."""
+    """Add `--throttle`, `--throttle-broker` and what `auto` needs: keyword `throttle: ThrottleRates`."""
     general = click.option(
         "--throttle",
         type=rate_or_auto,
@@ -112,29 +114,29 @@ def throttle_options(default: str) -> Decorator:
 def read_throttle(
     throttle: int | str | None,
     throttle_broker: tuple[BrokerRate, ...],
-    broker_capacity: tuple[Capacity | int, ...] = (),
+    broker_capacity: tuple[BrokerCapacity | int, ...] = (),
     throttle_floor: int | None = None,
-) -> Rates:
+) -> ThrottleRates:
     """The throttle that the parameters of `throttle_options` make. Raises click.UsageError."""
     brokers = [one.broker for one in throttle_broker]
     for broker in sorted({broker for broker in brokers if brokers.count(broker) > 1}):
         raise click.UsageError(f"--throttle-broker gives broker {broker} more than one rate; specify one")
     auto = CapacityOptions(broker_capacity, throttle_floor).auto(is_wanted=throttle == AUTO)
     general = throttle if isinstance(throttle, int) else None
-    return Rates(general, tuple(sorted(throttle_broker, key=lambda one: one.broker)), auto)
+    return ThrottleRates(general, tuple(sorted(throttle_broker, key=lambda one: one.broker)), auto)
 
 
-def rates_text(rates: Rates) -> str:
+def rates_text(rates: ThrottleRates) -> str:
     """A throttle in words; empty where there is none."""
     if not rates.is_limited:
         return ""
     general = _general(rates)
-    return ", ".join((general, *(f"broker {one.broker}: {_limit(one.bytes_per_s)}" for one in rates.own)))
+    return ", ".join((general, *(f"broker {one.broker}: {_limit(one.bytes_per_s)}" for one in rates.per_broker)))
 
 
-def _general(rates: Rates) -> str:
-    if rates.auto is not None:
-        return f"what other traffic leaves of {format_rate(rates.auto.capacity_bytes_per_s)} per broker"
+def _general(rates: ThrottleRates) -> str:
+    if rates.adaptive is not None:
+        return f"what other traffic leaves of {format_rate(rates.adaptive.capacity_bytes_per_s)} per broker"
     return "no limit" if rates.bytes_per_s is None else f"{format_rate(rates.bytes_per_s)} per broker"
 
 

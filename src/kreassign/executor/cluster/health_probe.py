@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from kreassign.executor.cluster import queries
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.guards import Health, LogDirRoom, Troubled
+from kreassign.executor.guards import Health, LogDirSpace, Troubled
 from kreassign.executor.guards.health import offline, under_min_isr, under_replicated
-from kreassign.executor.instructions import Inspect
-from kreassign.executor.throttle.ledger import ConfigValue, Debt
+from kreassign.executor.instructions import CheckHealth
+from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource, LogDir, Partition
 
 MIN_ISR = "min.insync.replicas"
 
 
-def inspect(port: ClusterPort, question: Inspect) -> Health:
+def inspect(port: ClusterPort, question: CheckHealth) -> Health:
     """How the cluster is, but for what the moves explain. Raises ClusterError."""
     moves, before = question.moves, question.before
     live = port.describe_cluster().broker_ids
@@ -40,7 +40,7 @@ def inspect(port: ClusterPort, question: Inspect) -> Health:
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
-        foreign_configs=_foreign_configs(port, question.owed),
+        foreign_configs=_foreign_configs(port, question.pending_restores),
     )
 
 
@@ -54,9 +54,9 @@ def _minima(port: ClusterPort, troubled: Iterable[Partition]) -> dict[str, int]:
     return {topic: int(entry.value) for topic, entry in values.items() if entry is not None and entry.value}
 
 
-def _room(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirRoom]:
+def _room(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirSpace]:
     return [
-        LogDirRoom(broker, log_dir.path, log_dir.total_bytes, log_dir.usable_bytes)
+        LogDirSpace(broker, log_dir.path, log_dir.total_bytes, log_dir.usable_bytes)
         for log_dir in log_dirs
         if log_dir.total_bytes is not None and log_dir.usable_bytes is not None
     ]
@@ -66,7 +66,7 @@ def _takes_nothing(log_dirs: Sequence[LogDir]) -> bool:
     return bool(log_dirs) and all(log_dir.is_cordoned or log_dir.error for log_dir in log_dirs)
 
 
-def _foreign_configs(port: ClusterPort, owed: Iterable[Debt]) -> tuple[ConfigValue, ...]:
-    debts = {debt.key: debt for debt in owed}
-    values, _ = queries.read_configs(port, debts)
-    return tuple(present for present in values if not debts[present.key].explains(present.value))
+def _foreign_configs(port: ClusterPort, pending_restores: Iterable[ConfigOverride]) -> tuple[ConfigValue, ...]:
+    overrides = {override.key: override for override in pending_restores}
+    values, _ = queries.read_configs(port, overrides)
+    return tuple(present for present in values if not overrides[present.key].accounts_for(present.value))

@@ -14,7 +14,7 @@ from kreassign.model.error_codes import REPLICA_NOT_AVAILABLE, has_code
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class LogDirAnswer:
     """Partitions for which a broker refused a directory, or gave no answer."""
 
     refused: tuple[Refusal, ...] = ()
@@ -26,10 +26,10 @@ class Placed:
         return frozenset((*self.unknown, *(refusal.topic_partition for refusal in self.refused)))
 
 
-def tell(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> Placed:
+def tell(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> LogDirAnswer:
     """Order copies into directories, also those that are still to be made."""
     if not targets:
-        return Placed()
+        return LogDirAnswer()
     failed = {
         replica: error
         for replica, error in port.alter_replica_log_dirs(targets).failed.items()
@@ -41,7 +41,7 @@ def tell(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> Pla
         if isinstance(error, Rejected)
     }
     unknown = {replica.topic_partition for replica in failed} - refused.keys()
-    return Placed(tuple(Refusal(name, text) for name, text in sorted(refused.items())), tuple(sorted(unknown)))
+    return LogDirAnswer(tuple(Refusal(name, text) for name, text in sorted(refused.items())), tuple(sorted(unknown)))
 
 
 def leave(port: ClusterPort, moves: Iterable[PlannedMove]) -> None:
@@ -50,8 +50,8 @@ def leave(port: ClusterPort, moves: Iterable[PlannedMove]) -> None:
     What a broker does not answer to is seen by the next look. Raises ClusterError when nobody answers.
     """
     moves = tuple(moves)
-    named = {replica for move in moves for replica in move.places}
-    found, _ = queries.read_places(port, moves)
+    named = {replica for move in moves for replica in move.log_dir_paths}
+    found, _ = queries.read_locations(port, moves)
     present = {
         replica: place.current
         for replica, place in found.items()

@@ -15,7 +15,7 @@ from kreassign.model import LogDir, TopicPartition, TopicPartitionReplica
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryWish:
+class LogDirTarget:
     """In which directory of a broker a copy shall be, and where it was before the run; None where it was not."""
 
     broker: int
@@ -29,7 +29,7 @@ class DirectoryWish:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaPlace:
+class ReplicaLocation:
     """Where a copy is, and where it is being copied to, with the bytes in each of the two."""
 
     current: str | None = None
@@ -38,10 +38,10 @@ class ReplicaPlace:
     future_bytes: int = 0
 
 
-Places = Mapping[TopicPartitionReplica, ReplicaPlace]
+ReplicaLocations = Mapping[TopicPartitionReplica, ReplicaLocation]
 
 
-class Settledness(StrEnum):
+class PlacementProgress(StrEnum):
     """How the copies of a partition stand to their directories."""
 
     SETTLED = "settled"  # all are where they shall be
@@ -49,24 +49,24 @@ class Settledness(StrEnum):
     PENDING = "pending"  # at least one is neither there nor on its way
 
 
-def places(answers: Mapping[int, Iterable[LogDir]]) -> dict[TopicPartitionReplica, ReplicaPlace]:
+def replica_locations(answers: Mapping[int, Iterable[LogDir]]) -> dict[TopicPartitionReplica, ReplicaLocation]:
     """Every copy in a live directory of the brokers that answered."""
-    found: dict[TopicPartitionReplica, ReplicaPlace] = {}
+    found: dict[TopicPartitionReplica, ReplicaLocation] = {}
     for broker, log_dirs in answers.items():
         for log_dir in log_dirs:
             for copy in log_dir.replicas:
                 replica = TopicPartitionReplica(broker, *copy.topic_partition)
-                known = found.get(replica, ReplicaPlace())
+                known = found.get(replica, ReplicaLocation())
                 found[replica] = (
-                    ReplicaPlace(known.current, log_dir.path, known.current_bytes, copy.size_bytes)
+                    ReplicaLocation(known.current, log_dir.path, known.current_bytes, copy.size_bytes)
                     if copy.is_future
-                    else ReplicaPlace(log_dir.path, known.future, copy.size_bytes, known.future_bytes)
+                    else ReplicaLocation(log_dir.path, known.future, copy.size_bytes, known.future_bytes)
                 )
     return found
 
 
 def unsettled(
-    name: TopicPartition, wishes: Iterable[DirectoryWish], found: Places, silent: frozenset[int]
+    name: TopicPartition, wishes: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
 ) -> tuple[int, ...]:
     """Brokers whose copy is not where it shall be, or that did not tell."""
     return tuple(
@@ -74,24 +74,24 @@ def unsettled(
     )
 
 
-def settledness(
-    name: TopicPartition, wishes: Iterable[DirectoryWish], found: Places, silent: frozenset[int]
-) -> Settledness:
+def placement_progress(
+    name: TopicPartition, wishes: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
+) -> PlacementProgress:
     """How the copies of a partition stand to these wishes."""
     wishes = tuple(wishes)
     away = unsettled(name, wishes, found, silent)
     if not away:
-        return Settledness.SETTLED
+        return PlacementProgress.SETTLED
     paths = {wish.broker: wish.path for wish in wishes}
     going = {wish.broker for wish in wishes if _place(name, wish, found)[1] == paths[wish.broker]} | silent
-    return Settledness.MOVING if set(away) <= going else Settledness.PENDING
+    return PlacementProgress.MOVING if set(away) <= going else PlacementProgress.PENDING
 
 
-def is_any_under_way(name: TopicPartition, wishes: Iterable[DirectoryWish], found: Places) -> bool:
+def is_any_under_way(name: TopicPartition, wishes: Iterable[LogDirTarget], found: ReplicaLocations) -> bool:
     """Whether a copy is just being copied into the directory where it shall be."""
     return any(_place(name, wish, found)[1] == wish.path for wish in wishes)
 
 
-def _place(name: TopicPartition, wish: DirectoryWish, found: Places) -> tuple[str | None, str | None]:
-    place = found.get(TopicPartitionReplica(wish.broker, *name), ReplicaPlace())
+def _place(name: TopicPartition, wish: LogDirTarget, found: ReplicaLocations) -> tuple[str | None, str | None]:
+    place = found.get(TopicPartitionReplica(wish.broker, *name), ReplicaLocation())
     return place.current, place.future

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.executor.cluster.log_dirs import (
-    Places,
-    ReplicaPlace,
-    Settledness,
+    PlacementProgress,
+    ReplicaLocation,
+    ReplicaLocations,
     is_any_under_way,
-    settledness,
+    placement_progress,
     unsettled,
 )
-from kreassign.executor.events import CopySeen, PlannedMove, Sighting, Whereabouts
+from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.model import (
     NO_LEADER,
     OngoingReassignment,
@@ -26,98 +26,100 @@ from kreassign.model import (
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the cluster said in one look.
+    """What the cluster answered to one round of requests.
 
-    `partitions` lacks those that are `gone`, and those about which no broker answered this time. `ongoing` is the
-    controller's word, `partitions` a broker's, which may be a moment older. `statuses` are of those that copy. `places`
-    are of copies whose directory the plan names; `silent` are brokers that did not tell theirs.
+    `partitions` lacks deleted ones (`gone`) and those about which no broker answered this time. `ongoing` is the
+    controller's view, `partitions` a broker's, which may be slightly older. `statuses` covers partitions that copy,
+    `locations` replicas whose log directory the plan names; `silent` brokers did not report their log directories.
     """
 
     partitions: Mapping[TopicPartition, Partition]
     gone: frozenset[TopicPartition] = frozenset()
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     statuses: Mapping[TopicPartition, tuple[ReplicaStatus, ...]] = field(default_factory=dict)
-    places: Places = field(default_factory=dict)
+    locations: ReplicaLocations = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
 
 
-def sightings(moves: Iterable[PlannedMove], answers: Answers) -> tuple[Sighting, ...]:
+def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionObservation, ...]:
     """One sighting per move of which the cluster told something."""
-    seen = (_sighting(move, answers) for move in moves)
-    return tuple(sighting for sighting in seen if sighting is not None)
+    seen = (_observe(move, answers) for move in moves)
+    return tuple(observation for observation in seen if observation is not None)
 
 
-def news(known: Mapping[TopicPartition, Sighting | None], seen: Iterable[Sighting]) -> tuple[Sighting, ...]:
+def news(
+    known: Mapping[TopicPartition, PartitionObservation | None], seen: Iterable[PartitionObservation]
+) -> tuple[PartitionObservation, ...]:
     """Only the sightings that differ from what is known."""
-    return tuple(sighting for sighting in seen if known.get(sighting.topic_partition) != sighting)
+    return tuple(observation for observation in seen if known.get(observation.topic_partition) != observation)
 
 
-def _sighting(move: PlannedMove, answers: Answers) -> Sighting | None:
+def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None:
     name = move.topic_partition
     if name in answers.gone:
-        return Sighting(name, Whereabouts.GONE, (), (), NO_LEADER)
+        return PartitionObservation(name, PlacementState.DELETED, (), (), NO_LEADER)
     partition = answers.partitions.get(name)
     if partition is None:
         return None
     where = _with_directories(move, _whereabouts(move, partition.replicas, answers.ongoing.get(name)), answers)
     copies = (*_copies(move, answers.statuses.get(name, ())), *_directory_copies(move, answers))
-    away = unsettled(name, move.log_dirs, answers.places, answers.silent)
+    away = unsettled(name, move.log_dirs, answers.locations, answers.silent)
     # One copy in memory of lists that are the same, of which a long plan has hundreds of thousands.
     replicas = _one_of(partition.replicas, move.target, move.original)
     isr = _one_of(partition.isr, replicas, move.original)
-    return Sighting(name, where, replicas, isr, partition.leader, copies, away)
+    return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away)
 
 
 def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:
     return next((one for one in known if one == found), found)
 
 
-def _with_directories(move: PlannedMove, where: Whereabouts, answers: Answers) -> Whereabouts:
+def _with_directories(move: PlannedMove, where: PlacementState, answers: Answers) -> PlacementState:
     """A move is over when its copies are in their directories too; it is under way while any is on its way there."""
     name = move.topic_partition
-    if where is Whereabouts.ARRIVED:
-        return _ARRIVED[settledness(name, move.log_dirs, answers.places, answers.silent)]
-    if where in {Whereabouts.UNTOUCHED, Whereabouts.RETURNED}:
-        return Whereabouts.MOVING if is_any_under_way(name, move.log_dirs, answers.places) else where
+    if where is PlacementState.ARRIVED:
+        return _ARRIVED[placement_progress(name, move.log_dirs, answers.locations, answers.silent)]
+    if where in {PlacementState.UNTOUCHED, PlacementState.REORDERED}:
+        return PlacementState.MOVING if is_any_under_way(name, move.log_dirs, answers.locations) else where
     return where
 
 
 _ARRIVED = {
-    Settledness.SETTLED: Whereabouts.ARRIVED,
-    Settledness.MOVING: Whereabouts.MOVING,
-    Settledness.PENDING: Whereabouts.UNTOUCHED,
+    PlacementProgress.SETTLED: PlacementState.ARRIVED,
+    PlacementProgress.MOVING: PlacementState.MOVING,
+    PlacementProgress.PENDING: PlacementState.UNTOUCHED,
 }
 
 
-def _directory_copies(move: PlannedMove, answers: Answers) -> Iterator[CopySeen]:
+def _directory_copies(move: PlannedMove, answers: Answers) -> Iterator[CopyProgress]:
     """How far the copies are that brokers make in other directories of their own."""
     for broker in move.rearranging:
-        place = answers.places.get(TopicPartitionReplica(broker, *move.topic_partition), ReplicaPlace())
+        place = answers.locations.get(TopicPartitionReplica(broker, *move.topic_partition), ReplicaLocation())
         if place.future is not None:
-            yield CopySeen(broker, place.future_bytes, max(0, place.current_bytes - place.future_bytes))
+            yield CopyProgress(broker, place.future_bytes, max(0, place.current_bytes - place.future_bytes))
 
 
-def _whereabouts(move: PlannedMove, shown: tuple[int, ...], ongoing: OngoingReassignment | None) -> Whereabouts:
+def _whereabouts(move: PlannedMove, shown: tuple[int, ...], ongoing: OngoingReassignment | None) -> PlacementState:
     if ongoing is not None:
-        return Whereabouts.MOVING if ongoing.target == move.target else Whereabouts.ELSEWHERE
+        return PlacementState.MOVING if ongoing.target == move.target else PlacementState.DIVERGED
     if shown == move.target:
-        return Whereabouts.ARRIVED
+        return PlacementState.ARRIVED
     if shown == move.original:
-        return Whereabouts.UNTOUCHED
+        return PlacementState.UNTOUCHED
     if shown == move.reassignment.replicas:
-        return Whereabouts.SETTLING
-    return Whereabouts.RETURNED if set(shown) == set(move.original) else Whereabouts.ELSEWHERE
+        return PlacementState.SETTLING
+    return PlacementState.REORDERED if set(shown) == set(move.original) else PlacementState.DIVERGED
 
 
-def _copies(move: PlannedMove, statuses: Iterable[ReplicaStatus]) -> tuple[CopySeen, ...]:
+def _copies(move: PlannedMove, statuses: Iterable[ReplicaStatus]) -> tuple[CopyProgress, ...]:
     by_broker = {status.broker: status for status in statuses}
     leader = next((status for status in by_broker.values() if status.is_leader), None)
     whole = leader.size_bytes if leader else None
     return tuple(_copy(by_broker[broker], whole) for broker in move.adding if broker in by_broker)
 
 
-def _copy(status: ReplicaStatus, whole_bytes: int | None) -> CopySeen:
+def _copy(status: ReplicaStatus, whole_bytes: int | None) -> CopyProgress:
     """What is left is the lag; what is done, the rest of the leader's copy, which grows evenly where files do not."""
     if status.lag_bytes is None or whole_bytes is None:
-        return CopySeen(status.broker, status.size_bytes or 0, status.lag_bytes)
-    return CopySeen(status.broker, max(0, whole_bytes - status.lag_bytes), status.lag_bytes)
+        return CopyProgress(status.broker, status.size_bytes or 0, status.lag_bytes)
+    return CopyProgress(status.broker, max(0, whole_bytes - status.lag_bytes), status.lag_bytes)

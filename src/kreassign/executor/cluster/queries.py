@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kreassign.errors import ClusterError
-from kreassign.executor.cluster.log_dirs import Places, places
+from kreassign.executor.cluster.log_dirs import ReplicaLocations, replica_locations
 from kreassign.executor.cluster.observations import Answers
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.history.verify import Facts, Wishes
+from kreassign.executor.history.verify import Expectations, Facts
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     Batch,
@@ -50,25 +50,25 @@ def look(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
     topics = port.describe_topics(sorted({name.topic for name in names}))
     found = partitions_of(topics)
     copying = {name for name, move in ongoing.items() if move.adding}
-    found_places, silent = read_places(port, moves)
+    locations, silent = read_locations(port, moves)
     return Answers(
         partitions={name: found[name] for name in names if name in found},
         gone=frozenset(name for name in names if _is_gone(name, topics, found)),
         ongoing=ongoing,
         statuses=_statuses(port, [move for move in moves if move.topic_partition in copying], found),
-        places=found_places,
+        locations=locations,
         silent=silent,
     )
 
 
-def read_places(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Places, frozenset[int]]:
+def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[ReplicaLocations, frozenset[int]]:
     """Where the copies are whose directories these moves name, and brokers that did not tell. Raises ClusterError."""
     named = [move for move in moves if move.log_dirs]
     if not named:
         return {}, frozenset()
     brokers = sorted({wish.broker for move in named for wish in move.log_dirs})
     answer = port.describe_log_dirs(brokers, partitions=sorted(move.topic_partition for move in named))
-    return places(answer.ok), frozenset(answer.failed)
+    return replica_locations(answer.ok), frozenset(answer.failed)
 
 
 def _statuses(
@@ -119,7 +119,7 @@ def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tupl
     return tuple(sorted(brokers.difference(port.describe_cluster().broker_ids))) if brokers else ()
 
 
-def read_facts(port: ClusterPort, wishes: Wishes) -> Facts:
+def read_facts(port: ClusterPort, wishes: Expectations) -> Facts:
     """All that verifying these wishes needs. Raises ClusterError when the cluster does not answer at all."""
     ongoing = port.list_partition_reassignments(wishes.replicas) if wishes.replicas else {}
     topics = port.describe_topics(sorted({name.topic for name in wishes.replicas}))
@@ -132,7 +132,7 @@ def read_facts(port: ClusterPort, wishes: Wishes) -> Facts:
         if name.topic in topics.failed and not _is_gone(name, topics, found)
     ]
     log_dirs, log_dir_problems = read_log_dirs(port, wishes.log_dirs)
-    asked = [one for name in wishes.replicas if (one := found.get(name)) is not None] if wishes.minds_sizes else []
+    asked = [one for name in wishes.replicas if (one := found.get(name)) is not None] if wishes.checks_sizes else []
     sizes, size_problems = read_sizes(port, asked)
     return Facts(
         partitions=found,
@@ -171,7 +171,7 @@ def read_log_dirs(
         return {}, ()
     brokers = sorted({replica.broker for replica in wanted})
     answer = port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in wanted}))
-    found = places(answer.ok)
+    found = replica_locations(answer.ok)
     problems = [
         (f"broker {broker}", f"did not tell its directories: {error}") for broker, error in answer.failed.items()
     ]

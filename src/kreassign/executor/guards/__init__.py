@@ -1,16 +1,16 @@
 """What may stop a run: guards look at the health of the cluster and of the moves, and say what to do."""
 
-from kreassign.executor.guards.health import Health, LogDirRoom, Troubled
+from kreassign.executor.guards.health import Health, LogDirSpace, Troubled
 from kreassign.executor.guards.settings import DEFAULTS, GuardName, GuardSetting, Reaction
-from kreassign.executor.guards.verdicts import Circumstances, Verdict, evaluate
+from kreassign.executor.guards.verdicts import GuardInputs, Verdict, evaluate
 
 __all__ = [
     "DEFAULTS",
-    "Circumstances",
+    "GuardInputs",
     "GuardName",
     "GuardSetting",
     "Health",
-    "LogDirRoom",
+    "LogDirSpace",
     "Reaction",
     "Troubled",
     "Verdict",

@@ -46,7 +46,7 @@ class Troubled:
 
 
 @dataclass(frozen=True, slots=True)
-class LogDirRoom:
+class LogDirSpace:
     """Free space of a log directory, in bytes."""
 
     broker: int
@@ -68,7 +68,7 @@ class Health:
     offline: Troubled = Troubled()
     under_min_isr: Troubled = Troubled()
     under_replicated: Troubled = Troubled()
-    room: tuple[LogDirRoom, ...] = ()
+    room: tuple[LogDirSpace, ...] = ()
     cordoned: tuple[int, ...] = ()
     foreign_moves: tuple[TopicPartition, ...] = ()
     foreign_configs: tuple[ConfigValue, ...] = ()

@@ -46,7 +46,7 @@ class Move(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class GuardInputs:
     """What guards judge: this inspection, the first one of the run, the moves in flight, the time.
 
     `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
@@ -76,11 +76,11 @@ class Verdict:
         return f"{self.guard}: {self.seen}{does.get(self.reaction, f'; the run does {self.reaction}')}. {self.advice}"
 
 
-Sight = tuple[str, str]
+Breach = tuple[str, str]
 """What was seen, and what to do."""
 
 
-def evaluate(circumstances: Circumstances, reactions: Mapping[GuardName, Reaction]) -> tuple[Verdict, ...]:
+def evaluate(circumstances: GuardInputs, reactions: Mapping[GuardName, Reaction]) -> tuple[Verdict, ...]:
     """What the guards that are on say, in their order; nothing when all is well."""
     return tuple(
         Verdict(guard, reactions[guard], *sight)
@@ -90,20 +90,20 @@ def evaluate(circumstances: Circumstances, reactions: Mapping[GuardName, Reactio
     )
 
 
-def _offline(now: Circumstances) -> Iterator[Sight]:
+def _offline(now: GuardInputs) -> Iterator[Breach]:
     yield from _grown(
         now.first.offline, now.health.offline, "have no leader", "Bring back the brokers of their replicas"
     )
 
 
-def _min_isr(now: Circumstances) -> Iterator[Sight]:
+def _min_isr(now: GuardInputs) -> Iterator[Breach]:
     what = "have fewer replicas in sync than min.insync.replicas asks for"
     yield from _grown(
         now.first.under_min_isr, now.health.under_min_isr, what, "Producers with acks=all fail: see to their brokers"
     )
 
 
-def _under_replicated(now: Circumstances) -> Iterator[Sight]:
+def _under_replicated(now: GuardInputs) -> Iterator[Breach]:
     yield from _grown(
         now.first.under_replicated,
         now.health.under_replicated,
@@ -112,7 +112,7 @@ def _under_replicated(now: Circumstances) -> Iterator[Sight]:
     )
 
 
-def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterator[Sight]:
+def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterator[Breach]:
     """Only what came since the run began: trouble that was there may be the reason for the plan."""
     if after.fresh_count:
         yield f"{after.fresh_count} partitions {what}, which was not so when the run began: {after.news}", advice
@@ -120,13 +120,13 @@ def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterato
         yield f"{after.count} partitions {what}, {before.count} when the run began: {after}", advice
 
 
-def _broker(now: Circumstances) -> Iterator[Sight]:
+def _broker(now: GuardInputs) -> Iterator[Breach]:
     gone = sorted(set(now.first.live) - set(now.health.live))
     if gone:
         yield f"brokers {gone} were there when the run began and are not now", "Start them, or remove them from plans"
 
 
-def _disk(now: Circumstances) -> Iterator[Sight]:
+def _disk(now: GuardInputs) -> Iterator[Breach]:
     for room in now.health.room:
         if room.broker in now.destinations and room.usable_bytes < now.disk_reserve * room.total_bytes:
             seen = f"{room.path} of broker {room.broker} has {room.usable_bytes} of {room.total_bytes} bytes left"
@@ -142,7 +142,7 @@ def _disk(now: Circumstances) -> Iterator[Sight]:
             )
 
 
-def _cordoned(now: Circumstances) -> Iterator[Sight]:
+def _cordoned(now: GuardInputs) -> Iterator[Breach]:
     for broker in sorted(set(now.health.cordoned) & set(now.destinations)):
         yield (
             f"broker {broker} shall get copies, but all its log directories are cordoned or offline",
@@ -150,13 +150,13 @@ def _cordoned(now: Circumstances) -> Iterator[Sight]:
         )
 
 
-def _foreign_move(now: Circumstances) -> Iterator[Sight]:
+def _foreign_move(now: GuardInputs) -> Iterator[Breach]:
     if now.health.foreign_moves:
         names = ", ".join(map(str, now.health.foreign_moves))
         yield f"somebody else is reassigning partitions of this plan: {names}", "Agree with them; those moves fail here"
 
 
-def _foreign_throttle(now: Circumstances) -> Iterator[Sight]:
+def _foreign_throttle(now: GuardInputs) -> Iterator[Breach]:
     if now.health.foreign_configs:
         yield (
             f"somebody else changed throttles of this run: {'; '.join(map(str, now.health.foreign_configs))}",
@@ -164,7 +164,7 @@ def _foreign_throttle(now: Circumstances) -> Iterator[Sight]:
         )
 
 
-def _stall(now: Circumstances) -> Iterator[Sight]:
+def _stall(now: GuardInputs) -> Iterator[Breach]:
     for move in now.moves:
         since = move.progressed_ms
         if since is not None and now.at_ms - since >= STALL_MS:
@@ -175,7 +175,7 @@ def _stall(now: Circumstances) -> Iterator[Sight]:
             )
 
 
-def _rate(now: Circumstances) -> Iterator[Sight]:
+def _rate(now: GuardInputs) -> Iterator[Breach]:
     for move in now.moves:
         pace = move.losing_ground
         if pace is not None:
@@ -186,7 +186,7 @@ def _rate(now: Circumstances) -> Iterator[Sight]:
             )
 
 
-GUARDS: Mapping[GuardName, Callable[[Circumstances], Iterator[Sight]]] = MappingProxyType({
+GUARDS: Mapping[GuardName, Callable[[GuardInputs], Iterator[Breach]]] = MappingProxyType({
     GuardName.OFFLINE: _offline,
     GuardName.MIN_ISR: _min_isr,
     GuardName.UNDER_REPLICATED: _under_replicated,

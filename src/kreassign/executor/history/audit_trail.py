@@ -9,20 +9,20 @@ from kreassign.executor.event_json import kind_of
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
-    ClusterSeen,
     ConfigsRead,
     Event,
-    HealthSeen,
+    HealthObserved,
     LeadersElected,
     MovesCancelled,
+    MovesObserved,
     MovesSubmitted,
+    PlacementState,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleRestored,
     ThrottleSet,
-    VerdictsNoted,
+    VerdictsRecorded,
     Verified,
-    Whereabouts,
 )
 from kreassign.executor.guards import Verdict
 from kreassign.executor.history.run_history import RunHistory, history
@@ -34,7 +34,7 @@ from kreassign.model import TopicPartition
 PROMISES_AT_MOST = 200
 """So many looks are asked for their estimates, evenly over the run: the error of an estimate needs no more."""
 
-_ON_THE_WAY = frozenset({Whereabouts.UNTOUCHED, Whereabouts.MOVING})
+_ON_THE_WAY = frozenset({PlacementState.UNTOUCHED, PlacementState.MOVING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class EtaShown:
     """When one move, or with no topic all of them, was expected to be done, as shown at a time."""
 
     at_ms: int
@@ -93,37 +93,37 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class Chronicle:
+class AuditTrail:
     """A run, in full."""
 
     history: RunHistory
-    arrivals: tuple[Arrival, ...]
-    promises: tuple[Promise, ...]
+    copy_progress: tuple[Arrival, ...]
+    eta_history: tuple[EtaShown, ...]
     calls: tuple[Call, ...]
     breaches: tuple[Breach, ...]
 
 
-def chronicle(events: Sequence[Event]) -> Chronicle:
+def audit_trail(events: Sequence[Event]) -> AuditTrail:
     """What these events, in this order, tell."""
     execution = Execution()
     meter = ProgressMeter(execution)
     leaders: dict[TopicPartition, int] = {}
-    arrivals: list[Arrival] = []
-    promises: list[Promise] = []
+    copy_progress: list[Arrival] = []
+    eta_history: list[EtaShown] = []
     asked_of = _promising(events)
     for event in events:
         handle(execution, event)
         meter.follow(event)
-        arrivals += _arrivals(execution, event, leaders)
+        copy_progress += _arrivals(execution, event, leaders)
         if id(event) in asked_of:
-            promises += _promises(meter, event.at_ms)
-    return Chronicle(
-        history(execution), tuple(arrivals), tuple(promises), tuple(_calls(events)), tuple(_breaches(events))
+            eta_history += _promises(meter, event.at_ms)
+    return AuditTrail(
+        history(execution), tuple(copy_progress), tuple(eta_history), tuple(_calls(events)), tuple(_breaches(events))
     )
 
 
 def _promising(events: Iterable[Event]) -> set[int]:
-    looks = [event for event in events if isinstance(event, ClusterSeen)]
+    looks = [event for event in events if isinstance(event, MovesObserved)]
     step = max(1, -(-len(looks) // PROMISES_AT_MOST))
     return {id(event) for event in looks[::step]}
 
@@ -133,8 +133,8 @@ def _arrivals(execution: Execution, event: Event, leaders: dict[TopicPartition, 
     match event:
         case MovesSubmitted():
             seen: tuple[TopicPartition, ...] = (*event.accepted, *event.unknown)
-        case ClusterSeen():
-            seen = tuple(sighting.topic_partition for sighting in event.sightings)
+        case MovesObserved():
+            seen = tuple(observation.topic_partition for observation in event.observations)
         case _:
             return
     known = (execution.records[partition] for partition in seen if partition in execution.records)
@@ -149,19 +149,19 @@ def _arrivals(execution: Execution, event: Event, leaders: dict[TopicPartition, 
 
 def _source(record: MoveRecord, leaders: dict[TopicPartition, int]) -> int:
     """Who led the partition while it moved, as far as is known: at its end leading may have gone to another."""
-    sighting = record.sighting
-    if sighting is not None and sighting.whereabouts in _ON_THE_WAY and sighting.leader >= 0:
-        leaders[record.name] = sighting.leader
+    observation = record.observation
+    if observation is not None and observation.placement in _ON_THE_WAY and observation.leader >= 0:
+        leaders[record.name] = observation.leader
     return leaders.get(record.name, record.move.original[0])
 
 
-def _promises(meter: ProgressMeter, at_ms: int) -> Iterator[Promise]:
+def _promises(meter: ProgressMeter, at_ms: int) -> Iterator[EtaShown]:
     now = meter.progress()
     if now.overall.eta_s is not None and now.overall.left_bytes:
-        yield Promise(at_ms, None, None, now.overall.eta_s)
+        yield EtaShown(at_ms, None, None, now.overall.eta_s)
     for move in now.moves:
         if move.status in ACTIVE and move.estimate.eta_s is not None and move.estimate.left_bytes:
-            yield Promise(at_ms, *move.topic_partition, move.estimate.eta_s)
+            yield EtaShown(at_ms, *move.topic_partition, move.estimate.eta_s)
 
 
 def _calls(events: Iterable[Event]) -> Iterator[Call]:
@@ -195,9 +195,9 @@ def _call(event: Event) -> Call | None:
             ok, refused = int(not words), len(words)
         case ConfigsRead():
             ok, refused, words = len(event.values), len(event.problems), event.problems
-        case ClusterSeen():
-            ok = len(event.sightings)
-        case HealthSeen():
+        case MovesObserved():
+            ok = len(event.observations)
+        case HealthObserved():
             ok = len(event.health.live)
         case Verified():
             words = event.findings
@@ -213,8 +213,8 @@ _KINDS = {
     ThrottleSet.__name__: "set throttle",
     ThrottleRestored.__name__: "restore throttle",
     ConfigsRead.__name__: "read settings",
-    ClusterSeen.__name__: "look at moves",
-    HealthSeen.__name__: "inspect the cluster",
+    MovesObserved.__name__: "look at moves",
+    HealthObserved.__name__: "inspect the cluster",
     Verified.__name__: "verify",
     CallFailed.__name__: "failed call",
 }
@@ -224,7 +224,7 @@ def _breaches(events: Iterable[Event]) -> Iterator[Breach]:
     """Each verdict from when it was first given until it was given no more; other figures make another one."""
     open_since: dict[str, tuple[int, Verdict]] = {}
     for event in events:
-        if not isinstance(event, VerdictsNoted):
+        if not isinstance(event, VerdictsRecorded):
             continue
         said = {f"{verdict.guard} {verdict.seen}": verdict for verdict in event.verdicts}
         for key in [key for key in open_since if key not in said]:

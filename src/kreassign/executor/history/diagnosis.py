@@ -16,7 +16,7 @@ NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Symptoms:
+class ClusterReadings:
     """What was read. `throttles` are settings of throttles that topics or brokers have of their own."""
 
     live: tuple[int, ...]
@@ -24,12 +24,12 @@ class Symptoms:
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     throttles: tuple[ConfigValue, ...] = ()
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
-    left_runs: tuple[str, ...] = ()
+    interrupted_runs: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ailment:
+class Issue:
     """One thing that is wrong: its kind, of what, what was seen, and what to do."""
 
     kind: str
@@ -41,18 +41,18 @@ class Ailment:
         return f"{self.subject}: {self.seen}. {self.remedy}"
 
 
-def diagnose(symptoms: Symptoms) -> tuple[Ailment, ...]:
+def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
     """Everything that is wrong, the worst first; empty when all is well."""
     looks = (_endless, _without_destination, _offline, _log_dirs, _left_runs, _throttles, _under_replicated, _leaders)
-    unread = (Ailment("unread", "cluster", sentence, "Try again") for sentence in symptoms.unread)
-    return (*(ailment for look in looks for ailment in look(symptoms)), *unread)
+    unread = (Issue("unread", "cluster", sentence, "Try again") for sentence in readings.unread)
+    return (*(issue for look in looks for issue in look(readings)), *unread)
 
 
-def _endless(symptoms: Symptoms) -> Iterator[Ailment]:
-    for name, move in sorted(symptoms.ongoing.items()):
+def _endless(readings: ClusterReadings) -> Iterator[Issue]:
+    for name, move in sorted(readings.ongoing.items()):
         if move.can_never_complete:
             both = sorted(set(move.adding) & set(move.removing))
-            yield Ailment(
+            yield Issue(
                 "endless",
                 str(name),
                 f"its reassignment ({move}) was overridden and can never complete: brokers {both} are both added and "
@@ -61,11 +61,11 @@ def _endless(symptoms: Symptoms) -> Iterator[Ailment]:
             )
 
 
-def _without_destination(symptoms: Symptoms) -> Iterator[Ailment]:
-    for name, move in sorted(symptoms.ongoing.items()):
-        gone = sorted(set(move.adding) - set(symptoms.live))
+def _without_destination(readings: ClusterReadings) -> Iterator[Issue]:
+    for name, move in sorted(readings.ongoing.items()):
+        gone = sorted(set(move.adding) - set(readings.live))
         if gone and not move.can_never_complete:
-            yield Ailment(
+            yield Issue(
                 "destination",
                 str(name),
                 f"it is being reassigned to brokers {gone}, which are not there",
@@ -73,67 +73,65 @@ def _without_destination(symptoms: Symptoms) -> Iterator[Ailment]:
             )
 
 
-def _offline(symptoms: Symptoms) -> Iterator[Ailment]:
-    names = [one.topic_partition for one in symptoms.partitions if one.leader == NO_LEADER]
+def _offline(readings: ClusterReadings) -> Iterator[Issue]:
+    names = [one.topic_partition for one in readings.partitions if one.leader == NO_LEADER]
     yield from _many("offline", names, "have no leader", "Bring back the brokers of their replicas")
 
 
-def _under_replicated(symptoms: Symptoms) -> Iterator[Ailment]:
+def _under_replicated(readings: ClusterReadings) -> Iterator[Issue]:
     names = [
         one.topic_partition
-        for one in symptoms.partitions
-        if one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in symptoms.ongoing
+        for one in readings.partitions
+        if one.under_replicated and one.leader != NO_LEADER and one.topic_partition not in readings.ongoing
     ]
     advice = "See whether a broker is down; a throttle that was left behind slows those that catch up, too"
     yield from _many("under-replicated", names, "have replicas out of sync", advice)
 
 
-def _leaders(symptoms: Symptoms) -> Iterator[Ailment]:
+def _leaders(readings: ClusterReadings) -> Iterator[Issue]:
     names = [
         one.topic_partition
-        for one in symptoms.partitions
+        for one in readings.partitions
         if one.leader not in {NO_LEADER, one.preferred_leader}
         and one.preferred_leader in one.isr
-        and one.topic_partition not in symptoms.ongoing
+        and one.topic_partition not in readings.ongoing
     ]
     advice = "Elect them with kafka-leader-election --election-type preferred"
     yield from _many("leader", names, "are not led by their preferred leader, which is in sync", advice)
 
 
-def _many(kind: str, names: Iterable[TopicPartition], seen: str, remedy: str) -> Iterator[Ailment]:
+def _many(kind: str, names: Iterable[TopicPartition], seen: str, remedy: str) -> Iterator[Issue]:
     found = sorted(names)
     if found:
         more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
         subject = f"{len(found)} partitions" if len(found) > 1 else "1 partition"
-        yield Ailment(kind, subject, f"{', '.join(map(str, found[:NAMED]))}{more} {seen}", remedy)
+        yield Issue(kind, subject, f"{', '.join(map(str, found[:NAMED]))}{more} {seen}", remedy)
 
 
-def _log_dirs(symptoms: Symptoms) -> Iterator[Ailment]:
-    for broker, log_dirs in sorted(symptoms.log_dirs.items()):
+def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
+    for broker, log_dirs in sorted(readings.log_dirs.items()):
         for log_dir in log_dirs:
             if log_dir.error:
-                yield Ailment("log-dir", f"broker {broker}", f"{log_dir} is offline", "Mend the disk, then restart it")
+                yield Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", "Mend the disk, then restart it")
         if log_dirs and all(log_dir.is_cordoned for log_dir in log_dirs):
             seen = "all its log directories are cordoned, yet Kafka accepts reassignments to it in silence"
-            yield Ailment("cordoned", f"broker {broker}", seen, "Take one out of cordoned.log.dirs, or plan without it")
+            yield Issue("cordoned", f"broker {broker}", seen, "Take one out of cordoned.log.dirs, or plan without it")
 
 
-def _left_runs(symptoms: Symptoms) -> Iterator[Ailment]:
-    for run_id in symptoms.left_runs:
+def _left_runs(readings: ClusterReadings) -> Iterator[Issue]:
+    for run_id in readings.interrupted_runs:
         seen = "no process carries it out, and it is not at its end or owes settings"
-        yield Ailment(
-            "run", f"run {run_id}", seen, f"Go on with kreassign resume {run_id}, or kreassign cancel {run_id}"
-        )
+        yield Issue("run", f"run {run_id}", seen, f"Go on with kreassign resume {run_id}, or kreassign cancel {run_id}")
 
 
-def _throttles(symptoms: Symptoms) -> Iterator[Ailment]:
+def _throttles(readings: ClusterReadings) -> Iterator[Issue]:
     """Settings that no reassignment of their topic, or of any topic, explains."""
-    topics = {name.topic for name in symptoms.ongoing}
-    for present in symptoms.throttles:
+    topics = {name.topic for name in readings.ongoing}
+    for present in readings.throttles:
         resource = present.key.resource
         is_explained = resource.name in topics if resource.type is ResourceType.TOPIC else bool(topics)
         if not is_explained:
-            yield Ailment(
+            yield Issue(
                 "throttle",
                 str(resource),
                 f"{present.key.name} is {present.value!r}, and nothing that is being reassigned needs it",

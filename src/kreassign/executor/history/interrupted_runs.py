@@ -16,7 +16,7 @@ from kreassign.executor.journal import active_run, cluster_journals, last_event
 from kreassign.executor.state.move import IN_FLIGHT
 
 
-def left_runs(state_dir: Path, cluster_id: str) -> Iterator[RunHistory]:
+def interrupted_runs(state_dir: Path, cluster_id: str) -> Iterator[RunHistory]:
     """Runs on this cluster that are not at their end, or owe settings. A journal that is damaged tells nothing."""
     holder = active_run(state_dir, cluster_id)
     for path in cluster_journals(state_dir, cluster_id):
@@ -29,9 +29,9 @@ def left_runs(state_dir: Path, cluster_id: str) -> Iterator[RunHistory]:
             continue
 
 
-def refuse_beside_left_runs(state_dir: Path, cluster_id: str, run_id: str | None = None) -> None:
+def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | None = None) -> None:
     """Raise InputError where another run than this one was left with moves under way, or with debts."""
-    for found in left_runs(state_dir, cluster_id):
+    for found in interrupted_runs(state_dir, cluster_id):
         moving = sum(move.status in IN_FLIGHT for move in found.moves)
         if found.run_id != run_id and (moving or found.throttle_residue):
             raise InputError(

@@ -11,55 +11,55 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from kreassign.executor.cluster.log_dirs import Places
+from kreassign.executor.cluster.log_dirs import ReplicaLocations
 from kreassign.executor.history.run_history import MoveHistory
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
 
 
 @dataclass(frozen=True, slots=True)
-class WayBack:
+class RollbackPlan:
     """What to do, from which replica lists, how much has to be copied again, and what is left alone and why."""
 
     plan: Plan
     expected: Mapping[TopicPartition, tuple[int, ...]]
     copy_count: int
     copied_bytes: int
-    left_alone: tuple[str, ...]
+    skipped: tuple[str, ...]
 
 
-def way_back(
+def rollback_plan(
     moves: Iterable[MoveHistory],
     partitions: Mapping[TopicPartition, Partition],
-    places: Places = MappingProxyType({}),
-) -> WayBack:
+    replica_locations: ReplicaLocations = MappingProxyType({}),
+) -> RollbackPlan:
     """What undoes these moves, given where their partitions are now, and their copies among the log directories.
 
     A partition that somebody else has changed since is left alone: nobody can tell what undoing would mean for it.
     """
     expected: dict[TopicPartition, tuple[int, ...]] = {}
-    wishes, left_alone, copies, copied_bytes = [], [], 0, 0
+    wishes, skipped, copies, copied_bytes = [], [], 0, 0
     for move in moves:
         name = TopicPartition(move.topic, move.partition)
         problem = _reason_to_leave(move, partitions.get(name))
         if problem:
-            left_alone.append(f"{name}: {problem}")
+            skipped.append(f"{name}: {problem}")
             continue
-        log_dirs = _dirs_back(move, places)
+        log_dirs = _dirs_back(move, replica_locations)
         if move.submitted_ms is not None and (log_dirs or partitions[name].replicas != move.original):
             expected[name] = partitions[name].replicas
             paths = tuple(log_dirs.get(broker, ANY_LOG_DIR) for broker in move.original)
             wishes.append(PartitionAssignment(name, move.original, paths))
             count = len(Reassignment(expected[name], move.original).adding) + len(log_dirs)
             copies, copied_bytes = copies + count, copied_bytes + count * move.size_bytes
-    return WayBack(Plan(tuple(wishes)), expected, copies, copied_bytes, tuple(left_alone))
+    return RollbackPlan(Plan(tuple(wishes)), expected, copies, copied_bytes, tuple(skipped))
 
 
-def _dirs_back(move: MoveHistory, places: Places) -> dict[int, str]:
+def _dirs_back(move: MoveHistory, replica_locations: ReplicaLocations) -> dict[int, str]:
     """Where copies were, by broker, that the run moved into another directory or was about to."""
     back = {}
     for wish in move.log_dirs:
-        place = places.get(TopicPartitionReplica(wish.broker, move.topic, move.partition))
+        place = replica_locations.get(TopicPartitionReplica(wish.broker, move.topic, move.partition))
         if wish.before is not None and place is not None and place.current == wish.path != wish.before:
             back[wish.broker] = wish.before
     return back

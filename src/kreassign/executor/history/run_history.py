@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kreassign.executor.cluster.log_dirs import DirectoryWish
+from kreassign.executor.cluster.log_dirs import LogDirTarget
 from kreassign.executor.events import Event
 from kreassign.executor.journal import read_events
 from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.state import Execution, Replay
 from kreassign.executor.state.move import MoveRecord, MoveStatus
-from kreassign.executor.throttle.adaptive import Auto
-from kreassign.executor.throttle.rates import BrokerRate, Rates
+from kreassign.executor.throttle.rates import ThrottleRates
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class MoveHistory:
     status: str
     problem: str | None
     reached: tuple[int, ...] = ()
-    log_dirs: tuple[DirectoryWish, ...] = ()
+    log_dirs: tuple[LogDirTarget, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,6 @@ class RunHistory:
     guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
     `pace` is its order, limits and hours as they are now, `outlook` what
     it waits for and what will not fit into its hours.
-    `broker_rates` are of brokers that have another throttle than `throttle_bytes_per_s`; with `auto` it follows
-    the traffic.
     `throttle_residue` has a sentence per setting that the run still owes.
     """
 
@@ -59,7 +56,7 @@ class RunHistory:
     started_ms: int
     ended_ms: int | None
     state: str
-    throttle_bytes_per_s: int | None
+    rates: ThrottleRates
     moves: tuple[MoveHistory, ...]
     throttle_residue: tuple[str, ...]
     problems: tuple[str, ...]
@@ -68,13 +65,11 @@ class RunHistory:
     verdicts: tuple[str, ...] = ()
     pace: Pace = NO_LIMITS
     outlook: tuple[str, ...] = ()
-    broker_rates: tuple[BrokerRate, ...] = ()
-    auto: Auto | None = None
 
     @property
-    def rates(self) -> Rates:
-        """Its throttle as it is now."""
-        return Rates(self.throttle_bytes_per_s, self.broker_rates, self.auto)
+    def throttle_bytes_per_s(self) -> int | None:
+        """The rate of every broker without one of its own, for reports; None for no limit."""
+        return self.rates.bytes_per_s
 
     @property
     def bytes_copied(self) -> int:
@@ -108,7 +103,7 @@ def history(execution: Execution) -> RunHistory:
         started_ms=execution.started_ms,
         ended_ms=execution.ended_ms,
         state=execution.phase.value,
-        throttle_bytes_per_s=execution.rates.bytes_per_s,
+        rates=execution.rates,
         moves=tuple(_move(record) for record in execution.records.values()),
         throttle_residue=execution.residue,
         problems=(*execution.problems, *execution.findings),
@@ -117,8 +112,6 @@ def history(execution: Execution) -> RunHistory:
         verdicts=tuple(map(str, execution.verdicts)),
         pace=execution.pace,
         outlook=execution.outlook,
-        broker_rates=execution.rates.own,
-        auto=execution.rates.auto,
     )
 
 
@@ -141,6 +134,6 @@ def _move(record: MoveRecord) -> MoveHistory:
         bytes_copied=record.bytes_copied,
         status=record.status.value,
         problem=record.problem,
-        reached=move.target if record.status is MoveStatus.COMPLETE else record.leg.original,
+        reached=move.target if record.status is MoveStatus.COMPLETE else record.step.original,
         log_dirs=move.log_dirs,
     )

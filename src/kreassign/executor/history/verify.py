@@ -43,16 +43,16 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Expectations:
     """What shall be: replicas per partition in order, directories per replica, and the value of settings.
 
-    With `minds_sizes`, also that no copy is much smaller than that of the leader.
+    With `checks_sizes`, also that no copy is much smaller than that of the leader.
     """
 
     replicas: Mapping[TopicPartition, tuple[int, ...]]
     log_dirs: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
     configs: tuple[ConfigValue, ...] = ()
-    minds_sizes: bool = False
+    checks_sizes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Facts:
     unread: tuple[tuple[str, str], ...] = ()
 
 
-def verify(wishes: Wishes, facts: Facts) -> tuple[Finding, ...]:
+def verify(wishes: Expectations, facts: Facts) -> tuple[Finding, ...]:
     """Everything that differs, sorted; empty when all is well."""
     found = [Finding(subject, FindingKind.UNKNOWN, sentence) for subject, sentence in facts.unread]
     for partition, target in wishes.replicas.items():

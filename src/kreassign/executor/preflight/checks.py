@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kreassign.executor.cluster.log_dirs import ReplicaPlace, places
-from kreassign.executor.throttle.rates import Rates
+from kreassign.executor.cluster.log_dirs import ReplicaLocation, replica_locations
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import Cluster, LogDir, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ClusterView:
     """What the cluster is like now.
 
     `partitions` has every partition of the plan's topics, but those of topics that are not there; `expected` the
@@ -27,23 +27,23 @@ class Situation:
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
 
 
-def violations(plan: Plan, situation: Situation, rates: Rates) -> tuple[str, ...]:
+def violations(plan: Plan, view: ClusterView, rates: ThrottleRates) -> tuple[str, ...]:
     """A sentence for each thing that is wrong, all of them; empty when the plan can be carried out."""
     found = [] if len(plan) else ["it names no partition"]
-    found += _of_rates(rates, situation.cluster)
+    found += _of_rates(rates, view.cluster)
     found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
     for wish in plan.assignments:
-        found += [f"{wish.topic_partition}: {text}" for text in _of_wish(wish, situation.cluster)]
-        found += [f"{wish.topic_partition}: {text}" for text in _of_partition(wish, situation)]
-    found += [f"{replica.topic_partition}: {text}" for replica, text in _of_log_dirs(plan, situation)]
+        found += [f"{wish.topic_partition}: {text}" for text in _of_wish(wish, view.cluster)]
+        found += [f"{wish.topic_partition}: {text}" for text in _of_partition(wish, view)]
+    found += [f"{replica.topic_partition}: {text}" for replica, text in _of_log_dirs(plan, view)]
     return tuple(dict.fromkeys(found))
 
 
-def _of_rates(rates: Rates, cluster: Cluster) -> Iterator[str]:
+def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
     slowest = rates.slowest_bytes_per_s
     if slowest is not None and slowest <= 0:
         yield f"a throttle of {slowest} B/s would never let it end"
-    for one in rates.own:
+    for one in rates.per_broker:
         if one.broker not in cluster.broker_ids:
             yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
 
@@ -57,13 +57,13 @@ def _of_wish(wish: PartitionAssignment, cluster: Cluster) -> Iterator[str]:
         yield f"broker {broker} is not there, or not up; live brokers are {list(cluster.broker_ids)}"
 
 
-def _of_log_dirs(plan: Plan, situation: Situation) -> Iterator[tuple[TopicPartitionReplica, str]]:
-    found = places(situation.log_dirs)
+def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartitionReplica, str]]:
+    found = replica_locations(view.log_dirs)
     for replica, path in plan.log_dirs.items():
-        if replica.broker not in situation.cluster.broker_ids:
+        if replica.broker not in view.cluster.broker_ids:
             continue
-        known = situation.log_dirs.get(replica.broker)
-        place = found.get(replica, ReplicaPlace())
+        known = view.log_dirs.get(replica.broker)
+        place = found.get(replica, ReplicaLocation())
         log_dir = next((one for one in known or () if one.path == path), None)
         where = f"log directory {path} of broker {replica.broker}"
         if known is None:
@@ -81,17 +81,17 @@ def _of_log_dirs(plan: Plan, situation: Situation) -> Iterator[tuple[TopicPartit
             )
 
 
-def _of_partition(wish: PartitionAssignment, situation: Situation) -> Iterator[str]:
+def _of_partition(wish: PartitionAssignment, view: ClusterView) -> Iterator[str]:
     name = wish.topic_partition
-    partition, ongoing = situation.partitions.get(name), situation.ongoing.get(name)
+    partition, ongoing = view.partitions.get(name), view.ongoing.get(name)
     if partition is None:
-        topics = {known.topic for known in situation.partitions}
+        topics = {known.topic for known in view.partitions}
         yield "there is no such partition" if name.topic in topics else f"there is no topic {name.topic}"
         return
     if ongoing is not None:
         yield f"it is being reassigned already ({ongoing}); {_way_out(ongoing)}"
         return
-    expected = situation.expected.get(name)
+    expected = view.expected.get(name)
     if expected is not None and expected != partition.replicas:
         yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; plan anew"
 

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kreassign.errors import IllegalPlan
-from kreassign.executor.cluster.log_dirs import DirectoryWish, ReplicaPlace, places
+from kreassign.executor.cluster.log_dirs import LogDirTarget, ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of
 from kreassign.executor.events import PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
-from kreassign.executor.preflight.checks import Situation, violations
+from kreassign.executor.preflight.checks import ClusterView, violations
 from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.throttle.adaptive import Auto
-from kreassign.executor.throttle.rates import BrokerRate, Rates
+from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 from kreassign.model.plan import Plan
 
@@ -27,16 +26,9 @@ class RunSettings:
 
     run_id: str
     at_ms: int
-    throttle_bytes_per_s: int | None = None
+    rates: ThrottleRates = NO_THROTTLE
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
-    broker_rates: tuple[BrokerRate, ...] = ()
-    auto: Auto | None = None
-
-    @property
-    def rates(self) -> Rates:
-        """The throttle of the run."""
-        return Rates(self.throttle_bytes_per_s, self.broker_rates, self.auto)
 
 
 def prepare(
@@ -51,46 +43,44 @@ def prepare(
     `expected` has the replica lists for which the plan was made, if someone wrote them down. Raises IllegalPlan with
     everything that speaks against it, ClusterError when the cluster does not answer.
     """
-    situation = look_around(port, plan, expected)
-    wrong = violations(plan, situation, settings.rates)
+    view = read_cluster(port, plan, expected)
+    wrong = violations(plan, view, settings.rates)
     if wrong:
         raise IllegalPlan(wrong)
-    currents = {name: situation.partitions[name].replicas for name in plan.replicas}
-    log_dirs = _directory_wishes(plan, situation)
+    currents = {name: view.partitions[name].replicas for name in plan.replicas}
+    log_dirs = _directory_wishes(plan, view)
     moves = tuple(
         PlannedMove(
             name,
             currents[name],
             target,
             size_bytes=0,
-            is_urgent=_is_urgent(situation.partitions[name]),
+            is_urgent=_is_urgent(view.partitions[name]),
             log_dirs=log_dirs.get(name, ()),
         )
         for name, target in plan.replicas.items()
     )
-    sizes = _sizes(port, (situation.partitions[move.topic_partition] for move in moves if move.receiving))
+    sizes = _sizes(port, (view.partitions[move.topic_partition] for move in moves if move.receiving))
     return RunStarted(
         at_ms=settings.at_ms,
         run_id=settings.run_id,
-        cluster_id=situation.cluster.cluster_id,
+        cluster_id=view.cluster.cluster_id,
         moves=tuple(replace(move, size_bytes=sizes.get(move.topic_partition, 0)) for move in moves),
-        throttle_bytes_per_s=settings.throttle_bytes_per_s,
-        live_brokers=situation.cluster.broker_ids,
+        rates=settings.rates,
+        live_brokers=view.cluster.broker_ids,
         guards=settings.guards,
         pace=settings.pace,
-        broker_rates=settings.broker_rates,
-        auto=settings.auto,
     )
 
 
-def look_around(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> Situation:
+def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> ClusterView:
     """What the checks before a run need to know."""
     cluster = port.describe_cluster()
     topics = port.describe_topics(plan.topics)
     for error in topics.failed.values():
         if not is_unknown_topic(error):
             raise error
-    return Situation(
+    return ClusterView(
         cluster=cluster,
         partitions=partitions_of(topics),
         ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
@@ -113,13 +103,13 @@ def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int
     return port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in named})).ok
 
 
-def _directory_wishes(plan: Plan, situation: Situation) -> dict[TopicPartition, tuple[DirectoryWish, ...]]:
+def _directory_wishes(plan: Plan, view: ClusterView) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:
     """The directories that the plan names, beside those where copies are that stay on their broker."""
-    found = places(situation.log_dirs)
-    wishes: dict[TopicPartition, list[DirectoryWish]] = {}
+    found = replica_locations(view.log_dirs)
+    wishes: dict[TopicPartition, list[LogDirTarget]] = {}
     for replica, path in plan.log_dirs.items():
-        place = found.get(replica, ReplicaPlace())
-        wishes.setdefault(replica.topic_partition, []).append(DirectoryWish(replica.broker, path, place.current))
+        place = found.get(replica, ReplicaLocation())
+        wishes.setdefault(replica.topic_partition, []).append(LogDirTarget(replica.broker, path, place.current))
     return {name: tuple(sorted(found, key=lambda wish: wish.broker)) for name, found in wishes.items()}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kreassign.clock import Clock
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.throttle.rates import Rates
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 
 
@@ -66,7 +66,7 @@ def measure_writes(
 
 
 def starved(
-    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: Rates
+    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: ThrottleRates
 ) -> tuple[Starvation, ...]:
     """What these rates are too low for: single partitions first, then destinations with all that comes in."""
     found = list(_partitions(moves := tuple(moves), writes, rates))
@@ -86,7 +86,7 @@ def starved(
 
 
 def _partitions(
-    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: Rates
+    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: ThrottleRates
 ) -> Iterator[Starvation]:
     for move in moves:
         written = writes.get(move.topic_partition, 0.0)
@@ -96,7 +96,7 @@ def _partitions(
                 break
 
 
-def _passages(move: PlannedMove, rates: Rates) -> Iterator[tuple[int, int | None]]:
+def _passages(move: PlannedMove, rates: ThrottleRates) -> Iterator[tuple[int, int | None]]:
     """How many copies of a move pass a broker, and its rate: where they leave, then where they arrive.
 
     Any of the old replicas may come to lead, so only what is too much for each of them is too much.

@@ -37,7 +37,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MoveIndex:
     """How it stood at a look: bytes done, left, and `written` to what was under way since the run began."""
 
     at_ms: int
@@ -53,7 +53,7 @@ class Side:
     That has grown by `grown_bytes` since its size was taken.
     """
 
-    samples: Sequence[Standing]
+    samples: Sequence[MoveIndex]
     waiting_write_bytes_per_s: float = 0.0
     grown_bytes: float = 0.0
 
@@ -125,7 +125,7 @@ def _last(ends: Iterable[float | None]) -> float | None:
     return max((end for end in ends if end is not None), default=None)
 
 
-def _rate(samples: Sequence[Standing]) -> float | None:
+def _rate(samples: Sequence[MoveIndex]) -> float | None:
     first, last = samples[0], samples[-1]
     if last.at_ms - first.at_ms < MINIMUM_SPAN_MS:
         return None

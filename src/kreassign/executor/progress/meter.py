@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kreassign.executor.events import ClusterSeen, Event, HealthSeen, MovesSubmitted
+from kreassign.executor.events import Event, HealthObserved, MovesObserved, MovesSubmitted
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
-from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, Side, Standing, interval
+from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, MoveIndex, Side, interval
 from kreassign.executor.scheduling.forecast import REACHED
 from kreassign.executor.state import Execution, Phase
 from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus
@@ -49,7 +49,7 @@ class Progress:
     end: Interval | None = None
 
 
-Spot = tuple[str, int]
+Endpoint = tuple[str, int]
 """A broker as a sender, as a receiver, or with copies between its own directories: out, in, within."""
 
 QUEUED_AS = {"out": "source", "in": "destination"}
@@ -64,7 +64,7 @@ class _Sum:
     left_bytes: int = 0
     unknown: int = 0
     written_bytes: int = 0
-    samples: tuple[Standing, ...] = ()
+    samples: tuple[MoveIndex, ...] = ()
 
     def add(self, copy: Sample, sign: int) -> None:
         """Count a copy in, or out again."""
@@ -74,7 +74,7 @@ class _Sum:
 
     def look(self, at_ms: int) -> None:
         """Remember how it stands now."""
-        now = Standing(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
+        now = MoveIndex(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
         self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - WINDOW_MS), now)
 
 
@@ -88,8 +88,8 @@ class ProgressMeter:
         self._execution = execution
         self._samples: dict[TopicPartition, tuple[Sample, ...]] = {}
         self._shown: dict[TopicPartition, MoveProgress] = {}
-        self._counted: dict[TopicPartition, tuple[tuple[Spot, Sample], ...]] = {}
-        self._sums: dict[Spot, _Sum] = {}
+        self._counted: dict[TopicPartition, tuple[tuple[Endpoint, Sample], ...]] = {}
+        self._sums: dict[Endpoint, _Sum] = {}
         self._totals: tuple[Sample, ...] = ()
         self._flying: set[TopicPartition] = set()
         self._begun: set[TopicPartition] = set()
@@ -100,19 +100,19 @@ class ProgressMeter:
     def follow(self, event: Event) -> None:
         """Take in an event; only looks at the cluster bring new figures."""
         self._at_ms = event.at_ms
-        flying = set(self._execution.standing.flying)
-        touched = self._flying | flying
-        if isinstance(event, ClusterSeen):
-            touched |= {sighting.topic_partition for sighting in event.sightings}
+        in_flight = set(self._execution.index.in_flight)
+        touched = self._flying | in_flight
+        if isinstance(event, MovesObserved):
+            touched |= {observation.topic_partition for observation in event.observations}
         if isinstance(event, MovesSubmitted):
             touched |= {refusal.topic_partition for refusal in event.refused}
-        if isinstance(event, HealthSeen) or not self._counted:
+        if isinstance(event, HealthObserved) or not self._counted:
             touched = set(self._execution.records)
-        self._flying = flying
+        self._flying = in_flight
         records = [record for name in touched if (record := self._execution.records[name]).move.receiving]
         for record in records:
             self._count(record)
-        if isinstance(event, ClusterSeen):
+        if isinstance(event, MovesObserved):
             self._look(records)
 
     def progress(self) -> Progress:
@@ -203,10 +203,10 @@ class ProgressMeter:
         sides = [self._side(end, side) for end, side in self._sums.items()]
         return interval(sides, Side(self._all.samples), best) if best else None
 
-    def _side(self, end: Spot, side: _Sum) -> Side:
+    def _side(self, end: Endpoint, side: _Sum) -> Side:
         """With what is written to moves that wait: sizes are those of the time when the run was prepared."""
         kind, broker = end
-        waiting = self._execution.standing.queue.write_bytes_per_s
+        waiting = self._execution.index.queue.write_bytes_per_s
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
         return Side(side.samples, writes, writes * (self._at_ms - self._execution.started_ms) / 1000)
 
@@ -215,7 +215,7 @@ class ProgressMeter:
         return max((Side(side.samples).rate_bytes_per_s or 0.0 for side in self._sums.values()), default=0.0)
 
 
-def _ends(record: MoveRecord, broker: int) -> tuple[Spot, ...]:
+def _ends(record: MoveRecord, broker: int) -> tuple[Endpoint, ...]:
     """What the copy of a move on a broker loads: the brokers at both ends, or the directories of the one."""
     if broker in record.move.adding:
         return ("out", source_of(record)), ("in", broker)

@@ -2,46 +2,46 @@
 
 from kreassign.executor.scheduling.caps import InFlight
 from kreassign.executor.scheduling.choice import choose, choose_in_turn
-from kreassign.executor.scheduling.disk_admission import RESERVE, Room, circle
+from kreassign.executor.scheduling.disk_admission import RESERVE, DiskBudget, find_cycle
 from kreassign.executor.scheduling.forecast import Forecast, forecast
 from kreassign.executor.scheduling.order import Order, add_left, ranking
 from kreassign.executor.scheduling.pace import NO_LIMITS, Pace, PaceChange
-from kreassign.executor.scheduling.priority_merge import Turns
+from kreassign.executor.scheduling.priority_merge import PriorityMerge
 from kreassign.executor.scheduling.queue import Queue
-from kreassign.executor.scheduling.saturation import Busy, Enough
+from kreassign.executor.scheduling.saturation import Saturation, SaturationThreshold
 from kreassign.executor.scheduling.time_left import TimeLeft
-from kreassign.executor.scheduling.values import Candidate, Cap, Caps, Choice, End, Limit, Measure, Waiting
-from kreassign.executor.scheduling.windows import AtEnd, Hours, Window
+from kreassign.executor.scheduling.values import Candidate, Cap, Caps, Choice, EndpointKind, Limit, Measure, Waiting
+from kreassign.executor.scheduling.windows import AtWindowEnd, Schedule, Window
 
 __all__ = [
     "NO_LIMITS",
     "RESERVE",
-    "AtEnd",
-    "Busy",
+    "AtWindowEnd",
     "Candidate",
     "Cap",
     "Caps",
     "Choice",
-    "End",
-    "Enough",
+    "DiskBudget",
+    "EndpointKind",
     "Forecast",
-    "Hours",
     "InFlight",
     "Limit",
     "Measure",
     "Order",
     "Pace",
     "PaceChange",
+    "PriorityMerge",
     "Queue",
-    "Room",
+    "Saturation",
+    "SaturationThreshold",
+    "Schedule",
     "TimeLeft",
-    "Turns",
     "Waiting",
     "Window",
     "add_left",
     "choose",
     "choose_in_turn",
-    "circle",
+    "find_cycle",
     "forecast",
     "ranking",
 ]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kreassign.executor.scheduling.values import Candidate, Cap, Caps, Place, Spot
+from kreassign.executor.scheduling.values import Candidate, Cap, Caps, Endpoint, LogDirKey
 
 _NONE = Caps()
 
@@ -16,8 +16,8 @@ class InFlight:
     """Counts of copies and bytes per end; grows with each move that starts."""
 
     caps: Caps
-    _moves: Counter[Spot] = field(default_factory=Counter)
-    _bytes: Counter[Spot] = field(default_factory=Counter)
+    _moves: Counter[Endpoint] = field(default_factory=Counter)
+    _bytes: Counter[Endpoint] = field(default_factory=Counter)
     _cluster_moves: int = 0
     _cluster_bytes: int = 0
 
@@ -42,7 +42,7 @@ class InFlight:
         """Whether the cluster takes no copy more, however small."""
         return _is_full(self.caps.cluster, self._cluster_moves, self._cluster_bytes)
 
-    def is_full(self, end: Spot) -> bool:
+    def is_full(self, end: Endpoint) -> bool:
         """Whether an end takes no copy more, however small."""
         return _is_full(self.caps.of(end[0]), self._moves[end], self._bytes[end])
 
@@ -74,7 +74,7 @@ def _is_full(cap: Cap, moves: int, size_bytes: int) -> bool:
     return moves > 0 and cap.refuses(moves + 1, size_bytes) is not None
 
 
-def _words(kind: str, which: int | Place) -> str:
+def _words(kind: str, which: int | LogDirKey) -> str:
     if isinstance(which, tuple):
         return f"log directory {which[1]} of broker {which[0]}"
     return f"broker {which} as a {kind}"

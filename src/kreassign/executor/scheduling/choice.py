@@ -7,7 +7,7 @@ from typing import Protocol
 
 from kreassign.executor.scheduling.caps import InFlight
 from kreassign.executor.scheduling.order import Order, left_to_do, ranking
-from kreassign.executor.scheduling.priority_merge import Turns
+from kreassign.executor.scheduling.priority_merge import PriorityMerge
 from kreassign.executor.scheduling.values import Candidate, Caps, Choice, Waiting
 
 
@@ -15,7 +15,7 @@ class Supply(Protocol):
     """What moves use up: the room on disks, the time until a window closes."""
 
     @property
-    def minds_size(self) -> bool:
+    def depends_on_size(self) -> bool:
         """Whether it may refuse a move and take another one between the same ends."""
         ...
 
@@ -41,12 +41,12 @@ def choose(
     A move that has to wait holds up no other: a later one between other brokers starts in its place. The supplies are
     used up by what is chosen.
     """
-    waiting, flying = tuple(waiting), tuple(in_flight)
-    turns = Turns([(move,) for move in waiting], ranking(order, left_to_do(waiting, flying)))
-    return choose_in_turn(turns, InFlight.of(caps or Caps(), flying), supplies)
+    waiting, in_flight = tuple(waiting), tuple(in_flight)
+    turns = PriorityMerge([(move,) for move in waiting], ranking(order, left_to_do(waiting, in_flight)))
+    return choose_in_turn(turns, InFlight.of(caps or Caps(), in_flight), supplies)
 
 
-def choose_in_turn(turns: Turns, counts: InFlight, supplies: Iterable[Supply]) -> Choice:
+def choose_in_turn(turns: PriorityMerge, counts: InFlight, supplies: Iterable[Supply]) -> Choice:
     """The same of moves in lanes, given what is in flight. What a closed end holds up is not named as waiting."""
     supplies = tuple(supplies)
     starting, held = [], []
@@ -54,7 +54,7 @@ def choose_in_turn(turns: Turns, counts: InFlight, supplies: Iterable[Supply]) -
         reason, is_final = counts.refuses(move), False
         for supply in supplies if reason is None else ():
             if (reason := supply.refuses(move)) is not None:
-                is_final = not supply.minds_size
+                is_final = not supply.depends_on_size
                 break
         if reason is None:
             counts.add(move)

@@ -12,39 +12,39 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from math import isfinite
 
-from kreassign.executor.scheduling.values import Candidate, Spot
+from kreassign.executor.scheduling.values import Candidate, Endpoint
 
 RESERVE = 0.05
 """Part of every log directory that stays free unless told otherwise."""
 
 
 @dataclass(slots=True)
-class Room:
+class DiskBudget:
     """Bytes that may still be promised at each destination; shrinks with each move that starts.
 
     An end that is not known refuses nothing. `rate_bytes_per_s` is how fast copies come in, None where nobody limits
     it: meanwhile a partition goes on being written.
     """
 
-    free: dict[Spot, float]
+    free: dict[Endpoint, float]
     rate_bytes_per_s: int | None = None
 
     @classmethod
     def after(
-        cls, usable_bytes: Mapping[Spot, float], in_flight: Iterable[Candidate], rate_bytes_per_s: int | None = None
-    ) -> Room:
+        cls, usable_bytes: Mapping[Endpoint, float], in_flight: Iterable[Candidate], rate_bytes_per_s: int | None = None
+    ) -> DiskBudget:
         """What is left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
         room = cls(dict(usable_bytes), rate_bytes_per_s)
         for move in in_flight:
             room.promise(move)
         return room
 
-    def copy(self) -> Room:
+    def copy(self) -> DiskBudget:
         """The same, to be used up by itself."""
-        return Room(dict(self.free), self.rate_bytes_per_s)
+        return DiskBudget(dict(self.free), self.rate_bytes_per_s)
 
     @property
-    def minds_size(self) -> bool:
+    def depends_on_size(self) -> bool:
         """There may be room for a smaller copy."""
         return True
 
@@ -54,7 +54,7 @@ class Room:
             if end in self.free:
                 self.free[end] -= needed_bytes(move, self.rate_bytes_per_s)
 
-    def refusing(self, move: Candidate) -> Spot | None:
+    def refusing(self, move: Candidate) -> Endpoint | None:
         """The first end that has no room for the move."""
         needed = needed_bytes(move, self.rate_bytes_per_s)
         return next((end for end in _ends(move) if needed > self.free.get(end, needed)), None)
@@ -77,7 +77,7 @@ def needed_bytes(move: Candidate, rate_bytes_per_s: float | None) -> float:
     return move.size_bytes * rate_bytes_per_s / gain if gain > 0 else float("inf")
 
 
-def circle(waits: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
+def find_cycle(waits: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
     """Brokers of which each waits for the next and the last for the first, from the lowest on; empty if there are none.
 
     `waits` says for each full broker where the replicas that shall leave it are to go.
@@ -91,13 +91,13 @@ def circle(waits: Mapping[int, Iterable[int]]) -> tuple[int, ...]:
     return ()
 
 
-def _ends(move: Candidate) -> Iterator[Spot]:
+def _ends(move: Candidate) -> Iterator[Endpoint]:
     for broker in move.destinations:
         yield ("destination", broker)
     for place in move.log_dirs:
         yield ("log_dir", place)
 
 
-def _words(end: Spot) -> str:
+def _words(end: Endpoint) -> str:
     which = end[1]
     return f"log directory {which[1]} of broker {which[0]}" if isinstance(which, tuple) else f"broker {which}"

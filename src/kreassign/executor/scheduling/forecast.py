@@ -10,7 +10,7 @@ from math import ceil, inf
 from kreassign.executor.scheduling.order import Order, in_order
 from kreassign.executor.scheduling.time_left import Side, TimeLeft, sides
 from kreassign.executor.scheduling.values import Candidate
-from kreassign.executor.scheduling.windows import Hours, longest_s, moment, openings
+from kreassign.executor.scheduling.windows import Schedule, longest_s, moment, open_intervals
 from kreassign.model import TopicPartition
 from kreassign.model.amount import format_amount
 
@@ -34,11 +34,11 @@ class Forecast:
 
 
 def forecast(
-    moves: Iterable[Candidate], hours: Hours, at_ms: float, rate_bytes_per_s: float, order: Order = Order.MAKESPAN
+    moves: Iterable[Candidate], hours: Schedule, at_ms: float, rate_bytes_per_s: float, order: Order = Order.MAKESPAN
 ) -> Forecast:
     """What fits if brokers send and receive at this rate from now on. The sizes of the moves are what is left."""
     every = in_order(moves, (), order)
-    seconds = inf if hours.deadline_ms is None else sum(one.seconds for one in openings(hours, at_ms))
+    seconds = inf if hours.deadline_ms is None else sum(one.seconds for one in open_intervals(hours, at_ms))
     longest = longest_s(hours, at_ms)
     time = TimeLeft(seconds, rate_bytes_per_s)
     endless, fitting, fitting_bytes = [], 0, 0
@@ -51,7 +51,7 @@ def forecast(
     return Forecast(len(every), fitting, fitting_bytes, _least_rate(every, seconds), tuple(endless))
 
 
-def told(found: Forecast, hours: Hours, rate_bytes_per_s: float) -> tuple[str, ...]:
+def told(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tuple[str, ...]:
     """What is wrong with the hours, a sentence each; none when everything fits."""
     rate = format_amount(rate_bytes_per_s, "B/s")
     sentences = []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from kreassign.executor.scheduling.values import Candidate, Spot
+from kreassign.executor.scheduling.values import Candidate, Endpoint
 from kreassign.model.plan import partition_order
 
 
@@ -33,7 +33,7 @@ def in_order(waiting: Iterable[Candidate], in_flight: Iterable[Candidate], order
     return tuple(sorted(waiting, key=ranking(order, left_to_do(waiting, in_flight))))
 
 
-def ranking(order: Order, left: Mapping[Spot, int]) -> Rank:
+def ranking(order: Order, left: Mapping[Endpoint, int]) -> Rank:
     """By what moves are ordered, given what each end has left to do; those alike follow topic and partition.
 
     `makespan` is the rule of the longest processing time: the broker that has most left to send or to receive ends
@@ -48,12 +48,12 @@ def ranking(order: Order, left: Mapping[Spot, int]) -> Rank:
     return rank
 
 
-def left_to_do(waiting: Iterable[Candidate], in_flight: Iterable[Candidate]) -> Counter[Spot]:
+def left_to_do(waiting: Iterable[Candidate], in_flight: Iterable[Candidate]) -> Counter[Endpoint]:
     """Bytes that each end still has to send and to receive."""
     return add_left(Counter(), (*waiting, *in_flight))
 
 
-def add_left(left: Counter[Spot], moves: Iterable[Candidate]) -> Counter[Spot]:
+def add_left(left: Counter[Endpoint], moves: Iterable[Candidate]) -> Counter[Endpoint]:
     """The same with what these moves have to copy."""
     for move in moves:
         for kind, which, _, size_bytes in move.ends:
@@ -61,15 +61,15 @@ def add_left(left: Counter[Spot], moves: Iterable[Candidate]) -> Counter[Spot]:
     return left
 
 
-def _makespan(move: Candidate, left: Mapping[Spot, int]) -> tuple[int, int]:
+def _makespan(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
     return -max((left.get(end, 0) for end in _brokers(move)), default=0), -move.size_bytes
 
 
-def _relief(move: Candidate, left: Mapping[Spot, int]) -> tuple[int, int]:
+def _relief(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
     return -left.get(("source", move.source), 0), -move.size_bytes
 
 
-_KEYS: Mapping[Order, Callable[[Candidate, Mapping[Spot, int]], tuple[int, int]]] = MappingProxyType(
+_KEYS: Mapping[Order, Callable[[Candidate, Mapping[Endpoint, int]], tuple[int, int]]] = MappingProxyType(
     {
         Order.MAKESPAN: _makespan,
         Order.RELIEF: _relief,
@@ -80,7 +80,7 @@ _KEYS: Mapping[Order, Callable[[Candidate, Mapping[Spot, int]], tuple[int, int]]
 )
 
 
-def _brokers(move: Candidate) -> tuple[Spot, ...]:
+def _brokers(move: Candidate) -> tuple[Endpoint, ...]:
     """The sending end and the receiving ends of its copies."""
     if not move.destinations:
         return ()

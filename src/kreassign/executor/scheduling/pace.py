@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from kreassign.executor.scheduling.disk_admission import RESERVE
 from kreassign.executor.scheduling.order import Order
 from kreassign.executor.scheduling.values import Caps, Limit
-from kreassign.executor.scheduling.windows import Hours
+from kreassign.executor.scheduling.windows import Schedule
 
 ELECTIONS_PER_STEP = 100
 """Leaders that change between two waits: their clients look for the new leader at the same time."""
@@ -25,7 +25,7 @@ class Pace:
     order: Order = Order.MAKESPAN
     caps: Caps = field(default_factory=Caps)
     elections_per_step: int = ELECTIONS_PER_STEP
-    hours: Hours = field(default_factory=Hours)
+    hours: Schedule = field(default_factory=Schedule)
     disk_reserve: float = RESERVE
     is_eager: bool = False
     is_stepwise: bool = False
@@ -50,7 +50,7 @@ class PaceChange:
     order: Order | None = None
     limits: tuple[Limit, ...] = ()
     elections_per_step: int | None = None
-    hours: Hours | None = None
+    hours: Schedule | None = None
     disk_reserve: float | None = None
     is_eager: bool | None = None
 

@@ -12,28 +12,28 @@ from heapq import heapify, heappop, heappush
 from kreassign.executor.scheduling.order import Rank, Ranked
 from kreassign.executor.scheduling.values import Candidate
 
-Lane = Sequence[Candidate]
+RouteQueue = Sequence[Candidate]
 """Moves in the order in which they start, no matter what else waits; at least one."""
 
 
-class Turns:
+class PriorityMerge:
     """Merges lanes by the rank of their moves. `close` after a move leaves out the rest of its lane."""
 
-    def __init__(self, lanes: Iterable[Lane], rank: Rank) -> None:
+    def __init__(self, routes: Iterable[RouteQueue], rank: Rank) -> None:
         self._rank = rank
-        self._next: list[tuple[Ranked, int, int, Lane]] = [
-            (rank(lane[0]), number, 0, lane) for number, lane in enumerate(lanes)
+        self._next: list[tuple[Ranked, int, int, RouteQueue]] = [
+            (rank(route[0]), number, 0, route) for number, route in enumerate(routes)
         ]
         heapify(self._next)
         self._is_closed = False
 
     def __iter__(self) -> Iterator[Candidate]:
         while self._next:
-            _, number, index, lane = heappop(self._next)
+            _, number, index, route = heappop(self._next)
             self._is_closed = False
-            yield lane[index]
-            if not self._is_closed and index + 1 < len(lane):
-                heappush(self._next, (self._rank(lane[index + 1]), number, index + 1, lane))
+            yield route[index]
+            if not self._is_closed and index + 1 < len(route):
+                heappush(self._next, (self._rank(route[index + 1]), number, index + 1, route))
 
     def close(self) -> None:
         """No other move of the lane whose turn it was last."""

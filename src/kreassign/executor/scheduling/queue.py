@@ -15,18 +15,18 @@ from typing import NamedTuple
 
 from kreassign.executor.scheduling.caps import InFlight
 from kreassign.executor.scheduling.order import Order, Rank, ranking
-from kreassign.executor.scheduling.saturation import Busy
-from kreassign.executor.scheduling.values import Candidate, Spot, Spots
+from kreassign.executor.scheduling.saturation import Saturation
+from kreassign.executor.scheduling.values import Candidate, Endpoint, Endpoints
 from kreassign.model import TopicPartition
 
 _WITHIN: Mapping[Order, Rank] = MappingProxyType({order: ranking(order, {}) for order in Order})
 """The order of moves between the same ends, which does not depend on what is left to do."""
 
 
-class _Lane(NamedTuple):
+class _Route(NamedTuple):
     """Every move between these ends, the first to start first."""
 
-    ends: Spots
+    ends: Endpoints
     moves: list[Candidate]
 
 
@@ -34,9 +34,9 @@ class _Closed(NamedTuple):
     """Ends that take nothing on now."""
 
     counts: InFlight
-    busy: Busy | None
+    busy: Saturation | None
 
-    def has(self, end: Spot) -> bool:
+    def has(self, end: Endpoint) -> bool:
         """Whether this end is one of them."""
         return self.counts.is_full(end) or (self.busy is not None and self.busy.is_busy(end))
 
@@ -45,13 +45,13 @@ class _Closed(NamedTuple):
 class Queue:
     """What waits. `left` is how many bytes that is per end, `write_bytes_per_s` what is written to its copies."""
 
-    left: Counter[Spot] = field(default_factory=Counter)
-    write_bytes_per_s: dict[Spot, float] = field(default_factory=dict)
+    left: Counter[Endpoint] = field(default_factory=Counter)
+    write_bytes_per_s: dict[Endpoint, float] = field(default_factory=dict)
     _moves: dict[TopicPartition, Candidate] = field(default_factory=dict)
-    _urgent: Counter[Spots] = field(default_factory=Counter)
+    _urgent: Counter[Endpoints] = field(default_factory=Counter)
     _order: Order = Order.MAKESPAN
-    _lanes: dict[Spots, _Lane] = field(default_factory=dict)
-    _by_end: dict[Spot, dict[Spots, _Lane]] = field(default_factory=dict)
+    _routes: dict[Endpoints, _Route] = field(default_factory=dict)
+    _by_end: dict[Endpoint, dict[Endpoints, _Route]] = field(default_factory=dict)
 
     @property
     def moves(self) -> tuple[Candidate, ...]:
@@ -61,7 +61,7 @@ class Queue:
     @property
     def destinations(self) -> set[int]:
         """Brokers that get a copy, or another place for the one they have."""
-        ends = (end for end, lanes in self._by_end.items() if lanes and end[0] != "source")
+        ends = (end for end, routes in self._by_end.items() if routes and end[0] != "source")
         return {which[0] if isinstance(which, tuple) else which for _, which in ends}
 
     def __len__(self) -> int:
@@ -78,12 +78,12 @@ class Queue:
         self.remove(move.topic_partition)
         self._moves[move.topic_partition] = move
         ends = tuple((kind, which) for kind, which, _, _ in move.ends)
-        lane = self._lanes.get(ends)
-        if lane is None:
-            lane = self._lanes[ends] = _Lane(ends, [])
+        route = self._routes.get(ends)
+        if route is None:
+            route = self._routes[ends] = _Route(ends, [])
             for end in ends:
-                self._by_end.setdefault(end, {})[ends] = lane
-        insort(lane.moves, move, key=self._rank)
+                self._by_end.setdefault(end, {})[ends] = route
+        insort(route.moves, move, key=self._rank)
         if move.is_urgent:
             self._urgent[ends] += 1
         self._weigh(move, 1)
@@ -94,34 +94,36 @@ class Queue:
         if move is None:
             return
         ends = tuple((kind, which) for kind, which, _, _ in move.ends)
-        lane = self._lanes[ends]
-        del lane.moves[bisect_left(lane.moves, self._rank(move), key=self._rank)]
+        route = self._routes[ends]
+        del route.moves[bisect_left(route.moves, self._rank(move), key=self._rank)]
         if move.is_urgent:
             self._urgent -= Counter([ends])
-        if not lane.moves:
-            self._close(lane)
+        if not route.moves:
+            self._close(route)
         self._weigh(move, -1)
 
-    def open_lanes(self, order: Order, counts: InFlight, busy: Busy | None = None) -> tuple[Sequence[Candidate], ...]:
+    def open_routes(
+        self, order: Order, counts: InFlight, busy: Saturation | None = None
+    ) -> tuple[Sequence[Candidate], ...]:
         """Lanes none of whose ends is full or busy, and those with something urgent; others would be refused anyway."""
         if order is not self._order:
             self._order = order
-            for lane in self._lanes.values():
-                lane.moves.sort(key=self._rank)
+            for route in self._routes.values():
+                route.moves.sort(key=self._rank)
         if counts.is_cluster_full:
-            lanes: Mapping[Spots, _Lane] = {(): self._lanes[()]} if () in self._lanes else {}
+            routes: Mapping[Endpoints, _Route] = {(): self._routes[()]} if () in self._routes else {}
         else:
-            lanes = self._lanes
-        urgent = {ends: self._lanes[ends] for ends in self._urgent}
-        found = {lane.ends: lane for lane in self._possible(lanes, _Closed(counts, busy))}
-        return tuple(lane.moves for lane in (urgent | found).values())
+            routes = self._routes
+        urgent = {ends: self._routes[ends] for ends in self._urgent}
+        found = {route.ends: route for route in self._possible(routes, _Closed(counts, busy))}
+        return tuple(route.moves for route in (urgent | found).values())
 
     @property
     def _rank(self) -> Rank:
         """Within a lane."""
         return _WITHIN[self._order]
 
-    def _possible(self, lanes: Mapping[Spots, _Lane], closed: _Closed) -> Iterator[_Lane]:
+    def _possible(self, routes: Mapping[Endpoints, _Route], closed: _Closed) -> Iterator[_Route]:
         """By way of the sources or of the destinations, whichever of them that are not full have fewer lanes.
 
         Copies within a broker have neither, and are found by their directories.
@@ -132,10 +134,10 @@ class Queue:
         ]
         fewest = min(sides, key=lambda side: sum(map(len, side)))
         local = (mine for end, mine in self._by_end.items() if end[0] == "log_dir")
-        found = {ends: lane for mine in (*fewest, *local) for ends, lane in mine.items() if ends in lanes}
-        if () in lanes:
-            found[()] = lanes[()]
-        return (lane for lane in found.values() if not any(map(closed.has, lane.ends)))
+        found = {ends: route for mine in (*fewest, *local) for ends, route in mine.items() if ends in routes}
+        if () in routes:
+            found[()] = routes[()]
+        return (route for route in found.values() if not any(map(closed.has, route.ends)))
 
     def _weigh(self, move: Candidate, sign: int) -> None:
         writes = self.write_bytes_per_s
@@ -143,7 +145,7 @@ class Queue:
             self.left[kind, which] += sign * size_bytes
             writes[kind, which] = writes.get((kind, which), 0.0) + sign * copies * move.write_bytes_per_s
 
-    def _close(self, lane: _Lane) -> None:
-        del self._lanes[lane.ends]
-        for end in lane.ends:
-            del self._by_end[end][lane.ends]
+    def _close(self, route: _Route) -> None:
+        del self._routes[route.ends]
+        for end in route.ends:
+            del self._by_end[end][route.ends]

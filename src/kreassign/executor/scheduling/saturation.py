@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kreassign.executor.scheduling.values import Candidate, Spot
+from kreassign.executor.scheduling.values import Candidate, Endpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Enough:
+class SaturationThreshold:
     """What keeps a broker busy: so many copies to send, or to receive, and so many bytes left of them."""
 
     copies: int
@@ -22,16 +22,16 @@ class Enough:
 
 
 @dataclass(slots=True)
-class Busy:
+class Saturation:
     """What is in flight at each end of the brokers; grows with each move that starts."""
 
-    enough: Enough
-    _copies: Counter[Spot] = field(default_factory=Counter)
-    _left: Counter[Spot] = field(default_factory=Counter)
-    _others: dict[Spot, Counter[Spot]] = field(default_factory=dict)
+    enough: SaturationThreshold
+    _copies: Counter[Endpoint] = field(default_factory=Counter)
+    _left: Counter[Endpoint] = field(default_factory=Counter)
+    _others: dict[Endpoint, Counter[Endpoint]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, enough: Enough, moves: Iterable[Candidate]) -> Busy:
+    def of(cls, enough: SaturationThreshold, moves: Iterable[Candidate]) -> Saturation:
         """What these moves take."""
         busy = cls(enough)
         for move in moves:
@@ -39,16 +39,16 @@ class Busy:
         return busy
 
     @property
-    def minds_size(self) -> bool:
+    def depends_on_size(self) -> bool:
         """No: a broker that has enough takes nothing on, however small."""
         return False
 
     def promise(self, move: Candidate) -> None:
         """Count a move that starts."""
-        source: Spot = ("source", move.source)
+        source: Endpoint = ("source", move.source)
         left = move.total_bytes if move.left_bytes is None else move.left_bytes
         for broker in move.destinations:
-            destination: Spot = ("destination", broker)
+            destination: Endpoint = ("destination", broker)
             for end, other in ((source, destination), (destination, source)):
                 self._copies[end] += 1
                 self._left[end] += left // len(move.destinations)
@@ -63,7 +63,7 @@ class Busy:
         busy = next((broker for broker in move.destinations if self.is_busy(("destination", broker))), None)
         return None if busy is None else f"broker {busy} has enough to receive"
 
-    def is_busy(self, end: Spot) -> bool:
+    def is_busy(self, end: Endpoint) -> bool:
         """Whether a broker has enough to send, or to receive: so that, at fair shares, all it can do is used.
 
         A copy gets at least its share of its other end. Where the shares add up to less than one, the broker takes on

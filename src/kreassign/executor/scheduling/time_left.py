@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kreassign.executor.scheduling.disk_admission import needed_bytes
-from kreassign.executor.scheduling.values import Candidate, End
+from kreassign.executor.scheduling.values import Candidate, EndpointKind
 
-Side = tuple[End, int]
+Side = tuple[EndpointKind, int]
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class TimeLeft:
         return left
 
     @property
-    def minds_size(self) -> bool:
+    def depends_on_size(self) -> bool:
         """There may be time for a smaller copy."""
         return True
 
@@ -63,7 +63,7 @@ class TimeLeft:
 def sides(move: Candidate, rate_bytes_per_s: float | None) -> tuple[tuple[Side, float], ...]:
     """The brokers that copy, and what each of them has to send, to receive or to rearrange until it is over."""
     needed = needed_bytes(move, rate_bytes_per_s)
-    into = (((End.DESTINATION, broker), needed) for broker in move.destinations)
-    local = (((End.LOG_DIR, broker), needed) for broker in move.rearranging)
-    out = (((End.SOURCE, move.source), needed * len(move.destinations)),) if move.destinations else ()
+    into = (((EndpointKind.DESTINATION, broker), needed) for broker in move.destinations)
+    local = (((EndpointKind.LOG_DIR, broker), needed) for broker in move.rearranging)
+    out = (((EndpointKind.SOURCE, move.source), needed * len(move.destinations)),) if move.destinations else ()
     return (*out, *into, *local)

@@ -8,13 +8,13 @@ from enum import StrEnum
 
 from kreassign.model import TopicPartition
 
-Place = tuple[int, str]
+LogDirKey = tuple[int, str]
 """A log directory: broker and absolute path."""
 
-Spot = tuple[str, int | Place]
+Endpoint = tuple[str, int | LogDirKey]
 """What a copy loads, as `Candidate.ends` names it: a source, a destination or a log directory, and which one."""
 
-Spots = tuple[Spot, ...]
+Endpoints = tuple[Endpoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Candidate:
     size_bytes: int
     source: int
     destinations: tuple[int, ...]
-    log_dirs: tuple[Place, ...] = ()
+    log_dirs: tuple[LogDirKey, ...] = ()
     write_bytes_per_s: float = 0.0
     is_urgent: bool = False
     left_bytes: int | None = None
@@ -44,7 +44,7 @@ class Candidate:
         return self.size_bytes * len(self.destinations)
 
     @property
-    def ends(self) -> tuple[tuple[str, int | Place, int, int], ...]:
+    def ends(self) -> tuple[tuple[str, int | LogDirKey, int, int], ...]:
         """Every kind of end that the move loads: its kind, which one, how many copies, and their bytes."""
         into = tuple(("destination", broker, 1, self.size_bytes) for broker in self.destinations)
         dirs = tuple(("log_dir", place, 1, self.size_bytes) for place in self.log_dirs)
@@ -57,7 +57,7 @@ class Candidate:
         return tuple(broker for broker, _ in self.log_dirs if broker not in self.destinations)
 
 
-class End(StrEnum):
+class EndpointKind(StrEnum):
     """Where what is in flight can be limited; the names are those of the fields of `Caps`."""
 
     SOURCE = "source"
@@ -77,7 +77,7 @@ class Measure(StrEnum):
 class Limit:
     """One limit of what is in flight; None is no limit."""
 
-    end: End
+    end: EndpointKind
     measure: Measure
     at_most: int | None
 

@@ -22,7 +22,7 @@ DAYS = 8
 DAY_MINUTES = 24 * 60
 
 
-class AtEnd(StrEnum):
+class AtWindowEnd(StrEnum):
     """What becomes of moves that are in flight when a window closes or the deadline comes."""
 
     FINISH = "finish"  # they go on to their end
@@ -41,13 +41,13 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Hours:
+class Schedule:
     """When moves may be started and in flight. Without windows: at any time before the deadline."""
 
     windows: tuple[Window, ...] = ()
     time_zone: str = "UTC"
     deadline_ms: int | None = None
-    at_end: AtEnd = AtEnd.FINISH
+    at_end: AtWindowEnd = AtWindowEnd.FINISH
 
     @property
     def are_limited(self) -> bool:
@@ -56,7 +56,7 @@ class Hours:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class OpenInterval:
     """A time without a break in which moves may be in flight, in ms since the epoch."""
 
     begins_ms: float
@@ -68,65 +68,67 @@ class Opening:
         return (self.ends_ms - self.begins_ms) / 1000
 
 
-def opening(hours: Hours, at_ms: float) -> Opening | None:
+def open_interval(hours: Schedule, at_ms: float) -> OpenInterval | None:
     """The opening of now, or the next one; None when there is none before the deadline."""
     deadline = inf if hours.deadline_ms is None else float(hours.deadline_ms)
-    found = next(one for one in _openings(hours, at_ms) if one.ends_ms > at_ms)
-    return Opening(found.begins_ms, min(found.ends_ms, deadline)) if max(found.begins_ms, at_ms) < deadline else None
+    found = next(one for one in _open_intervals(hours, at_ms) if one.ends_ms > at_ms)
+    return (
+        OpenInterval(found.begins_ms, min(found.ends_ms, deadline)) if max(found.begins_ms, at_ms) < deadline else None
+    )
 
 
-def openings(hours: Hours, at_ms: float) -> Iterator[Opening]:
+def open_intervals(hours: Schedule, at_ms: float) -> Iterator[OpenInterval]:
     """What is left of the opening of now, then the next ones; without a deadline there is no last one."""
-    while (found := opening(hours, at_ms)) is not None:
-        yield Opening(max(found.begins_ms, at_ms), found.ends_ms)
+    while (found := open_interval(hours, at_ms)) is not None:
+        yield OpenInterval(max(found.begins_ms, at_ms), found.ends_ms)
         at_ms = found.ends_ms
         if at_ms == inf:
             return
 
 
-def longest_s(hours: Hours, at_ms: float) -> float:
+def longest_s(hours: Schedule, at_ms: float) -> float:
     """Seconds of the longest opening to come, what is left of the present one included."""
     horizon_ms = at_ms + DAYS * DAY_MINUTES * 60_000
     longest = 0.0
-    for one in openings(hours, at_ms):
+    for one in open_intervals(hours, at_ms):
         longest = max(longest, one.seconds)
         if one.ends_ms >= horizon_ms:
             break
     return longest
 
 
-def moment(hours: Hours, at_ms: float) -> str:
+def moment(hours: Schedule, at_ms: float) -> str:
     """A time as the clock of these hours shows it."""
     return f"{datetime.fromtimestamp(at_ms / 1000, ZoneInfo(hours.time_zone)):%Y-%m-%d %H:%M} {hours.time_zone}"
 
 
-def _openings(hours: Hours, at_ms: float) -> tuple[Opening, ...]:
+def _open_intervals(hours: Schedule, at_ms: float) -> tuple[OpenInterval, ...]:
     if not hours.windows:
-        return (Opening(-inf, inf),)
+        return (OpenInterval(-inf, inf),)
     today = datetime.fromtimestamp(at_ms / 1000, ZoneInfo(hours.time_zone)).date()
     return _around(hours.windows, hours.time_zone, today)
 
 
 @lru_cache(maxsize=64)
-def _around(windows: tuple[Window, ...], time_zone: str, today: date) -> tuple[Opening, ...]:
+def _around(windows: tuple[Window, ...], time_zone: str, today: date) -> tuple[OpenInterval, ...]:
     """The openings from yesterday on, merged where windows meet; one that never ends where they leave no gap."""
     zone = ZoneInfo(time_zone)
     days = (today + timedelta(days=number) for number in range(-1, DAYS + 1))
     spans = sorted((_instant(day, window, zone) for day in days for window in windows), key=lambda one: one.begins_ms)
-    merged: list[Opening] = []
+    merged: list[OpenInterval] = []
     for span in spans:
         if span.ends_ms <= span.begins_ms:
             continue
         if merged and span.begins_ms <= merged[-1].ends_ms:
-            merged[-1] = Opening(merged[-1].begins_ms, max(merged[-1].ends_ms, span.ends_ms))
+            merged[-1] = OpenInterval(merged[-1].begins_ms, max(merged[-1].ends_ms, span.ends_ms))
         else:
             merged.append(span)
-    return (Opening(-inf, inf),) if len(merged) == 1 else tuple(merged)
+    return (OpenInterval(-inf, inf),) if len(merged) == 1 else tuple(merged)
 
 
-def _instant(day: date, window: Window, zone: ZoneInfo) -> Opening:
+def _instant(day: date, window: Window, zone: ZoneInfo) -> OpenInterval:
     last = day if window.ends_minute > window.begins_minute else day + timedelta(days=1)
-    return Opening(
+    return OpenInterval(
         _at(day, window.begins_minute, zone, is_second=True), _at(last, window.ends_minute, zone, is_second=False)
     )
 

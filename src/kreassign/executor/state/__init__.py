@@ -1,6 +1,6 @@
 """A run as a machine: from facts to orders."""
 
-from kreassign.executor.state.execution import AT_REST, ENDED, Ending, Execution, Orders, Phase
+from kreassign.executor.state.execution import AT_REST, ENDED, Ending, Execution, Instructions, Phase
 from kreassign.executor.state.replaying import Replay
 from kreassign.executor.state.table import TRANSITIONS, can_stop, handle, hears
 
@@ -10,7 +10,7 @@ __all__ = [
     "TRANSITIONS",
     "Ending",
     "Execution",
-    "Orders",
+    "Instructions",
     "Phase",
     "Replay",
     "can_stop",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kreassign.executor.guards import GuardName, Health
-from kreassign.executor.scheduling import Choice, Room, circle
-from kreassign.executor.scheduling.values import Spot
+from kreassign.executor.scheduling import Choice, DiskBudget, find_cycle
+from kreassign.executor.scheduling.values import Endpoint
 from kreassign.executor.state.execution import Execution
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.move_index import candidate, left_of
@@ -22,7 +22,7 @@ def take_stock(run: Execution, health: Health) -> tuple[TopicPartition, ...]:
         return run.starting
     wanted = run.starting or run.stuck
     copying = (left_of(record) for record in run.in_flight)
-    run.room = Room.after(_usable(health, run.pace.disk_reserve), copying, run.rates.slowest_bytes_per_s)
+    run.room = DiskBudget.after(_usable(health, run.pace.disk_reserve), copying, run.rates.slowest_bytes_per_s)
     run.starting = tuple(_fitting(run, run.starting))
     return run.starting if run.starting or run.in_flight else wanted
 
@@ -48,8 +48,8 @@ def note_stuck(run: Execution, choice: Choice) -> None:
         )
 
 
-def _usable(health: Health, reserve: float) -> dict[Spot, float]:
-    usable: dict[Spot, float] = {}
+def _usable(health: Health, reserve: float) -> dict[Endpoint, float]:
+    usable: dict[Endpoint, float] = {}
     for room in health.room:
         free = room.usable_bytes - reserve * room.total_bytes
         usable["log_dir", (room.broker, room.path)] = free
@@ -73,8 +73,8 @@ def _circle_text(run: Execution) -> str:
     ends = [end for record in waiting if (end := run.room.refusing(candidate(record))) is not None]
     full = {broker for _, which in ends for broker in ([which[0]] if isinstance(which, tuple) else [which])}
     waits = {
-        broker: {to for record in waiting if broker in record.leg.original for to in record.leg.adding}
+        broker: {to for record in waiting if broker in record.step.original for to in record.step.adding}
         for broker in full
     }
-    found = circle(waits)
+    found = find_cycle(waits)
     return f"; brokers {' -> '.join(map(str, (*found, found[0])))} wait for each other" if found else ""

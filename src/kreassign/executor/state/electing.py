@@ -5,18 +5,18 @@ from __future__ import annotations
 from kreassign.executor.events import CallFailed, LeadersElected, TimePassed
 from kreassign.executor.instructions import ElectLeaders, Wait
 from kreassign.executor.state import restoring
-from kreassign.executor.state.execution import Execution, Orders, Phase
+from kreassign.executor.state.execution import Execution, Instructions, Phase
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.rows import Rows, row
 
 
-def enter(run: Execution) -> Orders:
+def enter(run: Execution) -> Instructions:
     """Begin with the partitions that are led by another than their first replica."""
     run.to_elect = tuple(partition for partition, record in run.records.items() if _waits_for_leader(record))
     return _step(run)
 
 
-def _step(run: Execution) -> Orders:
+def _step(run: Execution) -> Instructions:
     if not run.to_elect:
         return restoring.enter(run)
     run.phase = Phase.ELECTING
@@ -26,21 +26,23 @@ def _step(run: Execution) -> Orders:
 
 
 def _waits_for_leader(record: MoveRecord) -> bool:
-    sighting = record.sighting
-    return record.status is MoveStatus.COMPLETE and sighting is not None and sighting.leader != record.move.target[0]
+    observation = record.observation
+    return (
+        record.status is MoveStatus.COMPLETE and observation is not None and observation.leader != record.move.target[0]
+    )
 
 
-def _after_election(run: Execution, event: LeadersElected) -> Orders:
+def _after_election(run: Execution, event: LeadersElected) -> Instructions:
     for refusal in event.refused:
         run.note(f"{refusal.topic_partition} has not its preferred leader: {refusal.message}")
     return (Wait(),) if run.to_elect else restoring.enter(run)
 
 
-def _next_step(run: Execution, _: TimePassed) -> Orders:
+def _next_step(run: Execution, _: TimePassed) -> Instructions:
     return _step(run)
 
 
-def _no_election(run: Execution, event: CallFailed) -> Orders:
+def _no_election(run: Execution, event: CallFailed) -> Instructions:
     run.note(f"preferred leaders could not be elected: {event.message}")
     return restoring.enter(run)
 

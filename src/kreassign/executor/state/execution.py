@@ -7,16 +7,16 @@ from enum import StrEnum
 
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.scheduling import NO_LIMITS, Pace, Room
+from kreassign.executor.scheduling import NO_LIMITS, DiskBudget, Pace
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord
-from kreassign.executor.state.move_index import Standing
-from kreassign.executor.state.speed import Speedometer
+from kreassign.executor.state.move_index import MoveIndex
+from kreassign.executor.state.speed import CopySpeed
 from kreassign.executor.throttle.adaptive import BrokerTraffic
-from kreassign.executor.throttle.ledger import ConfigKey, Debt
-from kreassign.executor.throttle.rates import NO_THROTTLE, Rates
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
+from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 
-Orders = tuple[Instruction, ...]
+Instructions = tuple[Instruction, ...]
 
 
 class Phase(StrEnum):
@@ -53,18 +53,18 @@ class Execution:
     phase: Phase = Phase.NEW
     run_id: str = ""
     cluster_id: str = ""
-    rates: Rates = NO_THROTTLE
+    rates: ThrottleRates = NO_THROTTLE
     live_brokers: tuple[int, ...] = ()
     pace: Pace = NO_LIMITS
-    speed: Speedometer = field(default_factory=Speedometer)
+    speed: CopySpeed = field(default_factory=CopySpeed)
     outlook: tuple[str, ...] = ()
     """What the run waits for, and what its hours will not hold, as of the last look."""
     started_ms: int = 0
     ended_ms: int | None = None
     records: dict[TopicPartition, MoveRecord] = field(default_factory=dict)
-    ledger: dict[ConfigKey, Debt] = field(default_factory=dict)
+    ledger: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
     """Every setting that this run changed and no one else touched."""
-    owed: dict[ConfigKey, Debt] = field(default_factory=dict)
+    pending_restores: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
     """Those that are not known to have their old value again."""
     problems: list[str] = field(default_factory=list)
     findings: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Execution:
     """Those of them that the last inspection showed live."""
     unrestored: tuple[str, ...] = ()
     """Why rates of brokers that are down are not restored, as of the last attempt."""
-    standing: Standing = field(default_factory=Standing)
+    index: MoveIndex = field(default_factory=MoveIndex)
     looking_at: tuple[TopicPartition, ...] = ()
     """Moves at which the last look was ordered."""
     looked_ms: int = 0
@@ -106,7 +106,7 @@ class Execution:
     inspected_ms: int | None = None
     absent_since_ms: dict[int, int] = field(default_factory=dict)
     """Destinations that are not there, and since when."""
-    room: Room = field(default_factory=lambda: Room({}))
+    room: DiskBudget = field(default_factory=lambda: DiskBudget({}))
     """What destinations may still be promised, as of the last inspection; nothing is known before the first one."""
     stuck: tuple[TopicPartition, ...] = ()
     """What waits for room on disks while nothing is in flight that could make some."""
@@ -130,7 +130,7 @@ class Execution:
     @property
     def in_flight(self) -> tuple[MoveRecord, ...]:
         """Moves that were sent and are not finished: they go on whether we watch or not."""
-        return tuple(record for record in self.standing.flying.values() if record.status in IN_FLIGHT)
+        return tuple(record for record in self.index.in_flight.values() if record.status in IN_FLIGHT)
 
     @property
     def is_active(self) -> bool:
@@ -140,7 +140,7 @@ class Execution:
     @property
     def residue(self) -> tuple[str, ...]:
         """A sentence per setting that is still ours."""
-        return tuple(str(debt) for debt in self.owed.values() if debt.is_open)
+        return tuple(str(override) for override in self.pending_restores.values() if override.is_open)
 
     def note(self, problem: str) -> None:
         """Remember a problem once."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kreassign.executor.events import HealthSeen, VerdictsNoted
-from kreassign.executor.guards import Circumstances, Reaction, Verdict, evaluate
-from kreassign.executor.instructions import Inspect
+from kreassign.executor.events import HealthObserved, VerdictsRecorded
+from kreassign.executor.guards import GuardInputs, Reaction, Verdict, evaluate
+from kreassign.executor.instructions import CheckHealth
 from kreassign.executor.state import disk_admission
 from kreassign.executor.state.execution import Ending, Execution
 from kreassign.executor.state.move import MoveStatus
@@ -30,24 +30,26 @@ def is_due(run: Execution, at_ms: int) -> bool:
     return run.inspected_ms is None or at_ms - run.inspected_ms >= patience_ms
 
 
-def inspection(run: Execution) -> Inspect:
+def inspection(run: Execution) -> CheckHealth:
     """What to ask for."""
-    return Inspect(tuple(record.leg for record in run.active), tuple(run.owed.values()), run.first_health)
+    return CheckHealth(
+        tuple(record.step for record in run.active), tuple(run.pending_restores.values()), run.first_health
+    )
 
 
-def judge(run: Execution, event: HealthSeen) -> tuple[Verdict, ...]:
+def judge(run: Execution, event: HealthObserved) -> tuple[Verdict, ...]:
     """What the guards say; what they said before is not repeated, whatever its figures are by now."""
     health = event.health
     run.inspected_ms = event.at_ms
     wanted = disk_admission.take_stock(run, health)
     run.first_health = run.first_health or health
-    destinations = run.standing.destinations
+    destinations = run.index.destinations
     for present in health.foreign_configs:
         # What somebody else has set since is theirs: neither overwritten nor restored.
-        for known in (run.owed, run.ledger, run.before):
+        for known in (run.pending_restores, run.ledger, run.before):
             known.pop(present.key, None)
     _note_absences(run, event.at_ms, set(destinations) - set(health.live))
-    now = Circumstances(
+    now = GuardInputs(
         health=health,
         first=run.first_health,
         moves=tuple(record for record in run.in_flight if record.lagging),
@@ -75,7 +77,7 @@ def are_news(run: Execution, verdicts: tuple[Verdict, ...]) -> bool:
     return [verdict.guard for verdict in verdicts] != [verdict.guard for verdict in run.verdicts]
 
 
-def take_in(run: Execution, event: VerdictsNoted) -> None:
+def take_in(run: Execution, event: VerdictsRecorded) -> None:
     """Remember what the guards said, and bring the run to its end if one of them wants that."""
     known = {verdict.guard for verdict in run.verdicts}
     for verdict in event.verdicts:
@@ -101,4 +103,4 @@ def _note_absences(run: Execution, at_ms: int, absent: set[int]) -> None:
         lost = sorted(gone & set(record.lagging))
         if lost and record.status is not MoveStatus.SENT:
             record.give_up(at_ms, f"its destinations {lost} are not there for {GONE_MS // 1000} s; plan it anew")
-            run.standing.sort(record)
+            run.index.sort(record)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from kreassign.executor.events import HealthSeen, VerdictsNoted
-from kreassign.executor.instructions import NoteVerdicts
+from kreassign.executor.events import HealthObserved, VerdictsRecorded
+from kreassign.executor.instructions import RecordVerdicts
 from kreassign.executor.state import guarding, moving, preparing
-from kreassign.executor.state.execution import Execution, Orders, Phase
+from kreassign.executor.state.execution import Execution, Instructions, Phase
 from kreassign.executor.state.rows import Rows, row
 
 
-def _after_inspection(run: Execution, event: HealthSeen) -> Orders:
+def _after_inspection(run: Execution, event: HealthObserved) -> Instructions:
     verdicts = guarding.judge(run, event)
     run.returned = run.awaited.intersection(event.health.live)
-    return (NoteVerdicts(verdicts),) if guarding.are_news(run, verdicts) else _go_on(run)
+    return (RecordVerdicts(verdicts),) if guarding.are_news(run, verdicts) else _go_on(run)
 
 
-def _after_verdicts(run: Execution, event: VerdictsNoted) -> Orders:
+def _after_verdicts(run: Execution, event: VerdictsRecorded) -> Instructions:
     guarding.take_in(run, event)
     return _go_on(run)
 
 
-def _go_on(run: Execution) -> Orders:
+def _go_on(run: Execution) -> Instructions:
     if run.ending is not None:
         return (moving.look(run),)
     if not run.returned:
@@ -33,6 +33,6 @@ def _go_on(run: Execution) -> Orders:
 _ONWARD = (Phase.MOVING, Phase.PREPARING, Phase.THROTTLING, Phase.ELECTING, Phase.RESTORING)
 
 ROWS: Rows = {
-    (Phase.MOVING, HealthSeen): row(_after_inspection, *_ONWARD),
-    (Phase.MOVING, VerdictsNoted): row(_after_verdicts, *_ONWARD),
+    (Phase.MOVING, HealthObserved): row(_after_inspection, *_ONWARD),
+    (Phase.MOVING, VerdictsRecorded): row(_after_verdicts, *_ONWARD),
 }

@@ -4,7 +4,7 @@
        │         │         ├──▶ recalled ──▶ cancelled
        └─────────┴─────────┴───────┴──▶ failed
 
-A move is `recalled` from the moment that its cancellation is written down; it may still complete before that takes
+A move is `cancelling` from the moment that its cancellation is written down; it may still complete before that takes
 effect. `cancelled` is also what was never begun because the run was cancelled. A move that is recalled only because a
 window closed is `planned` again, and so is one that is made in steps, after each of them.
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from kreassign.executor.events import CopySeen, PlannedMove, Sighting, Whereabouts
+from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.model import TopicPartition
 
 MAXIMUM_SUBMISSIONS = 3
@@ -40,17 +40,17 @@ class MoveStatus(StrEnum):
     PLANNED = "planned"
     SENT = "sent"
     MOVING = "moving"
-    RECALLED = "recalled"
+    CANCELLING = "recalled"
     COMPLETE = "complete"
     CANCELLED = "cancelled"
     FAILED = "failed"
 
 
-IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.RECALLED})
+IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.CANCELLING})
 ACTIVE = IN_FLIGHT | {MoveStatus.PLANNED}
 
 
-class Wish(StrEnum):
+class NextAction(StrEnum):
     """What a move needs now."""
 
     NOTHING = "nothing"
@@ -86,8 +86,8 @@ class MoveRecord:
     submitted_ms: int | None = None
     completed_ms: int | None = None
     doubtful_since_ms: int | None = None
-    sighting: Sighting | None = None
-    copies: tuple[CopySeen, ...] = ()
+    observation: PartitionObservation | None = None
+    copies: tuple[CopyProgress, ...] = ()
     problem: str | None = None
     progressed_ms: int | None = None
     given_up: str | None = None
@@ -95,7 +95,7 @@ class MoveRecord:
     was_recalled: bool = False
     anchor: Pace | None = None
     losing_ground: tuple[float, float] | None = None
-    legs: tuple[PlannedMove, ...] = ()
+    move_steps: tuple[PlannedMove, ...] = ()
     """Of a move that is made in steps, those that are not over, the present one first."""
 
     @property
@@ -104,9 +104,9 @@ class MoveRecord:
         return self.move.topic_partition
 
     @property
-    def leg(self) -> PlannedMove:
+    def step(self) -> PlannedMove:
         """What is under way, or comes next: a step of the move, or all of it."""
-        return self.legs[0] if self.legs else self.move
+        return self.move_steps[0] if self.move_steps else self.move
 
     @property
     def is_given_up(self) -> bool:
@@ -116,7 +116,7 @@ class MoveRecord:
     @property
     def story(self) -> str:
         """How far it is, in words."""
-        isr = list(self.sighting.isr) if self.sighting is not None else []
+        isr = list(self.observation.isr) if self.observation is not None else []
         copies = "; ".join(
             f"broker {copy.broker} has {copy.done_bytes} bytes, "
             f"{'an unknown number' if copy.left_bytes is None else copy.left_bytes} left"
@@ -141,11 +141,11 @@ class MoveRecord:
     @property
     def lagging(self) -> tuple[int, ...]:
         """Brokers that still have to catch up in this step, as far as is known, ascending."""
-        sighting = self.sighting
-        in_sync = sighting.isr if sighting is not None and sighting.whereabouts is Whereabouts.MOVING else ()
-        joining = {broker for broker in self.leg.adding if broker not in in_sync}
-        away = self.leg.rearranging if sighting is None else sighting.unplaced
-        return tuple(sorted(joining | set(self.leg.rearranging) & set(away)))
+        observation = self.observation
+        in_sync = observation.isr if observation is not None and observation.placement is PlacementState.MOVING else ()
+        joining = {broker for broker in self.step.adding if broker not in in_sync}
+        away = self.step.rearranging if observation is None else observation.misplaced
+        return tuple(sorted(joining | set(self.step.rearranging) & set(away)))
 
     def sent(self, at_ms: int) -> None:
         """Note that the move is about to be sent."""
@@ -160,7 +160,7 @@ class MoveRecord:
 
     def recall(self) -> None:
         """Note that the move is about to be cancelled."""
-        self.status = MoveStatus.RECALLED
+        self.status = MoveStatus.CANCELLING
         self.recalls += 1
 
     def cancelled(self, at_ms: int) -> None:
@@ -175,18 +175,18 @@ class MoveRecord:
     def _wait_again(self) -> None:
         """Begin the step anew: what it copied is thrown away, and the order of the replicas may be another."""
         self._wait()
-        self.copies = tuple(copy for copy in self.copies if copy.broker in self.leg.original)
+        self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
         self.was_recalled = True
 
-    def next_leg(self) -> bool:
+    def next_step(self) -> bool:
         """Go on to the next step, if there is one: the cluster shows where it begins."""
-        if len(self.legs) < 2 or self.sighting is None:
+        if len(self.move_steps) < 2 or self.observation is None:
             return False
-        done, self.legs = self.legs[0], self.legs[1:]
+        done, self.move_steps = self.move_steps[0], self.move_steps[1:]
         self._wait()
         self.was_recalled = False
         self.copies = tuple(_arrived(copy) if copy.broker in done.adding else copy for copy in self.copies)
-        self.sighting = replace(self.sighting, whereabouts=Whereabouts.UNTOUCHED, copies=())
+        self.observation = replace(self.observation, placement=PlacementState.UNTOUCHED, copies=())
         return True
 
     def _wait(self) -> None:
@@ -204,11 +204,11 @@ class MoveRecord:
         """Give the move up."""
         self.status, self.completed_ms, self.problem = MoveStatus.FAILED, at_ms, problem
 
-    def see(self, sighting: Sighting, at_ms: int) -> None:
+    def see(self, observation: PartitionObservation, at_ms: int) -> None:
         """Take in what a look showed. A copy of which no broker told this time is as far as it was."""
-        has_grown = self.sighting is None or len(sighting.isr) > len(self.sighting.isr)
-        self.sighting = sighting
-        known = {copy.broker: copy for copy in (*self.copies, *sighting.copies)}
+        has_grown = self.observation is None or len(observation.isr) > len(self.observation.isr)
+        self.observation = observation
+        known = {copy.broker: copy for copy in (*self.copies, *observation.copies)}
         done_before = sum(copy.done_bytes for copy in self.copies)
         self.copies = tuple(known[broker] for broker in sorted(known))
         if has_grown or sum(copy.done_bytes for copy in self.copies) > done_before:
@@ -227,124 +227,124 @@ class MoveRecord:
             self.anchor = now
 
 
-def conclude(record: MoveRecord, at_ms: int) -> Wish:
+def conclude(record: MoveRecord, at_ms: int) -> NextAction:
     """Draw the conclusion from the latest sighting, and say what the move needs now."""
-    if record.status not in ACTIVE or record.sighting is None:
-        return Wish.NOTHING
-    rule = RULES[record.status, record.sighting.whereabouts]
+    if record.status not in ACTIVE or record.observation is None:
+        return NextAction.NOTHING
+    rule = RULES[record.status, record.observation.placement]
     if rule not in {_doubt, _returned_unsent, _partly_untouched}:
         record.doubtful_since_ms = None
-    return rule(record, record.sighting, at_ms)
+    return rule(record, record.observation, at_ms)
 
 
-def _arrived(copy: CopySeen) -> CopySeen:
-    return CopySeen(copy.broker, copy.done_bytes + (copy.left_bytes or 0), 0)
+def _arrived(copy: CopyProgress) -> CopyProgress:
+    return CopyProgress(copy.broker, copy.done_bytes + (copy.left_bytes or 0), 0)
 
 
-def _complete(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
-    if record.next_leg():
-        return _submit(record, sighting, at_ms)
+def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    if record.next_step():
+        return _submit(record, observation, at_ms)
     record.status, record.completed_ms = MoveStatus.COMPLETE, at_ms
-    return Wish.NOTHING
+    return NextAction.NOTHING
 
 
-def _gone(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
+def _gone(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     record.fail(at_ms, "the partition no longer exists")
-    return Wish.NOTHING
+    return NextAction.NOTHING
 
 
-def _under_way(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
+def _under_way(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     record.submitted_ms = record.submitted_ms or at_ms
     record.accepted()
-    return Wish.NOTHING
+    return NextAction.NOTHING
 
 
-def _submit(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
+def _submit(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     if record.submissions >= MAXIMUM_SUBMISSIONS:
         record.fail(at_ms, f"it was sent {record.submissions} times and the cluster shows no effect")
-        return Wish.NOTHING
-    return Wish.SUBMIT
+        return NextAction.NOTHING
+    return NextAction.SUBMIT
 
 
-def _cancelled(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
+def _cancelled(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     record.cancelled(at_ms)
-    return Wish.NOTHING
+    return NextAction.NOTHING
 
 
-def _cancel_again(record: MoveRecord, _: Sighting, at_ms: int) -> Wish:
+def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     if record.recalls >= MAXIMUM_SUBMISSIONS:
         record.fail(at_ms, f"it was cancelled {record.recalls} times and the cluster shows no effect")
-        return Wish.NOTHING
-    return Wish.CANCEL
+        return NextAction.NOTHING
+    return NextAction.CANCEL
 
 
-def _drifted(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
+def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     record.fail(
         at_ms,
-        f"its replicas are {list(sighting.replicas)} and not {list(record.leg.original)}, from which the plan "
+        f"its replicas are {list(observation.replicas)} and not {list(record.step.original)}, from which the plan "
         f"starts; someone else changed it",
     )
-    return Wish.NOTHING
+    return NextAction.NOTHING
 
 
-def _returned_to_plan(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
+def _returned_to_plan(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     """Our own cancelling leaves another order; else somebody made it."""
-    return (_submit if record.was_recalled else _drifted)(record, sighting, at_ms)
+    return (_submit if record.was_recalled else _drifted)(record, observation, at_ms)
 
 
-def _returned_unsent(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
-    return (_submit if record.was_recalled else _doubt)(record, sighting, at_ms)
+def _returned_unsent(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    return (_submit if record.was_recalled else _doubt)(record, observation, at_ms)
 
 
-def _partly_untouched(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
+def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     """A broker that was restarted has forgotten the directory of a copy; it is told again. All else is strange."""
-    if not record.leg.log_dirs or sighting.replicas != record.leg.target:
-        return _doubt(record, sighting, at_ms)
+    if not record.step.log_dirs or observation.replicas != record.step.target:
+        return _doubt(record, observation, at_ms)
     record.status = MoveStatus.SENT
-    return _submit(record, sighting, at_ms)
+    return _submit(record, observation, at_ms)
 
 
-def _doubt(record: MoveRecord, sighting: Sighting, at_ms: int) -> Wish:
+def _doubt(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     if record.doubtful_since_ms is None:
         record.doubtful_since_ms = at_ms
     elif at_ms - record.doubtful_since_ms >= DOUBT_MS:
         record.fail(
             at_ms,
-            f"it is no longer on its way to {list(record.leg.target)}: the cluster shows the replicas "
-            f"{list(sighting.replicas)}; someone else cancelled or changed the move",
+            f"it is no longer on its way to {list(record.step.target)}: the cluster shows the replicas "
+            f"{list(observation.replicas)}; someone else cancelled or changed the move",
         )
-    return Wish.NOTHING
+    return NextAction.NOTHING
 
 
-Rule = Callable[[MoveRecord, Sighting, int], Wish]
+Rule = Callable[[MoveRecord, PartitionObservation, int], NextAction]
 
-RULES: Mapping[tuple[MoveStatus, Whereabouts], Rule] = MappingProxyType({
-    (MoveStatus.PLANNED, Whereabouts.UNTOUCHED): _submit,
-    (MoveStatus.PLANNED, Whereabouts.MOVING): _under_way,
-    (MoveStatus.PLANNED, Whereabouts.ARRIVED): _complete,
-    (MoveStatus.PLANNED, Whereabouts.SETTLING): _doubt,
-    (MoveStatus.PLANNED, Whereabouts.RETURNED): _returned_to_plan,
-    (MoveStatus.PLANNED, Whereabouts.ELSEWHERE): _drifted,
-    (MoveStatus.PLANNED, Whereabouts.GONE): _gone,
-    (MoveStatus.SENT, Whereabouts.UNTOUCHED): _submit,
-    (MoveStatus.SENT, Whereabouts.MOVING): _under_way,
-    (MoveStatus.SENT, Whereabouts.ARRIVED): _complete,
-    (MoveStatus.SENT, Whereabouts.SETTLING): _doubt,
-    (MoveStatus.SENT, Whereabouts.RETURNED): _returned_unsent,
-    (MoveStatus.SENT, Whereabouts.ELSEWHERE): _doubt,
-    (MoveStatus.SENT, Whereabouts.GONE): _gone,
-    (MoveStatus.MOVING, Whereabouts.UNTOUCHED): _partly_untouched,
-    (MoveStatus.MOVING, Whereabouts.MOVING): _under_way,
-    (MoveStatus.MOVING, Whereabouts.ARRIVED): _complete,
-    (MoveStatus.MOVING, Whereabouts.SETTLING): _doubt,
-    (MoveStatus.MOVING, Whereabouts.RETURNED): _doubt,
-    (MoveStatus.MOVING, Whereabouts.ELSEWHERE): _doubt,
-    (MoveStatus.MOVING, Whereabouts.GONE): _gone,
-    (MoveStatus.RECALLED, Whereabouts.UNTOUCHED): _cancelled,
-    (MoveStatus.RECALLED, Whereabouts.MOVING): _cancel_again,
-    (MoveStatus.RECALLED, Whereabouts.ARRIVED): _complete,
-    (MoveStatus.RECALLED, Whereabouts.SETTLING): _doubt,
-    (MoveStatus.RECALLED, Whereabouts.RETURNED): _cancelled,
-    (MoveStatus.RECALLED, Whereabouts.ELSEWHERE): _doubt,
-    (MoveStatus.RECALLED, Whereabouts.GONE): _gone,
+RULES: Mapping[tuple[MoveStatus, PlacementState], Rule] = MappingProxyType({
+    (MoveStatus.PLANNED, PlacementState.UNTOUCHED): _submit,
+    (MoveStatus.PLANNED, PlacementState.MOVING): _under_way,
+    (MoveStatus.PLANNED, PlacementState.ARRIVED): _complete,
+    (MoveStatus.PLANNED, PlacementState.SETTLING): _doubt,
+    (MoveStatus.PLANNED, PlacementState.REORDERED): _returned_to_plan,
+    (MoveStatus.PLANNED, PlacementState.DIVERGED): _drifted,
+    (MoveStatus.PLANNED, PlacementState.DELETED): _gone,
+    (MoveStatus.SENT, PlacementState.UNTOUCHED): _submit,
+    (MoveStatus.SENT, PlacementState.MOVING): _under_way,
+    (MoveStatus.SENT, PlacementState.ARRIVED): _complete,
+    (MoveStatus.SENT, PlacementState.SETTLING): _doubt,
+    (MoveStatus.SENT, PlacementState.REORDERED): _returned_unsent,
+    (MoveStatus.SENT, PlacementState.DIVERGED): _doubt,
+    (MoveStatus.SENT, PlacementState.DELETED): _gone,
+    (MoveStatus.MOVING, PlacementState.UNTOUCHED): _partly_untouched,
+    (MoveStatus.MOVING, PlacementState.MOVING): _under_way,
+    (MoveStatus.MOVING, PlacementState.ARRIVED): _complete,
+    (MoveStatus.MOVING, PlacementState.SETTLING): _doubt,
+    (MoveStatus.MOVING, PlacementState.REORDERED): _doubt,
+    (MoveStatus.MOVING, PlacementState.DIVERGED): _doubt,
+    (MoveStatus.MOVING, PlacementState.DELETED): _gone,
+    (MoveStatus.CANCELLING, PlacementState.UNTOUCHED): _cancelled,
+    (MoveStatus.CANCELLING, PlacementState.MOVING): _cancel_again,
+    (MoveStatus.CANCELLING, PlacementState.ARRIVED): _complete,
+    (MoveStatus.CANCELLING, PlacementState.SETTLING): _doubt,
+    (MoveStatus.CANCELLING, PlacementState.REORDERED): _cancelled,
+    (MoveStatus.CANCELLING, PlacementState.DIVERGED): _doubt,
+    (MoveStatus.CANCELLING, PlacementState.DELETED): _gone,
 })  # fmt: skip

@@ -10,42 +10,42 @@ from dataclasses import dataclass, field, replace
 
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.scheduling import Candidate, Queue
-from kreassign.executor.scheduling.values import Place
-from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, Wish
+from kreassign.executor.scheduling.values import LogDirKey
+from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction
 from kreassign.model import NO_LEADER, TopicPartition
 
 Records = dict[TopicPartition, MoveRecord]
 
 
 @dataclass(slots=True)
-class Standing:
+class MoveIndex:
     """Three places; an unfinished move is in exactly one of them.
 
-    `queue` has what a look has shown untouched, `flying` what was sent or is under way, `unsettled` what is planned
+    `queue` has what a look has shown untouched, `in_flight` what was sent or is under way, `unsettled` what is planned
     and was not seen yet, or looked strange.
     """
 
     queue: Queue = field(default_factory=Queue)
-    flying: Records = field(default_factory=dict)
+    in_flight: Records = field(default_factory=dict)
     unsettled: Records = field(default_factory=dict)
 
     @classmethod
-    def unseen(cls, records: Iterable[MoveRecord]) -> Standing:
+    def unseen(cls, records: Iterable[MoveRecord]) -> MoveIndex:
         """Before a look at all of them."""
-        standing = cls()
+        index = cls()
         for record in records:
-            standing.sort(record)
-        return standing
+            index.sort(record)
+        return index
 
-    def sort(self, record: MoveRecord, wish: Wish = Wish.NOTHING) -> None:
+    def sort(self, record: MoveRecord, wish: NextAction = NextAction.NOTHING) -> None:
         """Put a move where it belongs now; one at its end is nowhere."""
         name = record.name
         self.queue.remove(name)
-        self.flying.pop(name, None)
+        self.in_flight.pop(name, None)
         self.unsettled.pop(name, None)
         if record.status in IN_FLIGHT:
-            self.flying[name] = record
-        elif record.status is MoveStatus.PLANNED and wish is Wish.SUBMIT:
+            self.in_flight[name] = record
+        elif record.status is MoveStatus.PLANNED and wish is NextAction.SUBMIT:
             self.queue.add(candidate(record))
         elif record.status is MoveStatus.PLANNED:
             self.unsettled[name] = record
@@ -53,19 +53,19 @@ class Standing:
     @property
     def destinations(self) -> set[int]:
         """Brokers that still have to get a copy."""
-        seen = (record for place in (self.flying, self.unsettled) for record in place.values())
+        seen = (record for place in (self.in_flight, self.unsettled) for record in place.values())
         return self.queue.destinations.union(broker for record in seen for broker in record.lagging)
 
     @property
     def to_look_at(self) -> Iterator[TopicPartition]:
         """Moves that may have gone on, or of which nothing is known."""
-        places = (self.flying, self.unsettled)
-        return (name for place in places for name, record in place.items() if record.status in ACTIVE)
+        replica_locations = (self.in_flight, self.unsettled)
+        return (name for place in replica_locations for name, record in place.items() if record.status in ACTIVE)
 
 
 def candidate(record: MoveRecord) -> Candidate:
     """What pacing wants to know of a move: new replicas copy from the leader."""
-    move = record.leg
+    move = record.step
     return Candidate(
         record.name,
         move.size_bytes,
@@ -89,18 +89,18 @@ def left_of(record: MoveRecord) -> Candidate:
     return replace(whole, size_bytes=left, destinations=destinations, log_dirs=log_dirs)
 
 
-def _log_dirs(move: PlannedMove) -> tuple[Place, ...]:
+def _log_dirs(move: PlannedMove) -> tuple[LogDirKey, ...]:
     return tuple((wish.broker, wish.path) for wish in move.log_dirs if wish.broker in move.receiving)
 
 
 def source_of(record: MoveRecord) -> int:
     """Which broker sends the copies: the leader, as last seen."""
-    leader = NO_LEADER if record.sighting is None else record.sighting.leader
-    return record.leg.original[0] if leader == NO_LEADER else leader
+    leader = NO_LEADER if record.observation is None else record.observation.leader
+    return record.step.original[0] if leader == NO_LEADER else leader
 
 
 def _left(record: MoveRecord) -> int:
     """What is still to be copied, as far as is known."""
     lefts = {copy.broker: copy.left_bytes for copy in record.copies}
     known = (lefts.get(broker) for broker in record.lagging)
-    return sum(record.leg.size_bytes if left is None else left for left in known)
+    return sum(record.step.size_bytes if left is None else left for left in known)

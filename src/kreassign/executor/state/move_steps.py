@@ -14,7 +14,7 @@ from itertools import pairwise
 from kreassign.executor.events import PlannedMove
 
 
-def legs(move: PlannedMove) -> tuple[PlannedMove, ...]:
+def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
     """The steps of a move, at least one.
 
     Where the plan adds more replicas than it drops, the first steps only add; where it drops more, the last one
@@ -32,10 +32,10 @@ def legs(move: PlannedMove) -> tuple[PlannedMove, ...]:
             current.append(new)
         lists.append(tuple(current))
     lists.append(move.target)
-    return tuple(_leg(move, begin, end) for begin, end in pairwise(lists))
+    return tuple(_step(move, begin, end) for begin, end in pairwise(lists))
 
 
-def _leg(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> PlannedMove:
+def _step(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> PlannedMove:
     """With the directory of the copy that it adds; copies that only change theirs do so in the last step."""
     adding = set(end) - set(begin)
     log_dirs = (wish for wish in move.log_dirs if wish.broker in adding or (end == move.target and wish.before))

@@ -30,6 +30,6 @@ class Replay:
         self._handle(event)
 
     def _handle(self, event: Event) -> None:
-        orders = handle(self.execution, event)
+        instructions = handle(self.execution, event)
         # No orders: what was ordered before still holds.
-        self._is_waiting = Wait() in orders or (self._is_waiting and not orders)
+        self._is_waiting = Wait() in instructions or (self._is_waiting and not instructions)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from kreassign.executor.scheduling import Busy, Candidate, Enough
+from kreassign.executor.scheduling import Candidate, Saturation, SaturationThreshold
 from kreassign.executor.state.execution import Execution
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.move_index import source_of
@@ -39,8 +39,8 @@ def note(run: Execution, before: Iterable[tuple[MoveRecord, dict[int, int]]]) ->
     run.most_done_bytes = max(FADING * run.most_done_bytes, *done.values(), 0)
 
 
-def busy(run: Execution, flying: Iterable[Candidate]) -> Busy | None:
+def busy(run: Execution, in_flight: Iterable[Candidate]) -> Saturation | None:
     """Which brokers have enough to do now; None if nobody cares."""
     if run.pace.is_eager:
         return None
-    return Busy.of(Enough(COPIES, max(LEAST_BYTES, int(LOOKS * run.most_done_bytes))), flying)
+    return Saturation.of(SaturationThreshold(COPIES, max(LEAST_BYTES, int(LOOKS * run.most_done_bytes))), in_flight)

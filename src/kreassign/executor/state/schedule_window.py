@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kreassign.executor.scheduling import AtEnd, Candidate, TimeLeft, forecast
+from kreassign.executor.scheduling import AtWindowEnd, Candidate, TimeLeft, forecast
 from kreassign.executor.scheduling.forecast import REACHED, told
-from kreassign.executor.scheduling.windows import Opening, moment, opening
+from kreassign.executor.scheduling.windows import OpenInterval, moment, open_interval
 from kreassign.executor.state.execution import Ending, Execution
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.move_index import left_of
@@ -19,8 +19,8 @@ def look(run: Execution, at_ms: int) -> None:
         run.outlook = ()
         return
     run.speed.see(run.records.values(), at_ms)
-    if opening(hours, at_ms) is None and run.ending is None:
-        run.ending, run.outlook = Ending.RECALL if hours.at_end is AtEnd.CANCEL else Ending.FINISH, ()
+    if open_interval(hours, at_ms) is None and run.ending is None:
+        run.ending, run.outlook = Ending.RECALL if hours.at_end is AtWindowEnd.CANCEL else Ending.FINISH, ()
         run.note("its deadline is over: what had not been started by then is left out")
 
 
@@ -37,7 +37,7 @@ def time_left(run: Execution, moving: Iterable[MoveRecord], at_ms: int) -> TimeL
 def call_back(run: Execution, at_ms: int) -> None:
     """Cancel what is in flight if a window has closed and the run shall keep to it; it starts anew in the next one."""
     hours = run.pace.hours
-    if not hours.are_limited or hours.at_end is not AtEnd.CANCEL or _open_now(run, at_ms) is not None:
+    if not hours.are_limited or hours.at_end is not AtWindowEnd.CANCEL or _open_now(run, at_ms) is not None:
         return
     moving = [record for record in run.in_flight if record.status is MoveStatus.MOVING]
     for record in moving:
@@ -50,16 +50,16 @@ def sleeps(run: Execution, at_ms: int) -> bool:
     hours = run.pace.hours
     if run.ending is not None or not hours.are_limited or run.in_flight or _open_now(run, at_ms) is not None:
         return False
-    return opening(hours, at_ms) is not None
+    return open_interval(hours, at_ms) is not None
 
 
 def _foresee(run: Execution, in_flight: Sequence[Candidate], at_ms: int) -> None:
     """Say what the run waits for, and what will not fit. Where nothing is left that will, it does not wait for ever."""
-    hours, waiting = run.pace.hours, run.standing.queue.moves
+    hours, waiting = run.pace.hours, run.index.queue.moves
     run.outlook = ()
     if not waiting:
         return
-    next_one = opening(hours, at_ms)
+    next_one = open_interval(hours, at_ms)
     if next_one is not None and next_one.begins_ms > at_ms:
         run.outlook = (f"waits for its window, which opens {moment(hours, next_one.begins_ms)}",)
     bytes_per_s = rate(run)
@@ -70,7 +70,7 @@ def _foresee(run: Execution, in_flight: Sequence[Candidate], at_ms: int) -> None
     if not run.in_flight and len(found.endless) == len(waiting):
         for record in [run.records[one.topic_partition] for one in waiting]:
             record.give_up(at_ms, "at the rate of the run, no time in which it may be in flight is long enough for it")
-            run.standing.sort(record)
+            run.index.sort(record)
 
 
 def rate(run: Execution) -> float | None:
@@ -79,6 +79,6 @@ def rate(run: Execution) -> float | None:
     return run.speed.fastest_bytes_per_s if limit is None else limit * REACHED
 
 
-def _open_now(run: Execution, at_ms: int) -> Opening | None:
-    now = opening(run.pace.hours, at_ms)
+def _open_now(run: Execution, at_ms: int) -> OpenInterval | None:
+    now = open_interval(run.pace.hours, at_ms)
     return now if now is not None and now.begins_ms <= at_ms else None

@@ -12,7 +12,7 @@ MEASURED_OVER_MS = 5_000
 
 
 @dataclass(slots=True)
-class Speedometer:
+class CopySpeed:
     """What the fastest broker received lately, in bytes per second; None before anything was measured."""
 
     fastest_bytes_per_s: float | None = None

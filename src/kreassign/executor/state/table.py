@@ -19,7 +19,7 @@ from types import MappingProxyType
 from kreassign.errors import InvariantBroken
 from kreassign.executor.events import Event, StopRequested
 from kreassign.executor.state import control, electing, inspection, moving, preparing, restoring, verifying
-from kreassign.executor.state.execution import Execution, Orders
+from kreassign.executor.state.execution import Execution, Instructions
 from kreassign.executor.state.rows import Rows
 
 TRANSITIONS: Rows = MappingProxyType({
@@ -33,7 +33,7 @@ TRANSITIONS: Rows = MappingProxyType({
 })  # fmt: skip
 
 
-def handle(run: Execution, event: Event) -> Orders:
+def handle(run: Execution, event: Event) -> Instructions:
     """Take in what happened; what to do now, in this order.
 
     No orders: the run is at rest, or the event was an intention or a request, and what was ordered before still holds.
@@ -41,10 +41,10 @@ def handle(run: Execution, event: Event) -> Orders:
     row = TRANSITIONS.get((run.phase, type(event)))
     if row is None:
         raise InvariantBroken(f"run {run.run_id}: {type(event).__name__} cannot happen while {run.phase}")
-    orders = row.follow(run, event)
+    instructions = row.follow(run, event)
     if run.phase not in row.leads_to:
         raise InvariantBroken(f"run {run.run_id}: {type(event).__name__} may not lead to {run.phase}")
-    return orders
+    return instructions
 
 
 def hears(run: Execution, kind: type[Event]) -> bool:

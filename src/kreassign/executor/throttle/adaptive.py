@@ -23,7 +23,7 @@ WORTH_A_CHANGE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class BrokerCapacity:
     """What one broker can send, and receive, in all, in bytes per second."""
 
     broker: int
@@ -31,16 +31,19 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Auto:
-    """What each broker can send, and receive, in all, but for `single` ones; and the floor of each, if one is given."""
+class AdaptiveThrottle:
+    """What each broker can send, and receive, in total.
+
+    `per_broker` names brokers with another capacity; `floor_bytes_per_s` is the lowest rate for copies.
+    """
 
     capacity_bytes_per_s: int
-    single: tuple[Capacity, ...] = ()
+    per_broker: tuple[BrokerCapacity, ...] = ()
     floor_bytes_per_s: int | None = None
 
     def capacity_of(self, broker: int) -> int:
         """What this broker can send and receive."""
-        known = (one.bytes_per_s for one in self.single if one.broker == broker)
+        known = (one.bytes_per_s for one in self.per_broker if one.broker == broker)
         return next(known, self.capacity_bytes_per_s)
 
     def floor_of(self, broker: int) -> int:
@@ -65,13 +68,15 @@ class PartitionWrites:
     bytes_per_s: float
 
 
-def left_over(auto: Auto, broker: int, traffic: float | None, needed: float, present: int | None) -> int:
+def adaptive_rate(
+    adaptive: AdaptiveThrottle, broker: int, traffic: float | None, needed: float, present: int | None
+) -> int:
     """The rate of a broker in one direction, given its `traffic` (None: not measured), all in bytes per second.
 
     `needed` is what is written to the partitions that are copied there, `present` the rate that it has.
     """
-    least = max(auto.floor_of(broker), math.ceil(HEADROOM * needed))
-    wanted = least if traffic is None else max(least, int(auto.capacity_of(broker) - traffic))
+    least = max(adaptive.floor_of(broker), math.ceil(HEADROOM * needed))
+    wanted = least if traffic is None else max(least, int(adaptive.capacity_of(broker) - traffic))
     if present is not None and present >= least and abs(wanted - present) <= WORTH_A_CHANGE * present:
         return present
     return wanted

@@ -3,9 +3,9 @@
 The rates are set once, the lists follow the moves: a replica is listed from just before its move starts until it has
 caught up, so that an ordinary replica that falls out of sync later is not slowed (future work of KIP-455).
 
-A throttle is owed: every change is first written down as a `Debt` (the value before and ours), and paid back by
-restoring exactly that value. A value that is neither ours nor the one before was set by someone else meanwhile; it
-stays, and the run says so.
+Every change is recorded first as a `ConfigOverride` (the value before and ours) and stays pending until exactly that
+value is restored. A value that is neither ours nor the one before was set by someone else meanwhile; it is kept and
+reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kreassign.executor.throttle.rates import Rates
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
@@ -62,52 +62,56 @@ class ConfigValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Debt:
+class ConfigOverride:
     """A change that must be undone: the value before it and the value we give. None stands for no value.
 
-    `earlier` are values of ours that may still be there, because nobody knows whether the last one was written.
+    `unconfirmed` are values of ours that may still be there, because nobody knows whether the last one was written.
     """
 
     key: ConfigKey
     before: str | None
-    ours: str | None
-    earlier: tuple[str, ...] = ()
+    value: str | None
+    unconfirmed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.key} is still {_shown(self.ours)}; before the run it was {_shown(self.before)}"
+        return f"{self.key} is still {_shown(self.value)}; before the run it was {_shown(self.before)}"
 
     @property
     def is_open(self) -> bool:
         """Whether another value than the old one is or may be there."""
-        return self.ours != self.before or bool(self.earlier)
+        return self.value != self.before or bool(self.unconfirmed)
 
     @property
-    def possible(self) -> tuple[str, ...]:
+    def possible_values(self) -> tuple[str, ...]:
         """Every value of ours that may be there."""
-        return self.earlier if self.ours is None or self.ours in self.earlier else (*self.earlier, self.ours)
+        return (
+            self.unconfirmed
+            if self.value is None or self.value in self.unconfirmed
+            else (*self.unconfirmed, self.value)
+        )
 
-    def explains(self, value: str | None) -> bool:
+    def accounts_for(self, value: str | None) -> bool:
         """Whether this value is ours or the one before; else somebody else set it."""
-        return value in {self.before, self.ours, *self.earlier}
+        return value in {self.before, self.value, *self.unconfirmed}
 
-    def settled(self) -> Debt:
+    def restored(self) -> ConfigOverride:
         """The same once our value is known to be written."""
-        return replace(self, earlier=()) if self.earlier else self
+        return replace(self, unconfirmed=()) if self.unconfirmed else self
 
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
     """How to pay debts back: what to write, which debts need no write any more, and what others changed."""
 
-    changes: tuple[Debt, ...]
-    settled: tuple[ConfigKey, ...]
+    changes: tuple[ConfigOverride, ...]
+    restored: tuple[ConfigKey, ...]
     foreign: tuple[ConfigValue, ...]
 
 
 def flows(reassignments: Mapping[TopicPartition, Reassignment]) -> Flows:
     """Between which brokers the data of these moves flows; only those that copy something.
 
-    Other moves of the cluster are left out: what is listed for them stays listed, see `debts`.
+    Other moves of the cluster are left out: what is listed for them stays listed, see `overrides`.
     """
     plan = {partition: move.target for partition, move in reassignments.items() if move.adding}
     return move_map({}, plan, {partition: reassignments[partition].original for partition in plan})
@@ -144,7 +148,7 @@ def log_dir_keys(brokers: Iterable[int], live_brokers: Iterable[int]) -> tuple[C
     )
 
 
-def wanted_rates(before: Mapping[ConfigKey, str | None], rates: Rates) -> dict[ConfigKey, str | None]:
+def wanted_rates(before: Mapping[ConfigKey, str | None], rates: ThrottleRates) -> dict[ConfigKey, str | None]:
     """What each rate among these settings shall be; where there is no limit, what it was before."""
     wanted = {key: rates.of(key.broker) for key in before if key.name not in _LISTS}
     return {key: before[key] if rate is None else str(rate) for key, rate in wanted.items()}
@@ -163,42 +167,45 @@ def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[C
 def changes(
     wanted: Mapping[ConfigKey, str | None],
     before: Mapping[ConfigKey, str | None],
-    owed: Mapping[ConfigKey, Debt],
+    pending_restores: Mapping[ConfigKey, ConfigOverride],
     unset: Collection[ConfigResource] = (),
-) -> tuple[Debt, ...]:
+) -> tuple[ConfigOverride, ...]:
     """The debts to make so that each setting is as wanted; what is so already is left alone, but for the `unset`."""
     return tuple(
-        Debt(key, before[key], value, owed[key].possible if key in owed else ())
+        ConfigOverride(
+            key, before[key], value, pending_restores[key].possible_values if key in pending_restores else ()
+        )
         for key, value in wanted.items()
-        if value != (owed[key].ours if key in owed else before[key]) or (key in owed and key.resource in unset)
+        if value != (pending_restores[key].value if key in pending_restores else before[key])
+        or (key in pending_restores and key.resource in unset)
     )
 
 
-def restoration(owed: Iterable[Debt], now: Iterable[ConfigValue]) -> Restoration:
+def restoration(pending_restores: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> Restoration:
     """What each debt needs, given the present values. Debts whose value is unknown stay as they are."""
     values = {present.key: present for present in now}
-    changes, settled, foreign = [], [], []
-    for debt in owed:
-        present = values.get(debt.key)
+    changes, restored, foreign = [], [], []
+    for override in pending_restores:
+        present = values.get(override.key)
         if present is None:
             continue
-        if present.value == debt.before:
-            settled.append(debt.key)
-        elif present.value in debt.possible:
-            changes.append(debt)
+        if present.value == override.before:
+            restored.append(override.key)
+        elif present.value in override.possible_values:
+            changes.append(override)
         else:
             foreign.append(present)
-    return Restoration(tuple(changes), tuple(settled), tuple(foreign))
+    return Restoration(tuple(changes), tuple(restored), tuple(foreign))
 
 
-def changes_to_ours(owed: Iterable[Debt]) -> dict[ConfigResource, list[ConfigChange]]:
+def changes_to_ours(pending_restores: Iterable[ConfigOverride]) -> dict[ConfigResource, list[ConfigChange]]:
     """The calls that put the throttle in force."""
-    return _grouped((debt.key, debt.ours) for debt in owed)
+    return _grouped((override.key, override.value) for override in pending_restores)
 
 
-def changes_to_before(owed: Iterable[Debt]) -> dict[ConfigResource, list[ConfigChange]]:
+def changes_to_before(pending_restores: Iterable[ConfigOverride]) -> dict[ConfigResource, list[ConfigChange]]:
     """The calls that restore what was there: the old value, or none."""
-    return _grouped((debt.key, debt.before) for debt in owed)
+    return _grouped((override.key, override.before) for override in pending_restores)
 
 
 def _grouped(wishes: Iterable[tuple[ConfigKey, str | None]]) -> dict[ConfigResource, list[ConfigChange]]:

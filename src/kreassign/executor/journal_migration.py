@@ -1,0 +1,68 @@
+"""Journals of earlier versions: their events in today's words. Pure.
+
+Version 3 renamed events and fields to Kafka's and the field's terms, and made the throttle of a run one value. The
+tables below are the whole difference; `migrated` applies them to one row. Version 1 was never released.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+CURRENT_VERSION = 3
+READABLE_VERSIONS = (2, CURRENT_VERSION)
+
+EVENTS_OF_2: Mapping[str, str] = MappingProxyType({
+    "ClusterSeen": "MovesObserved",
+    "HealthSeen": "HealthObserved",
+    "RateRequested": "ThrottleRequested",
+    "TrafficSeen": "TrafficMeasured",
+    "VerdictsNoted": "VerdictsRecorded",
+})  # fmt: skip
+"""Events by the name that version 2 gave them; all others kept theirs."""
+
+FIELDS_OF_2: Mapping[str, str] = MappingProxyType({
+    "auto": "adaptive",
+    "debts": "overrides",
+    "earlier": "unconfirmed",
+    "ours": "value",
+    "sightings": "observations",
+    "single": "per_broker",
+    "unplaced": "misplaced",
+    "whereabouts": "placement",
+})  # fmt: skip
+"""Fields by the name that version 2 gave them, wherever they occur."""
+
+PLACEMENTS_OF_2: Mapping[str, str] = MappingProxyType({
+    "returned": "reordered",
+    "elsewhere": "diverged",
+    "gone": "deleted",
+})  # fmt: skip
+"""Values of `placement`."""
+
+
+def migrated(version: int, kind: str, body: str) -> tuple[str, str]:
+    """Kind and body of a row as the current version writes them. Raises ValueError for a body that is not JSON."""
+    if version == CURRENT_VERSION:
+        return kind, body
+    fields = _renamed(json.loads(body))
+    if kind == "RunStarted":
+        fields["rates"] = {
+            "bytes_per_s": fields.pop("throttle_bytes_per_s", None),
+            "per_broker": fields.pop("broker_rates", []),
+            "adaptive": fields.pop("adaptive", None),
+        }
+    return EVENTS_OF_2.get(kind, kind), json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_renamed(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    fields = {FIELDS_OF_2.get(name, name): _renamed(item) for name, item in value.items()}
+    if "placement" in fields:
+        fields["placement"] = PLACEMENTS_OF_2.get(fields["placement"], fields["placement"])
+    return fields
