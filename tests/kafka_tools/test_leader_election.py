@@ -7,7 +7,7 @@ import pytest
 
 from kreassign.kafka_tools.leader_election import CONFIG_IS_DEPRECATED, main
 from kreassign.twin.network.permissions import Permissions
-from tests.kafka_tools.elections import leaders, served, twin
+from tests.kafka_tools.served_twin import leaders, served, twin
 
 SERVER = ("--bootstrap-server", "localhost:9092")
 PREFERRED = ("--election-type", "preferred")

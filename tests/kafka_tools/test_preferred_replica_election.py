@@ -7,7 +7,7 @@ import pytest
 
 from kreassign.kafka_tools.preferred_replica_election import main
 from kreassign.twin.network.permissions import Permissions
-from tests.kafka_tools.elections import leaders, served, twin
+from tests.kafka_tools.served_twin import leaders, served, twin
 
 DEPRECATED = "This tool is deprecated. Please use kafka-leader-election tool. Tracking issue: KAFKA-8405\n"
 SERVER = ("--bootstrap-server", "localhost:9092")

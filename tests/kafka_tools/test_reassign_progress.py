@@ -1,4 +1,4 @@
-"""`--progress` on a twin: what is shown of replicas on their way, and when it ends."""
+"""`--progress` on a twin: what is shown of replicas being moved, and when it ends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def box(capsys: pytest.CaptureFixture[str]) -> Box:
 
 
 def test_nothing_on_its_way_is_said_in_a_line(box: Box) -> None:
-    assert box.progress() == "No replica is on its way.\n"
+    assert box.progress() == "No replica is being moved.\n"
     assert json.loads(box.progress(as_json=True))["moving"] == []
 
 
@@ -59,7 +59,7 @@ def test_each_replica_on_its_way_has_a_line(box: Box) -> None:
     box.start({FOO_0: (2, 3), FOO_1: (1, 2)}, rate=100_000)
     lines = box.progress().splitlines()
     assert lines[0].endswith(": 3")
-    assert lines[1].split() == ["Partition", "To", "Done", "Left", "Records", "behind", "Rate", "Ready", "in"]
+    assert lines[1].split() == ["Partition", "To", "Done", "Left", "Records", "behind", "Rate", "Time", "left"]
     assert [line.split("  ")[0] for line in lines[2:]] == ["foo-0", "foo-0", "foo-1"]
     assert all("/s" in line for line in lines[2:])
 

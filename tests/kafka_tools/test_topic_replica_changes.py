@@ -15,7 +15,7 @@ from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.setup.version import DEFAULT
 from testbed.waiting import wait_until
-from tests.kafka_tools.elections import served
+from tests.kafka_tools.served_twin import served
 
 MEGABYTE = 10**6
 

@@ -11,7 +11,7 @@ from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster
-from tests.kafka_tools.elections import served
+from tests.kafka_tools.served_twin import served
 
 SERVER = ("--bootstrap-server", "localhost:9092")
 FAILED = "Error while executing topic command : "

@@ -19,7 +19,7 @@ from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport
 from kreassign.wire import api
-from tests.kafka_tools.elections import served
+from tests.kafka_tools.served_twin import served
 from tests.twin.asking import partition, twin
 
 FOO, BAR = TopicPartition("foo", 0), TopicPartition("bar", 0)

@@ -97,7 +97,7 @@ def test_rates_are_set_for_both_directions():
     }
 
 
-def test_directory_moves_have_a_rate_of_their_own():
+def test_reassign_log_dirs_have_a_rate_of_their_own():
     key = "replica.alter.log.dirs.io.max.bytes.per.second"
     assert log_dir_rate_changes((0, 2), 5) == {
         ConfigResource.broker(0): (ConfigChange.set(key, "5"),),

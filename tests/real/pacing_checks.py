@@ -181,7 +181,7 @@ def a_deadline_ends_the_wait(cluster: KafkaCluster, client: AdminClient, topic: 
         )  # fmt: skip
         assert done.exit_code == 1
         assert (
-            f"After 1500 ms the reassignment of {first} had not made room for the next step.\nNot submitted: {other}\n"
+            f"Timed out after 1500 ms waiting for reassignment to complete: {first}\nNot submitted: {other}\n"
         ) in done.stdout + done.stderr
         assert partitions_of(client, other.topic)[0].replicas == (0, 1)
 

@@ -167,10 +167,7 @@ def single_partition(options: Options) -> TopicPartition | None:
     topic = options.text("topic")
     if topic is None:
         return None
-    number = options.number("partition", 0)
-    if not -(2**31) <= number < 2**31:
-        raise PlainError(f"Cannot parse argument '{options.text('partition')}' of option partition")
-    return TopicPartition(topic, number)
+    return TopicPartition(topic, options.number("partition", 0, bits=32))
 
 
 def _words(kind: ElectionType) -> Words:

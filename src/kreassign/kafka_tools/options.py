@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 from kreassign.kafka_tools.failures import ParserError, ToolError
 
-_LONG = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _WIDTH = 39
 _GAP = "  "
 _INDENT = "  "
@@ -71,12 +71,16 @@ class Options:
             raise ToolError(f"Found multiple arguments for option {name}, but you asked for only one")
         return values[0] if values else None
 
-    def number(self, name: str, default: int) -> int:
-        """The value of an option as a 64-bit number, or the default; raises `ToolError` for any other text."""
+    def number(self, name: str, default: int, *, bits: int = 64) -> int:
+        """The value of an option as a signed number of so many bits, or the default.
+
+        Java's `Long` has 64 bits, its `Integer` 32. Raises `ToolError` for any other text.
+        """
         text = self.text(name)
         if text is None:
             return default
-        if not _LONG.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
+        limit = 2 ** (bits - 1)
+        if not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
             raise ToolError(f"Cannot parse argument '{text}' of option {name}")
         return int(text)
 

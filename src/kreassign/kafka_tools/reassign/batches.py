@@ -1,7 +1,7 @@
-"""Starting a plan in steps (KIP-1335). Pure: what is done comes in, what to submit next comes out.
+"""Starting a plan in batches (KIP-1335). Pure: what is complete comes in, what to submit next comes out.
 
-Batches start all at once and wait for all of them; incrementally, whatever is done makes room for the next. Both go
-through the plan by topic and partition, whatever its order in the file.
+Either a batch starts at once and all of it must be complete before the next, or incrementally: each partition that is
+complete lets the next one start. Both go through the plan by topic and partition, whatever the order in its file.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from kreassign.model.plan import partition_order
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How a plan is started. A batch size of 0 submits it in one request, as Kafka's tool always did.
+class BatchOptions:
+    """How a plan is divided. A batch size of 0 submits it in one request, as Kafka's tool always did.
 
-    `wait_timeout_ms` bounds the wait for room for the next step; None waits for ever, as KIP-1335 does.
+    `wait_timeout_ms` limits the wait for each batch; None waits for ever, as KIP-1335 does.
     """
 
     batch_size: int = 0
@@ -30,12 +30,15 @@ class Pace:
     warns_about_others: bool = False
 
 
-class Steps:
+ALL_AT_ONCE = BatchOptions()
+
+
+class BatchQueue:
     """What of a plan waits, what is in flight, and what to submit next."""
 
-    def __init__(self, partitions: Iterable[TopicPartition], pace: Pace) -> None:
+    def __init__(self, partitions: Iterable[TopicPartition], options: BatchOptions) -> None:
         self._waiting = deque(sorted(partitions, key=partition_order))
-        self._pace = pace
+        self._options = options
         self._in_flight: set[TopicPartition] = set()
 
     @property
@@ -45,43 +48,43 @@ class Steps:
 
     @property
     def in_flight(self) -> tuple[TopicPartition, ...]:
-        """What was submitted and is not known to be done, in order."""
+        """What was submitted and is not known to be complete, in order."""
         return tuple(sorted(self._in_flight, key=partition_order))
 
-    def next(self, done: AbstractSet[TopicPartition] = frozenset()) -> tuple[TopicPartition, ...]:
-        """What to submit now that these are done; nothing if there is no room yet, or nothing left."""
-        self._in_flight -= done
-        step = tuple(self._waiting.popleft() for _ in range(min(self._room(), len(self._waiting))))
-        self._in_flight.update(step)
-        return step
+    def next_batch(self, complete: AbstractSet[TopicPartition] = frozenset()) -> tuple[TopicPartition, ...]:
+        """What to submit now that these are complete; nothing if it must wait, or if nothing is left."""
+        self._in_flight -= complete
+        batch = tuple(self._waiting.popleft() for _ in range(min(self._free_slots(), len(self._waiting))))
+        self._in_flight.update(batch)
+        return batch
 
-    def _room(self) -> int:
-        if self._pace.batch_size == 0:
+    def _free_slots(self) -> int:
+        if self._options.batch_size == 0:
             return len(self._waiting)
-        if self._pace.is_incremental:
-            return self._pace.batch_size - len(self._in_flight)
-        return 0 if self._in_flight else self._pace.batch_size
+        if self._options.is_incremental:
+            return self._options.batch_size - len(self._in_flight)
+        return 0 if self._in_flight else self._options.batch_size
 
 
-class State(Enum):
-    """How a submitted partition stands."""
+class MoveState(Enum):
+    """What has become of a submitted partition."""
 
     MOVING = auto()
-    DONE = auto()
+    COMPLETE = auto()
     ELSEWHERE = auto()
 
 
-def states(
+def move_states(
     targets: Mapping[TopicPartition, tuple[int, ...]],
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     current: Mapping[TopicPartition, tuple[int, ...]],
-) -> dict[TopicPartition, State]:
-    """How partitions stand: done is what is not being reassigned any more and has exactly its target."""
+) -> dict[TopicPartition, MoveState]:
+    """The state of each target: complete is a partition that is not being reassigned and has exactly its target."""
     return {
-        partition: State.MOVING
+        partition: MoveState.MOVING
         if partition in ongoing
-        else State.DONE
+        else MoveState.COMPLETE
         if current.get(partition) == target
-        else State.ELSEWHERE
+        else MoveState.ELSEWHERE
         for partition, target in targets.items()
     }

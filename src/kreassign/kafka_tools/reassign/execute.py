@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kreassign.clock import Clock
 from kreassign.kafka_tools.failures import TerseError, ToolError, java_exception
 from kreassign.kafka_tools.reassign import log_dirs, messages, throttles
-from kreassign.kafka_tools.reassign.batches import State, Steps, states
+from kreassign.kafka_tools.reassign.batches import BatchQueue, MoveState, move_states
 from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.generate import known_topics
 from kreassign.kafka_tools.reassign.log_dirs import current_plan
@@ -21,8 +21,8 @@ from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_json import format_plan
 from kreassign.model.throttle import move_map
 
-SETTLE_S = 5.0
-"""Brokers show the end of a move a moment after the controller knows it; so long is a wrong list not believed."""
+METADATA_LAG_S = 5.0
+"""Brokers learn of the end of a move after the controller does: replicas count as wrong only when they stay so."""
 
 
 def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
@@ -59,10 +59,10 @@ def _set_throttles(
 
 
 def warn_about_others(request: ExecuteRequest, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> None:
-    """Say, if that is wished for, that others move partitions too, which no pace of this run counts."""
+    """Say, if asked for, which partitions outside the plan are being reassigned: no batch size counts them."""
     others = ongoing.keys() - request.plan.replicas.keys()
-    if request.pace.warns_about_others and others:
-        print(messages.others_move(others), file=sys.stderr)
+    if request.batches.warns_about_others and others:
+        print(messages.others_moving(others), file=sys.stderr)
 
 
 def check_brokers(plan: Plan, live: set[int]) -> None:
@@ -83,17 +83,17 @@ def current_replicas(plan: Plan, topics: tuple[Topic, ...]) -> dict[TopicPartiti
 
 
 def submit(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
-    """Start all reassignments and directory moves of a plan, as the pace of the request has it.
+    """Start all reassignments and directory moves of a plan, in the batches that the request asks for.
 
-    Returns once all are submitted, not once they are done. Raises `TerseError` when a step is refused, ends elsewhere,
-    or takes too long; then later steps are not submitted, and are named.
+    Returns once all are submitted, not once they are complete. Raises `TerseError` when a batch is refused, ends with
+    other replicas, or takes too long; then later batches are not submitted, and are named.
     """
-    run = _Submission(client, request, clock, Steps(request.plan.replicas, request.pace))
-    run.start(run.steps.next())
-    while run.steps.waiting:
-        run.start(run.wait_for_room())
+    run = _Submission(client, request, clock, BatchQueue(request.plan.replicas, request.batches))
+    run.start(run.queue.next_batch())
+    while run.queue.waiting:
+        run.start(run.wait_for_next_batch())
     say(messages.started(request.plan.replicas))
-    if not request.pace.batch_size:
+    if not request.batches.batch_size:
         run.start_directory_moves(request.plan.replicas)
 
 
@@ -102,66 +102,68 @@ class _Submission:
     client: ToolClient
     request: ExecuteRequest
     clock: Clock
-    steps: Steps
+    queue: BatchQueue
 
-    def start(self, step: Collection[TopicPartition]) -> None:
+    def start(self, batch: Collection[TopicPartition]) -> None:
         targets, expected = self.request.plan.replicas, self.request.expected
         failures = self.client.reassign(
-            {partition: targets[partition] for partition in step},
+            {partition: targets[partition] for partition in batch},
             allow_replication_factor_change=self.request.allows_replication_factor_change,
-            expected={partition: expected[partition] for partition in step if partition in expected},
+            expected={partition: expected[partition] for partition in batch if partition in expected},
         )
         if failures:
-            raise self._end(messages.not_started(failures))
-        if self.request.pace.batch_size:
-            say(messages.step_started(step, len(targets) - len(self.steps.waiting), len(targets)))
-            self.start_directory_moves(step)
+            raise self._failure(messages.not_started(failures))
+        if self.request.batches.batch_size:
+            say(messages.batch_started(batch, len(targets) - len(self.queue.waiting), len(targets)))
+            self.start_directory_moves(batch)
 
     def start_directory_moves(self, partitions: Collection[TopicPartition]) -> None:
-        """Start those of the same partitions: in steps they go with their own step."""
+        """Start the directory moves of these partitions; each goes with the batch of its partition."""
         every = self.request.plan.log_dirs
         moves = {replica: path for replica, path in every.items() if replica.topic_partition in partitions}
         if moves:
             log_dirs.start(self.client, moves, self.request.timeout_ms, self.clock)
 
-    def wait_for_room(self) -> tuple[TopicPartition, ...]:
-        """Look until there is room for the next step; what it is."""
-        pace = self.request.pace
+    def wait_for_next_batch(self) -> tuple[TopicPartition, ...]:
+        """Poll until another batch may start, and return it."""
+        options = self.request.batches
         began_s = self.clock.monotonic_s()
         elsewhere_since_s: dict[TopicPartition, float] = {}
         while True:
-            found = self._look()
-            if step := self.steps.next({partition for partition, state in found.items() if state is State.DONE}):
-                return step
+            states = self._poll()
+            complete = {partition for partition, state in states.items() if state is MoveState.COMPLETE}
+            if batch := self.queue.next_batch(complete):
+                return batch
             now_s = self.clock.monotonic_s()
             elsewhere_since_s = {
                 partition: elsewhere_since_s.get(partition, now_s)
-                for partition, state in found.items()
-                if state is State.ELSEWHERE
+                for partition, state in states.items()
+                if state is MoveState.ELSEWHERE
             }
-            if lost := [key for key, since_s in elsewhere_since_s.items() if now_s - since_s >= SETTLE_S]:
-                raise self._end(self._story_of(lost))
-            if pace.wait_timeout_ms is not None and (now_s - began_s) * 1000 >= pace.wait_timeout_ms:
-                raise self._end(messages.waited_too_long(self.steps.in_flight, pace.wait_timeout_ms))
-            self.clock.sleep(pace.poll_interval_ms / 1000)
+            lost = [key for key, since_s in elsewhere_since_s.items() if now_s - since_s >= METADATA_LAG_S]
+            if lost:
+                raise self._failure(self._ended_elsewhere(lost))
+            if options.wait_timeout_ms is not None and (now_s - began_s) * 1000 >= options.wait_timeout_ms:
+                raise self._failure(messages.batch_timed_out(self.queue.in_flight, options.wait_timeout_ms))
+            self.clock.sleep(options.poll_interval_ms / 1000)
 
-    def _look(self) -> dict[TopicPartition, State]:
-        in_flight = {partition: self.request.plan.replicas[partition] for partition in self.steps.in_flight}
-        ongoing = self.client.reassignments(None if self.request.pace.warns_about_others else in_flight)
+    def _poll(self) -> dict[TopicPartition, MoveState]:
+        in_flight = {partition: self.request.plan.replicas[partition] for partition in self.queue.in_flight}
+        ongoing = self.client.reassignments(None if self.request.batches.warns_about_others else in_flight)
         warn_about_others(self.request, ongoing)
-        return states(in_flight, ongoing, self._current(in_flight.keys() - ongoing.keys()))
+        return move_states(in_flight, ongoing, self._current(in_flight.keys() - ongoing.keys()))
 
     def _current(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, ...]]:
         topics = self.client.topics(partition.topic for partition in partitions)
         known = [entry for topic in topics.values() if topic is not None for entry in topic.partitions]
         return {entry.topic_partition: entry.replicas for entry in known}
 
-    def _story_of(self, lost: Collection[TopicPartition]) -> str:
+    def _ended_elsewhere(self, lost: Collection[TopicPartition]) -> str:
         current = self._current(lost)
         return "\n".join(
             messages.elsewhere(partition, current.get(partition, ()), self.request.plan.replicas[partition])
             for partition in sorted(lost, key=partition_order)
         )
 
-    def _end(self, story: str) -> TerseError:
-        return TerseError(story + messages.left_out(self.steps.waiting))
+    def _failure(self, message: str) -> TerseError:
+        return TerseError(message + messages.not_submitted(self.queue.waiting))

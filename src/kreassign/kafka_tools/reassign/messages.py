@@ -34,7 +34,7 @@ NOT_TAKEN_UP = (
     "/controller to have one elected, or use --bootstrap-server."
 )
 NO_REASSIGNMENTS = "No partition reassignments found."
-NOTHING_MOVES = "No replica is on its way."
+NOTHING_MOVES = "No replica is being moved."
 NOTHING_TO_CANCEL = "None of the specified partition reassignments are active."
 NO_MOVES_TO_CANCEL = "None of the specified partition moves are active."
 
@@ -83,29 +83,29 @@ def not_started(failures: Mapping[TopicPartition, Exception]) -> str:
     return "\n".join(["Error reassigning partition(s):", *_reasons(failures)])
 
 
-def step_started(partitions: Collection[TopicPartition], started_count: int, total_count: int) -> str:
-    """KIP-1335: one step of `--execute` was started."""
+def batch_started(partitions: Collection[TopicPartition], started_count: int, total_count: int) -> str:
+    """KIP-1335: one batch of `--execute` was started."""
     names = joined(_in_order(partitions))
     return f"Started partition reassignment{plural(partitions)} for {names} ({started_count} of {total_count})"
 
 
-def left_out(partitions: Collection[TopicPartition]) -> str:
-    """What is not submitted because an earlier step failed; nothing to say if there is nothing."""
+def not_submitted(partitions: Collection[TopicPartition]) -> str:
+    """What is not submitted because an earlier batch failed; nothing to say if there is nothing."""
     if not partitions:
         return ""
     return f"\nNot submitted: {joined(_in_order(partitions))}"
 
 
-def waited_too_long(partitions: Collection[TopicPartition], timeout_ms: int) -> str:
-    """Ours: the wait for room for the next step is over."""
+def batch_timed_out(partitions: Collection[TopicPartition], timeout_ms: int) -> str:
+    """Ours: a batch was not complete in time."""
     names = joined(_in_order(partitions))
-    return f"After {timeout_ms} ms the reassignment{plural(partitions)} of {names} had not made room for the next step."
+    return f"Timed out after {timeout_ms} ms waiting for reassignment{plural(partitions)} to complete: {names}"
 
 
-def others_move(partitions: Collection[TopicPartition]) -> str:
-    """Ours: partitions move that are not of this plan."""
+def others_moving(partitions: Collection[TopicPartition]) -> str:
+    """Ours: partitions outside the plan are being reassigned."""
     return (
-        f"Warning: {len(partitions)} partition reassignment{plural(partitions)} of others "
+        f"Warning: {len(partitions)} partition reassignment{plural(partitions)} outside the plan "
         f"{'is' if len(partitions) == 1 else 'are'} in progress, which --reassignment-batch-size does not count: "
         f"{joined(_in_order(partitions))}"
     )

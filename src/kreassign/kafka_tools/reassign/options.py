@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from kreassign.kafka_tools.failures import UncaughtError, UsageError
+from kreassign.kafka_tools.failures import ToolError, UncaughtError, UsageError
 from kreassign.kafka_tools.options import Option, Options, Value
 
 KAFKA_VERSION = "4.3.1"
@@ -18,7 +18,7 @@ NO_THROTTLE = -1
 DEFAULT_TIMEOUT_MS = 10_000
 DEFAULT_INTERVAL_MS = 2_000
 LEAST_INTERVAL_MS = 2_000
-"""Rates over less time say more about the measuring than about the copy."""
+"""Over less time the rate is mostly measurement error."""
 FORMATS = ("text", "json")
 NO_TIMEOUT = -1
 DEFAULT_POLL_INTERVAL_MS = 1_000
@@ -41,8 +41,8 @@ OPTIONS = (
     ),
     Option(
         "all",
-        "With --cancel: cancel every ongoing reassignment and move between log directories of the cluster, without a "
-        f"--reassignment-json-file, and print the JSON that would start them again. {_NOT_KAFKAS}",
+        "With --cancel: cancel every ongoing reassignment and log directory move in the cluster, without a "
+        f"--reassignment-json-file, and print the JSON to start them again. {_NOT_KAFKAS}",
     ),
     Option(
         "bootstrap-controller",
@@ -85,16 +85,16 @@ OPTIONS = (
     ),
     Option(
         "expect-current",
-        "With --execute: a JSON file in the form of --reassignment-json-file with the replicas that every partition of "
-        "the plan must have now, such as the one to roll back with. If any is different, or on its way, the difference "
-        f"is shown and nothing is done. {_NOT_KAFKAS}",
+        "With --execute: a JSON file in the format of --reassignment-json-file with the replicas that every partition "
+        "in the plan must currently have, such as the rollback JSON. If any differs, or is being reassigned, show the "
+        f"difference and do nothing. {_NOT_KAFKAS}",
         Value.REQUIRED,
         "expected assignment json file path",
     ),
-    Option("follow", f"With --progress: go on until nothing moves any more. {_NOT_KAFKAS}"),
+    Option("follow", f"With --progress: refresh until nothing is being moved any more. {_NOT_KAFKAS}"),
     Option(
         "format",
-        f"With --progress: text, or json with one document per look. {_NOT_KAFKAS}",
+        f"With --progress: output format, text or json (one document per measurement). {_NOT_KAFKAS}",
         Value.REQUIRED,
         "text|json",
     ),
@@ -106,7 +106,7 @@ OPTIONS = (
     ),
     Option(
         "interval-ms",
-        f"With --progress: the time between two looks, from which rates are computed. {_NOT_KAFKAS}",
+        f"With --progress: the time in ms between two measurements, from which rates are computed. {_NOT_KAFKAS}",
         Value.REQUIRED,
         "interval",
         "Long",
@@ -115,21 +115,21 @@ OPTIONS = (
     Option("list", "List all active partition reassignments."),
     Option(
         "output",
-        "With --cancel --all: write that JSON to this file too. A file that is already there is not overwritten. "
-        f"{_NOT_KAFKAS}",
+        "With --cancel --all: also write that JSON to this file, before anything is cancelled. An existing file is not "
+        f"overwritten. {_NOT_KAFKAS}",
         Value.REQUIRED,
         "reassignment json file path",
     ),
     Option("preserve-throttles", "Do not modify broker or topic throttles."),
     Option(
         "progress",
-        "Show of each replica that is on its way how much is done and left, its rate, and when it will be there: of "
-        f"those in the --reassignment-json-file, or without one of all. {_NOT_KAFKAS}",
+        "Show the progress of each replica that is being moved: bytes done and left, rate, and time left. With a "
+        f"--reassignment-json-file only those of the plan. {_NOT_KAFKAS}",
     ),
     Option(
         "reassignment-batch-size",
-        "With --execute: how many partitions to start in one step, by topic and partition. The next step waits until "
-        f"the one before is complete; the last is not waited for. 0 starts the whole plan at once. {_KIP_1335}",
+        "With --execute: the number of partitions to start at a time, by topic and partition. A batch starts when the "
+        f"one before it is complete; the last one is not waited for. 0 starts the whole plan at once. {_KIP_1335}",
         Value.REQUIRED,
         "batch size",
         "Integer",
@@ -147,7 +147,7 @@ OPTIONS = (
     ),
     Option(
         "reassignment-poll-interval-ms",
-        f"With --reassignment-batch-size: the time between two looks at what is in progress. {_KIP_1335}",
+        f"With --reassignment-batch-size: the time in ms between two checks of what is in progress. {_KIP_1335}",
         Value.REQUIRED,
         "poll interval",
         "Long",
@@ -155,16 +155,16 @@ OPTIONS = (
     ),
     Option(
         "reassignment-wait-timeout-ms",
-        "With --reassignment-batch-size: give up, and start nothing more, if there is no room for the next step for so "
-        f"long. Without it the wait has no end. {_NOT_KAFKAS}",
+        "With --reassignment-batch-size: the maximum time in ms to wait before the next partitions can start; after "
+        f"it, fail and start nothing more. Default: no limit. {_NOT_KAFKAS}",
         Value.REQUIRED,
         "timeout",
         "Long",
     ),
     Option(
         "reassignment-warn-others",
-        "With --execute: warn on standard error while partitions are reassigned that are not in the plan, which no "
-        f"batch size counts. {_NOT_KAFKAS}",
+        "With --execute: warn on standard error while partitions outside the plan are being reassigned; they do not "
+        f"count towards the batch size. {_NOT_KAFKAS}",
     ),
     Option(
         "replica-alter-log-dirs-throttle",
@@ -236,7 +236,7 @@ _REQUIRED = {
     Action.PROGRESS: (),
 }
 
-_PACING = (
+_BATCH_OPTIONS = (
     "reassignment-batch-size",
     "incremental",
     "reassignment-poll-interval-ms",
@@ -251,7 +251,7 @@ _NEEDS_BROKERS = (
     "timeout",
     "disallow-replication-factor-change",
     "expect-current",
-    *_PACING,
+    *_BATCH_OPTIONS,
 )
 
 _PERMITTED = {
@@ -265,7 +265,7 @@ _PERMITTED = {
         "timeout",
         "disallow-replication-factor-change",
         "expect-current",
-        *_PACING,
+        *_BATCH_OPTIONS,
         "zookeeper",
     ),
     Action.VERIFY: ("bootstrap-server", "command-config", "preserve-throttles", "zookeeper"),
@@ -309,7 +309,7 @@ def choose_action(options: Options) -> Action:
     if options.has("output") and not options.has("all"):
         raise UsageError('Option "[output]" can only be used with option "[all]"')
     _check_zookeeper(options)
-    _check_pace(options)
+    _check_batches(options)
     return action
 
 
@@ -340,19 +340,27 @@ def _check_zookeeper(options: Options) -> None:
             )
 
 
-def _check_pace(options: Options) -> None:
+def _check_batches(options: Options) -> None:
     """What KIP-1335 rejects when the arguments are validated."""
-    batch_size = options.number("reassignment-batch-size", 0)
+    batch_size = _checked_number(options, "reassignment-batch-size", 0, bits=32)
     if batch_size < 0:
         raise UsageError(f'Option "[reassignment-batch-size]" must not be negative, but is {batch_size}')
     if options.has("incremental") and batch_size == 0:
         raise UsageError("Incremental partition reassignment requires reassignment-batch-size > 0")
     for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
-        if options.has(name) and (value := options.number(name, 0)) <= 0:
+        if options.has(name) and (value := _checked_number(options, name, 0)) <= 0:
             raise UsageError(f'Option "[{name}]" must be greater than 0, but is {value}')
     for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
         if options.has(name) and batch_size == 0:
             raise UsageError(f'Option "[{name}]" can only be used with option "[reassignment-batch-size]"')
+
+
+def _checked_number(options: Options, name: str, default: int, *, bits: int = 64) -> int:
+    """The value of an option that is read while arguments are validated, where every failure is a wrong usage."""
+    try:
+        return options.number(name, default, bits=bits)
+    except ToolError as error:
+        raise UsageError(error.message) from error
 
 
 def goes_through_zookeeper(options: Options) -> bool:

@@ -1,4 +1,4 @@
-"""`--progress`: how far each moving replica is, how fast it goes, and when it will be there (KIP-179)."""
+"""`--progress`: how far each moving replica is, how fast it goes, and how long it will take (KIP-179)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kreassign.kafka_tools.reassign.requests import ProgressRequest
 from kreassign.model import LogDir, LogDirReplica, OngoingReassignment, ReplicaStatus, TopicPartition
 from kreassign.report.text import format_bytes, format_duration, format_rate, format_time
 
-_COLUMNS = ("Partition", "To", "Done", "Left", "Records behind", "Rate", "Ready in")
+_COLUMNS = ("Partition", "To", "Done", "Left", "Records behind", "Rate", "Time left")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Copy:
-    """A replica on its way: to a broker, or (with `log_dir`) to another directory of the broker where it is."""
+    """A replica being moved: to a broker, or (with `log_dir`) to another directory of the broker where it is."""
 
     topic_partition: TopicPartition
     broker: int
@@ -130,7 +130,7 @@ def _shown(history: History, at_ms: int, *, as_json: bool) -> str:
     if not rows:
         return NOTHING_MOVES
     lines = _aligned([_COLUMNS, *(_cells(*row) for row in rows)])
-    return "\n".join([f"Replicas on their way at {format_time(at_ms)}: {len(rows)}", *lines])
+    return "\n".join([f"Replicas being moved at {format_time(at_ms)}: {len(rows)}", *lines])
 
 
 def _estimate(seen: list[Seen]) -> Estimate:

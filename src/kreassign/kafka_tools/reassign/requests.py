@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.options import Options
-from kreassign.kafka_tools.reassign.batches import Pace
+from kreassign.kafka_tools.reassign.batches import ALL_AT_ONCE, BatchOptions
 from kreassign.kafka_tools.reassign.messages import joined
 from kreassign.kafka_tools.reassign.options import (
     DEFAULT_INTERVAL_MS,
@@ -30,7 +30,6 @@ from kreassign.model.plan_json import parse_plan, parse_topics
 Item = TypeVar("Item", int, str)
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
-AT_ONCE = Pace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class ExecuteRequest:
     timeout_ms: int
     allows_replication_factor_change: bool
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
-    pace: Pace = AT_ONCE
+    batches: BatchOptions = ALL_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +146,17 @@ def _execute(options: Options) -> ExecuteRequest:
         timeout_ms=timeout_ms,
         allows_replication_factor_change=not options.has("disallow-replication-factor-change"),
         expected=_expected(options, plan),
-        pace=_pace(options),
+        batches=_batches(options),
     )
 
 
-def _pace(options: Options) -> Pace:
-    """KIP-1335; what is out of range was refused with the command line (`check_pace`)."""
+def _batches(options: Options) -> BatchOptions:
+    """KIP-1335; what is out of range was refused with the command line (`choose_action`)."""
     timeout_ms = options.number("reassignment-wait-timeout-ms", NO_TIMEOUT)
-    return Pace(
-        options.number("reassignment-batch-size", AT_ONCE.batch_size),
+    return BatchOptions(
+        options.number("reassignment-batch-size", ALL_AT_ONCE.batch_size),
         options.has("incremental"),
-        options.number("reassignment-poll-interval-ms", AT_ONCE.poll_interval_ms),
+        options.number("reassignment-poll-interval-ms", ALL_AT_ONCE.poll_interval_ms),
         None if timeout_ms == NO_TIMEOUT else timeout_ms,
         options.has("reassignment-warn-others"),
     )

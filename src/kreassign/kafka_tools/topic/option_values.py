@@ -34,12 +34,7 @@ def collides(name: str) -> bool:
 
 def count(options: Options, name: str) -> int | None:
     """The value of an option as a number of 32 bits, None without it."""
-    if not options.has(name):
-        return None
-    number = options.number(name, 0)
-    if not -(2**31) <= number < 2**31:
-        raise ToolError(f"Cannot parse argument '{options.text(name)}' of option {name}")
-    return number
+    return options.number(name, 0, bits=32) if options.has(name) else None
 
 
 def check_counts(partitions: int | None, replication_factor: int | None) -> None:

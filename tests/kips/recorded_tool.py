@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kreassign.admin import Address, AdminClient, Connection, client_settings
-from kreassign.kafka_tools.reassign.batches import Pace
+from kreassign.kafka_tools.reassign.batches import BatchOptions
 from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.execute import execute
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest
@@ -84,10 +84,12 @@ class Box:
         """How often the tool asked what is being reassigned."""
         return sum(sent.api == "list" for sent in self.world.sent)
 
-    def execute(self, targets: Targets, pace: Pace, *, throttle: int = -1, is_additional: bool = False) -> None:
+    def execute(
+        self, targets: Targets, batches: BatchOptions, *, throttle: int = -1, is_additional: bool = False
+    ) -> None:
         """Run the tool's action to its end."""
         plan = Plan(tuple(PartitionAssignment(key, replicas) for key, replicas in targets.items()))
         request = ExecuteRequest(
-            plan, is_additional, throttle, -1, 10_000, allows_replication_factor_change=True, pace=pace
+            plan, is_additional, throttle, -1, 10_000, allows_replication_factor_change=True, batches=batches
         )
         execute(ToolClient(self.client, through_controllers=False), request, self.world)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.kafka_tools.failures import ToolError, UsageError
+from kreassign.kafka_tools.failures import UsageError
 from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.batches import Pace, State, Steps, states
+from kreassign.kafka_tools.reassign.batches import BatchOptions, BatchQueue, MoveState, move_states
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
+from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import OngoingReassignment, TopicPartition
 
 A_0, A_1, B_1, Z_0 = (TopicPartition(*key) for key in (("a", 0), ("a", 1), ("b", 1), ("z", 0)))
@@ -20,10 +21,10 @@ P = [TopicPartition("p", number) for number in range(1, 11)]
 
 def batches(partitions: list[TopicPartition], size: int) -> list[tuple[TopicPartition, ...]]:
     """The steps of a plan when each is complete before the next."""
-    steps = Steps(partitions, Pace(size))
-    found = [steps.next()]
-    while steps.waiting:
-        found.append(steps.next(set(steps.in_flight)))
+    queue = BatchQueue(partitions, BatchOptions(size))
+    found = [queue.next_batch()]
+    while queue.waiting:
+        found.append(queue.next_batch(set(queue.in_flight)))
     return found
 
 
@@ -44,21 +45,21 @@ def test_steps_go_by_topic_and_partition(
 def test_ten_partitions_in_batches_of_three() -> None:
     """The example of KIP-1335, not incremental: if P3 is slow, P4 cannot start."""
     assert batches(P, 3) == [tuple(P[0:3]), tuple(P[3:6]), tuple(P[6:9]), (P[9],)]
-    steps = Steps(P, Pace(3))
-    assert steps.next() == tuple(P[0:3])
-    assert steps.next({P[0], P[1]}) == ()
-    assert steps.in_flight == (P[2],)
-    assert steps.next({P[2]}) == tuple(P[3:6])
+    queue = BatchQueue(P, BatchOptions(3))
+    assert queue.next_batch() == tuple(P[0:3])
+    assert queue.next_batch({P[0], P[1]}) == ()
+    assert queue.in_flight == (P[2],)
+    assert queue.next_batch({P[2]}) == tuple(P[3:6])
 
 
 def test_ten_partitions_incrementally_by_three() -> None:
     """The example of KIP-1335, incremental: if P2 is done first, P4 starts while P1 and P3 still run."""
-    steps = Steps(P, Pace(3, is_incremental=True))
-    assert steps.next() == tuple(P[0:3])
-    assert steps.next({P[1]}) == (P[3],)
-    assert steps.in_flight == (P[0], P[2], P[3])
-    assert steps.next() == ()
-    assert steps.next({P[0], P[3]}) == (P[4], P[5])
+    queue = BatchQueue(P, BatchOptions(3, is_incremental=True))
+    assert queue.next_batch() == tuple(P[0:3])
+    assert queue.next_batch({P[1]}) == (P[3],)
+    assert queue.in_flight == (P[0], P[2], P[3])
+    assert queue.next_batch() == ()
+    assert queue.next_batch({P[0], P[3]}) == (P[4], P[5])
 
 
 def test_a_batch_larger_than_the_plan_is_the_plan() -> None:
@@ -74,20 +75,20 @@ def test_a_batch_larger_than_the_plan_is_the_plan() -> None:
 def test_every_partition_is_submitted_once_in_order_and_never_too_many_at_a_time(
     partitions: set[TopicPartition], size: int, is_incremental: bool, random: Random
 ) -> None:
-    steps = Steps(partitions, Pace(size, is_incremental))
-    submitted = list(steps.next())
-    while steps.waiting:
-        assert 0 < len(steps.in_flight) <= size
-        done = {steps.in_flight[random.randrange(len(steps.in_flight))]}
-        submitted += steps.next(done)
+    queue = BatchQueue(partitions, BatchOptions(size, is_incremental))
+    submitted = list(queue.next_batch())
+    while queue.waiting:
+        assert 0 < len(queue.in_flight) <= size
+        done = {queue.in_flight[random.randrange(len(queue.in_flight))]}
+        submitted += queue.next_batch(done)
     assert submitted == sorted(partitions)
 
 
 def test_a_partition_is_done_when_nothing_moves_it_and_its_list_is_the_target() -> None:
     targets = dict.fromkeys((A_0, A_1, B_1, Z_0), (1, 2))
     ongoing = {A_0: OngoingReassignment((1, 2, 0), (1,), (0,))}
-    found = states(targets, ongoing, {A_0: (1, 2, 0), A_1: (1, 2), B_1: (2, 1)})
-    assert found == {A_0: State.MOVING, A_1: State.DONE, B_1: State.ELSEWHERE, Z_0: State.ELSEWHERE}
+    found = move_states(targets, ongoing, {A_0: (1, 2, 0), A_1: (1, 2), B_1: (2, 1)})
+    assert found == {A_0: MoveState.MOVING, A_1: MoveState.COMPLETE, B_1: MoveState.ELSEWHERE, Z_0: MoveState.ELSEWHERE}
 
 
 EXECUTE = "--bootstrap-server a:1 --execute --reassignment-json-file plan"
@@ -110,9 +111,31 @@ def test_what_makes_no_sense_is_rejected_with_the_arguments(words: str, message:
         choose_action(parse(OPTIONS, f"{EXECUTE} {words}".split()))
 
 
-def test_a_size_that_is_no_number_is_named() -> None:
-    with pytest.raises(ToolError, match="Cannot parse argument 'x' of option reassignment-batch-size"):
-        choose_action(parse(OPTIONS, f"{EXECUTE} --reassignment-batch-size x".split()))
+NUMBERS = ("reassignment-batch-size", "reassignment-poll-interval-ms", "reassignment-wait-timeout-ms")
+
+
+@pytest.mark.parametrize("value", ["x", "1.5", "", "9223372036854775808"])
+@pytest.mark.parametrize("option", NUMBERS)
+def test_a_value_that_is_no_number_is_a_wrong_usage(
+    option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*EXECUTE.split(), f"--{option}", value]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"Cannot parse argument '{value}' of option {option}\nOption  ")
+
+
+def test_a_batch_size_has_the_32_bits_of_an_integer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*EXECUTE.split(), "--reassignment-batch-size", "2147483648"]) == 1
+    assert capsys.readouterr().err.startswith("Cannot parse argument '2147483648' of option reassignment-batch-size\n")
+
+
+@pytest.mark.parametrize("option", NUMBERS)
+def test_a_number_that_is_given_twice_is_a_wrong_usage(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*EXECUTE.split(), f"--{option}", "1", f"--{option}", "2"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"Found multiple arguments for option {option}, but you asked for only one\nOption  ")
 
 
 @pytest.mark.parametrize("option", ["reassignment-batch-size", "incremental", "reassignment-poll-interval-ms"])
