@@ -1,14 +1,20 @@
-"""A twin, the tool's `--execute` on it, and every request that the tool sends, in the twin's time."""
+"""`kafka-reassign-partitions` on a twin, in the twin's time, with a record of every request that it sends."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from kreassign.admin import Address, AdminClient, Connection, client_settings
+from kreassign.kafka_tools.options import parse
 from kreassign.kafka_tools.reassign.batches import BatchOptions
+from kreassign.kafka_tools.reassign.cancel import cancel_all
 from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.execute import execute
-from kreassign.kafka_tools.reassign.requests import ExecuteRequest
+from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
+from kreassign.kafka_tools.reassign.requests import CancelAllRequest, ExecuteRequest, read_request
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin import Twin, TwinTransport
@@ -17,45 +23,64 @@ from kreassign.wire.codec import decode_request, request_head
 from kreassign.wire.frame import PREFIX_BYTES
 
 Targets = dict[TopicPartition, tuple[int, ...]]
+LIST, REASSIGN, CONFIGURE = (
+    api.LIST_PARTITION_REASSIGNMENTS,
+    api.ALTER_PARTITION_REASSIGNMENTS,
+    api.INCREMENTAL_ALTER_CONFIGS,
+)
+MOVE_DIRECTORIES = api.ALTER_REPLICA_LOG_DIRS
 
 
-class Sent(NamedTuple):
-    """A request of the tool, when it was sent, and of which partitions it was."""
+class Request(NamedTuple):
+    """A request of the tool: when it was sent, of which partitions it was, and which settings it made."""
 
     at_ms: int
-    api: str
+    key: int
     partitions: tuple[TopicPartition, ...] = ()
+    settings: tuple[tuple[str, str, str], ...] = ()
 
 
-class Listening:
-    """The in-process transport and clock of a twin, which write down what goes through."""
+def _request(payload: bytes, at_ms: int) -> Request:
+    key = request_head(payload).api_key
+    if key == REASSIGN.key:
+        topics = decode_request(REASSIGN, payload).message.topics
+        return Request(
+            at_ms, key, tuple(TopicPartition(t.name, p.partition_index) for t in topics for p in t.partitions)
+        )
+    if key == CONFIGURE.key:
+        found = decode_request(CONFIGURE, payload).message.resources
+        return Request(at_ms, key, (), tuple((r.resource_name, c.name, c.value) for r in found for c in r.configs))
+    return Request(at_ms, key)
+
+
+class RecordingTransport:
+    """The in-process transport and clock of a twin, which record what is sent and call `before` and `after` it."""
 
     def __init__(self, twin: Twin) -> None:
         self._inner = TwinTransport(twin)
         self.now_ms = self._inner.now_ms
         self.monotonic_s = self._inner.monotonic_s
         self.sleep = self._inner.sleep
-        self.sent: list[Sent] = []
+        self.requests: list[Request] = []
+        self.before: Callable[[Request], None] = lambda _request: None
+        self.after: Callable[[Request], None] = lambda _request: None
 
     def connect(self, address: Address, timeout_s: float) -> Connection:
-        return _Tapped(self._inner.connect(address, timeout_s), self)
+        return _RecordingConnection(self._inner.connect(address, timeout_s), self)
 
 
-class _Tapped:
-    def __init__(self, inner: Connection, world: Listening) -> None:
+class _RecordingConnection:
+    def __init__(self, inner: Connection, transport: RecordingTransport) -> None:
         self._inner = inner
-        self._world = world
+        self._transport = transport
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:
-        payload = bytes(frame[PREFIX_BYTES:])
-        key, now_ms = request_head(payload).api_key, self._world.now_ms()
-        if key == api.ALTER_PARTITION_REASSIGNMENTS.key:
-            topics = decode_request(api.ALTER_PARTITION_REASSIGNMENTS, payload).message.topics
-            partitions = (TopicPartition(one.name, entry.partition_index) for one in topics for entry in one.partitions)
-            self._world.sent.append(Sent(now_ms, "alter", tuple(partitions)))
-        elif key == api.LIST_PARTITION_REASSIGNMENTS.key:
-            self._world.sent.append(Sent(now_ms, "list"))
-        return self._inner.exchange(frame, timeout_s)
+        request = _request(bytes(frame[PREFIX_BYTES:]), self._transport.now_ms())
+        self._transport.requests.append(request)
+        self._transport.before(request)
+        answer = self._inner.exchange(frame, timeout_s)
+        self._transport.after(request)
+        return answer
 
     @property
     def is_usable(self) -> bool:
@@ -65,31 +90,52 @@ class _Tapped:
         self._inner.close()
 
 
-class Box:
-    """A twin whose tool can be listened to."""
+class ToolOnTwin:
+    """The tool's actions on a twin. `admin` is a client of somebody else, whose requests are not recorded."""
 
     def __init__(self, twin: Twin) -> None:
         self.twin = twin
-        self.world = Listening(twin)
+        self.transport = RecordingTransport(twin)
         settings = client_settings({}, bootstrap_servers="broker-0:9092")
-        self.client = AdminClient.connect(settings, clock=self.world, transport=self.world)
+        self._client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
+        other = TwinTransport(twin)
+        self.admin = AdminClient.connect(settings, clock=other, transport=other)
+
+    def sent(self, wanted: api.Api) -> list[Request]:
+        """The requests of one kind, in order."""
+        return [request for request in self.transport.requests if request.key == wanted.key]
 
     @property
-    def steps(self) -> list[tuple[TopicPartition, ...]]:
+    def batches(self) -> list[tuple[TopicPartition, ...]]:
         """The partitions of each request to reassign, in order."""
-        return [sent.partitions for sent in self.world.sent if sent.api == "alter"]
-
-    @property
-    def lists(self) -> int:
-        """How often the tool asked what is being reassigned."""
-        return sum(sent.api == "list" for sent in self.world.sent)
+        return [request.partitions for request in self.sent(REASSIGN)]
 
     def execute(
         self, targets: Targets, batches: BatchOptions, *, throttle: int = -1, is_additional: bool = False
     ) -> None:
-        """Run the tool's action to its end."""
+        """`--execute`, to its end."""
         plan = Plan(tuple(PartitionAssignment(key, replicas) for key, replicas in targets.items()))
-        request = ExecuteRequest(
-            plan, is_additional, throttle, -1, 10_000, allows_replication_factor_change=True, batches=batches
+        self._execute(
+            ExecuteRequest(
+                plan, is_additional, throttle, -1, 10_000, allows_replication_factor_change=True, batches=batches
+            )
         )
-        execute(ToolClient(self.client, through_controllers=False), request, self.world)
+
+    def execute_with_options(self, targets: Targets, folder: Path, *words: str) -> None:
+        """`--execute` of a plan in a file, with these options of a command line."""
+        path = folder / "plan.json"
+        entries = [{"topic": key.topic, "partition": key.partition, "replicas": ids} for key, ids in targets.items()]
+        path.write_text(json.dumps({"version": 1, "partitions": entries}), encoding="utf-8")
+        start = ("--bootstrap-server", "broker-0:9092", "--execute", "--reassignment-json-file", str(path))
+        options = parse(OPTIONS, (*start, *words))
+        request = read_request(choose_action(options), options)
+        assert isinstance(request, ExecuteRequest)
+        self._execute(request)
+
+    def _execute(self, request: ExecuteRequest) -> None:
+        execute(ToolClient(self._client, through_controllers=False), request, self.transport)
+
+    def cancel_all(self, output: Path | None = None) -> None:
+        """`--cancel --all --preserve-throttles`."""
+        request = CancelAllRequest(preserves_throttles=True, timeout_ms=10_000, output=output)
+        cancel_all(ToolClient(self._client, through_controllers=False), request, self.transport)

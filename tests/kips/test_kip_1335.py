@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
+
 import pytest
 
 from kreassign.kafka_tools.failures import TerseError
 from kreassign.kafka_tools.reassign.batches import BatchOptions
 from kreassign.model import ConfigResource, NewTopic, TopicPartition
-from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS, move_map, rate_changes, topic_changes
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+    move_map,
+    rate_changes,
+    topic_changes,
+)
+from kreassign.twin import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.controller.topics import TopicReference, delete_topics
-from tests.kips.recorded_tool import Box, Targets
+from tests.kips.recorded_tool import CONFIGURE, LIST, REASSIGN, Targets, ToolOnTwin
 from tests.twin.asking import partition, twin
 
 FOO = [TopicPartition("foo", number) for number in range(10)]
@@ -19,25 +31,32 @@ POLL_MS = 1_000
 
 
 @pytest.fixture
-def box() -> Box:
-    return Box(twin({"foo": [[0, 1]] * 10, "bar": [[0, 1]]}))
+def tool() -> ToolOnTwin:
+    return ToolOnTwin(twin({"foo": [[0, 1]] * 10, "bar": [[0, 1]]}))
 
 
-def _at_end(box: Box) -> list[tuple[int, ...]]:
-    box.twin.advance(600_000)
-    return [partition(box.twin, "foo", number)[0] for number in range(10)]
+def hold(tool: ToolOnTwin, key: TopicPartition) -> None:
+    """Throttle a move of this partition to brokers 2 and 1, so that it takes hours."""
+    moves = move_map({}, {key: (2, 1)}, {key: (0, 1)})
+    tool.admin.incremental_alter_configs(topic_changes(moves)).raise_if_any()
+    tool.admin.incremental_alter_configs(rate_changes(range(4), 1_000)).raise_if_any()
 
 
-def test_size_0_sends_the_whole_plan_in_one_request_and_looks_no_more(box: Box) -> None:
-    box.execute(TARGETS, BatchOptions())
-    assert box.steps == [tuple(FOO)]
-    assert box.lists == 1
-    assert _at_end(box) == [(2, 1)] * 10
+def _at_end(tool: ToolOnTwin) -> list[tuple[int, ...]]:
+    tool.twin.advance(600_000)
+    return [partition(tool.twin, "foo", number)[0] for number in range(10)]
 
 
-def test_ten_partitions_in_batches_of_three(box: Box, capsys: pytest.CaptureFixture[str]) -> None:
-    box.execute(TARGETS, BatchOptions(3))
-    assert box.steps == [tuple(FOO[0:3]), tuple(FOO[3:6]), tuple(FOO[6:9]), (FOO[9],)]
+def test_size_0_sends_the_whole_plan_in_one_request_and_polls_no_more(tool: ToolOnTwin) -> None:
+    tool.execute(TARGETS, BatchOptions())
+    assert tool.batches == [tuple(FOO)]
+    assert len(tool.sent(LIST)) == 1
+    assert _at_end(tool) == [(2, 1)] * 10
+
+
+def test_ten_partitions_in_batches_of_three(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str]) -> None:
+    tool.execute(TARGETS, BatchOptions(3))
+    assert tool.batches == [tuple(FOO[0:3]), tuple(FOO[3:6]), tuple(FOO[6:9]), (FOO[9],)]
     printed = capsys.readouterr().out.splitlines()
     assert [line for line in printed if line.startswith("Started")] == [
         "Started partition reassignments for foo-0,foo-1,foo-2 (3 of 10)",
@@ -46,125 +65,170 @@ def test_ten_partitions_in_batches_of_three(box: Box, capsys: pytest.CaptureFixt
         "Started partition reassignment for foo-9 (10 of 10)",
     ]
     assert printed[-1] == "Successfully started partition reassignments for " + ",".join(map(str, FOO))
-    assert _at_end(box) == [(2, 1)] * 10
+    assert _at_end(tool) == [(2, 1)] * 10
 
 
-def test_one_by_one_each_partition_has_a_request_of_its_own(box: Box) -> None:
-    box.execute(TARGETS, BatchOptions(1))
-    assert box.steps == [(key,) for key in FOO]
-    assert _at_end(box) == [(2, 1)] * 10
+def test_one_by_one_each_partition_has_a_request_of_its_own(tool: ToolOnTwin) -> None:
+    tool.execute(TARGETS, BatchOptions(1))
+    assert tool.batches == [(key,) for key in FOO]
+    assert _at_end(tool) == [(2, 1)] * 10
 
 
-def test_a_batch_waits_for_all_of_the_one_before_and_the_last_is_not_waited_for(box: Box) -> None:
-    box.execute(TARGETS, BatchOptions(5))
-    first, second = (sent.at_ms for sent in box.world.sent if sent.api == "alter")
+def test_a_batch_waits_for_all_of_the_one_before_and_the_last_is_not_waited_for(tool: ToolOnTwin) -> None:
+    tool.execute(TARGETS, BatchOptions(5))
+    first, second = (request.at_ms for request in tool.sent(REASSIGN))
     assert second - first >= POLL_MS
-    ongoing = box.client.list_partition_reassignments()
+    ongoing = tool.admin.list_partition_reassignments()
     assert ongoing.keys() == set(FOO[5:])
 
 
-def test_three_partitions_by_two_need_two_requests_at_least_an_interval_apart(box: Box) -> None:
-    box.execute(dict.fromkeys(FOO[:3], (2, 1)), BatchOptions(2))
-    assert box.steps == [tuple(FOO[:2]), (FOO[2],)]
-    first, second = (sent.at_ms for sent in box.world.sent if sent.api == "alter")
+def test_three_partitions_by_two_need_two_requests_at_least_an_interval_apart(tool: ToolOnTwin) -> None:
+    tool.execute(dict.fromkeys(FOO[:3], (2, 1)), BatchOptions(2))
+    assert tool.batches == [tuple(FOO[:2]), (FOO[2],)]
+    first, second = (request.at_ms for request in tool.sent(REASSIGN))
     assert second - first >= POLL_MS
-    assert box.lists >= 3  # the guard, and at least two looks
+    assert len(tool.sent(LIST)) >= 3  # the guard, and at least two polls
 
 
-def test_incrementally_never_more_than_the_cap_are_in_flight(box: Box) -> None:
+@pytest.mark.parametrize(
+    ("words", "interval_ms"),
+    [
+        ((), 1_000),
+        (("--reassignment-poll-interval-ms", "250"), 250),
+        (("--reassignment-poll-interval-ms", "7000"), 7_000),
+    ],
+    ids=["by default a second", "shorter", "longer"],
+)
+def test_the_polls_of_a_batch_are_exactly_the_interval_apart(
+    tool: ToolOnTwin, tmp_path: Path, words: tuple[str, ...], interval_ms: int
+) -> None:
+    hold(tool, FOO[0])
+    with pytest.raises(TerseError, match="Timed out after 30000 ms"):
+        tool.execute_with_options(
+            dict.fromkeys(FOO[:2], (2, 1)), tmp_path,
+            "--reassignment-batch-size", "1", "--reassignment-wait-timeout-ms", "30000", *words,
+        )  # fmt: skip
+    _before_the_plan, *polls = (request.at_ms for request in tool.sent(LIST))
+    assert polls[-1] - polls[0] >= 30_000
+    assert {later - earlier for earlier, later in pairwise(polls)} == {interval_ms}
+
+
+def test_incrementally_never_more_than_the_cap_are_in_flight(tool: ToolOnTwin) -> None:
     seen: list[int] = []
-    box.twin.watch(lambda watched, _step: seen.append(len(watched.metadata.reassigning)))
-    box.execute(TARGETS, BatchOptions(3, is_incremental=True))
-    assert [key for step in box.steps for key in step] == FOO
+    tool.twin.watch(lambda watched, _step: seen.append(len(watched.metadata.reassigning)))
+    tool.execute(TARGETS, BatchOptions(3, is_incremental=True))
+    assert [key for batch in tool.batches for key in batch] == FOO
     assert max(seen) == 3
-    assert _at_end(box) == [(2, 1)] * 10
+    assert _at_end(tool) == [(2, 1)] * 10
 
 
-def test_incrementally_a_slow_partition_holds_up_no_other(box: Box) -> None:
-    slow = move_map({}, {FOO[0]: (2, 1)}, {FOO[0]: (0, 1)})
-    box.client.incremental_alter_configs(topic_changes(slow)).raise_if_any()
-    box.client.incremental_alter_configs(rate_changes(range(4), 10_000)).raise_if_any()
-    box.execute(TARGETS, BatchOptions(3, is_incremental=True))
-    assert FOO[0] in box.client.list_partition_reassignments()
-    assert [key for step in box.steps for key in step] == FOO
+def test_incrementally_a_slow_partition_holds_up_no_other(tool: ToolOnTwin) -> None:
+    hold(tool, FOO[0])
+    tool.execute(TARGETS, BatchOptions(3, is_incremental=True))
+    assert FOO[0] in tool.admin.list_partition_reassignments()
+    assert [key for batch in tool.batches for key in batch] == FOO
 
 
-def test_incrementally_the_tool_returns_once_all_is_submitted(box: Box) -> None:
-    box.execute(dict.fromkeys(FOO[:3], (2, 1)), BatchOptions(2, is_incremental=True))
-    assert box.client.list_partition_reassignments()
-    assert sorted(key for step in box.steps for key in step) == FOO[:3]
+def test_incrementally_the_tool_returns_once_all_is_submitted(tool: ToolOnTwin) -> None:
+    tool.execute(dict.fromkeys(FOO[:3], (2, 1)), BatchOptions(2, is_incremental=True))
+    assert tool.admin.list_partition_reassignments()
+    assert sorted(key for batch in tool.batches for key in batch) == FOO[:3]
 
 
-def test_a_refused_batch_ends_the_run_and_names_what_was_not_submitted(box: Box) -> None:
+def test_a_refused_batch_ends_the_run_and_names_what_was_not_submitted(tool: ToolOnTwin) -> None:
     def delete() -> None:
-        box.twin.commit(delete_topics(box.twin.context, [TopicReference("zoo", None)]))
+        tool.twin.commit(delete_topics(tool.twin.context, [TopicReference("zoo", None)]))
 
     # The topic is there when the plan is checked, and gone when its turn comes.
-    box.client.create_topics([NewTopic("zoo", assignments=((0,), (0,)))]).raise_if_any()
-    box.twin.at(box.twin.now_ms + 50, delete)
+    tool.admin.create_topics([NewTopic("zoo", assignments=((0,), (0,)))]).raise_if_any()
+    tool.twin.at(tool.twin.now_ms + 50, delete)
     zoo = [TopicPartition("zoo", number) for number in (0, 1)]
     with pytest.raises(TerseError) as caught:
-        box.execute({FOO[0]: (2, 1), **dict.fromkeys(zoo, (1,))}, BatchOptions(1))
+        tool.execute({FOO[0]: (2, 1), **dict.fromkeys(zoo, (1,))}, BatchOptions(1))
     assert str(caught.value).splitlines() == [
         "Error reassigning partition(s):",
         "zoo-0: Unable to find a topic named zoo.",
         "Not submitted: zoo-1",
     ]
-    assert box.steps == [(FOO[0],), (zoo[0],)]
+    assert tool.batches == [(FOO[0],), (zoo[0],)]
 
 
-def test_a_partition_that_someone_else_moved_away_ends_the_run(box: Box) -> None:
-    def interfere() -> None:
-        targets = TopicTargets("foo", (Target(0, (3, 1)),))
-        box.twin.commit(alter_reassignments(box.twin.context, AlterReassignments((targets,))))
+def _move_by_others(tool: ToolOnTwin, target: tuple[int, ...], after_ms: int) -> None:
+    def move() -> None:
+        targets = TopicTargets("foo", (Target(0, target),))
+        tool.twin.commit(alter_reassignments(tool.twin.context, AlterReassignments((targets,))))
 
-    box.twin.at(box.twin.now_ms + 50, interfere)
+    tool.twin.at(tool.twin.now_ms + after_ms, move)
+
+
+def test_a_partition_that_someone_else_moved_away_ends_the_run_after_five_seconds(tool: ToolOnTwin) -> None:
+    """Brokers show the end of a move later than the controller, so that wrong replicas are not believed at once."""
+    wrong_since_ms: list[int] = []
+
+    def note(watched: Twin, _step: object) -> None:
+        if partition(watched, "foo")[0] == (3, 1):
+            wrong_since_ms.append(watched.now_ms)
+
+    tool.twin.watch(note)
+    _move_by_others(tool, (3, 1), after_ms=50)
     with pytest.raises(TerseError) as caught:
-        box.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, poll_interval_ms=100))
+        tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, poll_interval_ms=100))
     assert str(caught.value).splitlines() == [
         "There is no active reassignment of partition foo-0, but replica set is 3,1 rather than 2,1.",
         "Not submitted: foo-1",
     ]
+    assert tool.twin.now_ms - wrong_since_ms[0] in range(5_000, 5_201)
 
 
-def test_a_deadline_ends_a_wait_that_the_document_would_never_end(box: Box) -> None:
-    moves = move_map({}, {FOO[0]: (2, 1)}, {FOO[0]: (0, 1)})
-    box.client.incremental_alter_configs(topic_changes(moves)).raise_if_any()
-    box.client.incremental_alter_configs(rate_changes(range(4), 10_000)).raise_if_any()
+def test_a_partition_that_is_back_within_five_seconds_does_not_end_the_run(tool: ToolOnTwin) -> None:
+    _move_by_others(tool, (3, 1), after_ms=50)
+    _move_by_others(tool, (2, 1), after_ms=4_500)
+    tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, poll_interval_ms=100))
+    assert tool.batches == [(FOO[0],), (FOO[1],)]
+
+
+def test_a_deadline_ends_a_wait_that_the_document_would_never_end(tool: ToolOnTwin) -> None:
+    hold(tool, FOO[0])
     with pytest.raises(TerseError) as caught:
-        box.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, wait_timeout_ms=60_000))
+        tool.execute(dict.fromkeys(FOO[:2], (2, 1)), BatchOptions(1, wait_timeout_ms=60_000))
     assert str(caught.value).splitlines() == [
         "Timed out after 60000 ms waiting for reassignment to complete: foo-0",
         "Not submitted: foo-1",
     ]
-    assert box.steps == [(FOO[0],)]
+    assert tool.batches == [(FOO[0],)]
 
 
-def test_throttles_are_set_once_over_the_whole_plan_before_the_first_batch(box: Box) -> None:
-    box.execute(TARGETS, BatchOptions(3), throttle=50_000_000)
+def test_throttles_are_set_once_over_the_whole_plan_before_the_first_batch(tool: ToolOnTwin) -> None:
+    tool.execute(TARGETS, BatchOptions(3), throttle=50_000_000)
+    sent = [request.key for request in tool.transport.requests if request.key in (CONFIGURE.key, REASSIGN.key)]
+    assert sent.index(REASSIGN.key) == sent.count(CONFIGURE.key) > 0  # all settings come before any batch
+    assert len(tool.batches) == 4
+    settings = [setting for request in tool.sent(CONFIGURE) for setting in request.settings]
+    assert sorted(settings) == sorted([
+        ("foo", LEADER_THROTTLED_REPLICAS, ",".join(f"{number}:0,{number}:1" for number in range(10))),
+        ("foo", FOLLOWER_THROTTLED_REPLICAS, ",".join(f"{number}:2" for number in range(10))),
+        *((str(broker), name, "50000000") for broker in range(3)
+          for name in (LEADER_THROTTLED_RATE, FOLLOWER_THROTTLED_RATE)),
+    ])  # fmt: skip
     topic = ConfigResource.topic("foo")
-    listed = box.client.describe_configs([topic])[topic][FOLLOWER_THROTTLED_REPLICAS].value
+    listed = tool.admin.describe_configs([topic])[topic][FOLLOWER_THROTTLED_REPLICAS].value
     assert listed == ",".join(f"{number}:2" for number in range(10))
 
 
-def test_others_that_move_are_warned_of_if_that_is_wished_for(box: Box, capsys: pytest.CaptureFixture[str]) -> None:
+def test_others_that_move_are_warned_of_on_request(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str]) -> None:
     bar = TopicPartition("bar", 0)
-    moves = move_map({}, {bar: (2, 1)}, {bar: (0, 1)})
-    box.client.incremental_alter_configs(topic_changes(moves)).raise_if_any()
-    box.client.incremental_alter_configs(rate_changes(range(4), 1_000)).raise_if_any()
-    box.client.alter_partition_reassignments({bar: (2, 1)}).raise_if_any()
-    box.execute({FOO[0]: (2, 1)}, BatchOptions(1), is_additional=True)
+    hold(tool, bar)
+    tool.admin.alter_partition_reassignments({bar: (2, 1)}).raise_if_any()
+    tool.execute({FOO[0]: (2, 1)}, BatchOptions(1), is_additional=True)
     assert capsys.readouterr().err == ""
-    box.execute({FOO[1]: (2, 1)}, BatchOptions(1, warns_about_others=True), is_additional=True)
+    tool.execute({FOO[1]: (2, 1)}, BatchOptions(1, warns_about_others=True), is_additional=True)
     warned = capsys.readouterr().err
     assert "in progress, which --reassignment-batch-size does not count" in warned
     assert "bar-0" in warned
 
 
-def test_without_additional_a_running_reassignment_refuses_a_paced_plan_too(box: Box) -> None:
-    moves = move_map({}, {FOO[0]: (2, 1)}, {FOO[0]: (0, 1)})
-    box.client.incremental_alter_configs(topic_changes(moves)).raise_if_any()
-    box.client.incremental_alter_configs(rate_changes(range(4), 1_000)).raise_if_any()
-    box.client.alter_partition_reassignments({FOO[0]: (2, 1)}).raise_if_any()
+def test_without_additional_a_running_reassignment_refuses_a_plan_in_batches_too(tool: ToolOnTwin) -> None:
+    hold(tool, FOO[0])
+    tool.admin.alter_partition_reassignments({FOO[0]: (2, 1)}).raise_if_any()
     with pytest.raises(TerseError, match="existing partition assignment"):
-        box.execute({FOO[1]: (2, 1)}, BatchOptions(1))
+        tool.execute({FOO[1]: (2, 1)}, BatchOptions(1))

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from kreassign.admin import Address, AdminClient, Connection, client_settings
-from kreassign.kafka_tools.reassign.cancel import cancel_all
-from kreassign.kafka_tools.reassign.client import ToolClient
-from kreassign.kafka_tools.reassign.requests import CancelAllRequest
+from kreassign.admin import AdminClient, client_settings
+from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.reassign_partitions import main
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.config import ConfigSource
 from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.twin import Twin, TwinTransport
-from kreassign.wire import api
+from kreassign.twin import Twin
 from tests.kafka_tools.served_twin import served
+from tests.kips.recorded_tool import LIST, MOVE_DIRECTORIES, REASSIGN, Request, ToolOnTwin
 from tests.twin.asking import partition, twin
 
 FOO, BAR = TopicPartition("foo", 0), TopicPartition("bar", 0)
 Targets = Mapping[TopicPartition, Sequence[int]]
 
 
-class Box:
+class ServedTool:
     """A twin that is served, and our tool at it."""
 
     def __init__(self, asked: Twin, address: str, folder: Path) -> None:
@@ -66,95 +64,98 @@ class Box:
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Iterator[Box]:
+def tool(tmp_path: Path) -> Iterator[ServedTool]:
     asked = twin({"foo": [[0, 1]], "bar": [[1, 0]]})
     with served(asked) as address:
-        yield Box(asked, address, tmp_path)
+        yield ServedTool(asked, address, tmp_path)
 
 
-def test_a_plan_that_is_declined_sets_no_throttle(box: Box) -> None:
-    assert box.execute({FOO: (2, 1)}, "--throttle", "1000") == 0
-    before = box.throttles()
+def test_a_plan_that_is_declined_sets_no_throttle(tool: ServedTool) -> None:
+    assert tool.execute({FOO: (2, 1)}, "--throttle", "1000") == 0
+    before = tool.throttles()
     assert before
-    assert box.execute({BAR: (3, 0)}, "--throttle", "7") == 1
-    assert box.throttles() == before
-    assert box.moving() == {FOO: (2, 1)}
+    assert tool.execute({BAR: (3, 0)}, "--throttle", "7") == 1
+    assert tool.throttles() == before
+    assert tool.moving() == {FOO: (2, 1)}
 
 
-def test_an_additional_plan_changes_the_throttle_of_what_moves(box: Box) -> None:
-    assert box.execute({FOO: (2, 1)}, "--throttle", "1000") == 0
-    assert box.execute({BAR: (3, 0)}, "--additional", "--throttle", "2000") == 0
-    assert box.throttles() == {
+def test_an_additional_plan_changes_the_throttle_of_what_moves(tool: ServedTool) -> None:
+    assert tool.execute({FOO: (2, 1)}, "--throttle", "1000") == 0
+    assert tool.execute({BAR: (3, 0)}, "--additional", "--throttle", "2000") == 0
+    assert tool.throttles() == {
         **{str(ConfigResource.broker(broker)): {"2000"} for broker in range(4)},
         str(ConfigResource.topic("foo")): {"0:0,0:1", "0:2"},
         str(ConfigResource.topic("bar")): {"0:0,0:1", "0:3"},
     }
 
 
-def test_cancelling_everything_writes_a_file_that_starts_it_again(box: Box, tmp_path: Path) -> None:
-    assert box.execute({FOO: (2, 1), BAR: (3, 0)}, "--throttle", "1000") == 0
+def test_cancelling_everything_writes_a_file_that_starts_it_again(tool: ServedTool, tmp_path: Path) -> None:
+    assert tool.execute({FOO: (2, 1), BAR: (3, 0)}, "--throttle", "1000") == 0
     file = tmp_path / "again.json"
-    assert box("--cancel", "--all", "--output", str(file)) == 0
-    assert (box.moving(), box.throttles()) == ({}, {})
+    assert tool("--cancel", "--all", "--output", str(file)) == 0
+    assert (tool.moving(), tool.throttles()) == ({}, {})
     assert parse_plan(file.read_text()).replicas == {FOO: (2, 1), BAR: (3, 0)}
-    assert box("--execute", "--reassignment-json-file", str(file), "--throttle", "1000") == 0
-    assert box.moving() == {FOO: (2, 1), BAR: (3, 0)}
+    assert tool("--execute", "--reassignment-json-file", str(file), "--throttle", "1000") == 0
+    assert tool.moving() == {FOO: (2, 1), BAR: (3, 0)}
 
 
-def test_beside_brokers_zookeeper_is_ignored_with_a_warning(box: Box, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--verify", "--reassignment-json-file", box.plan({FOO: (0, 1)}))
-    assert box("--zookeeper", "127.0.0.1:1", *words) == 0
+def test_beside_brokers_zookeeper_is_ignored_with_a_warning(
+    tool: ServedTool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--verify", "--reassignment-json-file", tool.plan({FOO: (0, 1)}))
+    assert tool("--zookeeper", "127.0.0.1:1", *words) == 0
     said = capsys.readouterr().out
     assert said.startswith("Warning: ignoring deprecated --zookeeper option because --bootstrap-server was specified.")
     assert "Reassignment of partition foo-0 is completed." in said
 
 
-class AfterListing:
-    """A way to a twin on which something happens right after the first listing was answered."""
+def test_the_file_is_written_before_anything_is_cancelled(tmp_path: Path) -> None:
+    tool = ToolOnTwin(twin({"foo": [[0, 1]], "bar": [[1, 0]]}))
+    there = next(
+        log_dir.path
+        for log_dir in tool.admin.describe_log_dirs([1])[1]
+        if BAR not in {copy.topic_partition for copy in log_dir.replicas}
+    )
+    tool.admin.alter_replica_log_dirs({TopicPartitionReplica(1, *BAR): there}).raise_if_any()
+    tool.admin.alter_partition_reassignments({FOO: (2, 1)}).raise_if_any()
+    file = tmp_path / "again.json"
+    written: list[tuple[int, str]] = []
 
-    def __init__(self, asked: Twin, happens: Callable[[], None]) -> None:
-        self._transport = TwinTransport(asked)
-        self._happens: list[Callable[[], None]] = [happens]
+    def read_the_file(request: Request) -> None:
+        if request.key in (REASSIGN.key, MOVE_DIRECTORIES.key):
+            written.append((request.key, file.read_text(encoding="utf-8")))
 
-    def connect(self, address: Address, timeout_s: float) -> Connection:
-        return AfterListingConnection(self._transport.connect(address, timeout_s), self._happens)
+    tool.transport.before = read_the_file
+    tool.cancel_all(file)
+    assert [key for key, _text in written] == [REASSIGN.key, MOVE_DIRECTORIES.key]
+    plan = parse_plan(written[0][1])
+    assert plan.replicas == {FOO: (2, 1), BAR: (1, 0)}
+    assert plan.log_dirs == {TopicPartitionReplica(1, *BAR): there}
+    assert {text for _key, text in written} == {file.read_text(encoding="utf-8")}
 
 
-class AfterListingConnection:
-    """One connection of it."""
-
-    def __init__(self, connection: Connection, happens: list[Callable[[], None]]) -> None:
-        self._connection = connection
-        self._happens = happens
-
-    def exchange(self, frame: bytes, timeout_s: float) -> bytes:
-        answer = self._connection.exchange(frame, timeout_s)
-        if int.from_bytes(frame[4:6], "big") == api.LIST_PARTITION_REASSIGNMENTS.key and self._happens:
-            self._happens.pop()()
-        return answer
-
-    def is_usable(self) -> bool:
-        return self._connection.is_usable()
-
-    def close(self) -> None:
-        self._connection.close()
+def test_a_file_that_is_there_already_keeps_anything_from_being_cancelled(tmp_path: Path) -> None:
+    tool = ToolOnTwin(twin({"foo": [[0, 1]]}))
+    tool.admin.alter_partition_reassignments({FOO: (2, 1)}).raise_if_any()
+    file = tmp_path / "again.json"
+    file.write_text("kept", encoding="utf-8")
+    with pytest.raises(ToolError, match="is already there; nothing was cancelled"):
+        tool.cancel_all(file)
+    assert (tool.batches, file.read_text(encoding="utf-8")) == ([], "kept")
 
 
 def test_what_starts_between_the_listing_and_the_cancelling_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = twin({"foo": [[0, 1]], "bar": [[1, 0]]})
-    world = TwinTransport(asked)
-    settings = client_settings({}, bootstrap_servers="broker-0:9092")
-    with AdminClient.connect(settings, transport=world, clock=world) as other:
-        other.alter_partition_reassignments({FOO: (2, 1)}).raise_if_any()
+    tool = ToolOnTwin(twin({"foo": [[0, 1]], "bar": [[1, 0]]}))
+    tool.admin.alter_partition_reassignments({FOO: (2, 1)}).raise_if_any()
 
-        def start_another() -> None:
-            other.alter_partition_reassignments({BAR: (3, 0)}).raise_if_any()
+    def start_another(request: Request) -> None:
+        if request.key == LIST.key:
+            tool.admin.alter_partition_reassignments({BAR: (3, 0)}).raise_if_any()
 
-        with AdminClient.connect(settings, transport=AfterListing(asked, start_another), clock=world) as client:
-            request = CancelAllRequest(preserves_throttles=True, timeout_ms=10_000, output=None)
-            cancel_all(ToolClient(client, through_controllers=False), request, world)
-        assert set(other.list_partition_reassignments()) == {BAR}
+    tool.transport.after = start_another
+    tool.cancel_all()
+    assert set(tool.admin.list_partition_reassignments()) == {BAR}
     said = capsys.readouterr().out
     assert "foo-0" in said
     assert "bar-0" not in said
-    assert set(partition(asked, "foo")[0]) == {0, 1}
+    assert set(partition(tool.twin, "foo")[0]) == {0, 1}

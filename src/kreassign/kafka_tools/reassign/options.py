@@ -9,6 +9,7 @@ from enum import Enum
 
 from kreassign.kafka_tools.failures import ToolError, UncaughtError, UsageError
 from kreassign.kafka_tools.options import Option, Options, Value
+from kreassign.kafka_tools.reassign.batches import ALL_AT_ONCE
 
 KAFKA_VERSION = "4.3.1"
 """The release of Kafka's tool that this one stands in for; `--version` prints it."""
@@ -21,7 +22,6 @@ LEAST_INTERVAL_MS = 2_000
 """Over less time the rate is mostly measurement error."""
 FORMATS = ("text", "json")
 NO_TIMEOUT = -1
-DEFAULT_POLL_INTERVAL_MS = 1_000
 _THROTTLE_USE = (
     "This option can be included with --execute when a reassignment is started, and it can be altered by resubmitting "
     "the current reassignment along with the --additional flag. The throttle rate should be at least 1 KB/s."
@@ -151,7 +151,7 @@ OPTIONS = (
         Value.REQUIRED,
         "poll interval",
         "Long",
-        DEFAULT_POLL_INTERVAL_MS,
+        ALL_AT_ONCE.poll_interval_ms,
     ),
     Option(
         "reassignment-wait-timeout-ms",
