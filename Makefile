@@ -10,6 +10,9 @@ JARS := build/jvm
 JARS_READY := $(KAFKA_PROFILES:%=$(JARS)/%.ready)
 PYTEST := $(BIN)/python -m pytest
 
+# Compiled files are kept: tests start hundreds of Python processes, which would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -46,8 +49,11 @@ $(JARS)/%.ready: jvm/pom.xml
 # Checks and tests.
 
 LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py kips_page.py)
-ON_BOTH_CORES = $(PYTEST) -q -n 2 $(LINTS:%=--ignore=%)
-FAST = $(ON_BOTH_CORES) --dist loadfile --ignore=tests/real -m "not (thorough or kafka or spark)"
+TESTS = $(PYTEST) -q $(LINTS:%=--ignore=%)
+FAST = $(TESTS) -n 2 --dist loadfile --ignore=tests/real -m "not (thorough or kafka or spark)"
+# Tests that share a cluster run in a row on one worker, the longest row first. They wait more than they compute: three
+# workers keep two cores busy.
+SHARING = $(TESTS) -n 3 --dist loadgroup --no-loadscope-reorder --durations=20
 
 .PHONY: check
 check: $(VENV_READY) ## format, lint, types, import rules, tidiness, the page of the KIPs
@@ -60,8 +66,7 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, the page of
 test: check $(JARS_READY) ## check, then every test, those on real Kafka and Spark too
 	@bash scripts/prerequisites.sh java
 	$(FAST)
-	$(ON_BOTH_CORES) -m "thorough and not (kafka or spark)"
-	KREASSIGN_REQUIRE_KAFKA=1 $(PYTEST) -m "kafka or spark" --durations=20
+	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m "thorough or kafka or spark"
 
 .PHONY: test-fast
 test-fast: $(VENV_READY) ## quick tests, without Kafka and Spark
@@ -70,7 +75,7 @@ test-fast: $(VENV_READY) ## quick tests, without Kafka and Spark
 .PHONY: test-kafka
 test-kafka: $(VENV_READY) $(JARS_READY) ## the tests on real Kafka
 	@bash scripts/prerequisites.sh java
-	KREASSIGN_REQUIRE_KAFKA=1 $(PYTEST) -m kafka
+	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m kafka
 
 .PHONY: test-spark
 test-spark: $(VENV_READY) ## the tests on Spark

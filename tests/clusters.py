@@ -2,6 +2,9 @@
 
 A test asks by the name of a fixture below, or by the mark `uses_cluster(name)`. Before each test the nodes of its
 clusters are brought back, unless it is marked `keeps_broken` because tests in a row share a broken cluster.
+
+Tests that share a cluster or a Spark session form a group: they run in a row, and with `--dist loadgroup` on one worker
+of pytest-xdist, while other groups run on the others. A worker has at most the clusters of one group at a time.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ SHARED = {
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
     "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE),
+    # The scenarios of the tools need four brokers.
+    "zookeeper_mode": ClusterSpec(version="3.9.1", brokers=4, mode="zookeeper"),
     # How replication behaves under a throttle depends on what was throttled before.
     "undisturbed": ClusterSpec(version="4.3.1", brokers=4),
     # The conformance tests leave open moves and broken leaders behind, which others must not find.
@@ -29,22 +34,22 @@ SHARED = {
 }
 
 
+# Groups that take longest, in the order in which they are handed to the workers; all others follow.
+LONGEST = ("kafka", "spark", "kafka, both tools", "conformance_431", "kafka_zookeeper", "zookeeper_mode")
+
+
 class SharedClusters:
-    """The shared clusters that run, and the tests that still need them."""
+    """The shared clusters that run in this process."""
 
     def __init__(self) -> None:
         self._running: dict[str, KafkaCluster] = {}
         self._failures_before: dict[str, int] = {}
-        self._last_user: dict[str, pytest.Item] = {}
 
-    def plan(self, items: list[pytest.Item]) -> None:
-        """Note, for each cluster, the last test in the order of running that asks for it."""
-        self._last_user = {name: item for item in items for name in _clusters_of(item)}
-
-    def start(self, name: str, session: pytest.Session) -> KafkaCluster:
-        """Start a cluster."""
-        self._failures_before[name] = session.testsfailed
-        self._running[name] = _start(SHARED[name])
+    def get(self, name: str, session: pytest.Session) -> KafkaCluster:
+        """A cluster, started if it does not run."""
+        if name not in self._running:
+            self._failures_before[name] = session.testsfailed
+            self._running[name] = _start(SHARED[name])
         return self._running[name]
 
     def heal(self, item: pytest.Item) -> None:
@@ -54,27 +59,25 @@ class SharedClusters:
                 if name in self._running:
                     self._running[name].heal()
 
-    def end_after(self, item: pytest.Item) -> None:
-        """End the clusters for which this was the last test."""
-        for name in tuple(self._running):
-            if self._last_user.get(name) is item:
-                self.end(name, item.session)
-
-    def end(self, name: str, session: pytest.Session) -> None:
-        """End a cluster if it still runs; keep its logs if a test failed meanwhile."""
-        cluster = self._running.pop(name, None)
-        if cluster is not None:
-            cluster.close(keep_logs=session.testsfailed > self._failures_before[name])
+    def end_unless_used(self, item: pytest.Item | None, session: pytest.Session) -> None:
+        """End the clusters that a test does not use; keep the logs of those in whose time a test failed."""
+        used = _clusters_of(item) if item else ()
+        for name in self._running.keys() - set(used):
+            failed = session.testsfailed > self._failures_before[name]
+            self._running.pop(name).close(keep_logs=failed)
 
 
 _shared = SharedClusters()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests on real brokers at the end: those that share a cluster together, those with their own last."""
-    items.sort(key=lambda item: (_clusters_of(item) or ("none",)) if item.get_closest_marker("kafka") else ())
-    _shared.plan(items)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Name the group of each test; once the tests are chosen, put those of a group together, the others at the end."""
+    for item in items:
+        if group := _group_of(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+    yield
+    items.sort(key=_turn)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -84,9 +87,28 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """After a test and the fixtures that end with it: end the clusters that nobody needs any more."""
-    _shared.end_after(item)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """After a test and the fixtures that end with it: end the clusters that the next one does not need."""
+    _shared.end_unless_used(nextitem, item.session)
+
+
+def _group_of(item: pytest.Item) -> str | None:
+    """The tests with which a test shares what takes long to start; None if it starts nothing, or all of its own."""
+    file = item.path.name
+    if item.get_closest_marker("spark"):
+        return "spark"
+    if item.get_closest_marker("kafka") is None:
+        return None
+    names = ", ".join(_clusters_of(item)) or file
+    # The tests of one cluster would take longer than all others together on another worker.
+    return f"{names}, both tools" if names == "kafka" and "differential" in file else names
+
+
+def _turn(item: pytest.Item) -> tuple[int, str]:
+    group = _group_of(item)
+    if group is None:
+        return len(LONGEST) + 1, ""
+    return (LONGEST.index(group), "") if group in LONGEST else (len(LONGEST), group)
 
 
 def _clusters_of(item: pytest.Item) -> tuple[str, ...]:
@@ -103,11 +125,10 @@ def _start(spec: ClusterSpec) -> KafkaCluster:
         pytest.skip(str(missing))
 
 
-def _shared_cluster(name: str) -> Callable[[pytest.FixtureRequest], Iterator[KafkaCluster]]:
-    @pytest.fixture(scope="session", name=name)
-    def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-        yield _shared.start(name, request.session)
-        _shared.end(name, request.session)
+def _shared_cluster(name: str) -> Callable[[pytest.FixtureRequest], KafkaCluster]:
+    @pytest.fixture(name=name)
+    def cluster(request: pytest.FixtureRequest) -> KafkaCluster:
+        return _shared.get(name, request.session)
 
     return cluster
 
@@ -116,6 +137,7 @@ kafka = _shared_cluster("kafka")
 kafka_391 = _shared_cluster("kafka_391")
 kafka_zookeeper = _shared_cluster("kafka_zookeeper")
 kafka_secure = _shared_cluster("kafka_secure")
+zookeeper_mode = _shared_cluster("zookeeper_mode")
 undisturbed = _shared_cluster("undisturbed")
 conformance_431 = _shared_cluster("conformance_431")
 conformance_391 = _shared_cluster("conformance_391")
