@@ -33,7 +33,7 @@ $(VENV_READY): pyproject.toml constraints.txt
 	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
 	@echo "setting up $(VENV)"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark,web]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark]'
 	@touch $@
 
 # Fetched beside its place and then renamed, so that an interrupted download leaves nothing that looks whole.

@@ -17,8 +17,6 @@
     │   └── Rejected          Kafka said no; .api .code .name .retriable
     ├── ExecutionError        a run cannot go on                                    exit 5
     │   ├── Drifted           the cluster is not what the plan was made for
-    │   ├── Stalled           no progress for too long
-    │   ├── GuardBreached     a guard stopped the run
     │   └── JournalDamaged    the journal cannot be trusted
     └── DataError             a table is missing, empty or has the wrong columns    exit 6
     InvariantBroken           a bug of ours; an AssertionError, never caught
@@ -132,14 +130,6 @@ class ExecutionError(KreassignError):
 
 class Drifted(ExecutionError):
     """The cluster is not what the plan was made for."""
-
-
-class Stalled(ExecutionError):
-    """A move made no progress for longer than was allowed."""
-
-
-class GuardBreached(ExecutionError):
-    """A guard stopped the run."""
 
 
 class JournalDamaged(ExecutionError):

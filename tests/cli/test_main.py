@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import COMMANDS, LazyCommand, kreassign
-from kreassign.errors import DataError, IllegalPlan, KreassignError, Stalled, Unreachable
+from kreassign.errors import DataError, Drifted, IllegalPlan, KreassignError, Unreachable
 
 HEAVY = ("kafka", "pyarrow", "pyspark", "jinja2")
 
@@ -16,7 +16,7 @@ ERRORS = {
     "own": (KreassignError("broken"), 1),
     "input": (IllegalPlan(("broken",)), 2),
     "cluster": (Unreachable("broken"), 4),
-    "execution": (Stalled("broken"), 5),
+    "execution": (Drifted("broken"), 5),
     "data": (DataError("broken"), 6),
     "system": (FileNotFoundError(2, "broken"), 1),
     "bug": (ZeroDivisionError("broken"), None),

@@ -39,16 +39,6 @@ def test_target_and_sources_are_read_back_from_what_is_stored(
     assert not ongoing.can_never_complete
 
 
-@given(REPLICAS, REPLICAS)
-def test_a_change_keeps_copies_or_order_but_never_both(original: tuple[int, ...], target: tuple[int, ...]) -> None:
-    change = Reassignment(original, target)
-    assert change.is_reorder == (set(original) == set(target) and original != target)
-
-
-def test_staying_put_is_no_reorder() -> None:
-    assert not Reassignment((1, 2), (1, 2)).is_reorder
-
-
 @pytest.mark.parametrize(
     ("replicas", "adding", "removing", "is_stuck"),
     [

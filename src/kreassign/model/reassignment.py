@@ -66,11 +66,6 @@ class Reassignment:
         """The list that the controller shows while the change is under way."""
         return self.target + self.removing
 
-    @property
-    def is_reorder(self) -> bool:
-        """Whether only the order changes, which the controller does at once and without copying."""
-        return not self.adding and not self.removing and self.original != self.target
-
 
 def _ids(brokers: tuple[int, ...]) -> str:
     return ",".join(map(str, brokers))

@@ -42,6 +42,32 @@ def test_a_scrape_is_read_line_by_line_and_what_is_no_reading_is_kept_apart() ->
     assert parsed.unreadable == ('kafka_server_brokertopicmetrics_bytesin_total{topic="gone"} NaN', "half a line")
 
 
+@pytest.mark.parametrize(
+    ("line", "name", "labels"),
+    [
+        ('up{topic="a}b"} 1', "up", {"topic": "a}b"}),
+        ('up{topic="a"}1', "up", {"topic": "a"}),
+        ('up {topic="x\\\\y\\n",} 1', "up", {"topic": "x\\y\n"}),
+        ('{"up", topic="a"} 1', "up", {"topic": "a"}),
+    ],
+)
+def test_labels_are_read_as_prometheus_reads_them(line: str, name: str, labels: dict[str, str]) -> None:
+    (reading,) = parse(f"# a scrape\n{line}").readings
+    assert (reading.name, reading.labels, reading.value, reading.taken_ms) == (name, labels, 1.0, None)
+
+
+@pytest.mark.parametrize("line", ["up{a=b} 1", 'up{a-b="c"} 1', 'up{a="b",a="c"} 1', "café 1", "up 1_000", "up one"])
+def test_a_bad_line_is_kept_apart_and_the_rest_of_the_page_read(line: str) -> None:
+    parsed = parse(f'before 1\n{line}\nafter{{a="b"}} 2')
+    assert parsed.unreadable == (line,)
+    assert [reading.name for reading in parsed.readings] == ["before", "after"]
+
+
+def test_a_counter_keeps_the_name_that_it_has_on_the_page() -> None:
+    parsed = parse("# TYPE requests_count counter\nrequests_count 3")
+    assert [reading.name for reading in parsed.readings] == ["requests_count"]
+
+
 def labels(topic: str, instance: str) -> dict[str, str]:
     return {"__name__": "kafka_server_brokertopicmetrics_bytesout_total", "topic": topic, "instance": instance}
 

@@ -1,8 +1,8 @@
 """PURE. What Prometheus has of a broker's JMX metrics → rows of table `metrics`.
 
-Three forms are read: a scrape (Prometheus' text format), an answer of the query API (`/api/v1/query` or `query_range`),
-and series as remote read has them, written as JSON. Names of metrics are what an operator's JMX-exporter rules make of
-Kafka's beans; those of the exporter's own example rules and of no rules at all are known, in any case of letters.
+Three formats are read: a scrape (Prometheus' text exposition format), a response of the query API (`/api/v1/query` or
+`query_range`), and series as remote read has them, written as JSON. Names of metrics depend on an operator's rules for
+the JMX exporter; those of the exporter's own example rules and of no rules at all are known, in upper or lower case.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Timestamp
+
 from kreassign.errors import InputError
 from kreassign.pipeline.tables.schemas import Row
 
-_LINE = re.compile(r"(?P<name>[A-Za-z_:][\w:]*)\s*(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+(?P<ms>-?\d+))?")
-_LABEL = re.compile(r'\s*(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
-_ESCAPED = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
 _COUNTERS = {
     "bytesin": "bytes_in_total",
     "bytesout": "bytes_out_total",
@@ -82,19 +82,35 @@ def parse(text: str) -> Parsed:
 
 
 def parse_text(text: str) -> Parsed:
-    """Read a scrape, line by line; comments and blank lines are passed over."""
-    readings, unreadable = [], []
+    """Read a scrape; comments and blank lines are skipped.
+
+    Line by line: on a whole page the library stops at the first bad line, and it renames counters by the comments.
+    """
+    readings: list[Reading] = []
+    unreadable: list[str] = []
     for line in (line.strip() for line in text.splitlines()):
-        if not line or line.startswith("#"):
-            continue
-        found = _LINE.fullmatch(line)
-        value = None if found is None else _number(found["value"])
-        if found is None or value is None:
-            unreadable.append(line)
-            continue
-        taken_ms = None if found["ms"] is None else int(found["ms"])
-        readings.append(Reading(found["name"], _labels(found["labels"] or ""), value, taken_ms))
+        if line and not line.startswith("#"):
+            found = _line_readings(line)
+            readings.extend(found)
+            if not found:
+                unreadable.append(line)
     return Parsed(tuple(readings), tuple(unreadable))
+
+
+def _line_readings(line: str) -> list[Reading]:
+    try:
+        samples = [sample for family in text_string_to_metric_families(line) for sample in family.samples]
+    except ValueError:
+        return []
+    return [
+        Reading(sample.name, sample.labels, float(sample.value), _taken_ms(sample.timestamp))
+        for sample in samples
+        if math.isfinite(sample.value)
+    ]
+
+
+def _taken_ms(timestamp: float | Timestamp | None) -> int | None:
+    return None if timestamp is None else round(float(timestamp) * 1000)
 
 
 def parse_json(text: str) -> Parsed:
@@ -143,11 +159,6 @@ def metric_name(reading: Reading) -> str | None:
     # Without rules, the exporter leaves the name of the bean in a label.
     bean = found["bean"] or reading.labels.get("name", "").lower().removesuffix("persec")
     return _COUNTERS.get(bean)
-
-
-def _labels(text: str) -> dict[str, str]:
-    return {name: re.sub(r"\\.", lambda seen: _ESCAPED.get(seen[0], seen[0]), value)
-            for name, value in _LABEL.findall(text)}  # fmt: skip
 
 
 def _series(content: Any) -> Iterator[tuple[dict[str, str], float, Any]]:
