@@ -66,14 +66,19 @@ def test_without_clusters_there_is_nothing_to_plan() -> None:
 
 
 def test_a_grid_has_a_plan_for_every_combination(fleet: list[Path]) -> None:
-    choices = ("--add-brokers", "0,2", "--factor", "2,3")
+    choices = ("--add-brokers", "0,2", "--replication-factor", "2,3")
     found = plan("grid", "--snapshot", fleet[0], *choices, "--format", "json")
     assert found.exit_code == 0, found.output
     rows = json.loads(found.stdout)["plans"]
-    names = ("factor 2", "factor 3", "2 brokers more, factor 2", "2 brokers more, factor 3")
+    names = (
+        "replication factor 2",
+        "replication factor 3",
+        "2 more brokers, replication factor 2",
+        "2 more brokers, replication factor 3",
+    )
     assert tuple(row["circumstances"] for row in rows) == names
     assert rows[1]["moved_bytes"] > rows[0]["moved_bytes"]
-    assert plan("grid", "--snapshot", fleet[0], "--factor", "two").exit_code == 2
+    assert plan("grid", "--snapshot", fleet[0], "--replication-factor", "two").exit_code == 2
 
 
 def test_one_plan_in_parts_is_the_same_every_time_and_legal(fleet: list[Path]) -> None:

@@ -125,7 +125,7 @@ def test_directories_are_evened_out(cluster: Path) -> None:
 
 
 def test_a_factor_is_raised_for_a_topic(cluster: Path) -> None:
-    _, after = planned(cluster, "factor", "3", "--topic", "users")
+    _, after = planned(cluster, "replication-factor", "3", "--topic", "users")
     assert {name.topic for name in after} == {"users"}
     assert all(len(replicas) == 3 for replicas in after.values())
 
@@ -138,7 +138,7 @@ def test_leaders_and_demote_copy_nothing(cluster: Path) -> None:
 
 
 def test_repair_of_a_whole_cluster_has_nothing_to_do(cluster: Path) -> None:
-    assert run(cluster, "repair", "--leave-racks").stderr.startswith("repair: nothing to do")
+    assert run(cluster, "repair", "--no-fix-racks").stderr.startswith("repair: nothing to do")
 
 
 def test_the_lists_of_a_file_are_restored_if_they_can_be(cluster: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_state_before_a_run_is_restored_from_its_journal(cluster: Path) -> N
 
 def test_other_circumstances_are_planned_for(cluster: Path) -> None:
     found = said(cluster, "what-if", "--add-brokers", "1", "--traffic", "2", "--growth", "10", "--at", "2026-01-31")
-    assert found["task"] == "what if 1 brokers more, traffic x 2, 10.0% growth a month for 30 days"
+    assert found["task"] == "what if 1 more broker, traffic x 2, 10.0% growth a month for 30 days"
     assert [one["broker"] for one in found["brokers"]] == [1, 2, 3, 4, 5]
     assert sum(one["before"]["disk"] for one in found["brokers"]) == pytest.approx(24 * 11 * MEGABYTE)
 
@@ -214,10 +214,10 @@ WRONG = [
     (("drain-brokers", "1,2", "--replace-with", "4"), "--replace-with needs one successor for each broker"),
     (("drain-dirs", "d1"), "'d1' is not a log directory; write BROKER:PATH"),
     (("drain-dirs", "1:/x"), "broker 1 has no log directory /x; it has /d1, /d2"),
-    (("factor", "5"), "there are 4"),
+    (("replication-factor", "5"), "there are 4"),
     (("what-if", "--growth", "5"), "--growth needs --at"),
     (("what-if", "--at", "2020-01-01"), "2020-01-01 is before the snapshot was taken"),
-    (("restore",), "give either a file or --run RUN"),
+    (("restore",), "specify either FILE or --run RUN_ID"),
     (("restore", "--run", "nope"), "there is no run nope"),
 ]
 
@@ -250,7 +250,7 @@ def test_what_a_failed_directory_held_is_repaired_and_never_onto_the_same_broker
     assert found["remaining"][0].startswith("broker 1 has lost copies with a log directory: 4 partitions")
     assert found["partitions"]
     assert all(1 not in one["replicas"] for one in found["partitions"])
-    before, after = planned(cluster, "repair", "--leave-racks")
+    before, after = planned(cluster, "repair", "--no-fix-racks")
     assert len(after) == 4
     assert all(1 in before[name] and 1 not in after[name] for name in after)
 
@@ -259,7 +259,7 @@ def test_what_no_broker_has_is_told_while_the_rest_is_repaired(cluster: Path) ->
     document = json.loads(cluster.read_text())
     document["brokers"] = [one for one in document["brokers"] if one["id"] not in (1, 2)]
     cluster.write_text(json.dumps(document))
-    found = said(cluster, "repair", "--leave-racks")
+    found = said(cluster, "repair", "--no-fix-racks")
     remaining = [line for line in found["remaining"] if "no broker that lives has a copy" in line]
     assert len(remaining) == 4
     assert remaining[0].startswith("orders-1: ")
@@ -274,7 +274,7 @@ def without_broker(cluster: Path, broker: int) -> None:
 
 def test_dead_brokers_are_repaired_or_drained(cluster: Path) -> None:
     without_broker(cluster, 1)
-    before, after = planned(cluster, "repair", "--leave-racks")
+    before, after = planned(cluster, "repair", "--no-fix-racks")
     assert all(1 in before[name] and 1 not in after[name] for name in after)
     assert planned(cluster, "drain-brokers", "1")[1].keys() == after.keys()
 
@@ -295,7 +295,7 @@ def test_other_tasks_plan_around_dead_brokers_and_say_so(cluster: Path) -> None:
 
 def test_a_partition_that_a_task_must_change_is_mended_with_it(cluster: Path) -> None:
     without_broker(cluster, 1)
-    _, after = planned(cluster, "factor", "2", "--topic", "orders")
+    _, after = planned(cluster, "replication-factor", "2", "--topic", "orders")
     assert after == {}
     _, after = planned(cluster, "drain-brokers", "2", "--racks", "none")
     assert len(after) == 12

@@ -93,7 +93,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         )
         run_id = terminal.runs[0]["run_id"]
 
-        assert "nothing more is started" in terminal.type("pause", run_id).stdout
+        assert "starts no new moves" in terminal.type("pause", run_id).stdout
         assert terminal.runs[0]["is_held"]
         assert f"{run_id}" in terminal.type("status").stdout
         assert "moving (held)" in terminal.type("status").stdout
@@ -105,7 +105,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         assert terminal.type("throttle", run_id, "auto").exit_code == 2
         capacity = ("--broker-capacity", "100kB/s", "--throttle-floor", "60kB/s")
         followed = terminal.type("throttle", run_id, "auto", *capacity)
-        assert "throttled to what traffic leaves of 100 kB/s per broker" in followed.stdout
+        assert "throttled to what other traffic leaves of 100 kB/s per broker" in followed.stdout
         assert terminal.runs[0]["auto"]["floor_bytes_per_s"] == 60_000
         paced = terminal.type("pace", run_id, "--max-moves-per-source", "1", "--max-bytes", "none")
         assert "order makespan, at most 1 moves per source, 100 elections a step" in paced.stdout
@@ -119,7 +119,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         assert f"run {run_id} is active on this cluster" in second.stderr
         assert f"take it over with `kreassign resume {run_id}`" in second.stderr
 
-        assert "what is in flight is cancelled" in terminal.type("cancel", run_id, "--now").stdout
+        assert "cancelling moves in flight" in terminal.type("cancel", run_id, "--now").stdout
         output, _ = process.communicate(timeout=60)
         assert (process.returncode, json.loads(output)["state"]) == (5, "cancelled")
         assert json.loads(output)["throttle_residue"] == []
@@ -128,8 +128,8 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         process.communicate()
 
     late = terminal.type("pause", run_id)
-    assert (late.exit_code, "no process carries out run" in late.output) == (2, True)
-    assert "there is nothing to cancel" in terminal.ask_cluster("cancel", run_id).output
+    assert (late.exit_code, "no process executes run" in late.output) == (2, True)
+    assert "nothing to cancel" in terminal.ask_cluster("cancel", run_id).output
 
     priced = json.loads(terminal.ask_cluster("rollback", run_id, "--dry-run", "--format", "json").stdout)
     assert priced["copied_bytes"] == 0
@@ -149,7 +149,7 @@ def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Term
         process.kill()
         process.communicate()
     run_id = terminal.runs[0]["run_id"]
-    assert "give --bootstrap-server" in terminal.type("cancel", run_id, "--now").output
+    assert "specify --bootstrap-server" in terminal.type("cancel", run_id, "--now").output
     ended = terminal.ask_cluster("cancel", run_id, "--now", "--poll-interval", "0.1", "--format", "json")
     assert ended.exit_code == 5, ended.output
     found = json.loads(ended.stdout)
@@ -176,7 +176,7 @@ def test_a_run_that_is_sent_a_signal_can_be_taken_up(terminal: Terminal, signals
         process.communicate()
     assert process.returncode == 130, errors
     left = json.loads(output)
-    assert "pausing; once more to leave at once" in errors
+    assert "Pausing… Ctrl-C again to quit now." in errors
     assert left["throttle_residue"] != []
     assert left["state"] == ("paused" if len(signals) == 1 else terminal.runs[0]["state"])
     second = terminal.ask_cluster("run", terminal.plan)

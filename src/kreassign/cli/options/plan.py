@@ -1,27 +1,22 @@
-"""The options that every planning task takes, as one value."""
+"""The options that every planning task takes, as one value: `options: PlanOptions`."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 import click
 
-from kreassign.cli.options.data_dir import data_or_load_option
+from kreassign.cli.options.data_dir import data_or_load_option, master_option
+from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.output import format_option, parse_duration, parse_quantity
 from kreassign.errors import InputError
+from kreassign.operations.plan import PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_tables
-from kreassign.operations.plan_search import Solving
-from kreassign.planner import Budget, Problem, RackRule
+from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_wishes
 from kreassign.planner.problem.policy import Wishes, with_tolerance
 from kreassign.planner.search.pop import DEFAULT_SEED
-from kreassign.planner.tasks import fit_in
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 PARTS_ON_SPARK = 4
 
@@ -55,22 +50,26 @@ class PlanOptions:
     output_format: str
 
     @property
-    def solving(self) -> Solving:
-        """Where and how plans are searched."""
+    def request(self) -> PlanRequest:
+        """Budget and search."""
+        if self.fit_in_s is not None and self.rate is None:
+            raise InputError("--fit-in needs --rate: what each broker may send and receive, as with `run --throttle`")
         on_spark = self.on == "spark"
         parts = self.parts or (PARTS_ON_SPARK if on_spark else 1)
-        return Solving(on_spark, parts, self.seed, self.master, (self.data or Path()) / "spark.log")
+        search = Search(on_spark, parts, self.seed, self.master, (self.data or Path()) / "spark.log")
+        budget = Budget(self.budget_bytes, self.budget_moves, self.max_leader_changes)
+        return PlanRequest(budget, self.fit_in_s, self.rate, search)
 
     def inputs(self) -> Inputs:
         """The state to plan from. Raises DataError or InputError."""
         if self.snapshot is not None:
-            return inputs_of_snapshot(self.snapshot, self.wishes())
+            return inputs_of_snapshot(self.snapshot, self.policy())
         if self.data is None:
-            raise click.UsageError("say what to plan for: --data DIR or --snapshot FILE")
-        return inputs_of_tables(self.data, self.cluster, self.wishes(), self.by)
+            raise click.UsageError("specify --data DIR or --snapshot FILE")
+        return inputs_of_tables(self.data, self.cluster, self.policy(), self.by)
 
-    def wishes(self) -> Wishes:
-        """The goals file, with what the flags say in its place. Raises InputError, which names the file."""
+    def policy(self) -> Wishes:
+        """The goals file, with what the options say in its place. Raises InputError, which names the file."""
         found = self._file()
         if self.tolerance is not None:
             found = replace(found, bands=with_tolerance(found.bands, self.tolerance / PERCENT))
@@ -85,16 +84,6 @@ class PlanOptions:
             excluded_topics=found.excluded_topics + self.exclude_topics,
             excluded_brokers=found.excluded_brokers + self.exclude_brokers,
         )
-
-    def budgeted(self, problem: Problem) -> Problem:
-        """The problem with the budget of the flags. Raises InputError for a time without a rate."""
-        budget = Budget(self.budget_bytes, self.budget_moves, self.max_leader_changes)
-        problem = replace(problem, budget=budget)
-        if self.fit_in_s is None:
-            return problem
-        if self.rate is None:
-            raise InputError("--fit-in needs --rate: what each broker may send and receive, as with `run --throttle`")
-        return fit_in(problem, self.fit_in_s, self.rate)
 
     def _file(self) -> Wishes:
         if self.goals_file is None:
@@ -113,54 +102,48 @@ def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tu
     return tuple(map(int, parts))
 
 
-def planning_options(command: Command) -> Command:
-    """Add the options of all tasks; the command gets them as its first argument, a `PlanOptions`."""
-
-    @functools.wraps(command)
-    def with_options(**given: Any) -> Any:
-        return command(PlanOptions(**{one.name: given.pop(one.name) for one in fields(PlanOptions)}), **given)
-
-    for option in reversed(_OPTIONS):
-        with_options = option(with_options)
-    return cast("Command", with_options)  # click keeps the parameters in the attributes of the function
-
-
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+_OPTIONS: tuple[Decorator, ...] = (
     data_or_load_option,
     click.option("--by", type=click.Choice(["mean", "p95", "p99", "peak", "forecast"]), default="mean",
-                 help="Which load of the tables: a percentile, the peak hour, or what is to come.  [default: mean]"),
+                 show_default=True, help="Load to plan for: mean, a percentile, the peak hour, or the forecast."),
     click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-                 help="Plan for this snapshot file (`kreassign snapshot --out`), instead of the tables in DIR."),
-    click.option("--cluster", metavar="ID", help="Which cluster, if the tables hold several."),
+                 help="Plan for a snapshot file (from `kreassign snapshot --out`), instead of the tables in DIR."),
+    click.option("--cluster", metavar="ID", help="Cluster to plan for, if the tables hold several."),
     click.option("--out", type=_FILE, metavar="FILE",
-                 help="Where to write the plan, in Kafka's JSON, and the facts beside it.  [default: print the plan]"),
+                 help="Write the plan to FILE in Kafka's JSON, and the facts beside it.  [default: print the plan]"),
     click.option("--current-out", type=_FILE, metavar="FILE",
-                 help="Where to write the present replicas of the same partitions, to go back to."),
+                 help="Write the current replicas of the same partitions to FILE, to go back to."),
     click.option("--goals-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
                  help="Goals, limits and tenants in TOML."),
     click.option("--goal", "goals", multiple=True, metavar="NAME[=PERCENT[xWEIGHT]]",
-                 help="A goal to pursue, first the most important; may be repeated.  [default: all]"),
+                 help="Goal to pursue, most important first; may be repeated.  [default: all]"),
     click.option("--tolerance", type=click.FloatRange(0, 100, max_open=True), metavar="PERCENT",
                  help="How far brokers may be from their share.  [default: 10]"),
     click.option("--racks", type=click.Choice(["strict", "even", "none"]),
-                 help="How replicas are spread over racks.  [default: even]"),
-    click.option("--exclude-topics", multiple=True, metavar="REGEX", help="Topics that stay; may be repeated."),
-    click.option("--exclude-brokers", callback=parse_brokers, metavar="IDS", help="Brokers that receive nothing."),
-    click.option("--budget-bytes", type=parse_quantity, metavar="BYTES", help="The most to copy."),
-    click.option("--budget-moves", type=click.IntRange(min=0), metavar="N", help="The most replicas to copy."),
-    click.option("--max-leader-changes", type=click.IntRange(min=0), metavar="N", help="The most leaders to change."),
+                 help="How to spread replicas over racks.  [default: even]"),
+    click.option("--exclude-topics", multiple=True, metavar="REGEX", help="Topics to exclude; may be repeated."),
+    click.option("--exclude-brokers", callback=parse_brokers, metavar="IDS", help="Brokers that must not receive "
+                 "replicas."),
+    click.option("--budget-bytes", type=parse_quantity, metavar="BYTES", help="Maximum number of bytes to copy."),
+    click.option("--budget-moves", type=click.IntRange(min=0), metavar="N", help="Maximum number of replicas to copy."),
+    click.option("--max-leader-changes", type=click.IntRange(min=0), metavar="N",
+                 help="Maximum number of leaders to change."),
     click.option("--fit-in", "fit_in_s", type=parse_duration, metavar="TIME",
-                 help="Only what is done in this time at --rate, for example 4h."),
+                 help="Plan only what completes in this time at --rate, for example 4h."),
     click.option("--rate", type=parse_quantity, metavar="RATE",
-                 help="What each broker may send and receive, to predict the time; as for `run --throttle`."),
+                 help="Predict the time with this limit per broker and direction, as for `run --throttle`."),
     click.option("--explain", multiple=True, metavar="TOPIC-PARTITION",
-                 help="Say why this partition moves or stays; may be repeated."),
-    click.option("--on", type=click.Choice(["here", "spark"]), default="here",
-                 help="Where to search: in this process, or on the executors of Spark.  [default: here]"),
+                 help="Explain why this partition moves or stays; may be repeated."),
+    click.option("--on", type=click.Choice(["local", "spark"]), default="local", show_default=True,
+                 help="Search in this process, or on the executors of Spark."),
     click.option("--parts", type=click.IntRange(min=1), metavar="K",
-                 help="Cut the problem into so many, solve each, repair the whole.  [default: 1; on Spark 4]"),
-    click.option("--seed", type=int, default=DEFAULT_SEED, metavar="N", help="Decides how it is cut.  [default: 1]"),
-    click.option("--master", metavar="URL", help="Spark master; local[*] by default, or what spark-submit decides."),
+                 help="Number of subproblems.  [default: 1; on Spark 4]"),
+    click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, metavar="N",
+                 help="Random seed of the subproblems."),
+    master_option,
     format_option,
 )  # fmt: skip
+
+planning_options = option_group("options", _OPTIONS, PlanOptions)
+"""Add the options of all tasks."""

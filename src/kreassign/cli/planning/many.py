@@ -1,9 +1,9 @@
-"""`kreassign plan fleet` and `kreassign plan grid`: many problems at once, each solved as a whole."""
+"""The planning commands that give several answers: pareto, brokers-needed, fleet and grid."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,59 +11,82 @@ from typing import Any
 import click
 from rich.table import Table
 
+from kreassign.cli.options.circumstances import growth_options
 from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.output import console, print_json
-from kreassign.cli.planning.circumstances import circumstances_of, described
-from kreassign.cli.planning.finish import origin
+from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals
+from kreassign.operations import plan as operation
+from kreassign.operations.plan import Question, Reply, make_plans
 from kreassign.operations.plan_files import write_plan
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot
+from kreassign.operations.plan_tasks import Rebalance, WhatIf, described
 from kreassign.pipeline.load.plan_inputs import planned_clusters
-from kreassign.planner import tasks
-from kreassign.planner.problem.problem import Problem
-from kreassign.planner.results.outcome import Outcome, outcome_of
-from kreassign.planner.search.pop import Answer
-from kreassign.report.text import format_bytes
+from kreassign.planner.problem.goals_file import PERCENT
+from kreassign.planner.results.outcome import Outcome
+from kreassign.planner.results.pareto import Choice
+from kreassign.planner.tasks.brokers_needed import RightSize
+from kreassign.report.text import format_bytes, format_duration
+
+_OUT_DIR = click.Path(file_okay=False, path_type=Path)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Question:
-    """One problem of many: what it is called, where it comes from, and what it is not to touch."""
+@click.command()
+@click.option("--out-dir", type=_OUT_DIR, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.")
+@planning_options
+def pareto(options: PlanOptions, out_dir: Path | None) -> None:
+    """Compute several plans of which none beats another in bytes, balance, time and leader changes."""
+    found = operation.pareto(options.inputs(), options.request)
+    for choice in found.choices if out_dir else ():
+        assert out_dir is not None
+        _write(out_dir / f"{choice.id}.json", found.outcome(choice))
+    is_timed = options.rate is not None
+    if options.output_format == "json":
+        print_json({"choices": [_choice_fields(choice, is_timed=is_timed) for choice in found.choices]})
+    else:
+        console().print(_choices(found.choices, is_timed=is_timed))
 
-    name: str
-    inputs: Inputs
-    problem: Problem
-    left: tuple[str, ...]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reply:
-    """The outcome of one question, or in words why there is none."""
-
-    name: str
-    outcome: Outcome | None
-    refusal: str | None = None
+@click.command("brokers-needed")
+@click.option("--at-most", type=click.FloatRange(0, 100, min_open=True), default=70.0, show_default=True,
+              metavar="PERCENT", help="How much of its limits a broker may use.")  # fmt: skip
+@growth_options
+@planning_options
+def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> None:
+    """Compute how many brokers like these the load needs, now or under other circumstances."""
+    inputs = options.inputs()
+    found = operation.brokers_needed(inputs, what_if, at_most / PERCENT)
+    if options.output_format == "json":
+        print_json(_size_document(found))
+        return
+    terminal = console()
+    circumstances = described(what_if.circumstances(inputs))
+    terminal.print(
+        f"{circumstances}: {found.brokers} brokers carry this load at {found.at_most:.0%} of their limits; "
+        f"there are {found.present}"
+    )
+    for need in found.needs:
+        total, limit = format_amount(need.total, need.unit), format_amount(need.limit, need.unit)
+        terminal.print(f"{need.goal} alone needs {need.brokers}: {total} at {limit} each")
 
 
 @click.command()
 @click.argument("snapshots", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--out-dir", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-              help="Where to write the plan of each cluster, as CLUSTER.json with its facts.")  # fmt: skip
+@click.option("--out-dir", type=_OUT_DIR, metavar="DIR",
+              help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.")  # fmt: skip
 @planning_options
 @click.pass_context
-def fleet(context: click.Context, options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | None) -> None:
-    """Even out many clusters at once: those of the SNAPSHOTS files, or all in the tables.
+def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | None) -> None:
+    """Rebalance many clusters at once: those of the SNAPSHOTS files, or all in the tables.
 
     Exit code 1 if a cluster has no plan that keeps the rules; the others get theirs.
     """
-    inputs = [*_fleet(options, snapshots)]
-    questions = [_question(one.cluster_id, one, tasks.rebalance(one.problem), options) for one in inputs]
-    replies = _replies(questions, "rebalance", options)
-    for reply in replies if out_dir else ():
-        assert out_dir is not None
-        out_dir.mkdir(parents=True, exist_ok=True)
-        if reply.outcome is not None:
-            write_plan(out_dir / f"{reply.name}.json", reply.outcome.plan, reply.outcome.facts)
+    task = Rebalance()
+    questions = [Question(one.cluster_id, task.name, one, task.pose(one).problem) for one in _fleet(options, snapshots)]
+    replies = make_plans(questions, options.request)
+    for reply in replies:
+        if out_dir is not None and reply.outcome is not None:
+            _write(out_dir / f"{reply.name}.json", reply.outcome)
     _show("cluster", replies, options.output_format)
     context.exit(1 if any(reply.outcome is None for reply in replies) else 0)
 
@@ -79,50 +102,70 @@ def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parame
 
 
 @click.command()
-@click.option("--add-brokers", "added", callback=_values(int), default="0", metavar="N,…", help="So many more brokers.")
-@click.option("--factor", callback=_values(int), default="", metavar="N,…", help="Other replication factors.")
-@click.option("--traffic", callback=_values(float), default="1", metavar="K,…", help="All rates times this.")
+@click.option("--add-brokers", "added", callback=_values(int), default="0", show_default=True, metavar="N,…",
+              help="Numbers of brokers to add.")  # fmt: skip
+@click.option("--replication-factor", "factors", callback=_values(int), default="", metavar="N,…",
+              help="Replication factors.  [default: as it is]")  # fmt: skip
+@click.option("--traffic", callback=_values(float), default="1", show_default=True, metavar="K,…",
+              help="Multiply all rates by K.")  # fmt: skip
 @planning_options
-def grid(options: PlanOptions, added: tuple[int, ...], factor: tuple[int, ...], traffic: tuple[float, ...]) -> None:
+def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...], traffic: tuple[float, ...]) -> None:
     """Plan for every combination of other circumstances, and compare the plans."""
     inputs = options.inputs()
-    cells = [
-        circumstances_of(inputs, at=None, growth=0.0, added=more, factor=copies, traffic=times)
-        for more, copies, times in product(added, factor or (None,), traffic)
+    cells = [WhatIf(more, (), copies, times) for more, copies, times in product(added, factors or (None,), traffic)]
+    questions = [
+        Question(described(cell.circumstances(inputs)), cell.name, inputs, cell.pose(inputs).problem) for cell in cells
     ]
-    questions = [_question(described(cell), inputs, tasks.what_if(inputs.problem, cell), options) for cell in cells]
-    _show("circumstances", _replies(questions, "what if", options), options.output_format)
+    _show("circumstances", make_plans(questions, options.request), options.output_format)
 
 
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:
     if snapshots:
-        yield from (inputs_of_snapshot(path, options.wishes()) for path in snapshots)
+        yield from (inputs_of_snapshot(path, options.policy()) for path in snapshots)
     elif options.data is None:
-        raise click.UsageError("say what to plan for: --data DIR or snapshot files")
+        raise click.UsageError("specify --data DIR or snapshot files")
     else:
         yield from (replace(options, cluster=cluster).inputs() for cluster in planned_clusters(options.data))
 
 
-def _question(name: str, inputs: Inputs, problem: Problem, options: PlanOptions) -> Question:
-    problem, left = tasks.ignore_dead_brokers(problem)
-    return Question(name, inputs, options.budgeted(problem), left)
+def _write(path: Path, outcome: Outcome) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_plan(path, outcome.plan, outcome.facts)
 
 
-def _replies(questions: list[Question], task: str, options: PlanOptions) -> list[Reply]:
-    answers = options.solving.solve_all([question.problem for question in questions])
-    return [_reply(question, answer, task, options) for question, answer in zip(questions, answers, strict=True)]
+def _choice_fields(choice: Choice, *, is_timed: bool) -> dict[str, Any]:
+    return {
+        "id": choice.id,
+        "wish": choice.wish,
+        "moved_bytes": choice.moved_bytes,
+        "imbalance": round(choice.imbalance, 9),
+        "seconds": choice.seconds if is_timed else None,
+        "leader_changes": choice.leader_changes,
+    }
 
 
-def _reply(question: Question, answer: Answer, task: str, options: PlanOptions) -> Reply:
-    if isinstance(answer, str):
-        return Reply(question.name, None, answer)
-    facts = origin(question.inputs, task, options, question.left)
-    return Reply(question.name, outcome_of(question.problem, answer, facts))
+def _choices(choices: tuple[Choice, ...], *, is_timed: bool) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("plan", "asked for", "copied", "widest miss", "time", "leaders"):
+        table.add_column(title, justify="left" if title in {"plan", "asked for"} else "right")
+    for choice in choices:
+        time = format_duration(choice.seconds) if is_timed else "-"
+        miss = f"{choice.imbalance:.1%}"
+        table.add_row(choice.id, choice.wish, format_bytes(choice.moved_bytes), miss, time, str(choice.leader_changes))
+    return table
+
+
+def _size_document(found: RightSize) -> dict[str, Any]:
+    needs = [
+        {"goal": need.goal, "unit": need.unit, "total": need.total, "limit": need.limit, "brokers": need.brokers}
+        for need in found.needs
+    ]
+    return {"brokers": found.brokers, "present": found.present, "at_most": found.at_most, "needs": needs}
 
 
 def _show(title: str, replies: list[Reply], output_format: str) -> None:
     if output_format == "json":
-        print_json({"plans": [_fields(title, reply) for reply in replies]})
+        print_json({"plans": [_reply_fields(title, reply) for reply in replies]})
         return
     table = Table(title, "partitions", "copied", "above the bound", "leaders", "brokers outside a band", box=None)
     for reply in replies:
@@ -143,7 +186,7 @@ def _cells(reply: Reply) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _fields(title: str, reply: Reply) -> dict[str, Any]:
+def _reply_fields(title: str, reply: Reply) -> dict[str, Any]:
     if reply.outcome is None:
         return {title: reply.name, "refusal": reply.refusal}
     totals: Totals = reply.outcome.facts.totals

@@ -1,0 +1,53 @@
+"""What may be different from now, as options: `what_if: WhatIf`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from kreassign.cli.options.group import Decorator, option_group
+from kreassign.cli.options.plan import parse_brokers
+from kreassign.errors import InputError
+from kreassign.operations.plan_tasks import WhatIf
+from kreassign.planner.problem.goals_file import PERCENT
+
+_GROWTH: tuple[Decorator, ...] = (
+    click.option("--traffic", type=float, default=1.0, show_default=True, metavar="K", help="Multiply all rates by K."),
+    click.option(
+        "--growth", type=float, default=0.0, metavar="PERCENT", help="Growth of rates and sizes in 30 days, until --at."
+    ),
+    click.option("--at", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Project growth to this date."),
+)
+_CLUSTER: tuple[Decorator, ...] = (
+    click.option(
+        "--add-brokers", "added", type=click.IntRange(min=0), default=0, metavar="N", help="Number of brokers to add."
+    ),
+    click.option("--remove-brokers", "removed", callback=parse_brokers, metavar="IDS", help="Brokers to remove."),
+    click.option(
+        "--replication-factor", type=click.IntRange(min=1), metavar="N", help="Change the replication factor."
+    ),
+)
+
+
+def read_circumstances(
+    *,
+    traffic: float,
+    growth: float,
+    at: datetime | None,
+    added: int = 0,
+    removed: tuple[int, ...] = (),
+    replication_factor: int | None = None,
+) -> WhatIf:
+    """The value of the options."""
+    if growth and at is None:
+        raise InputError("--growth needs --at: the date to project growth to")
+    day = None if at is None else at.date()
+    return WhatIf(added, removed, replication_factor, traffic, growth / PERCENT, day)
+
+
+growth_options = option_group("what_if", _GROWTH, read_circumstances)
+"""Add `--traffic`, `--growth` and `--at`."""
+
+circumstance_options = option_group("what_if", (*_CLUSTER, *_GROWTH), read_circumstances)
+"""Add brokers to add and to remove, and the replication factor, as well."""

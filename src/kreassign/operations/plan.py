@@ -1,0 +1,162 @@
+"""Plans: from the present state of a cluster to what to change, one at a time or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kreassign.errors import IllegalPlan, InputError, InvariantBroken
+from kreassign.operations.plan_inputs import Inputs
+from kreassign.operations.plan_tasks import Task, WhatIf, described
+from kreassign.operations.spark_jobs import spark_jobs
+from kreassign.planner import Budget, Problem
+from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
+from kreassign.planner.results.pareto import ANY_RATE, Choice
+from kreassign.planner.results.pareto import pareto as pareto_choices
+from kreassign.planner.search.pop import DEFAULT_SEED, Answer, attempt, solve_in_parts
+from kreassign.planner.tasks import fit_in, ignore_dead_brokers
+from kreassign.planner.tasks.brokers_needed import RightSize
+from kreassign.planner.tasks.brokers_needed import brokers_needed as right_size
+from kreassign.planner.tasks.what_if import what_if
+
+NO_BUDGET = Budget()
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where plans are searched: in this process or on the executors of Spark, as a whole or in `parts`.
+
+    `seed` decides how the problem is cut. `master` and `log_file` are Spark's, and unused without `on_spark`.
+    """
+
+    on_spark: bool = False
+    parts: int = 1
+    seed: int = DEFAULT_SEED
+    master: str | None = None
+    log_file: Path = Path("spark.log")
+
+    def solve(self, problem: Problem) -> Assignment:
+        """The plan for one problem. Raises Infeasible, and DataError when Spark fails."""
+        return solve_in_parts(problem, self.parts, self.seed, self.solve_all).assignment
+
+    def solve_all(self, problems: Sequence[Problem]) -> list[Answer]:
+        """The plans for several problems, each as a whole; one that has none does not keep the others from theirs."""
+        if not self.on_spark:
+            return [attempt(problem) for problem in problems]
+        jobs = spark_jobs("planning on Spark")
+        with jobs.session.spark_session(self.log_file, self.master, name="kreassign plan") as spark:
+            found: list[Answer] = jobs.parallel.map_on_executors(spark, attempt, problems)
+        return found
+
+
+LOCAL = Search()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What is asked of a plan, whatever the task: at most this budget, and only what is done in `fit_in_s` seconds.
+
+    `rate_bytes_per_s` is what each broker may send and receive: the time is predicted with it, and `fit_in_s` needs it.
+    """
+
+    budget: Budget = NO_BUDGET
+    fit_in_s: float | None = None
+    rate_bytes_per_s: int | None = None
+    search: Search = LOCAL
+
+    def budgeted(self, problem: Problem) -> Problem:
+        """The problem with the budget. Raises InputError for a time without a rate."""
+        problem = replace(problem, budget=self.budget)
+        if self.fit_in_s is None:
+            return problem
+        if self.rate_bytes_per_s is None:
+            raise InputError("a time to fit in needs the rate that each broker may send and receive")
+        return fit_in(problem, self.fit_in_s, self.rate_bytes_per_s)
+
+
+PLAIN = PlanRequest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alternatives:
+    """Several plans of which none beats another in bytes, balance, time and changes of leaders."""
+
+    choices: tuple[Choice, ...]
+    problem: Problem
+    origin: Origin
+
+    def outcome(self, choice: Choice) -> Outcome:
+        """One of the plans, with the facts about it."""
+        origin = replace(self.origin, task=f"rebalance, {choice.wish}")
+        return outcome_of(self.problem, choice.assignment, origin)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """One problem of many: what it is called, where it comes from, and what the facts say of the task."""
+
+    name: str
+    task: str
+    inputs: Inputs
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reply:
+    """The outcome of one question, or in words why there is none."""
+
+    name: str
+    outcome: Outcome | None
+    refusal: str | None = None
+
+
+def make_plan(inputs: Inputs, task: Task, request: PlanRequest = PLAIN) -> Outcome:
+    """Search a plan within the budget, or judge the task's own. Raises Infeasible, IllegalPlan, InputError."""
+    posed = task.pose(inputs)
+    if posed.assignment is not None:
+        judged = replace(posed.problem, budget=request.budgeted(posed.problem).budget)
+        return outcome_of(judged, posed.assignment, _origin(inputs, _name(task, inputs), request))
+    problem, left = (posed.problem, ()) if posed.repairs_dead else ignore_dead_brokers(posed.problem)
+    problem = request.budgeted(problem)
+    try:
+        found = request.search.solve(problem)
+        return outcome_of(problem, found, _origin(inputs, _name(task, inputs), request, left))
+    except IllegalPlan as error:
+        raise InvariantBroken(f"the search made an illegal plan: {error}") from error
+
+
+def make_plans(questions: Sequence[Question], request: PlanRequest = PLAIN) -> list[Reply]:
+    """Many plans at once, each problem solved as a whole."""
+    posed = [ignore_dead_brokers(question.problem) for question in questions]
+    problems = [request.budgeted(problem) for problem, _ in posed]
+    answers = request.search.solve_all(problems)
+    return [
+        Reply(question.name, None, answer)
+        if isinstance(answer, str)
+        else Reply(question.name, outcome_of(problem, answer, _origin(question.inputs, question.task, request, left)))
+        for question, problem, (_, left), answer in zip(questions, problems, posed, answers, strict=True)
+    ]
+
+
+def pareto(inputs: Inputs, request: PlanRequest = PLAIN) -> Alternatives:
+    """Several plans to choose from. Raises Infeasible."""
+    problem, left = ignore_dead_brokers(inputs.problem)
+    problem = request.budgeted(problem)
+    choices = pareto_choices(problem, request.rate_bytes_per_s or ANY_RATE)
+    return Alternatives(choices, problem, _origin(inputs, "rebalance", request, left))
+
+
+def brokers_needed(inputs: Inputs, circumstances: WhatIf, at_most: float) -> RightSize:
+    """How many brokers like these the load needs, each using at most this fraction of its limits."""
+    return right_size(what_if(inputs.problem, circumstances.circumstances(inputs)), at_most)
+
+
+def _name(task: Task, inputs: Inputs) -> str:
+    return f"{task.name} {described(task.circumstances(inputs))}" if isinstance(task, WhatIf) else task.name
+
+
+def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ...] = ()) -> Origin:
+    """What the side file says of where a plan comes from, and what it was not to touch."""
+    return Origin(task, inputs.cluster_id, inputs.snapshot_id, request.rate_bytes_per_s, left)
