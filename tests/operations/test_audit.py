@@ -24,4 +24,4 @@ def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tm
     moves = {row["partition"]: row for row in read_rows(tmp_path / "data", RUN_MOVES)}
     assert [(row["adding"], row["rearranging"]) for _, row in sorted(moves.items())] == [([2], []), ([], [])]
     counts = [len(read_rows(tmp_path / "data", table)) for table in (RUN_ARRIVALS, RUN_PROMISES, RUN_CALLS)]
-    assert counts == [len(told.arrivals), len(told.promises), len(told.calls)]
+    assert counts == [len(told.copy_progress), len(told.eta_history), len(told.calls)]
