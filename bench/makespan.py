@@ -28,8 +28,8 @@ from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
+from kreassign.twin.core import Step
 from kreassign.twin.metadata.records import PartitionChanged
-from kreassign.twin.metadata.step import Step
 from kreassign.twin.network.transport import TwinTransport
 
 Moves = Mapping[TopicPartition, Move]

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic

@@ -23,7 +23,8 @@ from kreassign.model.throttle import (
     rate_changes,
     topic_changes,
 )
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.replication.settings import ReplicationSettings

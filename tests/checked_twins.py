@@ -14,7 +14,7 @@ import pytest
 from kreassign.errors import InvariantBroken
 from kreassign.twin.checkers import check_all, check_step
 from kreassign.twin.cluster import Twin
-from kreassign.twin.metadata.step import Step
+from kreassign.twin.core import Step
 
 
 class Watch:

@@ -17,7 +17,8 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import ServerThread
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.settings import ReplicationSettings

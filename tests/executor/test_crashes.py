@@ -20,8 +20,8 @@ from kreassign.executor.scheduling import Pace
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
+from kreassign.twin.core import Step
 from kreassign.twin.metadata.records import PartitionChanged
-from kreassign.twin.metadata.step import Step
 from tests.executor.worlds import RATE, World
 
 pytestmark = pytest.mark.thorough

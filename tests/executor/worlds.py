@@ -21,7 +21,8 @@ from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.setup.blueprint import Blueprint, PartitionPlan, TopicPlan
@@ -122,7 +123,7 @@ class World:
 
     def after(self, seconds: float, deed: Callable[[], object]) -> None:
         """Do something so much later in the twin's time."""
-        self.twin.at(self.transport.now_ms() + round(seconds * 1000), lambda: deed() and None)
+        self.twin.schedule(self.transport.now_ms() + round(seconds * 1000), lambda: deed() and None)
 
     def ask_after(self, seconds: float, make: Callable[[int, int], Request]) -> None:
         """Ask something of the run later: `make` gets the time and the number of the request."""

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kreassign.model import TopicPartition
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.network.server import serving
 from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster

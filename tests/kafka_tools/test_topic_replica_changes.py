@@ -10,7 +10,8 @@ import pytest
 from kreassign.kafka_tools.reassign_partitions import main as reassign_partitions
 from kreassign.kafka_tools.topics import main
 from kreassign.model import TopicPartition
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.setup.version import DEFAULT

@@ -141,7 +141,7 @@ def test_a_refused_batch_ends_the_run_and_names_what_was_not_submitted(tool: Too
 
     # The topic is there when the plan is checked, and gone when its turn comes.
     tool.admin.create_topics([NewTopic("zoo", assignments=((0,), (0,)))]).raise_if_any()
-    tool.twin.at(tool.twin.now_ms + 50, delete)
+    tool.twin.schedule(tool.twin.now_ms + 50, delete)
     zoo = [TopicPartition("zoo", number) for number in (0, 1)]
     with pytest.raises(TerseError) as caught:
         tool.execute({FOO[0]: (2, 1), **dict.fromkeys(zoo, (1,))}, BatchOptions(1))
@@ -158,7 +158,7 @@ def _move_by_others(tool: ToolOnTwin, target: tuple[int, ...], after_ms: int) ->
         targets = TopicTargets("foo", (Target(0, target),))
         tool.twin.commit(alter_reassignments(tool.twin.context, AlterReassignments((targets,))))
 
-    tool.twin.at(tool.twin.now_ms + after_ms, move)
+    tool.twin.schedule(tool.twin.now_ms + after_ms, move)
 
 
 def test_a_partition_that_someone_else_moved_away_ends_the_run_after_five_seconds(tool: ToolOnTwin) -> None:

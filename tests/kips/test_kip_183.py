@@ -11,7 +11,8 @@ import pytest
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError, Rejected
 from kreassign.model import Batch, PreferredElectionResult, TopicPartition
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.network.server import serving
 from kreassign.twin.network.transport import TwinTransport

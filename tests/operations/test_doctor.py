@@ -9,7 +9,8 @@ from kreassign.executor.history.diagnosis import diagnose
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.doctor import examine
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from tests.executor.worlds import tp
 from tests.twin.asking import cluster

@@ -9,7 +9,7 @@ from kazoo.client import KazooClient
 
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.znodes import parse_controller, parse_controller_epoch, paths
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from kreassign.twin.zookeeper.control_requests import ControlRequest
 from testbed import ClusterSpec, KafkaCluster
 from testbed.waiting import wait_until
 from tests.real.zookeeper_worlds import BROKERS, World, Worlds, kafka_world, twin_world

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -26,14 +27,15 @@ from kreassign.model.znodes import (
     paths,
 )
 from kreassign.twin.checkers import check_step
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import ListenerConfig, ServerThread, TwinServer
 from kreassign.twin.setup.blueprint import small_cluster
 from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER
 from kreassign.twin.store.zookeeper import ZooKeeperTree, zookeeper_tree
-from kreassign.twin.zookeeper.control_requests.delivery import Delivery
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from kreassign.twin.zookeeper.control_requests import ControlRequest
 from kreassign.twin.zookeeper.controller import ZooKeeperController
+from kreassign.twin.zookeeper.delivery import Delivery
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from testbed import KafkaCluster
 from testbed.waiting import wait_until
@@ -271,13 +273,14 @@ def twin_world(zookeeper: str, requests: list[ControlRequest]) -> Iterator[World
         stack.callback(server.stop)
         addresses = server.server.addresses()
 
-        def open_office(twin: Twin) -> None:
-            assert twin.controller is not None
-            twin.controller.register_at(addresses)
-            twin.controller.take_over()
-            tree.on_news = server.server.scheduler(lambda _: twin.controller.process_changes())
+        def start_controller(twin: Twin) -> None:
+            controller = twin.controller
+            assert isinstance(controller, ZooKeeperController)
+            controller.register_at(addresses)
+            controller.take_over()
+            tree.on_news = server.server.scheduler(lambda _: controller.process_changes())
 
-        server.do(open_office)
+        server.do(start_controller)
         znodes = KazooClient(hosts=zookeeper)
         znodes.start(timeout=15)
         stack.callback(znodes.close)
@@ -296,8 +299,9 @@ def _twin(tree: ZooKeeperTree, requests: list[ControlRequest]) -> Twin:
     blueprint = small_cluster(BROKERS, racks=("a", "b", "c"))
     log = ZooKeeperLog(tree, blueprint)
     assert log.become_controller(0, 0)
-    twin = Twin(blueprint, TwinSettings(KAFKA_3_9_ZOOKEEPER, start_ms=int(time.time() * 1000), controller_count=0), log)
-    twin.controller = ZooKeeperController(twin, log)
+    settings = TwinSettings(KAFKA_3_9_ZOOKEEPER, start_ms=int(time.time() * 1000))
+    twin = Twin(blueprint, settings, log, make_controller=partial(ZooKeeperController, log=log))
+    assert isinstance(twin.controller, ZooKeeperController)
     twin.controller.on_messages = Delivery(twin, twin.controller, lambda _, request: requests.append(request))
     twin.watch(check_step)
     return twin

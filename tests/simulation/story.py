@@ -10,9 +10,9 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigChange, ElectionType
 from kreassign.twin import Twin, TwinTransport
 from kreassign.twin.checkers import check_all, check_step
+from kreassign.twin.core import Step
 from kreassign.twin.faults import draw_faults, schedule_faults
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.metadata.step import Step
 from tests.simulation.clusters import draw_twin
 from tests.simulation.workload import Operator, Promises, cleared
 from tests.twin.memory_log import MemoryLog
@@ -53,14 +53,17 @@ class Story:
         self._twin = draw_twin(self._chance, self._log)
         self._twin.watch(check_step)
         self._twin.watch(self._compare_after_failover)
-        self._epoch = self._twin.quorum.epoch
+        self._epoch = self._twin.controller.epoch
         self._world = TwinTransport(self._twin)
         self._settled: set[object] = set()
 
     def tell(self) -> Ending:
         """Let it happen; raises what goes wrong in it."""
         faults = draw_faults(self._chance, self._twin, self._chance.randint(0, MOST_FAULTS), TROUBLE_MS)
-        self.lines += [f"kafka {self._twin.version}, {len(self._twin.quorum.ids)} controllers", *map(str, faults)]
+        self.lines += [
+            f"kafka {self._twin.version}, {len(self._twin.controller.node_ids)} controllers",
+            *map(str, faults),
+        ]
         schedule_faults(self._twin, faults)
         with self._client() as admin:
             operator = Operator(self._chance, self._twin, admin)
@@ -83,8 +86,8 @@ class Story:
 
     def _compare_after_failover(self, twin: Twin, _step: Step) -> None:
         """A controller that has just taken over knows what the log tells, and nothing else."""
-        if twin.quorum.epoch != self._epoch:
-            self._epoch = twin.quorum.epoch
+        if twin.controller.epoch != self._epoch:
+            self._epoch = twin.controller.epoch
             if replayed(self._log) != twin.metadata:
                 raise StillGoingError(f"controller {twin.controller_id} took over another state than the log tells")
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kreassign.model import TopicPartition
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.connection import Connection
 from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.replication.partition_logs import Traffic
@@ -37,9 +38,12 @@ def twin(
     brokers: int = 4,
     version: KafkaVersion = DEFAULT,
     permissions: Permissions | None = None,
+    controllers: int = 1,
 ) -> Twin:
     """A running twin of such a cluster."""
-    return Twin(cluster(topics, brokers=brokers), TwinSettings(version, permissions=permissions))
+    return Twin(
+        cluster(topics, brokers=brokers), TwinSettings(version, permissions=permissions, controller_count=controllers)
+    )
 
 
 def ask(asked: Twin, api: Api, version: int, *, node: int = 0, **fields: object) -> Message:

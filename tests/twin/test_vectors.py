@@ -7,10 +7,11 @@ from random import Random
 import pytest
 
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.metadata.records import UNASSIGNED, ConfigChanged, PartitionCreated
 from tests.twin.asking import cluster
 from tests.twin.test_cluster import move

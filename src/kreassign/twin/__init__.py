@@ -1,6 +1,7 @@
 """A cluster in a box: a controller, brokers that really take time to move data, and Kafka's protocol in front."""
 
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic

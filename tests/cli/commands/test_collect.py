@@ -18,7 +18,8 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
 from kreassign.operations.collect import Round, paced, store_round, survived, take_round
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from testbed.waiting import wait_until
 from tests.cli.commands.test_twin import PATIENCE_S, serving

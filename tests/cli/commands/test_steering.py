@@ -18,7 +18,8 @@ from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_files import write_plan
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving
 from testbed.waiting import wait_until
 from tests.twin.asking import cluster

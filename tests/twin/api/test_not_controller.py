@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.model.error_codes import NONE, NOT_CONTROLLER, NOT_LEADER_OR_FOLLOWER
 from kreassign.twin import Twin
-from kreassign.twin.cluster import TwinSettings
+from kreassign.twin.core import TwinSettings
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from tests.twin.asking import ask, cluster

@@ -29,9 +29,9 @@ from kreassign.twin.controller.reassignments import (
     TopicTargets,
     alter_reassignments,
 )
+from kreassign.twin.core import Step
 from kreassign.twin.metadata.records import BrokerRegistered, ConfigChanged
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.metadata.step import Step
 from tests.checks.source import read
 from tests.twin.asking import cluster
 

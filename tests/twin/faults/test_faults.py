@@ -8,7 +8,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation
 from kreassign.model import TopicPartition
 from kreassign.twin import Twin, TwinTransport
-from kreassign.twin.cluster import TwinSettings
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import read_fault, schedule_faults
 from tests.twin.asking import cluster, partition
 
@@ -94,7 +94,7 @@ def test_a_frozen_broker_cannot_be_frozen_or_stopped_but_killed() -> None:
     twin.freeze(0)
     with pytest.raises(InputError, match="frozen already"):
         twin.freeze(0)
-    with pytest.raises(InputError, match="thaw it first"):
+    with pytest.raises(InputError, match="unfreeze it first"):
         twin.stop(0)
     twin.crash(0)
     with pytest.raises(InputError, match="is not frozen"):
@@ -272,7 +272,7 @@ def test_a_client_of_controllers_follows_the_active_one() -> None:
             assert admin.list_partition_reassignments() == {}
             admin.alter_partition_reassignments({ORDERS: (1, 0)}).raise_if_any()
             world.sleep(10.0)
-    assert twin.quorum.epoch == 4
+    assert twin.controller.epoch == 4
 
 
 # Before anything happens

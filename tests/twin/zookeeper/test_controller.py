@@ -7,7 +7,7 @@ import pytest
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.znodes import format_change, format_config, format_election, parse_reassignments, paths
 from kreassign.twin.controller.elections import ElectLeaders
-from kreassign.twin.zookeeper.steps import PartitionMessage
+from kreassign.twin.zookeeper.control_messages import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.memory_tree import Candidate
@@ -197,11 +197,11 @@ def test_an_election_znode_is_done_and_deleted_whatever_is_in_it() -> None:
 
 def test_elections_are_answered_in_the_words_of_this_mode() -> None:
     town = Town([1, 2, 3]).begin()
-    answer = town.controller.elect(ElectLeaders(0, (("foo", (0,)), ("nope", (0,)))))
+    answer = town.controller.elect_leaders(ElectLeaders(0, (("foo", (0,)), ("nope", (0,)))))
     assert [one.outcomes[0][1].code for one in answer.topics] == [84, 3]
     assert answer.topics[1].outcomes[0][1].message == "The partition does not exist."
-    assert town.controller.elect(ElectLeaders(0, None)).topics == ()
-    strange = town.controller.elect(ElectLeaders(2, (("foo", (0,)),)))
+    assert town.controller.elect_leaders(ElectLeaders(0, None)).topics == ()
+    strange = town.controller.elect_leaders(ElectLeaders(2, (("foo", (0,)),)))
     assert (strange.outcome.code, strange.topics[0].outcomes[0][1].code) == (-1, -1)
 
 

@@ -9,7 +9,7 @@ import pytest
 from kreassign.errors import ProtocolViolation
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.znodes import format_config, parse_partition_state, parse_topic, paths
-from kreassign.twin.zookeeper.steps import PartitionMessage
+from kreassign.twin.zookeeper.control_messages import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.towns import FOO, Town, left_by

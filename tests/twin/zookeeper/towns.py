@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 
 from kreassign.model import TopicPartition
 from kreassign.model.znodes import format_reassignments, parse_partition_state, parse_topic, paths
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
-from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER, KafkaVersion
 from kreassign.twin.zookeeper.controller import ZooKeeperController
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from tests.twin.asking import cluster
 from tests.twin.zookeeper.memory_tree import Candidate, Tree
 
 FOO = TopicPartition("foo", 0)
-SETTINGS = TwinSettings(KAFKA_3_9_ZOOKEEPER, controller_count=0)
 
 
 class Town:
@@ -28,14 +28,18 @@ class Town:
         *,
         tree: Tree | None = None,
         others: Mapping[str, list[list[int]]] | None = None,
+        version: KafkaVersion = KAFKA_3_9_ZOOKEEPER,
     ) -> None:
         self.tree = tree or Tree()
         self.candidate = Candidate(self.tree)
         blueprint = cluster({"foo": [replicas or [1, 2, 3]], **(others or {})}, brokers=7)
         self.log = ZooKeeperLog(self.candidate, blueprint)
         assert self.log.become_controller(0, 0)
-        self.twin = Twin(blueprint, replace(SETTINGS), self.log)
-        self.controller = self.twin.controller = ZooKeeperController(self.twin, self.log)
+        self.twin = Twin(
+            blueprint, TwinSettings(version), self.log, make_controller=partial(ZooKeeperController, log=self.log)
+        )
+        assert isinstance(self.twin.controller, ZooKeeperController)
+        self.controller = self.twin.controller
 
     def begin(self) -> Town:
         """Take over whatever is in the tree."""
@@ -45,7 +49,7 @@ class Town:
     def alter(self, target: list[int] | None, topic: str = "foo", partition: int = 0) -> tuple[int, str | None]:
         """Ask for one move; the code and text of its answer."""
         wish = Target(partition, None if target is None else tuple(target))
-        answer = self.controller.alter(AlterReassignments((TopicTargets(topic, (wish,)),)))
+        answer = self.controller.alter_reassignments(AlterReassignments((TopicTargets(topic, (wish,)),)))
         if not answer.topics:
             return answer.outcome.code, answer.outcome.message
         outcome = answer.topics[0].outcomes[0][1]

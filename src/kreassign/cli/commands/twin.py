@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -19,7 +20,8 @@ from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.twin.checkers import check_step
-from kreassign.twin.cluster import Twin, TwinSettings
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import PlannedFault, schedule_faults
 from kreassign.twin.network.endpoints import Address
 from kreassign.twin.network.security import Security
@@ -30,10 +32,9 @@ from kreassign.twin.setup.scenario import Scenario, parse_scenario
 from kreassign.twin.setup.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, RELEASES, Endpoint, KafkaVersion, kafka_version
 from kreassign.twin.store.file import FileLog
 from kreassign.twin.store.zookeeper import SESSION_TIMEOUT_S, ZooKeeperTree, zookeeper_tree
-from kreassign.twin.zookeeper.control_requests.delivery import Delivery
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
-from kreassign.twin.zookeeper.control_requests.trace import trace_line
+from kreassign.twin.zookeeper.control_requests import ControlRequest, trace_line
 from kreassign.twin.zookeeper.controller import ZooKeeperController
+from kreassign.twin.zookeeper.delivery import Delivery
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 
 if TYPE_CHECKING:
@@ -204,9 +205,11 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         scenario.seed,
         start_ms=SystemClock().now_ms(),
         permissions=scenario.security.permissions,
-        controller_count=0 if version.uses_zookeeper else serving.controllers,
+        controller_count=serving.controllers,
     )
-    door = ListenerConfig(first_port=serving.port, users=scenario.security.users, tls=_tls(scenario.security, folder))
+    listener = ListenerConfig(
+        first_port=serving.port, users=scenario.security.users, tls=_tls(scenario.security, folder)
+    )
     with ExitStack() as open_files:
         log: FileLog | ZooKeeperLog | None = None
         tree: ZooKeeperTree | None = None
@@ -217,9 +220,8 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
             tree.wait_for_resignation(2 * SESSION_TIMEOUT_S)
             log = ZooKeeperLog(tree, scenario.blueprint)
             log.become_controller(min(broker.id for broker in scenario.blueprint.brokers), settings.start_ms)
-        cluster = Twin(scenario.blueprint, settings, log)
-        if isinstance(log, ZooKeeperLog):
-            cluster.controller = ZooKeeperController(cluster, log)
+        cluster = _cluster(scenario, settings, log)
+        if isinstance(cluster.controller, ZooKeeperController):
             cluster.controller.on_messages = Delivery(cluster, cluster.controller, _tracing(serving.trace))
         if serving.check:
             cluster.watch(check_step)
@@ -230,9 +232,15 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             serve(
-                lambda: TwinServer(cluster, (door,), speed=serving.speed),
-                lambda server: _open(server, door.security_protocol, tree),
+                lambda: TwinServer(cluster, (listener,), speed=serving.speed),
+                lambda server: _open(server, listener.security_protocol, tree),
             )
+
+
+def _cluster(scenario: Scenario, settings: TwinSettings, log: FileLog | ZooKeeperLog | None) -> Twin:
+    if isinstance(log, ZooKeeperLog):
+        return Twin(scenario.blueprint, settings, log, partial(ZooKeeperController, log=log))
+    return Twin(scenario.blueprint, settings, log)
 
 
 def _version(scenario: Scenario, serving: Serving) -> KafkaVersion:
@@ -260,9 +268,9 @@ def _tracing(file: TextIO | None) -> Callable[[int, ControlRequest], None]:
 
 
 def _open(server: TwinServer, security_protocol: str, tree: ZooKeeperTree | None) -> None:
-    """Let a controller in ZooKeeper mode take office, once clients can be told where its brokers are."""
+    """Let a controller in ZooKeeper mode start, once the addresses of its brokers are known."""
     controller = server.twin.controller
-    if controller is not None and tree is not None:
+    if isinstance(controller, ZooKeeperController) and tree is not None:
         controller.register_at(server.addresses())
         controller.take_over()
         tree.on_news = server.scheduler(lambda _: controller.process_changes())

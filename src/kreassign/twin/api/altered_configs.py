@@ -8,7 +8,7 @@ from dataclasses import replace
 from kreassign.model import ResourceType
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.api.request import Request
-from kreassign.twin.controller.configs import AlterConfigs, ResourceChanges, ResourceOutcome, alter_configs
+from kreassign.twin.controller.configs import AlterConfigs, ResourceChanges, ResourceOutcome
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire.api import Message
@@ -23,7 +23,7 @@ def alter(request: Request, resources: Iterable[ResourceChanges], *, replaces: b
         request.message.validate_only,
     )
     denied = {one.owner: refusal for one in command.resources if (refusal := _denial(request, one)) is not None}
-    return request.twin.commit(alter_configs(request.twin.context, replace(command, denied=denied)))
+    return request.cluster.controller.alter_configs(replace(command, denied=denied))
 
 
 def response_fields(outcomes: Iterable[ResourceOutcome], entry: Callable[..., Message]) -> list[Message]:

@@ -109,12 +109,12 @@ def _refusal(request: Request, partition: PartitionState, entry: Message) -> int
     epoch = entry.current_leader_epoch
     if epoch >= 0 and epoch != partition.leader_epoch:
         return FENCED_LEADER_EPOCH if epoch < partition.leader_epoch else UNKNOWN_LEADER_EPOCH
-    readable = request.twin.replication.readings.log_end_offset(partition.topic_partition, here) is not None
+    readable = request.cluster.replication.readings.log_end_offset(partition.topic_partition, here) is not None
     return NONE if readable else KAFKA_STORAGE_ERROR
 
 
 def _offset(request: Request, partition: PartitionState, timestamp: int) -> _Found:
-    readings, key, here = request.twin.replication.readings, partition.topic_partition, request.node.id
+    readings, key, here = request.cluster.replication.readings, partition.topic_partition, request.node.id
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
         return _Found(NONE, readings.log_start_offset(key, here) or 0)
     if timestamp != LATEST:

@@ -56,7 +56,7 @@ def _handle(request: Request) -> Message:
         return _invalid(wanted)
     return _RESPONSE(
         brokers=_brokers(request),
-        cluster_id=request.twin.cluster_id,
+        cluster_id=request.cluster.cluster_id,
         controller_id=shown_controller(request),
         topics=_topics(request, wanted),
         authorized_operations=_cluster_operations(request),

@@ -20,7 +20,7 @@ from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.api.topics_seen import topics_seen
 from kreassign.twin.controller.decision import TIMED_OUT, Outcome, has_expired
-from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
+from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
 from kreassign.wire.api import Message
@@ -38,9 +38,7 @@ def _handle(request: Request) -> Message:
     decided = decide_partition_counts(view, [(topic.name, topic.partition_count) for topic in message.topics])
     wanted = tuple(MorePartitions(name, count) for name, count in decided.items() if not isinstance(count, Refusal))
     command = CreatePartitions(wanted, message.validate_only, message.timeout_ms)
-    decision = create_partitions(request.twin.context, command, request.twin.random)
-    answers = request.twin.commit(decision)
-    made = dict(answers)
+    made = dict(request.cluster.controller.create_partitions(command))
     refused = {
         name: Outcome(refusal.code, refusal.message)
         for name, refusal in decided.items()

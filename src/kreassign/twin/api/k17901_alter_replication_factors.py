@@ -15,6 +15,8 @@ Left out:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.model.topic_changes import Refusal, decide_replication_factors
@@ -22,7 +24,7 @@ from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.api.topics_seen import topics_seen
 from kreassign.twin.controller.decision import DONE, TIMED_OUT, Outcome, has_expired
-from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicOutcomes, TopicTargets
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
 from kreassign.wire.api import Message
@@ -46,23 +48,26 @@ def _handle(request: Request) -> Message:
         for name, targets in decided.items()
     }
     if not message.validate_only:
-        outcomes |= _start(request, {
-            name: targets for name, targets in decided.items() if not isinstance(targets, Refusal)
-        })  # fmt: skip
+        answer = request.cluster.controller.alter_reassignments(_command(decided))
+        if answer.outcome.is_failure:
+            return _RESPONSE(error_code=answer.outcome.code, error_message=answer.outcome.message, topics=[])
+        outcomes |= {topic.topic: _first_failure(topic) for topic in answer.topics}
     return _RESPONSE(topics=[_topic(name, outcomes[name]) for name in decided])
 
 
-def _start(request: Request, wanted: dict[str, dict[TopicPartition, tuple[int, ...]]]) -> dict[str, Outcome]:
-    """The first refusal of each topic, if the controller refuses any of its partitions after all."""
-    entries = tuple(
-        TopicTargets(name, tuple(Target(key.partition, replicas) for key, replicas in targets.items()))
-        for name, targets in wanted.items()
+def _command(decided: Mapping[str, dict[TopicPartition, tuple[int, ...]] | Refusal]) -> AlterReassignments:
+    return AlterReassignments(
+        tuple(
+            TopicTargets(name, tuple(Target(key.partition, replicas) for key, replicas in targets.items()))
+            for name, targets in decided.items()
+            if not isinstance(targets, Refusal)
+        )
     )
-    answer = request.twin.commit(alter_reassignments(request.twin.context, AlterReassignments(entries)))
-    return {
-        topic.topic: next((outcome for _partition, outcome in topic.outcomes if outcome.is_failure), DONE)
-        for topic in answer.topics
-    }
+
+
+def _first_failure(topic: TopicOutcomes) -> Outcome:
+    """A topic fails with the first refusal, if the controller refuses any of its partitions after all."""
+    return next((outcome for _partition, outcome in topic.outcomes if outcome.is_failure), DONE)
 
 
 def _topic(name: str, outcome: Outcome) -> Message:

@@ -22,7 +22,7 @@ from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.api.topics_seen import topics_seen
 from kreassign.twin.controller.decision import DONE, TIMED_OUT, Outcome, has_expired
-from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
 from kreassign.wire.api import Message
@@ -46,19 +46,23 @@ def _handle(request: Request) -> Message:
     ]
     decided = decide_reassignments(topics_seen(request, {key.topic for key, _replicas in wanted}), wanted)
     legal = {key: target for key, target in decided.items() if not isinstance(target, Refusal)}
-    outcomes = dict.fromkeys(legal, DONE) if message.validate_only else _start(request, legal)
+    outcomes = dict.fromkeys(legal, DONE)
+    if not message.validate_only:
+        answer = request.cluster.controller.alter_reassignments(_command(legal))
+        if answer.outcome.is_failure:
+            return _RESPONSE(error_code=answer.outcome.code, error_message=answer.outcome.message, topics=[])
+        for topic in answer.topics:
+            outcomes |= {TopicPartition(topic.topic, number): outcome for number, outcome in topic.outcomes}
     for key, target in decided.items():
         if isinstance(target, Refusal):
             outcomes[key] = Outcome(target.code, target.message)
     return _RESPONSE(topics=_by_topic({key: outcomes[key] for key in decided}))
 
 
-def _start(request: Request, targets: Targets) -> dict[TopicPartition, Outcome]:
-    entries = tuple(TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in targets.items())
-    answer = request.twin.commit(alter_reassignments(request.twin.context, AlterReassignments(entries)))
-    return {
-        TopicPartition(topic.topic, number): outcome for topic in answer.topics for number, outcome in topic.outcomes
-    }
+def _command(targets: Targets) -> AlterReassignments:
+    return AlterReassignments(
+        tuple(TopicTargets(key.topic, (Target(key.partition, target),)) for key, target in targets.items())
+    )
 
 
 def _by_topic(outcomes: dict[TopicPartition, Outcome]) -> list[Message]:

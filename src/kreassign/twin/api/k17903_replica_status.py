@@ -69,12 +69,12 @@ def _replicas(request: Request, state: PartitionState, wanted: list[int] | None)
             yield _PARTITION.ToldReplica(broker_id=broker, error_code=UNKNOWN_MEMBER_ID)
         elif broker not in state.replicas:
             yield _PARTITION.ToldReplica(broker_id=broker, error_code=UNKNOWN_TOPIC_OR_PARTITION)
-        elif request.twin.is_running(broker):
+        elif request.cluster.is_running(broker):
             yield _told(request, broker, _copy(request, state, broker), leader)
 
 
 def _copy(request: Request, state: PartitionState, broker: int) -> Copy:
-    readings, key = request.twin.replication.readings, state.topic_partition
+    readings, key = request.cluster.replication.readings, state.topic_partition
     start, end = readings.log_start_offset(key, broker), readings.log_end_offset(key, broker)
     if start is None or end is None:
         return Copy(NO_COPY, 0)
@@ -86,7 +86,7 @@ def _told(request: Request, broker: int, copy: Copy, leader: Copy) -> Message:
     return _PARTITION.ToldReplica(
         broker_id=broker,
         error_code=NONE,
-        status_time_ms=request.twin.now_ms,
+        status_time_ms=request.cluster.now_ms,
         log_start_offset=copy.offsets.start,
         log_end_offset=copy.offsets.end,
         lag_records=lag_records,

@@ -30,7 +30,7 @@ def _handle(request: Request) -> Message:
     response = api.API_VERSIONS.response
     if request.version >= 3 and not _is_named_properly(request.message):
         return response(error_code=INVALID_REQUEST, api_keys=[])
-    release = request.twin.version
+    release = request.cluster.version
     return response(
         api_keys=[
             response.ApiVersion(api_key=key, min_version=low, max_version=high)

@@ -23,9 +23,8 @@ from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.described_configs import DescribedConfig, topic_configs
-from kreassign.twin.controller.topics import CreateTopics, TopicCreation, WantedTopic, create_topics
+from kreassign.twin.controller.topics import CreateTopics, TopicCreation, WantedTopic
 from kreassign.twin.network.permissions import Operation
-from kreassign.twin.zookeeper.new_partitions import create_topics_in_zookeeper
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -38,8 +37,7 @@ def _handle(request: Request) -> Message:
     wanted = tuple(_wanted(topic) for topic in request.message.topics)
     denied = frozenset(topic.name for topic in wanted if not _may_create(request, topic.name))
     command = CreateTopics(wanted, request.message.validate_only, request.message.timeout_ms, denied)
-    create = create_topics_in_zookeeper if request.twin.version.uses_zookeeper else create_topics
-    answers = request.twin.commit(create(request.twin.context, command, request.twin.random))
+    answers = request.cluster.controller.create_topics(command)
     return _RESPONSE(topics=[_result(request, answer) for answer in answers])
 
 
@@ -74,7 +72,7 @@ def _result(request: Request, created: TopicCreation) -> Message:
             topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
             configs=[],
         )
-    configs = topic_configs(request.twin.context, request.twin.controller_id, created.configs)
+    configs = topic_configs(request.cluster.context, request.cluster.controller.active_id, created.configs)
     return _RESULT(
         name=created.name,
         topic_id=created.topic_id,

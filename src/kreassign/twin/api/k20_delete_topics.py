@@ -20,7 +20,7 @@ import uuid
 
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
-from kreassign.twin.controller.topics import TopicDeletion, TopicReference, delete_topics
+from kreassign.twin.controller.topics import TopicDeletion, TopicReference
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -31,8 +31,10 @@ _NO_ID = uuid.UUID(int=0)
 
 
 def _handle(request: Request) -> Message:
-    decision = delete_topics(request.twin.context, _references(request), request.message.timeout_ms, _denied(request))
-    return _RESPONSE(responses=[_result(one) for one in request.twin.commit(decision)])
+    answers = request.cluster.controller.delete_topics(
+        _references(request), request.message.timeout_ms, _denied(request)
+    )
+    return _RESPONSE(responses=[_result(one) for one in answers])
 
 
 def _references(request: Request) -> tuple[TopicReference, ...]:
@@ -45,11 +47,11 @@ def _references(request: Request) -> tuple[TopicReference, ...]:
 
 
 def _denied(request: Request) -> set[str]:
-    if request.twin.permissions is None or request.allows(Operation.DELETE):
+    if request.cluster.permissions is None or request.allows(Operation.DELETE):
         return set()
     named = {reference.name for reference in _references(request) if reference.name is not None}
     return {
-        topic for topic in named | request.twin.metadata.topics.keys() if not request.allows(Operation.DELETE, topic)
+        topic for topic in named | request.cluster.metadata.topics.keys() if not request.allows(Operation.DELETE, topic)
     }
 
 

@@ -49,7 +49,7 @@ def _handle(request: Request) -> Message:
         for number in topic.partitions
     }
     if request.allows(Operation.ALTER):
-        log_dirs = {log_dir.path: log_dir for log_dir in request.twin.replication.readings.log_dirs(request.node.id)}
+        log_dirs = {log_dir.path: log_dir for log_dir in request.cluster.replication.readings.log_dirs(request.node.id)}
         codes = {key: _alter(request, key, path, log_dirs.get(path)) for key, path in targets.items()}
     else:
         codes = dict.fromkeys(targets, CLUSTER_AUTHORIZATION_FAILED)
@@ -65,7 +65,7 @@ def _alter(request: Request, key: TopicPartition, path: str, log_dir: LogDir | N
         return KAFKA_STORAGE_ERROR
     if log_dir.is_cordoned:
         return INVALID_REPLICA_ASSIGNMENT
-    if request.twin.replication.alter_log_dir(key, request.node.id, path):
+    if request.cluster.replication.alter_log_dir(key, request.node.id, path):
         return NONE
     known = request.metadata.partition(key)
     return UNKNOWN_TOPIC_OR_PARTITION if known is None else REPLICA_NOT_AVAILABLE

@@ -35,7 +35,7 @@ def _handle(request: Request) -> Message:
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, results=[])
     topics = request.message.topics
     wanted = None if topics is None else {TopicPartition(t.topic, number) for t in topics for number in t.partitions}
-    log_dirs = request.twin.replication.readings.log_dirs(request.node.id)
+    log_dirs = request.cluster.replication.readings.log_dirs(request.node.id)
     return _RESPONSE(results=[_result(log_dir, wanted) for log_dir in log_dirs])
 
 

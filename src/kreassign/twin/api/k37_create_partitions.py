@@ -21,9 +21,8 @@ from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import Outcome
-from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
+from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions
 from kreassign.twin.network.permissions import Operation
-from kreassign.twin.zookeeper.new_partitions import create_partitions_in_zookeeper
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -38,10 +37,10 @@ def _handle(request: Request) -> Message:
         request.message.validate_only,
         request.message.timeout_ms,
     )
-    create = create_partitions_in_zookeeper if request.twin.version.uses_zookeeper else create_partitions
-    decision = create(request.twin.context, command, request.twin.random)
     answers = [(name, Outcome(TOPIC_AUTHORIZATION_FAILED)) for name in sorted(denied)]
-    return _RESPONSE(results=[_result(*answer) for answer in (*answers, *request.twin.commit(decision))])
+    return _RESPONSE(
+        results=[_result(*answer) for answer in (*answers, *request.cluster.controller.create_partitions(command))]
+    )
 
 
 def _wanted(topic: Message) -> MorePartitions:

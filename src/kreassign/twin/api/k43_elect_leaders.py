@@ -15,21 +15,16 @@ Left out:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kreassign.model import ElectionType
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import Outcome
-from kreassign.twin.controller.elections import ElectLeaders, LeadersElected, elect_leaders
+from kreassign.twin.controller.elections import ElectLeaders, LeadersElected
 from kreassign.twin.controller.reassignments import TopicOutcomes
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 _RESPONSE = api.ELECT_LEADERS.response
 _RESULT = _RESPONSE.ReplicaElectionResult
@@ -39,19 +34,13 @@ _FIRST_WITH_TYPE = 1
 def _handle(request: Request) -> Message:
     command = _command(request)
     if request.allows(Operation.ALTER):
-        return _response(_commit(request.twin, command))
+        return _response(request.cluster.controller.elect_leaders(command))
     refused = Outcome(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
     alike = (
         TopicOutcomes(topic, tuple((index, refused) for index in partitions))
         for topic, partitions in command.topics or ()
     )
     return _response(LeadersElected(refused, tuple(alike)))
-
-
-def _commit(twin: Twin, command: ElectLeaders) -> LeadersElected:
-    if twin.controller is not None:
-        return twin.controller.elect(command)
-    return twin.commit(elect_leaders(twin.context, command))
 
 
 def _command(request: Request) -> ElectLeaders:

@@ -19,26 +19,19 @@ Left out:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import DONE, Outcome
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
-    ReassignmentsAltered,
     Target,
     TopicOutcomes,
     TopicTargets,
-    alter_reassignments,
 )
 from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 _RESPONSE = api.ALTER_PARTITION_REASSIGNMENTS.response
 _TOPIC = _RESPONSE.ReassignableTopicResponse
@@ -54,14 +47,8 @@ def _handle(request: Request) -> Message:
             for entry in command.topics
         )
         return _response(command, refused, tuple(alike))
-    answer = _commit(request.twin, command)
+    answer = request.cluster.controller.alter_reassignments(command)
     return _response(command, answer.outcome, answer.topics)
-
-
-def _commit(twin: Twin, command: AlterReassignments) -> ReassignmentsAltered:
-    if twin.controller is not None:
-        return twin.controller.alter(command)
-    return twin.commit(alter_reassignments(twin.context, command))
 
 
 def _command(request: Request) -> AlterReassignments:

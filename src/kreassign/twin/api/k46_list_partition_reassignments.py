@@ -37,7 +37,7 @@ def _handle(request: Request) -> Message:
         error_message=None,
         topics=[
             _TOPIC(name=found.topic, partitions=[_move(index, move) for index, move in found.partitions])
-            for found in list_reassignments(request.twin.metadata, wanted)
+            for found in list_reassignments(request.cluster.metadata, wanted)
         ],
     )
 

@@ -56,10 +56,10 @@ def _partition(request: Request, topic: str, index: int) -> Message:
     brokers = [broker.broker_id for broker in request.metadata.brokers.values() if not broker.fenced]
     return entry(
         partition_index=index,
-        leader_id=request.twin.controller_id,
-        leader_epoch=request.twin.quorum.epoch,
+        leader_id=request.cluster.controller.active_id,
+        leader_epoch=request.cluster.controller.epoch,
         high_watermark=request.metadata.offset,
-        current_voters=[_state(request, controller) for controller in request.twin.quorum.ids],
+        current_voters=[_state(request, controller) for controller in request.cluster.controller.node_ids],
         observers=[_state(request, broker) for broker in sorted(brokers)],
     )
 
@@ -67,21 +67,21 @@ def _partition(request: Request, topic: str, index: int) -> Message:
 def _refusal(request: Request, topic: str, index: int) -> int:
     if (topic, index) != (TOPIC, 0):
         return UNKNOWN_TOPIC_OR_PARTITION
-    return NOT_LEADER_OR_FOLLOWER if request.at_controller and request.node.id != request.twin.controller_id else NONE
+    return NONE if request.cluster.controller.takes_requests_at(request.node.id) else NOT_LEADER_OR_FOLLOWER
 
 
 def _state(request: Request, node_id: int) -> Message:
-    now_ms = request.twin.now_ms
+    now_ms = request.cluster.now_ms
     return _RESPONSE.TopicData.PartitionData.ReplicaState(
         replica_id=node_id,
         log_end_offset=request.metadata.offset,
-        last_fetch_timestamp=-1 if node_id == request.twin.controller_id else now_ms,
+        last_fetch_timestamp=-1 if node_id == request.cluster.controller.active_id else now_ms,
         last_caught_up_timestamp=now_ms,
     )
 
 
 def _nodes(request: Request) -> list[Message]:
-    return [_node(request, controller) for controller in request.twin.quorum.ids]
+    return [_node(request, controller) for controller in request.cluster.controller.node_ids]
 
 
 def _node(request: Request, node_id: int) -> Message:

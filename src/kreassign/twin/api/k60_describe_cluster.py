@@ -64,8 +64,8 @@ def _nodes(request: Request) -> Message:
     nodes = _controllers(request) if request.at_controller else _brokers(request)
     return _RESPONSE(
         endpoint_type=request.node.endpoint.value,
-        cluster_id=request.twin.cluster_id,
-        controller_id=request.twin.controller_id if request.at_controller else shown_controller(request),
+        cluster_id=request.cluster.cluster_id,
+        controller_id=request.cluster.controller.active_id if request.at_controller else shown_controller(request),
         brokers=[
             _RESPONSE.DescribeClusterBroker(
                 broker_id=node_id,
@@ -81,7 +81,7 @@ def _nodes(request: Request) -> Message:
 
 
 def _controllers(request: Request) -> list[_Node]:
-    return [(controller, None, False) for controller in request.twin.quorum.ids]
+    return [(controller, None, False) for controller in request.cluster.controller.node_ids]
 
 
 def _brokers(request: Request) -> list[_Node]:

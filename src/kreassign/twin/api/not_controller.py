@@ -1,7 +1,7 @@
-"""What a controller answers that is not the active one: NOT_CONTROLLER, and nothing is done.
+"""What a node answers that is not the active controller: NOT_CONTROLLER, and nothing is done.
 
-Every item of the request is repeated with the refusal, as Kafka makes error answers. Brokers hand requests on to the
-active controller and never answer so, but in ZooKeeper mode: there the controller is a broker, and the others refuse.
+Every item of the request is repeated with the refusal, as Kafka makes error responses. In KRaft mode brokers forward
+requests to the active controller; in ZooKeeper mode the controller is a broker, and the other brokers refuse.
 """
 
 from __future__ import annotations
@@ -11,29 +11,23 @@ from typing import Any
 
 from kreassign.model.error_codes import NONE, NOT_CONTROLLER, error_code
 from kreassign.twin.api.request import Request
-from kreassign.wire import api
+from kreassign.wire import api, kip_179
 from kreassign.wire.api import Message
 
 _Refuse = Callable[[Request, dict[str, Any]], Message]
 _FIRST_DELETION_BY_ID = 6
+_KIP_179 = (kip_179.ALTER_PARTITION_COUNTS, kip_179.ALTER_REPLICATION_FACTORS, kip_179.REASSIGN_PARTITIONS)
 
 
 def refusal(request: Request, called: api.Api) -> Message | None:
-    """The refusal, if this node is a controller but not the active one, and the request is for that one alone."""
-    if request.twin.version.uses_zookeeper:
-        return _refusal_of_broker(request, called)
-    refuse = _REFUSALS.get(called.key)
-    if refuse is None or not request.at_controller or request.node.id == request.twin.controller_id:
+    """The refusal, if the request is for the active controller alone and this node does not pass it on."""
+    controller = request.cluster.controller
+    refuse = (_REFUSALS_OF_CONTROLLERS if request.at_controller else _REFUSALS_OF_BROKERS).get(called.key)
+    if refuse is None or controller.takes_requests_at(request.node.id):
         return None
-    text = f"The active controller appears to be node {request.twin.controller_id}."
+    of_controllers = f"The active controller appears to be node {controller.active_id}."
+    text = of_controllers if request.at_controller else error_code(NOT_CONTROLLER).text
     return refuse(request, {"error_code": NOT_CONTROLLER, "error_message": text})
-
-
-def _refusal_of_broker(request: Request, called: api.Api) -> Message | None:
-    refuse = _REFUSALS_OF_BROKERS.get(called.key)
-    if refuse is None or request.node.id == request.twin.controller_id:
-        return None
-    return refuse(request, {"error_code": NOT_CONTROLLER, "error_message": error_code(NOT_CONTROLLER).text})
 
 
 def _created(request: Request, failed: dict[str, Any]) -> Message:
@@ -112,11 +106,19 @@ def _configured(known: api.Api) -> _Refuse:
     return refuse
 
 
+def _refused_as_a_whole(known: api.Api) -> _Refuse:
+    def refuse(request: Request, failed: dict[str, Any]) -> Message:
+        del request
+        return known.response(topics=[], **failed)
+
+    return refuse
+
+
 def _each(entry: Callable[..., Message], number: str, numbers: Iterable[int], failed: dict[str, Any]) -> list[Message]:
     return [entry(**{number: one}, **failed) for one in numbers]
 
 
-_REFUSALS: Mapping[int, _Refuse] = {
+_REFUSALS_OF_CONTROLLERS: Mapping[int, _Refuse] = {
     api.CREATE_TOPICS.key: _created,
     api.DELETE_TOPICS.key: _deleted,
     api.ALTER_CONFIGS.key: _configured(api.ALTER_CONFIGS),
@@ -125,6 +127,7 @@ _REFUSALS: Mapping[int, _Refuse] = {
     api.INCREMENTAL_ALTER_CONFIGS.key: _configured(api.INCREMENTAL_ALTER_CONFIGS),
     api.ALTER_PARTITION_REASSIGNMENTS.key: _reassigned,
     api.LIST_PARTITION_REASSIGNMENTS.key: _listed,
+    **{known.key: _refused_as_a_whole(known) for known in _KIP_179},
 }
 
 # Configurations can be changed through any broker.
@@ -135,4 +138,5 @@ _REFUSALS_OF_BROKERS: Mapping[int, _Refuse] = {
     api.ELECT_LEADERS.key: _each_elected,
     api.ALTER_PARTITION_REASSIGNMENTS.key: _none_reassigned,
     api.LIST_PARTITION_REASSIGNMENTS.key: _listed,
+    **{known.key: _refused_as_a_whole(known) for known in _KIP_179},
 }

@@ -1,24 +1,66 @@
-"""A request as a handler sees it."""
+"""A request as its handler sees it, and what the handler sees of the cluster."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from random import Random
+from typing import Protocol
 
 from kreassign.twin.controller.context import ControllerContext
-from kreassign.twin.network.endpoints import Address, Node
-from kreassign.twin.network.permissions import Operation
-from kreassign.twin.setup.version import Endpoint
+from kreassign.twin.controller.port import ControllerPort
+from kreassign.twin.metadata.state import ClusterMetadata
+from kreassign.twin.network.endpoints import Address, Listener, Node
+from kreassign.twin.network.permissions import Operation, Permissions
+from kreassign.twin.replication.replication import Replication
+from kreassign.twin.setup.version import Endpoint, KafkaVersion
 from kreassign.wire.api import Message
 
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
-    from kreassign.twin.metadata.state import ClusterMetadata
+
+class ServedCluster(Protocol):
+    """What handlers may use of a cluster. They change it through its controller and its copies, by no other way."""
+
+    cluster_id: str
+    metadata: ClusterMetadata
+    replication: Replication
+    controller: ControllerPort
+    random: Random
+
+    @property
+    def version(self) -> KafkaVersion:
+        """The release of Kafka that the cluster simulates."""
+        ...
+
+    @property
+    def permissions(self) -> Permissions | None:
+        """Who may do what; None if every client may do everything."""
+        ...
+
+    @property
+    def context(self) -> ControllerContext:
+        """What the controller bases its decisions on."""
+        ...
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        ...
+
+    def metadata_of(self, node_id: int) -> ClusterMetadata:
+        """What a node knows: everything, unless it lags behind the metadata log."""
+        ...
+
+    def is_running(self, node_id: int) -> bool:
+        """Whether a node's process is up."""
+        ...
+
+    def address(self, node_id: int, listener: Listener) -> Address:
+        """Where a client finds a node."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who asks: the principal (`User:name`), and the connection's name as Kafka's texts give it."""
+    """Who asks: the principal (`User:name`), and the connection's name as Kafka's messages show it."""
 
     principal: str
     connection: str
@@ -26,9 +68,9 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A decoded request, the node that got it, and the cluster that the node is part of."""
+    """A decoded request, the node that received it, and the cluster that the node is part of."""
 
-    twin: Twin
+    cluster: ServedCluster
     node: Node
     client: Client
     version: int
@@ -36,34 +78,34 @@ class Request:
 
     @property
     def metadata(self) -> ClusterMetadata:
-        """What this node knows of the cluster: the controller everything, a broker perhaps not the latest."""
-        return self.twin.metadata_of(self.node.id)
+        """What this node knows of the cluster: a controller everything, a broker perhaps not the latest."""
+        return self.cluster.metadata_of(self.node.id)
 
     @property
     def context(self) -> ControllerContext:
         """What this node knows, with the rules and settings of the cluster."""
-        return replace(self.twin.context, metadata=self.metadata)
+        return replace(self.cluster.context, metadata=self.metadata)
 
     @property
     def at_controller(self) -> bool:
-        """Whether a controller was asked, not a broker."""
+        """Whether the node is a controller, not a broker."""
         return self.node.endpoint is Endpoint.CONTROLLER
 
     def address(self, node_id: int) -> Address:
-        """Where a client that came by this listener finds another node."""
-        return self.twin.address(node_id, self.node.listener)
+        """Where a client that uses this listener finds another node."""
+        return self.cluster.address(node_id, self.node.listener)
 
     def allows(self, operation: Operation, topic: str | None = None) -> bool:
         """Whether the client may do this to a topic, or (topic None) to the cluster."""
-        permissions = self.twin.permissions
+        permissions = self.cluster.permissions
         return permissions is None or permissions.allows(self.client.principal, operation, topic)
 
     def allowed_operations(self, operations: frozenset[Operation], topic: str | None = None) -> set[int]:
-        """Kafka's numbers of those operations that the client may carry out."""
+        """Kafka's numbers of those operations that the client may do."""
         return {int(operation) for operation in operations if self.allows(operation, topic)}
 
     def denial(self, operation: Operation) -> str:
-        """Kafka's text for a request that needed a permission on the cluster; it shows the broker's own words."""
+        """Kafka's message for a request that lacks a permission on the cluster; it quotes the broker's own objects."""
         listener = self.node.listener
         host = self.client.connection.partition("-")[2].rpartition(":")[0] or "127.0.0.1"
         return (

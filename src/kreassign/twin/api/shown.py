@@ -21,14 +21,8 @@ def live_brokers(metadata: ClusterMetadata) -> list[BrokerState]:
 
 
 def shown_controller(request: Request) -> int:
-    """What a broker gives for the controller's id: in ZooKeeper mode that, else a live broker drawn at random.
-
-    It is -1 if there is none.
-    """
-    if request.twin.version.uses_zookeeper:
-        return request.twin.controller_id
-    live = live_brokers(request.metadata)
-    return request.twin.random.choice(live).broker_id if live else -1
+    """What a broker gives for the controller's id."""
+    return request.cluster.controller.advertised_id([one.broker_id for one in live_brokers(request.metadata)])
 
 
 def shown_leader(metadata: ClusterMetadata, partition: PartitionState) -> int:

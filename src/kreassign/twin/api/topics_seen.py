@@ -18,10 +18,10 @@ def topics_seen(request: Request, names: Iterable[str]) -> TopicsView:
     brokers = [
         Broker(one.broker_id, one.host, one.port, one.rack, is_fenced=one.fenced) for one in metadata.brokers.values()
     ]
-    running = [broker.id for broker in brokers if request.twin.is_running(broker.id)]
+    running = [broker.id for broker in brokers if request.cluster.is_running(broker.id)]
     return topics_view(
         brokers,
-        {broker: request.twin.replication.readings.log_dirs(broker) for broker in running},
+        {broker: request.cluster.replication.readings.log_dirs(broker) for broker in running},
         found,
         ongoing=metadata.reassigning,
         min_in_sync={name: int(context.topic_setting(name, MIN_IN_SYNC_REPLICAS, "1")) for name in found},

@@ -7,17 +7,13 @@ from before it, and such a move never ends.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kreassign.twin.checkers.changes import changes
 from kreassign.twin.controller.completion import without
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
+from kreassign.twin.core import Step, TwinCore
 
 
-def check(twin: Twin, step: Step) -> Iterator[str]:
+def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Partitions whose lists do not belong together."""
     for partition, _ in changes(twin, step):
         lists = f"replicas {partition.replicas}, adding {partition.adding}, removing {partition.removing}"

@@ -6,19 +6,15 @@ Replication keeps sums that it changes with every copy, so that idle ones cost n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
+from kreassign.twin.core import Step, TwinCore
 
 # Sums of millions of numbers up to 10^13 may differ by rounding.
 _ROUNDING = 1e-9
 _LEAST = 1.0
 
 
-def check(twin: Twin, step: Step) -> Iterator[str]:
+def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Directories of which this is not so."""
     del step
     for usage in twin.replication.readings.usages():

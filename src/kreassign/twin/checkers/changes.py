@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from kreassign.twin.core import Step, TwinCore
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 
 class Change(NamedTuple):
@@ -22,7 +19,7 @@ class Change(NamedTuple):
         return f"{self.after.topic_partition} was {self.before} and is {self.after}"
 
 
-def changes(twin: Twin, step: Step) -> Iterator[Change]:
+def changes(twin: TwinCore, step: Step) -> Iterator[Change]:
     """The partitions that a step was about and that are still there."""
     for topic_partition, before in step.before.items():
         after = twin.metadata.partition(topic_partition)

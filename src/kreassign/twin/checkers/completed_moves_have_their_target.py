@@ -6,19 +6,15 @@ One that a client ends goes back to what was there before, or forward to another
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kreassign.twin.checkers.changes import changes
 from kreassign.twin.controller.completion import without
 from kreassign.twin.controller.reassignments import ReassignmentsAltered
+from kreassign.twin.core import Step, TwinCore
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 
-def check(twin: Twin, step: Step) -> Iterator[str]:
+def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Partitions whose moves ended otherwise."""
     by_a_client = isinstance(step.answer, ReassignmentsAltered)
     for after, before in changes(twin, step):

@@ -8,17 +8,13 @@ KIP-497, KIP-631).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kreassign.twin.checkers.changes import Change, changes
+from kreassign.twin.core import Step, TwinCore
 from kreassign.twin.metadata.records import BrokerRegistered
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 
-def check(twin: Twin, step: Step) -> Iterator[str]:
+def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Partitions and brokers of which this is not so."""
     for change in changes(twin, step):
         if change.before is not None and not _rises(change):

@@ -7,16 +7,12 @@ on real clusters one may remain that is no replica any more, after a move that e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kreassign.twin.checkers.changes import changes
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
+from kreassign.twin.core import Step, TwinCore
 
 
-def check(twin: Twin, step: Step) -> Iterator[str]:
+def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Partitions of which this is not so."""
     for partition, _ in changes(twin, step):
         replicas, isr = set(partition.replicas), set(partition.isr)

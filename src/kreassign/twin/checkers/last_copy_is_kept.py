@@ -7,17 +7,13 @@ every record that all of its members had before. A topic that allows unclean ele
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kreassign.twin.checkers.changes import changes
+from kreassign.twin.core import Step, TwinCore
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 
-def check(twin: Twin, step: Step) -> Iterator[str]:
+def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Partitions that lost something."""
     for after, before in changes(twin, step):
         if before is None or not before.isr or _lists(after) == _lists(before):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.twin.controller.reassignments import list_reassignments
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
+from kreassign.twin.core import Step, TwinCore
 
 
-def check(twin: Twin, step: Step) -> Iterator[str]:
+def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Partitions of which this is not so."""
     del step
     listed = {

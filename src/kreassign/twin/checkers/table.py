@@ -7,7 +7,7 @@ Most look only at what a step changed. Three look at the whole cluster, `bytes_a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kreassign.errors import InvariantBroken
 from kreassign.twin.checkers import (
@@ -22,10 +22,7 @@ from kreassign.twin.checkers import (
     list_is_progress,
     throttles_are_kept,
 )
-from kreassign.twin.metadata.step import Step
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
+from kreassign.twin.core import Step, TwinCore
 
 LARGE = 5_000
 SAMPLED = 256
@@ -35,7 +32,7 @@ class Checker(NamedTuple):
     """An invariant: a sentence, and what finds the places where it does not hold."""
 
     sentence: str
-    check: Callable[[Twin, Step], Iterator[str]]
+    check: Callable[[TwinCore, Step], Iterator[str]]
     sees_everything: bool = False
 
 
@@ -54,7 +51,7 @@ CHECKERS = (
 """Every invariant."""
 
 
-def look(twin: Twin, step: Step) -> Iterator[str]:
+def look(twin: TwinCore, step: Step) -> Iterator[str]:
     """What is wrong after a step; nothing if all is well. Large clusters are looked at in part, see above."""
     is_whole = _partition_count(twin) <= LARGE or twin.metadata.offset % SAMPLED == 0
     for checker in CHECKERS:
@@ -62,12 +59,12 @@ def look(twin: Twin, step: Step) -> Iterator[str]:
             yield from _findings(checker, twin, step)
 
 
-def check_step(twin: Twin, step: Step) -> None:
+def check_step(twin: TwinCore, step: Step) -> None:
     """A watcher of a twin (`Twin.watch`) that raises `InvariantBroken` as soon as something is wrong."""
     _refuse(twin, list(look(twin, step)))
 
 
-def check_all(twin: Twin) -> None:
+def check_all(twin: TwinCore) -> None:
     """Look at the whole cluster as it is now, as if all of it had just been made."""
     everything = {one.topic_partition: None for topic in twin.metadata.topics.values()
                   for one in topic.partitions.values()}  # fmt: skip
@@ -75,14 +72,14 @@ def check_all(twin: Twin) -> None:
     _refuse(twin, [finding for checker in CHECKERS for finding in _findings(checker, twin, step)])
 
 
-def _findings(checker: Checker, twin: Twin, step: Step) -> Iterator[str]:
+def _findings(checker: Checker, twin: TwinCore, step: Step) -> Iterator[str]:
     return (f"{checker.sentence}: {finding}" for finding in checker.check(twin, step))
 
 
-def _refuse(twin: Twin, findings: list[str]) -> None:
+def _refuse(twin: TwinCore, findings: list[str]) -> None:
     if findings:
         raise InvariantBroken(f"at {twin.now_ms} ms, record {twin.metadata.offset}: " + "; ".join(findings))
 
 
-def _partition_count(twin: Twin) -> int:
+def _partition_count(twin: TwinCore) -> int:
     return sum(len(topic.partitions) for topic in twin.metadata.topics.values())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import (
@@ -20,13 +20,10 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_REPLICAS,
     LOG_DIR_RATE,
 )
+from kreassign.twin.core import Step, TwinCore
 from kreassign.twin.metadata.state import ClusterMetadata
-from kreassign.twin.metadata.step import Step
 from kreassign.twin.replication.readings import Flow
 from kreassign.twin.replication.throttles import ThrottledReplicas, parse_rate
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 _ROUNDING = 1.0 + 1e-6
 _listed = lru_cache(maxsize=64)(ThrottledReplicas.parse)
@@ -39,7 +36,7 @@ class _Limit(NamedTuple):
     key: str
 
 
-def check(twin: Twin, step: Step) -> Iterator[str]:
+def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Rates that are exceeded. Between a change and the next moment nothing flows by any rate yet."""
     del step
     flows: defaultdict[_Limit, list[Flow]] = defaultdict(list)
@@ -54,7 +51,7 @@ def check(twin: Twin, step: Step) -> Iterator[str]:
             yield f"{key} of broker {broker} is {configured} bytes per second, and {rate} flow"
 
 
-def _answers_per_s(twin: Twin, flows: list[Flow]) -> float:
+def _answers_per_s(twin: TwinCore, flows: list[Flow]) -> float:
     """One answer, which has one fetch of each partition, to every follower from each of its leaders."""
     settings = twin.settings.replication
     partitions = [(twin.metadata.partition(flow.topic_partition), flow.broker) for flow in flows]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kreassign.twin.cluster import Twin
 from kreassign.twin.faults.nodes import need_broker
 from kreassign.twin.network.response_faults import AffectedResponses, ResponseFault
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +17,22 @@ class AnswerFault:
     """
 
     fault: ResponseFault
-    concerned: AffectedResponses
+    affected: AffectedResponses
     hits_once: bool = True
 
     def check(self, twin: Twin) -> None:
         """InputError if it cannot befall this twin."""
-        node_id = self.concerned.node_id
-        if node_id is not None and node_id not in twin.quorum.ids:
+        node_id = self.affected.node_id
+        if node_id is not None and node_id not in twin.controller.node_ids:
             need_broker(twin, node_id)
 
     def inject(self, twin: Twin) -> None:
         """Lie in wait for the answers."""
-        twin.response_faults.add(self.fault, self.concerned, hits_once=self.hits_once)
+        twin.response_faults.add(self.fault, self.affected, hits_once=self.hits_once)
 
     def recover(self, twin: Twin) -> None:
         """Leave them alone."""
-        twin.response_faults.remove(self.fault, self.concerned)
+        twin.response_faults.remove(self.fault, self.affected)
 
 
 @dataclass(frozen=True, slots=True)

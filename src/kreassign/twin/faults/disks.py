@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kreassign.errors import InputError
+from kreassign.twin.cluster import Twin
 from kreassign.twin.faults.nodes import need_broker, start_if_down
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 
 def _need_dir(twin: Twin, broker: int, path: str) -> None:

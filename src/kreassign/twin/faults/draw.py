@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from kreassign.twin.cluster import Twin
 from kreassign.twin.faults.plan import PlannedFault
 from kreassign.twin.faults.read import read_fault
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 LONGEST_MS = 300_000
 _Draw = Callable[[random.Random, "Twin"], str]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kreassign.errors import InputError
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
+from kreassign.twin.cluster import Twin
 
 
 def need_broker(twin: Twin, broker: int) -> None:

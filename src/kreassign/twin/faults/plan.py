@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
+from kreassign.twin.cluster import Twin
 
 
 class Fault(Protocol):
@@ -43,6 +42,6 @@ def schedule_faults(twin: Twin, faults: Iterable[PlannedFault]) -> None:
         one.fault.check(twin)
     for one in planned:
         begins_ms = twin.now_ms + one.at_ms
-        twin.at(begins_ms, partial(one.fault.inject, twin))
+        twin.schedule(begins_ms, partial(one.fault.inject, twin))
         if one.lasts_ms is not None:
-            twin.at(begins_ms + one.lasts_ms, partial(one.fault.recover, twin))
+            twin.schedule(begins_ms + one.lasts_ms, partial(one.fault.recover, twin))

@@ -1,12 +1,12 @@
-"""One client's connection to one node: reads requests, asks the handlers, writes answers. Bytes in, bytes out.
+"""One client's connection to one node: decodes requests, calls handlers, encodes responses. Bytes in, bytes out.
 
-The TCP server and the in-process transport both speak through this, so that they cannot differ.
+The TCP server and the in-process transport both use this, so that they cannot differ.
 """
 
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kreassign.errors import ControllerMoved, ProtocolViolation
 from kreassign.model.error_codes import (
@@ -17,11 +17,11 @@ from kreassign.model.error_codes import (
 )
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.not_controller import refusal
-from kreassign.twin.api.request import Client, Request
+from kreassign.twin.api.request import Client, Request, ServedCluster
 from kreassign.twin.api.table import BY_KEY
 from kreassign.twin.network.endpoints import Node
 from kreassign.twin.network.permissions import ANONYMOUS
-from kreassign.twin.network.response_faults import Reply
+from kreassign.twin.network.response_faults import Reply, ResponseFaults
 from kreassign.twin.network.sasl import MECHANISM, Users
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -34,8 +34,11 @@ from kreassign.wire.codec import (
 )
 from kreassign.wire.frame import framed
 
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
+
+class ConnectedCluster(ServedCluster, Protocol):
+    """A cluster whose responses may be lost, delayed or duplicated on their way back."""
+
+    response_faults: ResponseFaults
 
 
 class _Stage(Enum):
@@ -48,21 +51,24 @@ class _Stage(Enum):
 
 
 class Connection:
-    """What a node remembers of a connection. Requests are answered in the order in which they come."""
+    """The state that a node keeps for a connection. Requests are answered in the order in which they come.
 
-    def __init__(self, twin: Twin, node: Node, connection: str) -> None:
-        self._twin = twin
+    `name` is how Kafka's messages show the connection.
+    """
+
+    def __init__(self, cluster: ConnectedCluster, node: Node, name: str) -> None:
+        self._cluster = cluster
         self._node = node
-        self._client = Client(ANONYMOUS, connection)
+        self._client = Client(ANONYMOUS, name)
         self._stage = _Stage.DONE if node.listener.users is None else _Stage.GREETING
 
     def answer(self, payload: bytes) -> Reply:
-        """The answer to a frame's payload; `ProtocolViolation` where a real node would hang up without a word."""
+        """The response to a frame's payload; `ProtocolViolation` where a real node would close the connection."""
         if self._stage is _Stage.BARE_TOKENS:
             return self._bare_token(payload)
         head = request_head(payload)
         handler = BY_KEY.get(head.api_key)
-        offered = self._twin.version.versions(head.api_key, self._node.endpoint)
+        offered = self._cluster.version.versions(head.api_key, self._node.endpoint)
         if handler is None or offered is None:
             raise ProtocolViolation(f"API {head.api_key} is not offered by {self._node.endpoint.name.lower()}s")
         if not offered.low <= head.version <= offered.high:
@@ -71,16 +77,16 @@ class Connection:
             raise ProtocolViolation(f"{handler.api} is offered in versions {offered}, not in {head.version}")
         received = decode_request(handler.api, payload)
         if self._stage is not _Stage.DONE:
-            return self._authenticating(received)
-        request = Request(self._twin, self._node, self._client, received.version, received.message)
+            return self._authenticate(received)
+        request = Request(self._cluster, self._node, self._client, received.version, received.message)
         response = self._respond(request, handler)
         reply = Reply(encode_response(received.version, response, received.correlation_id))
-        return self._twin.response_faults.apply(self._twin, self._node.id, handler.api, reply)
+        return self._cluster.response_faults.apply(self._cluster.controller, self._node.id, handler.api, reply)
 
     def _respond(self, request: Request, handler: Handler) -> Message:
         try:
             return refusal(request, handler.api) or handler.handle(request)
-        except ControllerMoved as moved:  # Only found out when it wanted to write.
+        except ControllerMoved as moved:  # Another controller was elected, which this one finds out when it writes.
             refused = refusal(request, handler.api)
             if refused is None:
                 raise ProtocolViolation(f"{handler.api} needs a controller, and there is none here") from moved
@@ -88,9 +94,9 @@ class Connection:
 
     # --- SASL -------------------------------------------------------------------------------------------------
 
-    def _authenticating(self, received: Received) -> Reply:
+    def _authenticate(self, received: Received) -> Reply:
         if self._stage is _Stage.GREETING and received.api is api.API_VERSIONS:
-            request = Request(self._twin, self._node, self._client, received.version, received.message)
+            request = Request(self._cluster, self._node, self._client, received.version, received.message)
             response = BY_KEY[api.API_VERSIONS.key].handle(request)
             return Reply(encode_response(received.version, response, received.correlation_id))
         if self._stage is _Stage.GREETING and received.api is api.SASL_HANDSHAKE:

@@ -7,15 +7,13 @@ for an answer that is delayed or that a frozen node does not give.
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unreachable
+from kreassign.twin.cluster import Twin
 from kreassign.twin.network.connection import Connection
 from kreassign.twin.network.endpoints import Listener, Node
 from kreassign.wire.frame import PREFIX_BYTES, frame_length
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
 
 
 class HostAndPort(Protocol):

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from kreassign.model import TopicPartition
 from kreassign.twin.replication.copies import Copies, CopyKey
 from kreassign.twin.replication.copy_rates import CLOSE
-from kreassign.twin.replication.event_queue import EventQueue
 from kreassign.twin.replication.events import ReplicaEvent, ReplicaPlaced
 from kreassign.twin.replication.fleet import Fleet
 from kreassign.twin.replication.in_sync_traffic import Follower, InSyncTraffic, PartitionTraffic
 from kreassign.twin.replication.partition_logs import NOWHERE, PartitionLogs
 from kreassign.twin.replication.settings import ReplicationSettings
-from kreassign.twin.replication.tasks import DeleteCopy, Join, ReachRetention, ReviewLag, StartCopy, Task
 from kreassign.twin.replication.throttles import UNTHROTTLED, TopicThrottle
+from kreassign.twin.replication.timers import DeleteCopy, EventQueue, Join, ReachRetention, ReviewLag, StartCopy, Task
 
 # More traffic than a capacity bears by rounding alone.
 ROUNDING = 1.0 + 1e-9

@@ -19,7 +19,7 @@ from kreassign.twin.replication.events import CopyDeleted, LogDirFull, ReplicaCa
 from kreassign.twin.replication.partition_logs import NOWHERE
 from kreassign.twin.replication.quota import InitialBursts
 from kreassign.twin.replication.replicas import ROUNDING, Replicas
-from kreassign.twin.replication.tasks import DeleteCopy, Join, ReachRetention, ReviewLag, StartCopy, Task
+from kreassign.twin.replication.timers import DeleteCopy, Join, ReachRetention, ReviewLag, StartCopy, Task
 
 
 class Progress:

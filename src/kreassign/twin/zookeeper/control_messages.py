@@ -7,15 +7,39 @@ leader itself changed the ISR it knows already, so that only everybody's picture
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kreassign.model import TopicPartition
 from kreassign.twin.metadata.records import BrokerUnfenced, PartitionChanged, PartitionCreated, Record, TopicDeleted
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.zookeeper.steps import PartitionMessage
 
 BEING_DELETED = -2
 """In place of a leader: the topic is being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMessage:
+    """A partition as the brokers in `recipients` shall take it over, and who of them shall give up its replica.
+
+    `topic_id` is a UUID in its usual text form. `partition_epoch` is the version of the state znode. `new_replicas`
+    are those of the brokers told that have no replica yet. `stopped` names brokers and whether they delete what they
+    have. Without `recipients` no leader and ISR is told, but the change is still known to all (UpdateMetadata).
+    """
+
+    topic: str
+    topic_id: str
+    partition: int
+    controller_epoch: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    is_new: bool = False
+    recipients: tuple[int, ...] = ()
+    stopped: tuple[tuple[int, bool], ...] = ()
 
 
 def message_of(

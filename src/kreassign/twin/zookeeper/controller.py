@@ -5,18 +5,21 @@ It decides by the rules in `phases`, writes as its epoch allows, and needs nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
 from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
 from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS
 from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
+from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
 from kreassign.twin.controller.elections import ElectLeaders, LeadersElected, elect_leaders
+from kreassign.twin.controller.partitions import CreatePartitions
 from kreassign.twin.controller.reassignments import AlterReassignments, ReassignmentsAltered
+from kreassign.twin.controller.topics import CreateTopics, TopicCreation, TopicDeletion, TopicReference, delete_topics
+from kreassign.twin.core import TwinCore
 from kreassign.twin.metadata.records import (
     BrokerFenced,
     BrokerUnfenced,
@@ -26,6 +29,7 @@ from kreassign.twin.metadata.records import (
     TopicCreated,
     TopicDeleted,
 )
+from kreassign.twin.network.endpoints import Address
 from kreassign.twin.zookeeper.answers import (
     NO_PARTITION,
     WRONG_CONTROLLER,
@@ -34,9 +38,16 @@ from kreassign.twin.zookeeper.answers import (
     election_response,
     targets_by_partition,
 )
-from kreassign.twin.zookeeper.control_messages import full_state_messages, messages_after, messages_before, stopped
-from kreassign.twin.zookeeper.control_requests.requests import Sender
+from kreassign.twin.zookeeper.control_messages import (
+    PartitionMessage,
+    full_state_messages,
+    messages_after,
+    messages_before,
+    stopped,
+)
+from kreassign.twin.zookeeper.control_requests import Sender
 from kreassign.twin.zookeeper.log import ZooKeeperLog
+from kreassign.twin.zookeeper.new_partitions import create_partitions_in_zookeeper, create_topics_in_zookeeper
 from kreassign.twin.zookeeper.phases import (
     Effect,
     Move,
@@ -48,13 +59,8 @@ from kreassign.twin.zookeeper.phases import (
     move_to,
 )
 from kreassign.twin.zookeeper.registrations import Registrations
-from kreassign.twin.zookeeper.steps import PartitionMessage
 from kreassign.twin.zookeeper.topics import TopicWatcher
 from kreassign.twin.zookeeper.tree import Delete, Set
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
-    from kreassign.twin.network.endpoints import Address
 
 Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 
@@ -64,22 +70,43 @@ _WATCHED = (paths.CONTROLLER, paths.REASSIGN_PARTITIONS, paths.PREFERRED_REPLICA
 class ZooKeeperController:
     """The controller of one twin. `on_messages` is told all that brokers are told at once."""
 
-    def __init__(self, twin: Twin, log: ZooKeeperLog) -> None:
+    def __init__(self, core: TwinCore, log: ZooKeeperLog) -> None:
         self.on_messages: Callable[[tuple[PartitionMessage, ...]], None] = _nobody_listens
-        self._twin = twin
+        self._core = core
         self._log = log
-        self._registrations = Registrations(twin, log)
+        self._registrations = Registrations(core, log)
         self._due: set[TopicPartition] = set()
         self._done_reassignments = 0
         self._last_change = ""
         self._is_sending = True
         self.notes: list[str] = []
-        self._topics = TopicWatcher(twin, log, self.notes)
+        self._topics = TopicWatcher(core, log, self.notes)
+
+    # --- which node it is -------------------------------------------------------------------------------------
 
     @property
-    def controller_id(self) -> int:
-        """The broker that is the controller; -1 if it is none of this twin's."""
+    def active_id(self) -> int:
+        """The broker that is the controller; -1 if none of this twin is."""
         return self._log.controller_id if self._log.is_active_controller else -1
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """None: the controller is a broker."""
+        return ()
+
+    @property
+    def epoch(self) -> int:
+        """The controller epoch, as `/controller_epoch` has it."""
+        return self._log.controller_epoch
+
+    def takes_requests_at(self, node_id: int) -> bool:
+        """Brokers forward nothing: all but the controller refuse."""
+        return node_id == self.active_id
+
+    def advertised_id(self, live_brokers: Sequence[int]) -> int:
+        """The controller itself."""
+        del live_brokers
+        return self.active_id
 
     @property
     def sender(self) -> Sender:
@@ -98,7 +125,7 @@ class ZooKeeperController:
         with self._muted():
             self._catch_up_with_znodes()
         self._tell((), even_if_empty=True)
-        self._tell(full_state_messages(self._twin.metadata, self._log.controller_epoch))
+        self._tell(full_state_messages(self._core.metadata, self._log.controller_epoch))
         self._last_change = max(self._log.znodes.children(paths.CONFIG_CHANGES), default="")
         self._done_reassignments = 0
         started = self._process_reassignments()
@@ -113,7 +140,7 @@ class ZooKeeperController:
 
     def run_for_controller(self, broker_id: int) -> bool:
         """Let a broker become the controller if nobody is; whether it did."""
-        is_elected = self._log.become_controller(broker_id, self._twin.now_ms)
+        is_elected = self._log.become_controller(broker_id, self._core.now_ms)
         if is_elected:
             self.take_over()
         return is_elected
@@ -125,7 +152,7 @@ class ZooKeeperController:
 
     def _elect_next(self, first: int) -> None:
         """Let the next broker from `first` on that is at work become the controller."""
-        at_work = [one for one in self._twin.processes.ids if self._twin.processes.is_responsive(one)]
+        at_work = [one for one in self._core.processes.ids if self._core.processes.is_responsive(one)]
         later = [one for one in at_work if one >= first]
         if at_work:
             self.run_for_controller((later or at_work)[0])
@@ -146,18 +173,18 @@ class ZooKeeperController:
             self._process_elections()
             self._process_configs()
 
-    def before_commit(self, records: tuple[Record, ...]) -> None:
+    def before_apply(self, records: tuple[Record, ...]) -> None:
         """Tell brokers what they must know before it becomes so."""
-        steps = tuple(messages_before(self._twin.metadata, records, self._log.controller_epoch))
+        steps = tuple(messages_before(self._core.metadata, records, self._log.controller_epoch))
         self._tell(steps)
         for delete in (False, True):
             self._tell(stopped(one, delete=delete) for one in steps)
 
-    def after_commit(self, records: tuple[Record, ...]) -> None:
+    def after_apply(self, records: tuple[Record, ...]) -> None:
         """Act on what has just become so: moves may be complete now, or have a reason to be tried again."""
-        if BrokerFenced(self.controller_id) not in records:  # whoever follows it will tell
+        if BrokerFenced(self.active_id) not in records:  # whoever follows it will tell
             is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
-            steps = messages_after(self._twin.metadata, records, self._log.controller_epoch)
+            steps = messages_after(self._core.metadata, records, self._log.controller_epoch)
             self._tell(steps, even_if_empty=is_about_brokers)
         for record in records:
             match record:
@@ -168,11 +195,11 @@ class ZooKeeperController:
                     for key in self._log.cache.reassigning:
                         if broker_id in self._log.cache.lists(key).target:
                             self._plan(key)
-                    self._twin.at(self._twin.now_ms, self._topics.process_changes)
+                    self._core.schedule(self._core.now_ms, self._topics.process_changes)
                 case BrokerFenced(broker_id):
                     self._registrations.unregister(broker_id)
-                    if broker_id == self.controller_id:
-                        self._twin.at(self._twin.now_ms, self.fail_over)
+                    if broker_id == self.active_id:
+                        self._core.schedule(self._core.now_ms, self.fail_over)
                 case TopicDeleted(name):
                     self._remove_entries_of(name)
                 case _:
@@ -202,13 +229,31 @@ class ZooKeeperController:
 
     # --- what clients ask for ---------------------------------------------------------------------------------
 
-    def alter(self, command: AlterReassignments) -> ReassignmentsAltered:
-        """Start, override and cancel moves; each partition has its own outcome."""
+    def create_topics(self, command: CreateTopics) -> tuple[TopicCreation, ...]:
+        """Create topics."""
+        return self._core.commit(create_topics_in_zookeeper(self._core.context, command, self._core.random))
+
+    def delete_topics(
+        self, references: Sequence[TopicReference], timeout_ms: int, denied: Collection[str]
+    ) -> tuple[TopicDeletion, ...]:
+        """Delete topics."""
+        return self._core.commit(delete_topics(self._core.context, references, timeout_ms, denied))
+
+    def create_partitions(self, command: CreatePartitions) -> tuple[tuple[str, Outcome], ...]:
+        """Add partitions."""
+        return self._core.commit(create_partitions_in_zookeeper(self._core.context, command, self._core.random))
+
+    def alter_configs(self, command: AlterConfigs) -> tuple[ResourceOutcome, ...]:
+        """Change dynamic configuration."""
+        return self._core.commit(alter_configs(self._core.context, command))
+
+    def alter_reassignments(self, command: AlterReassignments) -> ReassignmentsAltered:
+        """Start, override and cancel moves."""
         try:
             outcomes = self._alter(targets_by_partition(command))
         except ControllerMoved:
             return ReassignmentsAltered(WRONG_CONTROLLER, ())
-        # Kafka answers with an empty text in place of none.
+        # Kafka responds with an empty text in place of none.
         return ReassignmentsAltered(Outcome(message=""), by_topic(outcomes.items()))
 
     def _alter(self, demands: Targets) -> dict[TopicPartition, Outcome]:
@@ -231,15 +276,18 @@ class ZooKeeperController:
             if not present.adding and not present.removing:
                 return with_default_text(NO_REASSIGNMENT_IN_PROGRESS), None
             return Outcome(), move_to(present.sources, present.sources)
-        metadata = self._twin.metadata
+        metadata = self._core.metadata
         live = (broker_id for broker_id in metadata.brokers if metadata.is_active(broker_id))
         refusal = check_target(target, present.sources, live)
         return refusal, None if refusal.is_failure else move_to(present.sources, target)
 
-    def elect(self, command: ElectLeaders) -> LeadersElected:
+    def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
         """Hold elections."""
-        answer = self._twin.commit(elect_leaders(self._twin.context, command))
+        answer = self._core.commit(elect_leaders(self._core.context, command))
         return election_response(command, answer)
+
+    def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:
+        """Nothing to do: with ZooKeeper the controller does not know log directories."""
 
     # --- what is left in znodes -------------------------------------------------------------------------------
 
@@ -273,7 +321,7 @@ class ZooKeeperController:
             return
         try:
             topics = tuple((key.topic, (key.partition,)) for key in parse_election(found.content))
-            self.elect(ElectLeaders(ElectionType.PREFERRED, topics))
+            self.elect_leaders(ElectLeaders(ElectionType.PREFERRED, topics))
         except DamagedZnode as error:
             self.notes.append(str(error))
         self._log.write((Delete(path),))
@@ -287,12 +335,12 @@ class ZooKeeperController:
             self._learn_configs()
 
     def _learn_configs(self) -> None:
-        metadata, wanted = self._twin.metadata, self._log.cache.configs
+        metadata, wanted = self._core.metadata, self._log.cache.configs
         changes: list[Record] = []
         for resource in sorted({*wanted, *metadata.configs}):
             known, values = metadata.configs.get(resource, {}), wanted.get(resource, {})
             changes += _differences(resource, known, values)
-        self._twin.apply(tuple(changes))
+        self._core.apply(tuple(changes))
 
     def _remove_entries_of(self, topic: str) -> None:
         self._remove_entries(lambda key, _: key.topic == topic)
@@ -318,17 +366,17 @@ class ZooKeeperController:
 
     def _order(self, key: TopicPartition, wanted: OngoingReassignment) -> Outcome:
         """Begin a move that somebody asked for."""
-        if self._twin.metadata.partition(key) is None:
+        if self._core.metadata.partition(key) is None:
             return NO_PARTITION
         self._move(key, wanted, ReassignmentsAltered(Outcome(), ()))
         return Outcome()
 
     def _move(self, key: TopicPartition, wanted: OngoingReassignment, answer: object = None) -> None:
         """Go through the phases that are due. `answer` is what whoever asked for that will be told."""
-        partition = self._twin.metadata.partition(key)
+        partition = self._core.metadata.partition(key)
         assert partition is not None
         move = Move(partition, self._log.cache.lists(key), wanted)
-        for effect in effects_of(self._twin.context, move, self._log.controller_epoch):
+        for effect in effects_of(self._core.context, move, self._log.controller_epoch):
             self._perform(effect, answer)
 
     def _perform(self, effect: Effect, answer: object) -> None:
@@ -337,7 +385,7 @@ class ZooKeeperController:
                 self._log.write_lists(key, lists)
             case WriteState(record):
                 with self._muted():
-                    self._twin.commit(Decision((record,), answer))
+                    self._core.commit(Decision((record,), answer))
             case RemoveEntry(key, replicas):
                 self._remove_entries(lambda other, target: (other, target) == (key, replicas))
             case SendMessages(steps):
@@ -347,7 +395,7 @@ class ZooKeeperController:
         """Go on with a move once the present one of its brokers' reports has been dealt with."""
         if key not in self._due:
             self._due.add(key)
-            self._twin.at(self._twin.now_ms, self._go_on)
+            self._core.schedule(self._core.now_ms, self._go_on)
 
     def _go_on(self) -> None:
         due, self._due = sorted(self._due), set()
@@ -357,24 +405,24 @@ class ZooKeeperController:
                 self._move(key, lists)
 
     def _is_complete(self, key: TopicPartition) -> bool:
-        partition, lists = self._twin.metadata.partition(key), self._log.cache.lists(key)
+        partition, lists = self._core.metadata.partition(key), self._log.cache.lists(key)
         is_moving = bool(lists.adding or lists.removing)
         return partition is not None and is_moving and Move(partition, lists, lists).is_complete
 
     def _catch_up_with_znodes(self) -> None:
         """Let brokers know whatever another controller has written meanwhile."""
-        metadata, cache = self._twin.metadata, self._log.cache
+        metadata, cache = self._core.metadata, self._log.cache
         gone = tuple(TopicDeleted(name) for name in sorted(metadata.topics.keys() - cache.topics.keys()))
-        self._twin.apply(gone)
+        self._core.apply(gone)
         for record in tuple(cache.records()):
             if isinstance(record, TopicCreated) and record.name not in metadata.topics:
-                self._twin.apply((record,))
+                self._core.apply((record,))
         for key in sorted(cache.states):
             created, known = cache.created(key), metadata.partition(key)
             if known is None or (known.leader_epoch, known.partition_epoch, known.leader, known.isr) != (
                 created.leader_epoch, created.partition_epoch, created.leader, created.isr,
             ):  # fmt: skip
-                self._twin.apply((created,))
+                self._core.apply((created,))
         self._learn_configs()
 
 

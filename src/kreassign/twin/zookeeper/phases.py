@@ -16,8 +16,7 @@ from kreassign.twin.controller.completion import without
 from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.metadata.records import PartitionChanged
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.zookeeper.control_messages import message_of
-from kreassign.twin.zookeeper.steps import PartitionMessage
+from kreassign.twin.zookeeper.control_messages import PartitionMessage, message_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import pytest
 from kreassign.model import ElectionType, TopicPartition
 from kreassign.twin.controller.elections import ElectLeaders
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.zookeeper.control_requests.delivery import Delivery
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
-from tests.twin.zookeeper.control_requests.sending import body, states
+from kreassign.twin.zookeeper.control_requests import ControlRequest
+from kreassign.twin.zookeeper.delivery import Delivery
+from tests.twin.zookeeper.sending import body, states
 from tests.twin.zookeeper.towns import Town
 
 
@@ -100,14 +100,14 @@ def test_brokers_know_all_that_is_so_after_elections_failures_returns_and_failov
     town.begin()
     town.alter([3, 2, 1])
     town.settle()
-    town.controller.elect(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),)))
+    town.controller.elect_leaders(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),)))
     assert town.state[0] == 3
     town.check()
-    town.twin.processes.crash(3)
+    town.twin.crash(3)
     town.settle()
     town.check()
     assert town.delivery.caches[2].partitions[TopicPartition("bar", 0)].offline == (3,)
-    town.twin.processes.start(3)
+    town.twin.start(3)
     town.settle()
     town.check()
     town.controller.fail_over()

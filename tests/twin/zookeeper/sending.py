@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kreassign.twin.zookeeper.control_requests.build import build
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, LiveBroker, Sender
-from kreassign.twin.zookeeper.steps import PartitionMessage
+from kreassign.twin.zookeeper.control_messages import PartitionMessage
+from kreassign.twin.zookeeper.control_requests import ControlRequest, LiveBroker, Sender, build
 from kreassign.wire.control import Json, as_json
 
 SENDER = Sender(0, 3)

@@ -15,10 +15,10 @@ import pytest
 
 from kreassign.model import ElectionType
 from kreassign.twin.controller.elections import ElectLeaders
-from kreassign.twin.zookeeper.control_requests.delivery import Delivery
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from kreassign.twin.zookeeper.control_requests import ControlRequest
+from kreassign.twin.zookeeper.delivery import Delivery
 from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, Json
-from tests.twin.zookeeper.control_requests.sending import body
+from tests.twin.zookeeper.sending import body
 from tests.twin.zookeeper.towns import FOO, Town
 
 RECORDED = Path(__file__).with_name("kafka_3_9_1.jsonl")
@@ -27,7 +27,9 @@ BROKERS = range(5)
 STEPS: dict[str, Callable[[Town], object]] = {
     "[1, 2, 3] to [4, 3, 2]": lambda town: town.submit({FOO: (4, 3, 2)}),
     "to [2, 3, 4]": lambda town: town.submit({FOO: (2, 3, 4)}),
-    "preferred election": lambda town: town.controller.elect(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),))),
+    "preferred election": lambda town: town.controller.elect_leaders(
+        ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),))
+    ),
     "controller stopped": lambda town: town.twin.stop(0),
     "to [2, 3, 0], 0 dead": lambda town: town.submit({FOO: (2, 3, 0)}),
 }

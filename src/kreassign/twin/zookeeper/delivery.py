@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
-from kreassign.twin.zookeeper.control_messages import message_of
-from kreassign.twin.zookeeper.control_requests.broker_cache import BrokerCache
-from kreassign.twin.zookeeper.control_requests.build import build
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, LiveBroker
-from kreassign.twin.zookeeper.steps import PartitionMessage
-
-if TYPE_CHECKING:
-    from kreassign.twin.cluster import Twin
-    from kreassign.twin.zookeeper.controller import ZooKeeperController
+from kreassign.twin.core import TwinCore
+from kreassign.twin.zookeeper.broker_cache import BrokerCache
+from kreassign.twin.zookeeper.control_messages import PartitionMessage, message_of
+from kreassign.twin.zookeeper.control_requests import ControlRequest, LiveBroker, build
+from kreassign.twin.zookeeper.controller import ZooKeeperController
 
 
 class Delivery:
@@ -23,10 +18,10 @@ class Delivery:
     """
 
     def __init__(
-        self, twin: Twin, controller: ZooKeeperController, on_request: Callable[[int, ControlRequest], None]
+        self, core: TwinCore, controller: ZooKeeperController, on_request: Callable[[int, ControlRequest], None]
     ) -> None:
         self.caches: dict[int, BrokerCache] = {}
-        self._twin = twin
+        self._core = core
         self._office = controller
         self._on_request = on_request
 
@@ -44,7 +39,7 @@ class Delivery:
 
     def _send(self, requests: Iterable[ControlRequest]) -> None:
         for request in requests:
-            self._on_request(self._twin.now_ms, request)
+            self._on_request(self._core.now_ms, request)
             self.caches[request.broker_id].take(request)
 
     def _newcomers(self, alive: tuple[LiveBroker, ...]) -> frozenset[int]:
@@ -58,13 +53,13 @@ class Delivery:
         return frozenset(found)
 
     def _everything(self) -> Iterator[PartitionMessage]:
-        for topic in self._twin.metadata.topics.values():
+        for topic in self._core.metadata.topics.values():
             for partition in topic.partitions.values():
-                yield message_of(self._twin.metadata, partition, self._office.sender.controller_epoch)
+                yield message_of(self._core.metadata, partition, self._office.sender.controller_epoch)
 
     def _alive(self) -> tuple[LiveBroker, ...]:
         return tuple(
             LiveBroker(one.broker_id, *self._office.address_of(one.broker_id), one.rack, one.broker_epoch)
-            for one in self._twin.metadata.brokers.values()
+            for one in self._core.metadata.brokers.values()
             if not one.fenced
         )

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
-from kreassign.twin.zookeeper.control_requests.trace import trace_line
-from tests.twin.zookeeper.control_requests.sending import body, sent, step
+from kreassign.twin.zookeeper.control_requests import trace_line
+from tests.twin.zookeeper.sending import body, sent, step
 
 
 def test_a_line_says_when_from_whom_to_whom_and_what() -> None:

@@ -9,10 +9,9 @@ import pytest
 from kreassign.errors import ProtocolViolation
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
-from kreassign.twin.zookeeper.control_requests.broker_cache import BrokerCache, CachedPartition, HostedReplica
-from kreassign.twin.zookeeper.control_requests.build import build
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, Sender
-from tests.twin.zookeeper.control_requests.sending import live, sent, step
+from kreassign.twin.zookeeper.broker_cache import BrokerCache, CachedPartition, HostedReplica
+from kreassign.twin.zookeeper.control_requests import ControlRequest, Sender, build
+from tests.twin.zookeeper.sending import live, sent, step
 
 FOO = TopicPartition("foo", 0)
 

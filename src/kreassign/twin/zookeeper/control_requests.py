@@ -1,22 +1,30 @@
-"""Steps of a controller to requests for brokers, put together as Kafka's controller does it.
+"""The requests by which a controller in ZooKeeper mode updates brokers: LeaderAndIsr, UpdateMetadata, StopReplica.
 
-The steps of one batch are merged: a broker gets at most one request of each kind, in which the last step of a
-partition counts. What concerns nobody alive is not sent. First everybody concerned gets LeaderAndIsr, then everybody
-alive UpdateMetadata, then those that give up replicas StopReplica.
+The messages of one batch are merged as Kafka's controller does it: a broker gets at most one request of each kind, in
+which the last message about a partition counts. Requests to brokers that are down are not sent. First all brokers
+concerned get LeaderAndIsr, then all live brokers UpdateMetadata, then those that give up replicas StopReplica.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from kreassign.twin.zookeeper.control_messages import BEING_DELETED
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, ControlVersions, LiveBroker, Sender
-from kreassign.twin.zookeeper.steps import PartitionMessage
+from kreassign.twin.zookeeper.control_messages import BEING_DELETED, PartitionMessage
 from kreassign.wire.api import Message
-from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, encode_body
+from kreassign.wire.control import (
+    APIS,
+    LEADER_AND_ISR,
+    STOP_REPLICA,
+    UPDATE_METADATA,
+    ControlApi,
+    as_json,
+    decode_body,
+    encode_body,
+)
 
 EPOCH_WHILE_DELETED = -2
 Key = tuple[str, int]
@@ -32,6 +40,66 @@ _Known = _Update.UpdateMetadataPartitionState
 _KnownTopic = _Update.UpdateMetadataTopicState
 _Alive = _Update.UpdateMetadataBroker
 _Endpoint = _Alive.UpdateMetadataEndpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A controller in its term of office."""
+
+    controller_id: int
+    controller_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBroker:
+    """A broker that is told things: where it listens, in plain text, and as which of its registrations."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None = None
+    broker_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ControlVersions:
+    """In which versions a controller speaks; it follows from the version between brokers that it is set to.
+
+    Only what a controller of Kafka 2.6 or later uses, where requests are grouped by topic and LeaderAndIsr has the
+    lists of a move. Kafka 3.4 to 3.9 send the last version of each.
+    """
+
+    leader_and_isr: int = LEADER_AND_ISR.max_version
+    stop_replica: int = STOP_REPLICA.max_version
+    update_metadata: int = UPDATE_METADATA.max_version
+
+    def __post_init__(self) -> None:
+        for api, version, first in (
+            (LEADER_AND_ISR, self.leader_and_isr, 3),
+            (STOP_REPLICA, self.stop_replica, 3),
+            (UPDATE_METADATA, self.update_metadata, 5),
+        ):
+            if not first <= version <= api.max_version:
+                raise ValueError(f"{api} is sent in versions {first} to {api.max_version}, not {version}")
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRequest:
+    """A request to one broker, as bytes: the body without its header."""
+
+    broker_id: int
+    api_key: int
+    version: int
+    body: bytes
+
+    @property
+    def api(self) -> ControlApi:
+        """Which of the three requests it is."""
+        return APIS[self.api_key]
+
+    def decode(self) -> Message:
+        """The message in the body; raises `ProtocolViolation`."""
+        return decode_body(self.api, self.version, self.body)
 
 
 def build(
@@ -192,3 +260,19 @@ def _stopped(step: PartitionMessage, delete: bool) -> Message:
 def _alive(broker: LiveBroker) -> Message:
     endpoint = _Endpoint(port=broker.port, host=broker.host, listener="PLAINTEXT", security_protocol=0)
     return _Alive(id=broker.broker_id, endpoints=[endpoint], rack=broker.rack)
+
+
+def trace_line(time_ms: int, request: ControlRequest) -> str:
+    """One request: when, from whom, to whom, and what; the body is written as Kafka's request log has it."""
+    body = as_json(request.decode())
+    line = {
+        "time": time_ms,
+        "controllerId": body["controllerId"],
+        "controllerEpoch": body["controllerEpoch"],
+        "to": request.broker_id,
+        "api": request.api.name,
+        "apiKey": request.api_key,
+        "version": request.version,
+        "body": body,
+    }
+    return json.dumps(line, separators=(",", ":"))

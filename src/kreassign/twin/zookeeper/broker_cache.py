@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from kreassign.model import TopicPartition
 from kreassign.model.error_codes import NONE, STALE_BROKER_EPOCH, STALE_CONTROLLER_EPOCH
 from kreassign.twin.zookeeper.control_messages import BEING_DELETED
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest
+from kreassign.twin.zookeeper.control_requests import ControlRequest
 from kreassign.wire.api import Message
 from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA
 

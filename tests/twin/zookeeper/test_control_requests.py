@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.twin.zookeeper.control_requests.build import build
-from kreassign.twin.zookeeper.control_requests.requests import ControlVersions
-from tests.twin.zookeeper.control_requests.sending import SENDER, TOPIC_ID, body, live, order, sent, states, step
+from kreassign.twin.zookeeper.control_requests import ControlVersions, build
+from tests.twin.zookeeper.sending import SENDER, TOPIC_ID, body, live, order, sent, states, step
 
 EVERYBODY = [("UpdateMetadata", broker) for broker in range(5)]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.twin.zookeeper.control_requests.build import build
-from kreassign.twin.zookeeper.control_requests.requests import ControlRequest, ControlVersions
+from kreassign.twin.zookeeper.control_requests import ControlRequest, ControlVersions, build
 from kreassign.wire.api import Message
 from kreassign.wire.control import (
     LEADER_AND_ISR,
@@ -27,7 +26,7 @@ from kreassign.wire.control import (
 from testbed import JarsMissing, JavaMissing
 from testbed.java import tool_command
 from tests.twin.java_tools import REQUIRE_VARIABLE
-from tests.twin.zookeeper.control_requests.sending import SENDER, TOPIC_ID, live, step
+from tests.twin.zookeeper.sending import SENDER, TOPIC_ID, live, step
 
 pytestmark = pytest.mark.kafka
 

@@ -1,0 +1,198 @@
+"""Brokers start, stop, crash and freeze, and their log directories fail; what the controller learns of it, and when."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kreassign.errors import InputError
+from kreassign.twin.brokers.reports import report_directories
+from kreassign.twin.controller.brokers import (
+    NO_EPOCH,
+    Registration,
+    begin_shutdown,
+    fail_log_dir,
+    fence,
+    register,
+    unfence,
+)
+from kreassign.twin.core import TwinCore
+
+
+class BrokerLifecycle:
+    """What happens to broker processes. What a broker cannot report while it is down it reports after its start."""
+
+    def __init__(self, core: TwinCore) -> None:
+        self._core = core
+        self._clean_epochs: dict[int, int] = {}
+        self._session_ends_ms: dict[int, int] = {}
+        self._failed_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
+        self._repaired_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
+
+    def load(self) -> None:
+        """Begin as the metadata says: brokers that are fenced are down, failed directories offline."""
+        for broker in list(self._core.metadata.brokers.values()):
+            offline = [log_dir.path for log_dir in broker.log_dirs if log_dir.directory_id in broker.failed_dirs]
+            self._failed_dirs[broker.broker_id].update(offline)
+            for path in offline:
+                self._core.replication.fail_dir(broker.broker_id, path)
+            if broker.fenced:
+                self._shut_down(broker.broker_id)
+
+    # --- stopping ---------------------------------------------------------------------------------------------
+
+    def crash(self, broker_id: int) -> None:
+        """Kill a broker. The controller notices when its session expires."""
+        self._kill(broker_id)
+        self._let_session_expire(broker_id)
+
+    def stop(self, broker_id: int) -> None:
+        """Shut a broker down in order: it hands over its leaderships, then stops, and the controller knows."""
+        self._check_known(broker_id)
+        if self._core.processes.is_frozen(broker_id):
+            raise InputError(f"broker {broker_id} is frozen and cannot shut down; unfreeze it first, or crash it")
+        core = self._core
+        core.commit(begin_shutdown(core.context, broker_id))
+        self._shut_down(broker_id)
+        core.commit(fence(core.context, broker_id))
+
+    def _shut_down(self, broker_id: int) -> None:
+        """End a process in order, so that its data is trusted when it is back."""
+        self._clean_epochs[broker_id] = self._core.metadata.brokers[broker_id].broker_epoch
+        self._kill(broker_id)
+
+    def _kill(self, broker_id: int) -> None:
+        self._check_known(broker_id)
+        if not self._core.processes.is_running(broker_id):
+            raise InputError(f"broker {broker_id} is down already")
+        if self._core.processes.is_frozen(broker_id):
+            self._core.views.release(broker_id)
+        self._core.processes.kill(broker_id)
+        self._core.replication.crash(broker_id)
+
+    def freeze(self, broker_id: int) -> None:
+        """Suspend a process: connections stay and get no answers, it neither fetches nor reads metadata records."""
+        self._check_known(broker_id)
+        processes = self._core.processes
+        if not processes.is_responsive(broker_id):
+            raise InputError(f"broker {broker_id} is {'frozen' if processes.is_frozen(broker_id) else 'down'} already")
+        processes.freeze(broker_id)
+        self._core.views.hold_back(broker_id)
+        self._core.replication.crash(broker_id)
+        self._let_session_expire(broker_id)
+
+    def _let_session_expire(self, broker_id: int) -> None:
+        core = self._core
+        if broker_id not in self._session_ends_ms and not core.metadata.brokers[broker_id].fenced:
+            ends_ms = self._session_ends_ms[broker_id] = core.now_ms + core.settings.session_timeout_ms
+            core.schedule(ends_ms, partial(self._end_session, broker_id, ends_ms))
+
+    def _end_session(self, broker_id: int, ends_ms: int) -> None:
+        if self._session_ends_ms.get(broker_id) != ends_ms:
+            return  # The broker was frozen, and sent a heartbeat in time.
+        del self._session_ends_ms[broker_id]
+        if broker_id in self._core.metadata.brokers:
+            self._core.commit(fence(self._core.context, broker_id))
+
+    # --- starting ---------------------------------------------------------------------------------------------
+
+    def start(self, broker_id: int) -> None:
+        """Start a broker that is down; it registers and is unfenced after `start_up_ms`."""
+        self._check_known(broker_id)
+        if self._core.processes.is_running(broker_id):
+            raise InputError(f"broker {broker_id} is running; stop it first")
+        self._core.processes.start(broker_id)
+        self._register_at(self._core.now_ms + self._core.settings.start_up_ms, broker_id)
+
+    def _register_at(self, due_ms: int, broker_id: int) -> None:
+        self._core.schedule(due_ms, partial(self._register, broker_id, self._core.processes.start_count(broker_id)))
+
+    def _register(self, broker_id: int, start_count: int) -> None:
+        core = self._core
+        known = core.metadata.brokers.get(broker_id)
+        if known is None or not self._is_same_process(broker_id, start_count):
+            return
+        if broker_id in self._session_ends_ms:
+            # The controller refuses the id of a broker whose session has not expired.
+            self._register_at(self._session_ends_ms[broker_id], broker_id)
+            return
+        registration = Registration(
+            broker_id,
+            known.host,
+            known.port,
+            known.rack,
+            known.log_dirs,
+            previous_epoch=self._clean_epochs.pop(broker_id, NO_EPOCH),
+        )
+        self._use_repaired_dirs(broker_id)
+        core.views.release(broker_id)
+        core.commit(register(core.context, registration))
+        core.replication.restore(broker_id)
+        self._rejoin(broker_id)
+
+    def unfreeze(self, broker_id: int) -> None:
+        """Let a frozen process continue. It knows what it knew, until it has caught up after `catch_up_ms`."""
+        processes = self._core.processes
+        if not processes.is_frozen(broker_id):
+            raise InputError(f"broker {broker_id} is not frozen")
+        processes.unfreeze(broker_id)
+        self._session_ends_ms.pop(broker_id, None)
+        self._core.replication.restore(broker_id)
+        caught_up_ms = self._core.now_ms + self._core.settings.catch_up_ms
+        self._core.schedule(caught_up_ms, partial(self._catch_up, broker_id, processes.start_count(broker_id)))
+
+    def _catch_up(self, broker_id: int, start_count: int) -> None:
+        if self._is_same_process(broker_id, start_count) and not self._core.processes.is_frozen(broker_id):
+            self._core.views.release(broker_id)
+            self._rejoin(broker_id)
+
+    def _is_same_process(self, broker_id: int, start_count: int) -> bool:
+        processes = self._core.processes
+        return processes.is_running(broker_id) and processes.start_count(broker_id) == start_count
+
+    def _rejoin(self, broker_id: int) -> None:
+        """Report directories that failed meanwhile, and be unfenced if any is left."""
+        core = self._core
+        for path in sorted(self._failed_dirs[broker_id]):
+            self._report_failed_dir(broker_id, path)
+        known = core.metadata.brokers.get(broker_id)
+        if core.processes.is_responsive(broker_id) and known is not None and known.fenced:
+            core.commit(unfence(core.context, broker_id))
+            report_directories(core, broker_id)
+
+    # --- log directories --------------------------------------------------------------------------------------
+
+    def fail_log_dir(self, broker_id: int, path: str) -> None:
+        """Take a log directory offline; its broker reports that at once. A broker without any other crashes."""
+        self._check_known(broker_id)
+        self._core.replication.fail_dir(broker_id, path)
+        self._failed_dirs[broker_id].add(path)
+        self._repaired_dirs[broker_id].discard(path)
+        if self._core.processes.is_responsive(broker_id):
+            self._report_failed_dir(broker_id, path)
+
+    def repair_log_dir(self, broker_id: int, path: str) -> None:
+        """Repair an offline directory with all its data. Its broker uses it after its next start."""
+        self._check_known(broker_id)
+        if path in self._failed_dirs[broker_id]:
+            self._failed_dirs[broker_id].discard(path)
+            self._repaired_dirs[broker_id].add(path)
+
+    def _report_failed_dir(self, broker_id: int, path: str) -> None:
+        core = self._core
+        log_dirs = core.metadata.brokers[broker_id].log_dirs
+        (directory,) = (log_dir.directory_id for log_dir in log_dirs if log_dir.path == path)
+        if directory not in core.metadata.brokers[broker_id].failed_dirs:
+            core.commit(fail_log_dir(core.context, broker_id, directory))
+        has_none_left = len(core.metadata.brokers[broker_id].failed_dirs) == len(log_dirs)
+        if has_none_left and core.processes.is_running(broker_id):
+            self.crash(broker_id)
+
+    def _use_repaired_dirs(self, broker_id: int) -> None:
+        for path in sorted(self._repaired_dirs[broker_id]):
+            self._core.replication.restore_dir(broker_id, path)
+        self._repaired_dirs[broker_id].clear()
+
+    def _check_known(self, broker_id: int) -> None:
+        brokers = self._core.metadata.brokers
+        if broker_id not in self._core.processes.ids or broker_id not in brokers:
+            raise InputError(f"there is no broker {broker_id}; there are {sorted(brokers)}")

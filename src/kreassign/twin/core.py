@@ -1,0 +1,294 @@
+"""The core of a twin: metadata and its log, the copies on brokers, broker processes, the clock, and a controller.
+
+Every part of the twin works on the core; the core works on none of them. Whatever changes the metadata goes through
+`commit`: the records of a decision are written to the log, applied, and followed by the brokers. Whatever time brings
+goes through `advance_to`: replication reports what happened to copies, and the brokers decide what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Protocol, TypeVar
+
+from kreassign.errors import ControllerMoved
+from kreassign.model import TopicPartition
+from kreassign.twin.controller.context import ControllerContext, ServerSettings
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.controller.port import ControllerPort
+from kreassign.twin.metadata.broker_views import StaleViews
+from kreassign.twin.metadata.records import PartitionChanged, PartitionCreated, Record, TopicDeleted
+from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
+from kreassign.twin.network.permissions import Permissions
+from kreassign.twin.replication.events import ReplicaEvent
+from kreassign.twin.replication.hardware import BrokerHardware
+from kreassign.twin.replication.replication import Replication
+from kreassign.twin.replication.settings import ReplicationSettings
+from kreassign.twin.replication.timers import EventQueue
+from kreassign.twin.setup.version import DEFAULT, KafkaVersion
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class TwinSettings:
+    """How a twin behaves, apart from what the cluster is made of. Times are in milliseconds.
+
+    `seed` decides everything that is random. Without `permissions` every client may do everything. A broker that has
+    been silent for `session_timeout_ms` is fenced; `start_up_ms` is how long a broker takes to start, `catch_up_ms`
+    how long one that was frozen takes to read the metadata records that it missed.
+    """
+
+    version: KafkaVersion = DEFAULT
+    seed: int = 0
+    start_ms: int = 0
+    replication: ReplicationSettings = field(default_factory=ReplicationSettings)
+    server: ServerSettings = field(default_factory=ServerSettings)
+    permissions: Permissions | None = None
+    session_timeout_ms: int = 9_000
+    start_up_ms: int = 1_000
+    catch_up_ms: int = 500
+    controller_count: int = 1
+
+
+class MetadataLog(Protocol):
+    """Where the metadata records are stored."""
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Write records, all of them or none."""
+        ...
+
+    def read(self) -> Iterator[Record]:
+        """All records from the first."""
+        ...
+
+
+class NoLog:
+    """A metadata log that stores nothing: for twins that are never reopened, since long runs write many records."""
+
+    def append(self, records: Iterable[Record]) -> None:
+        """Store nothing."""
+
+    def read(self) -> Iterator[Record]:
+        """No records."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happened last: records that were just applied together, or events that brokers have not reacted to yet.
+
+    `before` has the former state of every partition that the records are about, None where there was none. `was_held`
+    has the high watermark before the step of those that existed. `answer` is the response to whoever asked for the
+    records.
+    """
+
+    records: tuple[Record, ...] = ()
+    events: tuple[ReplicaEvent, ...] = ()
+    before: Mapping[TopicPartition, PartitionState | None] = field(default_factory=dict)
+    was_held: Mapping[TopicPartition, int] = field(default_factory=dict)
+    answer: object = None
+
+
+class BrokerProcesses:
+    """Which broker processes run, which of those are frozen, and how often each was started."""
+
+    def __init__(self, broker_ids: Iterable[int]) -> None:
+        self._start_counts = dict.fromkeys(broker_ids, 1)
+        self._running = set(self._start_counts)
+        self._frozen: set[int] = set()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All brokers, running or not."""
+        return tuple(sorted(self._start_counts))
+
+    def is_running(self, broker_id: int) -> bool:
+        """Whether there is a process, frozen or not."""
+        return broker_id in self._running
+
+    def is_frozen(self, broker_id: int) -> bool:
+        """Whether the process is suspended: its connections stay, and get no answers."""
+        return broker_id in self._frozen
+
+    def is_responsive(self, broker_id: int) -> bool:
+        """Whether the process runs and is not frozen."""
+        return broker_id in self._running and broker_id not in self._frozen
+
+    def start_count(self, broker_id: int) -> int:
+        """How often the process was started; 1 for nodes that are not brokers."""
+        return self._start_counts.get(broker_id, 1)
+
+    def start(self, broker_id: int) -> None:
+        """Mark as started once more."""
+        self._start_counts[broker_id] += 1
+        self._running.add(broker_id)
+
+    def kill(self, broker_id: int) -> None:
+        """Mark as not running."""
+        self._running.discard(broker_id)
+        self._frozen.discard(broker_id)
+
+    def freeze(self, broker_id: int) -> None:
+        """Mark as frozen."""
+        self._frozen.add(broker_id)
+
+    def unfreeze(self, broker_id: int) -> None:
+        """Mark as no longer frozen."""
+        self._frozen.discard(broker_id)
+
+
+Observer = Callable[["TwinCore", Step], None]
+"""Called after every step; it reads and changes nothing."""
+
+
+class TwinCore:
+    """A cluster without its network. Not thread-safe: callers take turns.
+
+    `make_controller` is called last, with the core whose controller it makes. `on_event` is what brokers do when
+    something happens to one of their copies; whoever builds the cluster sets it.
+    """
+
+    on_event: Callable[[ReplicaEvent], None]
+
+    def __init__(
+        self,
+        hardware: Mapping[int, BrokerHardware],
+        settings: TwinSettings,
+        log: MetadataLog,
+        random: Random,
+        make_controller: Callable[[TwinCore], ControllerPort],
+    ) -> None:
+        self.settings = settings
+        self.random = random
+        self.metadata = ClusterMetadata()
+        self.views = StaleViews(self.metadata)
+        self.processes = BrokerProcesses(hardware)
+        self.replication = Replication(hardware, settings.replication, settings.start_ms)
+        self._log = log
+        self._observers: list[Observer] = []
+        self._timers: EventQueue[Callable[[], None]] = EventQueue()
+        self.controller = make_controller(self)
+
+    @property
+    def version(self) -> KafkaVersion:
+        """The release of Kafka that this twin simulates."""
+        return self.settings.version
+
+    @property
+    def permissions(self) -> Permissions | None:
+        """Who may do what; None if every client may do everything."""
+        return self.settings.permissions
+
+    @property
+    def context(self) -> ControllerContext:
+        """What the controller bases its decisions on."""
+        return ControllerContext(
+            self.metadata,
+            self.version.rules,
+            self.settings.server,
+            controllers=frozenset(self.controller.node_ids),
+        )
+
+    def metadata_of(self, node_id: int) -> ClusterMetadata:
+        """What a node knows: everything, unless it lags behind the metadata log."""
+        return self.views.of(node_id)
+
+    # --- changes ----------------------------------------------------------------------------------------------
+
+    def commit(self, decision: Decision[Answer]) -> Answer:
+        """Write a decision's records to the log, apply them, and return its answer."""
+        if decision.records:
+            self._log.append(decision.records)
+            self._apply(decision)
+        return decision.answer
+
+    def apply(self, records: tuple[Record, ...]) -> None:
+        """Apply records that are in the log already."""
+        if records:
+            self._apply(Decision(records, None))
+
+    def _apply(self, decision: Decision[Answer]) -> None:
+        step = self._step(decision) if self._observers else None
+        self.controller.before_apply(decision.records)
+        for record in decision.records:
+            self.metadata.apply(record)
+            self.replication.apply(record, self.metadata)
+        self.views.apply(decision.records)
+        self._notify(step)
+        self.controller.after_apply(decision.records)
+
+    # --- observers --------------------------------------------------------------------------------------------
+
+    def watch(self, observer: Observer) -> None:
+        """Call an observer after every step from now on; it cannot be removed."""
+        self._observers.append(observer)
+
+    def _notify(self, step: Step | None) -> None:
+        if step is not None:
+            for observer in self._observers:
+                observer(self, step)
+
+    def _step(self, decision: Decision[Answer]) -> Step:
+        before = dict(self._affected(decision.records))
+        watermarks = ((key, self.replication.readings.held_offset(key)) for key, state in before.items() if state)
+        was_held = {key: offset for key, offset in watermarks if offset is not None}
+        return Step(decision.records, before=before, was_held=was_held, answer=decision.answer)
+
+    def _affected(self, records: Iterable[Record]) -> Iterator[tuple[TopicPartition, PartitionState | None]]:
+        """The partitions that records are about, as they are now."""
+        for record in records:
+            match record:
+                case PartitionChanged(key) | PartitionCreated(key):
+                    yield key, self.metadata.partition(key)
+                case TopicDeleted(name):
+                    yield from ((one.topic_partition, one) for one in self.metadata.topics[name].partitions.values())
+                case _:
+                    pass
+
+    # --- time -------------------------------------------------------------------------------------------------
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self.replication.now_ms
+
+    def next_event_ms(self) -> int | None:
+        """When something happens next if no request comes until then; None for never."""
+        times = (self._timers.next_ms, self.replication.next_event_ms())
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def is_copying(self) -> bool:
+        """Whether any copy is catching up."""
+        return self.replication.is_copying
+
+    def schedule(self, due_ms: int, action: Callable[[], None]) -> None:
+        """Run an action at a time; as soon as time goes on, if that time has passed."""
+        self._timers.add(due_ms, action)
+
+    def advance(self, milliseconds: int) -> None:
+        """Let time pass, with everything that happens in it."""
+        self.advance_to(self.now_ms + milliseconds)
+
+    def advance_to(self, to_ms: int) -> None:
+        """Let time pass until then; does nothing if it is past already."""
+        while self.now_ms <= to_ms:
+            due_ms = self._timers.next_ms
+            limit_ms = to_ms if due_ms is None else min(to_ms, max(due_ms, self.now_ms))
+            if events := self.replication.advance(limit_ms):
+                self._notify(Step(events=events))
+                for event in events:
+                    self._try(partial(self.on_event, event))
+            elif action := self._timers.take(self.now_ms):
+                self._try(action)
+            elif self.now_ms == to_ms:
+                return
+
+    def _try(self, action: Callable[[], None]) -> None:
+        """Run what nobody waits for. What a deposed controller can no longer write, its successor takes care of."""
+        with suppress(ControllerMoved):
+            action()
