@@ -11,10 +11,10 @@ from pathlib import Path
 from kreassign.admin import AdminClient, client_settings
 from kreassign.admin.settings import Address
 from kreassign.operations.collect import store_round, take_round
+from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.network.transport import TwinConnection, TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
 
 SIZES = ((1_000, 6), (10_000, 6), (10_000, 30))
 PARTITIONS_PER_TOPIC = 50

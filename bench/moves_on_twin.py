@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan
 
 RATE = 50_000_000
 """Bytes per second that a broker sends, and that it receives: its network."""

@@ -23,12 +23,12 @@ from kreassign.model.throttle import (
     rate_changes,
     topic_changes,
 )
+from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.replication.settings import ReplicationSettings
-from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster
 from testbed import ClusterSpec, KafkaCluster
 from testbed.producing import Producing
 from testbed.records import load_topic

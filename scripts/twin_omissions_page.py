@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.table import HANDLERS
-from kreassign.twin.setup.version import RELEASES
+from kreassign.twin.version import RELEASES
 from kreassign.wire import kip_179
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "twin-omissions.md"

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from kreassign.errors import OutcomeUnknown
-from kreassign.twin.setup.version import Endpoint, kafka_version
+from kreassign.twin.version import Endpoint, kafka_version
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from kreassign.wire.frame import framed

@@ -17,13 +17,13 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import ClusterError
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import ServerThread
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.settings import ReplicationSettings
-from kreassign.twin.setup.blueprint import small_cluster
-from kreassign.twin.setup.version import kafka_version
+from kreassign.twin.version import kafka_version
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request

@@ -10,7 +10,7 @@ from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import LeadersElected, PaceRequested, RunStarted
 from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Order, Pace, PaceChange
 from kreassign.executor.throttle.rates import NO_THROTTLE
-from kreassign.twin.network.response_faults import AffectedResponses, Lost
+from kreassign.twin.api.response_faults import AffectedResponses, Lost
 from kreassign.wire import api
 from tests.executor.worlds import World, pace
 

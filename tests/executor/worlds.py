@@ -21,11 +21,11 @@ from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import Blueprint, PartitionPlan, TopicPlan
 from tests.twin.asking import MEGABYTES, cluster
 
 RATE = MEGABYTES

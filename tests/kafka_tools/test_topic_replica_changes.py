@@ -10,11 +10,11 @@ import pytest
 from kreassign.kafka_tools.reassign_partitions import main as reassign_partitions
 from kreassign.kafka_tools.topics import main
 from kreassign.model import TopicPartition
+from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster
-from kreassign.twin.setup.version import DEFAULT
+from kreassign.twin.version import DEFAULT
 from testbed.waiting import wait_until
 from tests.kafka_tools.served_twin import served
 

@@ -7,11 +7,11 @@ import pytest
 
 from kreassign.kafka_tools.topics import main
 from kreassign.model import TopicPartition
+from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import PartitionPlan, TopicPlan, small_cluster
 from tests.kafka_tools.served_twin import served
 
 SERVER = ("--bootstrap-server", "localhost:9092")

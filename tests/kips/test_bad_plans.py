@@ -14,7 +14,7 @@ from kreassign.model import ConfigResource
 from kreassign.model.config import ConfigSource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.twin import Twin, TwinTransport
-from kreassign.twin.network.permissions import Permissions
+from kreassign.twin.access.permissions import Permissions
 from tests.kafka_tools.served_twin import served
 from tests.twin.asking import partition, twin
 

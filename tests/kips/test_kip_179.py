@@ -10,10 +10,10 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import Rejected
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
+from kreassign.twin.access.permissions import Permissions
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.network.transport import TwinTransport
-from kreassign.twin.setup.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, Endpoint, KafkaVersion, kafka_version
+from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, Endpoint, KafkaVersion, kafka_version
 from kreassign.wire import kip_179
 from kreassign.wire.api import Api, Message
 from tests.kips.topic_change_checks import CHECKS, Check

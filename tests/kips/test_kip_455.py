@@ -10,7 +10,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import clear_broker_changes, move_map, rate_changes, topic_changes
 from kreassign.twin import Twin, TwinTransport
-from kreassign.twin.setup.version import RELEASES, KafkaVersion
+from kreassign.twin.version import RELEASES, KafkaVersion
 from tests.kips.kip_455_examples import EXAMPLES, Stage
 from tests.twin.asking import twin
 

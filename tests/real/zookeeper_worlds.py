@@ -26,13 +26,13 @@ from kreassign.model.znodes import (
     parse_topic,
     paths,
 )
+from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import ListenerConfig, ServerThread, TwinServer
-from kreassign.twin.setup.blueprint import small_cluster
-from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER
 from kreassign.twin.store.zookeeper import ZooKeeperTree, zookeeper_tree
+from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER
 from kreassign.twin.zookeeper.control_requests import ControlRequest
 from kreassign.twin.zookeeper.controller import ZooKeeperController
 from kreassign.twin.zookeeper.delivery import Delivery

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.twin import Blueprint, PartitionPlan, Twin
-from kreassign.twin.network.permissions import Operation
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
 
 FOLDER = Path(__file__).parents[2] / "scenarios"

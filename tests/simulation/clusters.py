@@ -16,7 +16,7 @@ from kreassign.twin import (
     TwinSettings,
     small_cluster,
 )
-from kreassign.twin.setup.version import RELEASES
+from kreassign.twin.version import RELEASES
 from tests.twin.memory_log import MemoryLog
 
 MB = 1_000_000

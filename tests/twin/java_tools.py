@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.twin.network.server import ServerThread
-from kreassign.twin.setup.version import Endpoint
+from kreassign.twin.version import Endpoint
 from testbed import JarsMissing, JavaMissing
 from testbed.java import tool_command
 from testbed.processes import Finished

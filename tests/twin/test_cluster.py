@@ -9,13 +9,13 @@ import pytest
 
 from kreassign.errors import InputError, ProtocolViolation
 from kreassign.model import ConfigResource, TopicPartition
+from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
-from kreassign.twin.setup.version import KAFKA_3_7, KAFKA_3_9
 from kreassign.twin.store.file import FileLog
+from kreassign.twin.version import KAFKA_3_7, KAFKA_3_9
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from tests.twin.asking import ask, cluster, partition, twin

@@ -18,7 +18,7 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.cluster import Twin
 from kreassign.twin.network.server import serving
-from kreassign.twin.setup.version import DEFAULT, Endpoint, kafka_version
+from kreassign.twin.version import DEFAULT, Endpoint, kafka_version
 from testbed.waiting import wait_until
 from tests.twin.asking import partition, twin
 from tests.twin.java_tools import ELECT, REASSIGN, TOPICS, JavaTools, failure, success

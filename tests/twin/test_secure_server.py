@@ -20,8 +20,8 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.twin.network.permissions import ALL_TOPICS, Allow, Operation, Permissions
-from kreassign.twin.network.sasl import Users
+from kreassign.twin.access.permissions import ALL_TOPICS, Allow, Operation, Permissions
+from kreassign.twin.access.sasl import Users
 from kreassign.twin.network.server import ListenerConfig, ServerThread, serving
 from tests.twin.asking import twin
 

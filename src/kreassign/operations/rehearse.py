@@ -17,10 +17,10 @@ from kreassign.executor.state import Execution
 from kreassign.executor.state.move import MoveRecord
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.run import RunRequest
+from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
-from kreassign.twin.setup.blueprint import Blueprint
 from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
 
 LOOKS = 300

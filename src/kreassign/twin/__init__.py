@@ -1,12 +1,12 @@
 """A cluster in a box: a controller, brokers that really take time to move data, and Kafka's protocol in front."""
 
+from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, small_cluster
-from kreassign.twin.setup.version import kafka_version
+from kreassign.twin.version import kafka_version
 
 __all__ = [
     "Blueprint",

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from functools import partial
 
 from kreassign.errors import InputError
+from kreassign.twin.access.endpoints import Address, Listener, Node
+from kreassign.twin.api.connection import Connection
+from kreassign.twin.api.response_faults import Reply, ResponseFaults
+from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.brokers.lifecycle import BrokerLifecycle
 from kreassign.twin.brokers.reports import report
 from kreassign.twin.controller.configs import first_records
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.core import MetadataLog, NoLog, TwinCore, TwinSettings
 from kreassign.twin.kraft import KRaftController
-from kreassign.twin.network.connection import Connection
-from kreassign.twin.network.endpoints import Address, Listener, Node
-from kreassign.twin.network.response_faults import Reply, ResponseFaults
-from kreassign.twin.setup.blueprint import Blueprint, seeded_random
-from kreassign.twin.setup.version import Endpoint
+from kreassign.twin.version import Endpoint
 from kreassign.wire.frame import PREFIX_BYTES
 
 CONTROLLER_PORT = 9093

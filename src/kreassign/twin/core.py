@@ -16,19 +16,19 @@ from typing import Protocol, TypeVar
 
 from kreassign.errors import ControllerMoved
 from kreassign.model import TopicPartition
+from kreassign.twin.access.permissions import Permissions
 from kreassign.twin.controller.context import ControllerContext, ServerSettings
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.metadata.broker_views import StaleViews
 from kreassign.twin.metadata.records import PartitionChanged, PartitionCreated, Record, TopicDeleted
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.network.permissions import Permissions
 from kreassign.twin.replication.events import ReplicaEvent
 from kreassign.twin.replication.hardware import BrokerHardware
 from kreassign.twin.replication.replication import Replication
 from kreassign.twin.replication.settings import ReplicationSettings
 from kreassign.twin.replication.timers import EventQueue
-from kreassign.twin.setup.version import DEFAULT, KafkaVersion
+from kreassign.twin.version import DEFAULT, KafkaVersion
 
 Answer = TypeVar("Answer")
 

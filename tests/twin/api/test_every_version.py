@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kreassign.twin.api.table import BY_KEY, HANDLERS
-from kreassign.twin.setup.version import RELEASES, Endpoint, KafkaVersion
+from kreassign.twin.version import RELEASES, Endpoint, KafkaVersion
 from kreassign.wire import api, kip_179
 from kreassign.wire.api import Api
 from tests.twin.asking import ask, twin

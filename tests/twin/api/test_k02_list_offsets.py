@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import TopicPartition
+from kreassign.twin.access.permissions import Permissions
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.permissions import Permissions
-from kreassign.twin.setup.version import KAFKA_3_9
+from kreassign.twin.version import KAFKA_3_9
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.twin.asking import ask, ask_on, cluster, twin

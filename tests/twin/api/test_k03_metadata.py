@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from kreassign.twin.network.permissions import ANONYMOUS, Allow, Operation, Permissions
-from kreassign.twin.setup.version import KAFKA_3_9
+from kreassign.twin.access.permissions import ANONYMOUS, Allow, Operation, Permissions
+from kreassign.twin.version import KAFKA_3_9
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.twin.asking import ask, twin

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from kreassign.twin.access.permissions import Permissions
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.permissions import Permissions
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.twin.asking import ask, partition, twin

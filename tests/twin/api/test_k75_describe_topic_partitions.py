@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from kreassign.twin.access.permissions import ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.permissions import ANONYMOUS, Allow, Operation, Permissions
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.twin.asking import ask, twin

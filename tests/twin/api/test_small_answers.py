@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from kreassign.twin.setup.version import KAFKA_3_7, Endpoint
+from kreassign.twin.version import KAFKA_3_7, Endpoint
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from kreassign.wire.frame import PREFIX_BYTES

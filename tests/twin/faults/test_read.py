@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from kreassign.errors import InputError
+from kreassign.twin.api.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
 from kreassign.twin.faults import PlannedFault, draw_faults, read_fault, read_faults
 from kreassign.twin.faults.answers import AnswerFault, FailOver
 from kreassign.twin.faults.disks import Fail, Fill, Slow
 from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop
 from kreassign.twin.faults.read import KINDS
-from kreassign.twin.network.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
 from kreassign.wire import api
 from tests.checks.source import read
 from tests.twin.asking import twin

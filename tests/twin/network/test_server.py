@@ -19,9 +19,9 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
+from kreassign.twin.access.endpoints import Address
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.endpoints import Address
-from kreassign.twin.network.server import MAX_REQUEST_BYTES, ListenerConfig, ServerThread, serving
+from kreassign.twin.network.server import MAX_REQUEST_BYTES, ListenerConfig, ServerThread, TimeScale, serving
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request
@@ -280,3 +280,16 @@ def test_a_twin_that_leaps_does_an_hour_of_copying_at_once() -> None:
         wait_until(lambda: not admin.list_partition_reassignments(), timeout_s=10, what="no moves")
         assert not server.server.failures
     assert asked.now_ms - started_ms > 1_800_000
+
+
+def test_time_runs_beside_the_machine_at_its_speed() -> None:
+    pace = TimeScale(speed=10.0, real_start_s=100.0, twin_start_ms=5_000)
+    assert pace.twin_ms(100.0) == 5_000
+    assert pace.twin_ms(102.5) == 30_000
+
+
+def test_an_event_is_waited_for_as_long_as_it_takes_at_that_speed() -> None:
+    pace = TimeScale(speed=10.0, real_start_s=100.0, twin_start_ms=5_000)
+    assert pace.real_s_until(30_000, 100.0) == pytest.approx(2.5)
+    assert pace.real_s_until(30_000, 102.0) == pytest.approx(0.5)
+    assert pace.real_s_until(30_000, 103.0) == 0.0

@@ -9,7 +9,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.twin import Twin
-from kreassign.twin.setup.blueprint import BrokerPlan
+from kreassign.twin.blueprint import BrokerPlan
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
 
 THREE = "[[brokers]]\ncount = 3\n"

@@ -10,7 +10,7 @@ from kreassign.model.znodes import format_reassignments, parse_partition_state, 
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.setup.version import KAFKA_3_9_ZOOKEEPER, KafkaVersion
+from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER, KafkaVersion
 from kreassign.twin.zookeeper.controller import ZooKeeperController
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from tests.twin.asking import cluster

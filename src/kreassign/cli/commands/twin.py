@@ -19,19 +19,19 @@ from kreassign.cli.output import parse_quantity
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.operations.snapshot_files import read_snapshot
+from kreassign.twin.access.endpoints import Address
+from kreassign.twin.blueprint import small_cluster
 from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import PlannedFault, schedule_faults
-from kreassign.twin.network.endpoints import Address
-from kreassign.twin.network.security import Security
 from kreassign.twin.network.server import ListenerConfig, TwinServer, serve, tls_context
-from kreassign.twin.setup.blueprint import small_cluster
 from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
-from kreassign.twin.setup.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, RELEASES, Endpoint, KafkaVersion, kafka_version
+from kreassign.twin.setup.security import Security
 from kreassign.twin.store.file import FileLog
 from kreassign.twin.store.zookeeper import SESSION_TIMEOUT_S, ZooKeeperTree, zookeeper_tree
+from kreassign.twin.version import DEFAULT, KAFKA_3_9_ZOOKEEPER, RELEASES, Endpoint, KafkaVersion, kafka_version
 from kreassign.twin.zookeeper.control_requests import ControlRequest, trace_line
 from kreassign.twin.zookeeper.controller import ZooKeeperController
 from kreassign.twin.zookeeper.delivery import Delivery

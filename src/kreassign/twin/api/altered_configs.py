@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from kreassign.model import ResourceType
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.configs import AlterConfigs, ResourceChanges, ResourceOutcome
 from kreassign.twin.controller.decision import Outcome, with_default_text
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire.api import Message
 
 

@@ -26,6 +26,7 @@ from kreassign.model.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_ID,
 )
+from kreassign.twin.access.permissions import CLUSTER_OPERATIONS, Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.api.shown import (
@@ -39,7 +40,6 @@ from kreassign.twin.api.shown import (
     unknown_topic_error,
 )
 from kreassign.twin.metadata.state import PartitionState, TopicState
-from kreassign.twin.network.permissions import CLUSTER_OPERATIONS, Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

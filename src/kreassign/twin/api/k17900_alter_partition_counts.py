@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from kreassign.model.topic_changes import Refusal, decide_partition_counts
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.api.topics_seen import topics_seen
 from kreassign.twin.controller.decision import TIMED_OUT, Outcome, has_expired
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
 from kreassign.wire.api import Message
 

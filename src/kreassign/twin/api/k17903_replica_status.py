@@ -29,10 +29,10 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kreassign.model.replica_status import NO_COPY, Copy, OffsetRange
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.metadata.state import PartitionState
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import kip_179
 from kreassign.wire.api import Message
 

@@ -20,11 +20,11 @@ from __future__ import annotations
 import uuid
 
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.described_configs import DescribedConfig, topic_configs
 from kreassign.twin.controller.topics import CreateTopics, TopicCreation, WantedTopic
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import uuid
 
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.topics import TopicDeletion, TopicReference
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 from kreassign.model import ConfigSource, ResourceType
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, TOPIC_AUTHORIZATION_FAILED
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.controller.described_configs import DescribedConfig, DescribedResource, describe_configs
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from kreassign.model import LogDir, TopicPartition
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED, KAFKA_STORAGE_ERROR, NONE
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

@@ -18,11 +18,11 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model.error_codes import TOPIC_AUTHORIZATION_FAILED
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from kreassign.model import ElectionType
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.elections import ElectLeaders, LeadersElected
 from kreassign.twin.controller.reassignments import TopicOutcomes
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

@@ -20,6 +20,7 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.decision import DONE, Outcome
@@ -29,7 +30,6 @@ from kreassign.twin.controller.reassignments import (
     TopicOutcomes,
     TopicTargets,
 )
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

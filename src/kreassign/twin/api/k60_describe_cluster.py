@@ -20,11 +20,11 @@ from kreassign.model.error_codes import (
     MISMATCHED_ENDPOINT_TYPE,
     UNSUPPORTED_ENDPOINT_TYPE,
 )
+from kreassign.twin.access.permissions import CLUSTER_OPERATIONS, Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.api.shown import shown_controller
-from kreassign.twin.network.permissions import CLUSTER_OPERATIONS, Operation
-from kreassign.twin.setup.version import Endpoint
+from kreassign.twin.version import Endpoint
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

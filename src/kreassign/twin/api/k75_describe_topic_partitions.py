@@ -19,6 +19,7 @@ from __future__ import annotations
 import uuid
 
 from kreassign.model.error_codes import INVALID_REQUEST, NONE, TOPIC_AUTHORIZATION_FAILED
+from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
 from kreassign.twin.api.shown import (
@@ -30,7 +31,6 @@ from kreassign.twin.api.shown import (
     unknown_topic_error,
 )
 from kreassign.twin.metadata.state import PartitionState, TopicState
-from kreassign.twin.network.permissions import Operation
 from kreassign.wire import api
 from kreassign.wire.api import Message
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
+from kreassign.twin.access.endpoints import Address, Listener, Node
+from kreassign.twin.access.permissions import Operation, Permissions
 from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.metadata.state import ClusterMetadata
-from kreassign.twin.network.endpoints import Address, Listener, Node
-from kreassign.twin.network.permissions import Operation, Permissions
 from kreassign.twin.replication.replication import Replication
-from kreassign.twin.setup.version import Endpoint, KafkaVersion
+from kreassign.twin.version import Endpoint, KafkaVersion
 from kreassign.wire.api import Message
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kreassign.model import NO_LEADER
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kreassign.twin.access.permissions import TOPIC_OPERATIONS
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.context import is_online
 from kreassign.twin.controller.topic_names import check_topic_name
 from kreassign.twin.metadata.state import BrokerState, ClusterMetadata, PartitionState
-from kreassign.twin.network.permissions import TOPIC_OPERATIONS
 
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kreassign.twin.api.response_faults import AffectedResponses, ResponseFault
 from kreassign.twin.cluster import Twin
 from kreassign.twin.faults.nodes import need_broker
-from kreassign.twin.network.response_faults import AffectedResponses, ResponseFault
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kreassign.errors import InputError
+from kreassign.twin.api.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
 from kreassign.twin.api.table import HANDLERS
 from kreassign.twin.faults.answers import AnswerFault, FailOver
 from kreassign.twin.faults.disks import Fail, Fill, Slow
 from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop
 from kreassign.twin.faults.plan import Fault, PlannedFault
-from kreassign.twin.network.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
 
 ANY = "any"
 """Written in place of an API or a node that does not matter."""

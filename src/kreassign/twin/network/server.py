@@ -22,12 +22,11 @@ from typing import Any, TypeVar
 
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, ProtocolViolation
+from kreassign.twin.access.endpoints import Address, Listener, Node
+from kreassign.twin.access.sasl import Users
+from kreassign.twin.api.connection import Connection
+from kreassign.twin.api.response_faults import Reply
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.connection import Connection
-from kreassign.twin.network.endpoints import Address, Listener, Node
-from kreassign.twin.network.response_faults import Reply
-from kreassign.twin.network.sasl import Users
-from kreassign.twin.network.time_scale import TimeScale
 from kreassign.wire.frame import PREFIX_BYTES
 
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
@@ -66,6 +65,27 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     except OSError as error:  # TLS errors are of this kind, too.
         raise InputError(f"cannot use certificate {certificate} with key {key}: {error}") from error
     return context
+
+
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """`speed` seconds of the twin pass in one second of the machine, from where both stood at the start."""
+
+    speed: float
+    real_start_s: float
+    twin_start_ms: int
+
+    def __post_init__(self) -> None:
+        assert self.speed > 0, "time goes forward"
+
+    def twin_ms(self, real_s: float) -> int:
+        """What time it is in the twin."""
+        return self.twin_start_ms + int((real_s - self.real_start_s) * self.speed * 1000)
+
+    def real_s_until(self, twin_ms: int, real_s: float) -> float:
+        """How many seconds of the machine it takes until this time of the twin has come."""
+        due_s = self.real_start_s + (twin_ms - self.twin_start_ms) / 1000 / self.speed
+        return max(0.0, due_s - real_s)
 
 
 class TwinServer:

@@ -10,9 +10,9 @@ from threading import Lock
 from typing import NoReturn, Protocol
 
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unreachable
+from kreassign.twin.access.endpoints import Listener, Node
+from kreassign.twin.api.connection import Connection
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.connection import Connection
-from kreassign.twin.network.endpoints import Listener, Node
 from kreassign.wire.frame import PREFIX_BYTES, frame_length
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from kreassign.model import Broker
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition
+from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan
 
 _Directory = tuple[int, str]
 _RECORD_BYTES = 1000.0

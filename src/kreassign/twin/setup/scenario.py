@@ -18,12 +18,12 @@ from kreassign.model.throttle import (
     rate_changes,
     topic_changes,
 )
+from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, seeded_random
 from kreassign.twin.faults import PlannedFault, read_faults
-from kreassign.twin.network.security import OPEN, Security, read_security
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
-from kreassign.twin.setup.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, seeded_random
 from kreassign.twin.setup.placement import Place, shares
+from kreassign.twin.setup.security import OPEN, Security, read_security
 
 
 @dataclass(frozen=True, slots=True)

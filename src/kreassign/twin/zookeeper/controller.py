@@ -13,6 +13,7 @@ from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
 from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
 from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS
 from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
+from kreassign.twin.access.endpoints import Address
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Decision, Outcome, with_default_text
 from kreassign.twin.controller.elections import ElectLeaders, LeadersElected, elect_leaders
@@ -29,7 +30,6 @@ from kreassign.twin.metadata.records import (
     TopicCreated,
     TopicDeleted,
 )
-from kreassign.twin.network.endpoints import Address
 from kreassign.twin.zookeeper.answers import (
     NO_PARTITION,
     WRONG_CONTROLLER,

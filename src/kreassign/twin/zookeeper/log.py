@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from kreassign.errors import ControllerMoved, InputError, StaleZnode
 from kreassign.model import OngoingReassignment, TopicPartition
 from kreassign.model.znodes import parse_controller_epoch, paths
+from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.metadata.records import BrokerRegistered, BrokerUnfenced, Record
-from kreassign.twin.setup.blueprint import Blueprint, seeded_random
 from kreassign.twin.zookeeper.tree import Create, Write, Znodes
 from kreassign.twin.zookeeper.znode_cache import ZnodeCache, first_znodes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kreassign.model.znodes import BrokerZnode, format_broker, paths
+from kreassign.twin.access.endpoints import Address
 from kreassign.twin.core import TwinCore
-from kreassign.twin.network.endpoints import Address
 from kreassign.twin.zookeeper.log import ZooKeeperLog
 from kreassign.twin.zookeeper.tree import Create, Delete
 

@@ -15,14 +15,14 @@ from kreassign.model.error_codes import (
     UNSUPPORTED_SASL_MECHANISM,
     UNSUPPORTED_VERSION,
 )
+from kreassign.twin.access.endpoints import Node
+from kreassign.twin.access.permissions import ANONYMOUS
+from kreassign.twin.access.sasl import MECHANISM, Users
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.not_controller import refusal
 from kreassign.twin.api.request import Client, Request, ServedCluster
+from kreassign.twin.api.response_faults import Reply, ResponseFaults
 from kreassign.twin.api.table import BY_KEY
-from kreassign.twin.network.endpoints import Node
-from kreassign.twin.network.permissions import ANONYMOUS
-from kreassign.twin.network.response_faults import Reply, ResponseFaults
-from kreassign.twin.network.sasl import MECHANISM, Users
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.codec import (

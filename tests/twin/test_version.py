@@ -1,7 +1,7 @@
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.twin.setup.version import DEFAULT, RELEASES, Endpoint, kafka_version
+from kreassign.twin.version import DEFAULT, RELEASES, Endpoint, kafka_version
 
 # What real nodes answered to ApiVersions, as far as the twin has the API.
 BROKER_4_3 = (

@@ -1,6 +1,6 @@
 import pytest
 
-from kreassign.twin.network.sasl import Users
+from kreassign.twin.access.sasl import Users
 
 USERS = Users({"alice": "secret"})
 

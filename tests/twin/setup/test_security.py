@@ -6,8 +6,8 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.model.keyed_table import KeyedTable
-from kreassign.twin.network.permissions import Operation
-from kreassign.twin.network.security import OPEN, Security, read_security
+from kreassign.twin.access.permissions import Operation
+from kreassign.twin.setup.security import OPEN, Security, read_security
 
 
 def security(text: str) -> Security:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kreassign.twin.network.sasl import Users
-from kreassign.twin.setup.version import Endpoint
+from kreassign.twin.access.sasl import Users
+from kreassign.twin.version import Endpoint
 
 
 class Address(NamedTuple):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from kreassign.errors import InputError
 from kreassign.model.keyed_table import KeyedTable
-from kreassign.twin.network.permissions import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Operation, Permissions
-from kreassign.twin.network.sasl import Users
+from kreassign.twin.access.permissions import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Allow, Operation, Permissions
+from kreassign.twin.access.sasl import Users
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from kreassign.errors import InputError
 from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, TopicPartition, TopicPartitionReplica
+from kreassign.twin.access.endpoints import Address
 from kreassign.twin.metadata.records import (
     UNASSIGNED,
     BrokerRegistered,
@@ -19,7 +20,6 @@ from kreassign.twin.metadata.records import (
     Record,
     TopicCreated,
 )
-from kreassign.twin.network.endpoints import Address
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import EMPTY, Traffic
 

@@ -7,12 +7,12 @@ import struct
 import pytest
 
 from kreassign.errors import ProtocolViolation
+from kreassign.twin.access.endpoints import Listener, Node
+from kreassign.twin.access.permissions import Allow, Operation, Permissions
+from kreassign.twin.access.sasl import Users
+from kreassign.twin.api.connection import Connection
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.connection import Connection
-from kreassign.twin.network.endpoints import Listener, Node
-from kreassign.twin.network.permissions import Allow, Operation, Permissions
-from kreassign.twin.network.sasl import Users
-from kreassign.twin.setup.version import KAFKA_3_7, Endpoint
+from kreassign.twin.version import KAFKA_3_7, Endpoint
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from kreassign.wire.codec import decode_response, encode_request

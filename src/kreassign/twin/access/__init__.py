@@ -1,0 +1,1 @@
+"""How clients get in: listeners, users and permissions."""
