@@ -101,7 +101,8 @@ def _run(words: list[str]) -> None:
     partitions = _partitions(options)
     if options.has("zookeeper"):
         print(ZOOKEEPER_IS_DEPRECATED, file=sys.stderr)
-        _elect_through_zookeeper(options.text("zookeeper") or "", partitions)
+        with zookeeper(options.text("zookeeper") or "") as cluster:
+            elect_through_znode(cluster, partitions)
         return
     reached = settings(
         options.text("bootstrap-server") or "",
@@ -140,14 +141,16 @@ def _partitions(options: Options) -> tuple[TopicPartition, ...] | None:
     return named
 
 
-def _elect_through_zookeeper(address: str, partitions: tuple[TopicPartition, ...] | None) -> None:
-    """Leave the order for these partitions, or (None) for all, in the ZooKeeper at `host:port[,…][/chroot]`."""
-    with zookeeper(address) as cluster:
-        existing = _existing(cluster, None if partitions is None else {key.topic for key in partitions})
-        wanted = sorted(existing if partitions is None else existing.intersection(partitions))
-        _request_election(cluster, wanted)
-        for key in sorted(set(partitions or ()) - existing):
-            print(f"Skipping preferred replica leader election for partition {key} since it doesn't exist.")
+def elect_through_znode(cluster: ZooKeeper, partitions: tuple[TopicPartition, ...] | None) -> None:
+    """Leave a request for these partitions, or (None) for all, for the controller; raises `PlainError` beside another.
+
+    The controller answers nothing: it elects and deletes the znode.
+    """
+    existing = _existing(cluster, None if partitions is None else {key.topic for key in partitions})
+    wanted = sorted(existing if partitions is None else existing.intersection(partitions))
+    _request_election(cluster, wanted)
+    for key in sorted(set(partitions or ()) - existing):
+        print(f"Skipping preferred replica leader election for partition {key} since it doesn't exist.")
 
 
 def _existing(cluster: ZooKeeper, names: set[str] | None) -> set[TopicPartition]:
