@@ -46,6 +46,12 @@ $(JARS)/%.ready: jvm/pom.xml
 	@rm -rf $(JARS)/$* && mv $(JARS)/$*.part $(JARS)/$*
 	@touch $@
 
+# What makes Kafka's programs start with half of the work. All runs without it too, so that a failure is no matter.
+CLASS_DATA := $(JARS)/kafka-4.3.1.jsa $(JARS)/kafka-3.9.1.jsa
+$(JARS)/kafka-%.jsa: $(JARS)/kafka-%.ready | $(VENV_READY)
+	@echo "keeping the class data of Kafka $*"
+	-@$(BIN)/python -m testbed.class_data $*
+
 # Checks and tests.
 
 LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py kips_page.py)
@@ -63,7 +69,7 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, the page of
 	$(PYTEST) -q $(LINTS)
 
 .PHONY: test
-test: check $(JARS_READY) ## check, then every test, those on real Kafka and Spark too
+test: check $(JARS_READY) $(CLASS_DATA) ## check, then every test, those on real Kafka and Spark too
 	@bash scripts/prerequisites.sh java
 	$(FAST)
 	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m "thorough or kafka or spark"
@@ -73,7 +79,7 @@ test-fast: $(VENV_READY) ## quick tests, without Kafka and Spark
 	$(FAST)
 
 .PHONY: test-kafka
-test-kafka: $(VENV_READY) $(JARS_READY) ## the tests on real Kafka
+test-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## the tests on real Kafka
 	@bash scripts/prerequisites.sh java
 	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m kafka
 

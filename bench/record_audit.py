@@ -91,7 +91,7 @@ def _delete(client: AdminClient) -> None:
 def _write(cluster: KafkaCluster, count: int, *fault: int) -> None:
     """`count` records to each partition by Kafka's own producer, with the faults of `Records.java` at one number."""
     words = (cluster.bootstrap_servers, TOPIC, PARTITIONS, count, VALUE_BYTES, AT_MS, *fault)
-    run(tool_command("3.9.1", str(Path(__file__).with_name("Records.java")), *map(str, words), flags=()))
+    run(tool_command("3.9.1", str(Path(__file__).with_name("Records.java")), *map(str, words), quick=False))
 
 
 def _partitions(client: AdminClient) -> list[AuditedPartition]:

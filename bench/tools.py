@@ -82,7 +82,7 @@ def _plan(created: list[TopicPartition], moving: int) -> Plan:
 def _commands(cluster: KafkaCluster) -> dict[str, tuple[str, ...]]:
     ours = str(Path(sys.executable).with_name("kafka-reassign-partitions"))
     # Without the testbed's flags for quick starts: as Kafka's own script would run it, with its 256 MB heap.
-    return {"kafka": cluster.java_command(JAVA_TOOL, flags=()), "kreassign": (ours,)}
+    return {"kafka": cluster.java_command(JAVA_TOOL, quick=False), "kreassign": (ours,)}
 
 
 def _arguments(action: str, cluster: KafkaCluster, plan: Path) -> tuple[str, ...]:

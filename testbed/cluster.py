@@ -16,7 +16,7 @@ from testbed.assembly import Assembly
 from testbed.certificates import Certificates
 from testbed.errors import NotController, Refused
 from testbed.jars import class_path
-from testbed.java import QUICK_START, java_binary, tool_command
+from testbed.java import java_binary, tool_command
 from testbed.node import START_TIMEOUT_S, Node
 from testbed.permissions import Permission
 from testbed.ports import ReservedPorts
@@ -173,10 +173,10 @@ class KafkaCluster:
             shutil.rmtree(self.folder)
 
     def java_command(
-        self, main_class: str, *arguments: str, version: str | None = None, flags: tuple[str, ...] = QUICK_START
+        self, main_class: str, *arguments: str, version: str | None = None, quick: bool = True
     ) -> tuple[str, ...]:
         """The command line of one of Kafka's own tools, from the jars of the cluster's version or another."""
-        return tool_command(version or self.version, main_class, *arguments, flags=flags)
+        return tool_command(version or self.version, main_class, *arguments, quick=quick)
 
     def java_tool(
         self, main_class: str, *arguments: str, timeout_s: float = 120, version: str | None = None

@@ -31,3 +31,8 @@ def class_path(version: str) -> str:
     if not jars:
         raise JarsMissing(f"no jars of Kafka {version} in {folder}; run: make jars")
     return os.pathsep.join(map(str, jars))
+
+
+def class_archive(version: str) -> Path:
+    """The archive of class data of a Kafka version, which need not be there (see `testbed.class_data`)."""
+    return jars_folder() / f"kafka-{version}.jsa"

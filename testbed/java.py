@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from testbed.errors import JavaMissing
-from testbed.jars import class_path
+from testbed.jars import class_archive, class_path
 
 # A short life on a small machine: the quick compiler only, the simple collector, no memory set aside beforehand.
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData")
@@ -29,13 +29,21 @@ def java_binary() -> str:
 
 def node_command(version: str, main_class: str, argument: Path, *, heap: str) -> tuple[str, ...]:
     """A long-running Kafka or ZooKeeper process that logs to its standard error."""
-    flags = (f"-Xmx{heap}", *QUICK_START, "-XX:+ExitOnOutOfMemoryError", *_LOGGING)
+    flags = (f"-Xmx{heap}", *QUICK_START, *_class_data(version), "-XX:+ExitOnOutOfMemoryError", *_LOGGING)
     return (java_binary(), *flags, "-cp", class_path(version), main_class, str(argument))
 
 
-def tool_command(
-    version: str, main_class: str, *arguments: str, flags: tuple[str, ...] = QUICK_START
-) -> tuple[str, ...]:
-    """A Kafka command-line tool; like in Kafka's own scripts it has 256 MB and logs warnings to standard error."""
+def tool_command(version: str, main_class: str, *arguments: str, quick: bool = True) -> tuple[str, ...]:
+    """A Kafka command-line tool; like in Kafka's own scripts it has 256 MB and logs warnings to standard error.
+
+    Not `quick`, it starts as with Kafka's own scripts.
+    """
     fixed = ("-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", *_LOGGING)
+    flags = (*QUICK_START, *_class_data(version)) if quick else ()
     return (java_binary(), *fixed, *flags, "-cp", class_path(version), main_class, *arguments)
+
+
+def _class_data(version: str) -> tuple[str, ...]:
+    """Flags that let Java use the archive of class data if there is one, and say nothing if it does not fit."""
+    archive = class_archive(version)
+    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=error:stderr") if archive.exists() else ()

@@ -1,0 +1,72 @@
+"""Archives of class data: Java maps one into memory at its start, and need not read and check thousands of classes.
+
+A broker with an archive starts with half of the work. `python -m testbed.class_data 4.3.1` runs Kafka's programs of
+that version once, notes which classes they load and writes the archive beside the jars. Without it all runs as well,
+slower. See `-Xshare:dump` in the documentation of `java`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.cluster import KafkaCluster
+from testbed.jars import class_archive, class_path
+from testbed.java import QUICK_START, java_binary
+from testbed.spec import ClusterSpec
+
+_SPECS = {
+    "4.3.1": (ClusterSpec(version="4.3.1", brokers=1),),
+    "3.9.1": (
+        ClusterSpec(version="3.9.1", brokers=1),
+        ClusterSpec(version="3.9.1", brokers=1, mode="zookeeper"),
+    ),
+}
+_TOOLS = (
+    ("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "--list"),
+    ("org.apache.kafka.tools.TopicCommand", "--describe"),
+    ("org.apache.kafka.tools.LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions"),
+)
+
+
+def write_archive(version: str) -> None:
+    """Write the archive of a version; CalledProcessError, with what Java said, if it cannot."""
+    archive = class_archive(version)
+    with tempfile.TemporaryDirectory() as name:
+        names = Path(name) / "classes"
+        names.write_text("\n".join(_classes(version, Path(name))) + "\n")
+        part = archive.with_suffix(".part")
+        files = (f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={part}")
+        command = [java_binary(), *QUICK_START, "-Xshare:dump", *files, "-cp", class_path(version)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        part.rename(archive)
+
+
+def _classes(version: str, folder: Path) -> Iterator[str]:
+    """The names of all classes that clusters and tools load, each once, in the order in which they were loaded."""
+    # By this variable the clusters need not know of it. `%p` is the id of the process.
+    os.environ["JDK_JAVA_OPTIONS"] = f"-XX:DumpLoadedClassList={folder}/%p.names"
+    for spec in _SPECS[version]:
+        _run(spec)
+    del os.environ["JDK_JAVA_OPTIONS"]
+    lines = (line for file in sorted(folder.glob("*.names")) for line in file.read_text().splitlines())
+    yield from dict.fromkeys(lines)
+
+
+def _run(spec: ClusterSpec) -> None:
+    """Start a cluster, use it a little and stop it: a node that is killed leaves half a name behind."""
+    with KafkaCluster.start(spec) as cluster:
+        cluster.create_topic("any", [[0]])
+        for main_class, *words in _TOOLS:
+            cluster.java_tool(main_class, "--bootstrap-server", cluster.bootstrap_servers, *words)
+        others = (cluster.zookeeper,) if cluster.zookeeper else cluster.controllers.values()
+        for node in (*cluster.brokers.values(), *others):
+            node.stop()
+
+
+if __name__ == "__main__":
+    write_archive(sys.argv[1])
