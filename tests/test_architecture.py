@@ -189,6 +189,8 @@ QUICK_STARTS = (
         "kreassign.kafka_tools.reassign_partitions", HEAVY, "The drop-in tool must start faster than Kafka's own."
     ),
     QuickStart("kreassign", (*HEAVY, "kafka", "click", "rich"), "Every module of ours loads it first."),
+    QuickStart("kreassign", HEAVY, "What a program does not use costs it nothing."),
+    QuickStart("kreassign.operations.connect", HEAVY, "Connecting needs no tables and no plans."),
     QuickStart("kreassign.cli.main", HEAVY, "Each command loads only what it needs."),
     QuickStart("kreassign.admin", HEAVY, "The client is a library of its own."),
     QuickStart("kreassign.pipeline.tables.schemas", HEAVY, "Tables are described without any engine."),

@@ -46,15 +46,19 @@ def inputs_of_tables(data: Path, cluster: str | None, wishes: Wishes, by: str = 
     return Inputs(wished(problem, wishes), columns.cluster_id, columns.snapshot_id, taken_ms)
 
 
-def inputs_of_snapshot(path: Path, wishes: Wishes) -> Inputs:
+def inputs_of_snapshot_file(path: Path, wishes: Wishes) -> Inputs:
     """What the planner needs, from a snapshot file. Raises InputError, which names the file."""
-    found = read_snapshot(path)
+    return inputs_of_snapshot(read_snapshot(path), wishes, path.name)
+
+
+def inputs_of_snapshot(found: ClusterSnapshot, wishes: Wishes, snapshot_id: str) -> Inputs:
+    """What the planner needs, from a snapshot; the facts about a plan name it by this id."""
     hosts = [
         replace(_host(one.broker.id, one.broker.rack, one.log_dirs, wishes), is_live=not one.broker.is_fenced)
         for one in found.brokers
     ]
     problem = problem_from(_limited(hosts), columns_of(_rows(found)), reads_per_write=wishes.reads_per_write)
-    return Inputs(wished(problem, wishes), found.cluster_id, path.name, found.taken_ms)
+    return Inputs(wished(problem, wishes), found.cluster_id, snapshot_id, found.taken_ms)
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:

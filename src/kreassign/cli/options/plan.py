@@ -12,7 +12,7 @@ from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.output import format_option, parse_duration, parse_quantity
 from kreassign.errors import InputError
 from kreassign.operations.plan import PlanRequest, Search
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_tables
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, inputs_of_tables
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_wishes
 from kreassign.planner.problem.policy import Wishes, with_tolerance
@@ -63,7 +63,7 @@ class PlanOptions:
     def inputs(self) -> Inputs:
         """The state to plan from. Raises DataError or InputError."""
         if self.snapshot is not None:
-            return inputs_of_snapshot(self.snapshot, self.policy())
+            return inputs_of_snapshot_file(self.snapshot, self.policy())
         if self.data is None:
             raise click.UsageError("specify --data DIR or --snapshot FILE")
         return inputs_of_tables(self.data, self.cluster, self.policy(), self.by)

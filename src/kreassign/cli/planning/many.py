@@ -19,7 +19,7 @@ from kreassign.model.plan_facts import Totals
 from kreassign.operations import plan as operation
 from kreassign.operations.plan import Question, Reply, make_plans
 from kreassign.operations.plan_files import write_plan
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
 from kreassign.operations.plan_tasks import Rebalance, WhatIf, described
 from kreassign.pipeline.load.plan_inputs import planned_clusters
 from kreassign.planner.problem.goals_file import PERCENT
@@ -121,7 +121,7 @@ def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...],
 
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:
     if snapshots:
-        yield from (inputs_of_snapshot(path, options.policy()) for path in snapshots)
+        yield from (inputs_of_snapshot_file(path, options.policy()) for path in snapshots)
     elif options.data is None:
         raise click.UsageError("specify --data DIR or snapshot files")
     else:

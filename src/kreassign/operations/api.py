@@ -1,0 +1,260 @@
+"""What a program calls: the use cases with plain arguments, as `import kreassign` offers them.
+
+A cluster is an open `AdminClient`, from `connect`. Where the journals of runs are kept is `state_dir`, by default the
+same directory as the command line's: a run that a program executes can be watched and steered from a terminal.
+Warnings are Python's, of class `KreassignWarning`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kreassign.admin import AdminClient
+from kreassign.clock import SystemClock
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.history.diagnosis import Issue
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.progress.meter import Progress
+from kreassign.executor.runner import POLL_S
+from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle
+from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.model.amount import parse_amount
+from kreassign.model.plan import Plan
+from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.operations import audit as audits
+from kreassign.operations import doctor as diagnoses
+from kreassign.operations import plan as planning
+from kreassign.operations import rehearse as rehearsals
+from kreassign.operations import report as reports
+from kreassign.operations import rollback as rollbacks
+from kreassign.operations import run as runs
+from kreassign.operations import steer
+from kreassign.operations.journals import default_state_dir, find_journal
+from kreassign.operations.plan_files import PlanFile, read_plan_file
+from kreassign.operations.plan_inputs import inputs_of_snapshot
+from kreassign.operations.plan_tasks import Rebalance, Task
+from kreassign.operations.rehearse import Rehearsal
+from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest
+from kreassign.operations.run import RunContext, RunRequest, Show, Watch
+from kreassign.operations.snapshot import observe, whole_snapshot
+from kreassign.operations.verify import Verification, verify_plan, verify_run
+from kreassign.pipeline.tables.schemas import Row
+from kreassign.planner.problem.policy import Wishes
+from kreassign.planner.results.outcome import Outcome
+from kreassign.twin.setup.from_snapshot import Speeds
+
+Throttle = ThrottleRates | int | str | None
+"""A limit for every broker, in bytes per second or as `20MB/s`; `ThrottleRates` for more; None for no limit."""
+
+SomePlan = Outcome | PlanFile | Plan | Path
+"""What `plan` returned, a plan that was read or made otherwise, or the file of one."""
+
+NO_GUARDS: Mapping[GuardName, Reaction] = {}
+ANY_POLICY = Wishes()
+
+
+def snapshot(cluster: AdminClient, *, measure_for_s: float = 5.0) -> ClusterSnapshot:
+    """What a cluster looks like now, with write rates measured for so many seconds. Raises ClusterError."""
+    clock = SystemClock()
+    return whole_snapshot(cluster, observe(cluster, clock.now_ms()), clock, measure_for_s)
+
+
+def plan(
+    snapshot: ClusterSnapshot,
+    task: Task | None = None,
+    *,
+    policy: Wishes = ANY_POLICY,
+    request: planning.PlanRequest = planning.PLAIN,
+) -> Outcome:
+    """A plan for a task, by default to rebalance: its `plan`, the `facts` about it, and its `evaluation`.
+
+    Raises Infeasible when no plan keeps the rules, InputError.
+    """
+    inputs = inputs_of_snapshot(snapshot, policy, f"{snapshot.cluster_id}@{snapshot.taken_ms}")
+    return planning.make_plan(inputs, task or Rebalance(), request)
+
+
+def rehearse(
+    plan: SomePlan,
+    snapshot: ClusterSnapshot,
+    *,
+    throttle: Throttle = None,
+    guards: Mapping[GuardName, Reaction] = NO_GUARDS,
+    pace: Pace = NO_LIMITS,
+    speeds: Speeds = rehearsals.TYPICAL,
+) -> Rehearsal:
+    """The same run on a simulated cluster in virtual time: how long it takes, its peaks, what guards report.
+
+    Raises IllegalPlan when the cluster in the snapshot is not what the plan needs.
+    """
+    return rehearsals.rehearse(RunRequest(_plan_file(plan), _rates(throttle), guards, pace), snapshot, speeds)
+
+
+def run(
+    cluster: AdminClient,
+    plan: SomePlan,
+    *,
+    throttle: Throttle = None,
+    guards: Mapping[GuardName, Reaction] = NO_GUARDS,
+    pace: Pace = NO_LIMITS,
+    measure_for_s: float = 5.0,
+    on_progress: Show | None = None,
+    state_dir: Path | None = None,
+    poll_s: float = POLL_S,
+    controllers: AdminClient | None = None,
+) -> RunHistory:
+    """Execute a plan and return when it is done, cancelled or failed; `on_progress` gets its progress meanwhile.
+
+    A KeyboardInterrupt leaves the run as it is; `resume` continues it. Raises IllegalPlan with everything that speaks
+    against the plan, InputError when another run is active on the cluster, ClusterError.
+    """
+    request = RunRequest(_plan_file(plan), _rates(throttle), guards, pace, measure_for_s=measure_for_s)
+    return runs.run(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
+
+
+def resume(
+    cluster: AdminClient,
+    run_id: str,
+    *,
+    on_progress: Show | None = None,
+    state_dir: Path | None = None,
+    poll_s: float = POLL_S,
+    controllers: AdminClient | None = None,
+) -> RunHistory:
+    """Continue a run that no process executes any more. Raises InputError, ClusterError."""
+    context = _context(state_dir, poll_s, controllers, on_progress)
+    return runs.resume_run(cluster, find_journal(context.state_dir, run_id), context)
+
+
+def rollback(
+    cluster: AdminClient,
+    run_id: str,
+    *,
+    throttle: Throttle = None,
+    guards: Mapping[GuardName, Reaction] = NO_GUARDS,
+    pace: PaceChange = NO_CHANGE,
+    on_progress: Show | None = None,
+    state_dir: Path | None = None,
+    poll_s: float = POLL_S,
+    controllers: AdminClient | None = None,
+) -> Rollback:
+    """Cancel a run if it goes on, and undo what it did; what is not given is as it was for the run.
+
+    Raises InputError, IllegalPlan, ClusterError.
+    """
+    request = RollbackRequest(run_id, _rates(throttle), guards, pace)
+    return rollbacks.roll_back(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
+
+
+def verify(
+    cluster: AdminClient, subject: SomePlan | str, *, ignore_throttles: bool = False, state_dir: Path | None = None
+) -> Verification:
+    """Whether the cluster is as a plan says, or as the run with this id was to leave it. Raises ClusterError."""
+    if isinstance(subject, str):
+        journal = find_journal(state_dir or default_state_dir(), subject)
+        return verify_run(cluster, journal, ignore_throttles=ignore_throttles)
+    return verify_plan(cluster, _plan_file(subject).plan, ignore_throttles=ignore_throttles)
+
+
+def doctor(cluster: AdminClient, *, state_dir: Path | None = None) -> tuple[Issue, ...]:
+    """What is wrong with reassignments on a cluster, and what to do. Raises ClusterError."""
+    return diagnoses.diagnose_cluster(cluster, state_dir or default_state_dir())
+
+
+def status(run_id: str, *, state_dir: Path | None = None) -> RunHistory:
+    """What became of a run so far, from its journal. Raises InputError if there is none."""
+    return steer.status(find_journal(state_dir or default_state_dir(), run_id))
+
+
+def watch(run_id: str, *, state_dir: Path | None = None) -> Iterator[Progress]:
+    """The progress of a run that another process executes, until none does any more. Raises InputError."""
+    return steer.watch(find_journal(state_dir or default_state_dir(), run_id))
+
+
+def pause(run_id: str, *, state_dir: Path | None = None) -> None:
+    """Let a run that another process executes start no new moves. Raises InputError, ExecutionError."""
+    steer.pause(find_journal(state_dir or default_state_dir(), run_id))
+
+
+def release(run_id: str, *, state_dir: Path | None = None) -> None:
+    """Let a paused run start moves again. Raises InputError, ExecutionError."""
+    steer.release(find_journal(state_dir or default_state_dir(), run_id))
+
+
+def cancel(run_id: str, *, is_now: bool = False, state_dir: Path | None = None) -> None:
+    """End a run when its moves in flight are done; with `is_now` cancel those too. Raises as `pause` does."""
+    steer.cancel(find_journal(state_dir or default_state_dir(), run_id), is_now=is_now)
+
+
+def set_throttle(
+    run_id: str,
+    throttle: int | str | AdaptiveThrottle | None,
+    *,
+    brokers: Sequence[int] = (),
+    state_dir: Path | None = None,
+) -> None:
+    """Change the throttle of a run, of all brokers or of these. Raises as `pause` does."""
+    auto = throttle if isinstance(throttle, AdaptiveThrottle) else None
+    limit = None if isinstance(throttle, AdaptiveThrottle) else _rates(throttle).bytes_per_s
+    steer.set_throttle(find_journal(state_dir or default_state_dir(), run_id), limit, brokers, auto)
+
+
+def change_pace(run_id: str, change: PaceChange, *, state_dir: Path | None = None) -> None:
+    """Change order, limits and hours of a run. Raises as `pause` does."""
+    steer.change_pace(find_journal(state_dir or default_state_dir(), run_id), change)
+
+
+def audit(run_ids: Sequence[str], data: Path, *, master: str | None = None, state_dir: Path | None = None) -> list[Row]:
+    """What runs promised against what happened, by Spark, from their journals and the snapshots in `data`.
+
+    Each row has `findings`, in sentences. Raises InputError, DataError; KreassignError without PySpark.
+    """
+    where = state_dir or default_state_dir()
+    return audits.audit_runs([find_journal(where, run_id) for run_id in run_ids], data, master)
+
+
+def report_page(run_id: str, data: Path, *, state_dir: Path | None = None) -> str:
+    """A page about a run, in HTML, with the snapshots in `data` before and after it. Raises InputError."""
+    return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
+
+
+def _plan_file(plan: SomePlan) -> PlanFile:
+    match plan:
+        case Outcome():
+            return PlanFile(plan.plan, plan.facts.expected, plan.facts)
+        case PlanFile():
+            return plan
+        case Plan():
+            return PlanFile(plan)
+        case _:
+            return read_plan_file(plan)
+
+
+def _rates(throttle: Throttle) -> ThrottleRates:
+    match throttle:
+        case None:
+            return NO_THROTTLE
+        case ThrottleRates():
+            return throttle
+        case str():
+            return ThrottleRates(parse_amount(throttle))
+        case _:
+            return ThrottleRates(throttle)
+
+
+def _context(
+    state_dir: Path | None, poll_s: float, controllers: AdminClient | None, on_progress: Show | None
+) -> RunContext:
+    return RunContext(state_dir or default_state_dir(), poll_s, controllers, _watched_by(on_progress))
+
+
+def _watched_by(on_progress: Show | None) -> Watch:
+    @contextmanager
+    def watch(run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:
+        del run_id, stop
+        yield on_progress
+
+    return watch
