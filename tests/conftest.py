@@ -11,7 +11,7 @@ from tests.checked_twins import invariants_hold, watched_twins
 
 __all__ = ["invariants_hold", "watched_twins"]
 
-pytest_plugins = ["tests.clusters"]
+pytest_plugins = ["tests.clusters", "tests.leftovers"]
 
 # The same few examples every time, so that a red test is the change's fault; many new ones on demand.
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None)
