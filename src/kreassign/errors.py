@@ -5,7 +5,7 @@
     │   ├── MalformedPlan     not the JSON we know; .path
     │   └── IllegalPlan       breaks rules; .violations (all of them, not the first)
     ├── Infeasible            no plan meets the hard goals; .goals                  exit 3
-    ├── ClusterError          the conversation with the cluster failed              exit 4
+    ├── ClusterError          the conversation with the cluster failed; .message .item .api    exit 4
     │   ├── Unreachable       never got through; safe to try again
     │   ├── OutcomeUnknown    sent, no answer; look before acting again
     │   ├── Unauthenticated   TLS or SASL failed: one side does not believe who the other is
@@ -25,6 +25,8 @@ Messages say what happened, to what, and what to do next. The drop-in tools keep
 """
 
 from __future__ import annotations
+
+from typing import Self
 
 
 class KreassignError(Exception):
@@ -66,9 +68,39 @@ class Infeasible(KreassignError):
 
 
 class ClusterError(KreassignError):
-    """The conversation with a Kafka cluster failed."""
+    """The conversation with a Kafka cluster failed.
+
+    `message` is what happened, in the cluster's own words where it has some. `item` is what it happened to (a
+    topic-partition, a topic, a broker, a configuration …) and `api` the name of the Kafka API; both are None where a
+    whole request failed or none was sent. The text of the exception is the message, and in brackets whatever of item,
+    API and error code the message does not name itself.
+    """
 
     exit_code = 4
+
+    def __init__(self, message: str = "", *, item: object = None, api: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.item = item
+        self.api = api
+
+    def about(self, item: object) -> Self:
+        """The same error for one item of a request that failed as a whole."""
+        error = type(self).__new__(type(self), *self.args)
+        error.__dict__.update(self.__dict__)
+        error.item = item
+        return error
+
+    def __str__(self) -> str:
+        shown = [part for part in self._context() if part and part not in self.message]
+        return f"{self.message} ({', '.join(shown)})" if shown else self.message
+
+    def __repr__(self) -> str:
+        known = "".join(f", {name}={value!r}" for name, value in self.__dict__.items() if name != "message")
+        return f"{type(self).__name__}({self.message!r}{known})"
+
+    def _context(self) -> tuple[str, ...]:
+        return ("" if self.item is None else str(self.item), self.api or "")
 
 
 class Unreachable(ClusterError):
@@ -110,16 +142,21 @@ class ControllerMoved(ClusterError):
 class Rejected(ClusterError):
     """Kafka answered with an error code.
 
-    `api` is the name of the API, `code` and `name` are Kafka's (for example 39, INVALID_REPLICA_ASSIGNMENT), the
-    text of the exception is Kafka's message, or the code's default text where the wire carried none.
+    `code` and `name` are Kafka's (for example 39 and "INVALID_REPLICA_ASSIGNMENT", see `kreassign.model.error_codes`),
+    `message` is Kafka's, or the default text of the code where the response carried none. `retriable` says whether
+    Kafka's own client would try again.
     """
 
-    def __init__(self, message: str, *, api: str, code: int, name: str, retriable: bool = False) -> None:
-        super().__init__(message)
-        self.api = api
+    def __init__(
+        self, message: str, *, api: str, code: int, name: str, retriable: bool = False, item: object = None
+    ) -> None:
+        super().__init__(message, item=item, api=api)
         self.code = code
         self.name = name
         self.retriable = retriable
+
+    def _context(self) -> tuple[str, ...]:
+        return (*super()._context(), f"{self.code} {self.name}")
 
 
 class ExecutionError(KreassignError):

@@ -314,7 +314,7 @@ def test_new_partitions_get_as_many_replicas_as_a_move_has_for_now(world: World)
     partition = world.create_one(0, 1)
     world.move(partition, 2, 3)
     refused = world.client.create_partitions({partition.topic: NewPartitions(2, ((0, 1),))})
-    assert str(refused.failed[partition.topic]) == (
+    assert refused.failed[partition.topic].message == (
         "The manual partition assignment includes a partition with 2 replica(s), but this is not consistent with "
         "previous partitions, which have 4 replica(s)."
     )

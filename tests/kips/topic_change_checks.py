@@ -57,7 +57,7 @@ def _replicas(client: AdminClient, name: str) -> list[tuple[int, ...]]:
 
 def _refusals(failed: Mapping[object, ClusterError]) -> dict[str, tuple[int, str]]:
     assert all(isinstance(error, Rejected) for error in failed.values())
-    return {str(key): (error.code, str(error)) for key, error in failed.items() if isinstance(error, Rejected)}
+    return {str(key): (error.code, error.message) for key, error in failed.items() if isinstance(error, Rejected)}
 
 
 def counts_grow_and_the_rest_is_refused(client: AdminClient, name: str) -> None:

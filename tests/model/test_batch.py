@@ -5,7 +5,7 @@ from kreassign.model import Batch
 from kreassign.model.batch import join
 
 DOWN = Unreachable("down")
-REFUSED = Rejected("no", api="X", code=39, name="INVALID_REPLICA_ASSIGNMENT")
+REFUSED = Rejected("no", api="X", code=39, name="INVALID_REPLICA_ASSIGNMENT", item="d")
 MIXED: Batch[str, int] = Batch({"a": 1, "b": 2}, {"c": DOWN, "d": REFUSED})
 
 
@@ -26,7 +26,8 @@ def test_all_keys_are_counted_and_listed_good_ones_first() -> None:
 def test_the_first_failure_is_raised_on_demand() -> None:
     with pytest.raises(Unreachable) as raised:
         MIXED.raise_if_any()
-    assert raised.value is DOWN
+    assert raised.value.__cause__ is DOWN
+    assert str(raised.value) == "down (c)"
     assert Batch({"a": 1}).raise_if_any() == {"a": 1}
     assert Batch().raise_if_any() == {}
 

@@ -63,7 +63,7 @@ def refusal(batch: Batch[object, object], key: object) -> tuple[int, str]:
     """Kafka's code and words for an item."""
     error = batch.failed[key]
     assert isinstance(error, Rejected)
-    return error.code, str(error)
+    return error.code, error.message
 
 
 def wait_idle(client: AdminClient, *partitions: TopicPartition) -> None:

@@ -198,7 +198,7 @@ class _Watch:
 
 def _outcomes(world: World, question: Callable[[AdminClient], Any]) -> dict[str, str]:
     batch = world.ask(question)
-    return {str(key): str(batch.failed.get(key, DONE)) for key in batch}
+    return {str(key): batch.failed[key].message if key in batch.failed else str(DONE) for key in batch}
 
 
 def picture(world: World, topics: list[str]) -> Picture:

@@ -147,7 +147,7 @@ def denial(ask: Callable[[], object]) -> tuple[int, str]:
         assert not answer.ok
         (refusal,) = answer.failed.values()
     assert isinstance(refusal, Rejected)
-    return refusal.code, re.sub(r"Request\(processor.*\) needs", "Request(…) needs", str(refusal))
+    return refusal.code, re.sub(r"Request\(processor.*\) needs", "Request(…) needs", refusal.message)
 
 
 def test_who_may_do_everything_does() -> None:

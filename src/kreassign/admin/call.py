@@ -34,16 +34,23 @@ class Call(Generic[Answer]):
     routing_codes: Callable[[Message], Iterable[int]] = _no_codes
 
 
-def rejection(api: Api, code: int, message: str | None) -> Rejected:
-    """Kafka's refusal as an error; an absent message becomes the code's default text, as in Kafka's own client."""
+def rejection(api: Api, code: int, message: str | None, item: object = None) -> Rejected:
+    """Kafka's refusal as an error; an absent message becomes the code's default text, as in Kafka's own client.
+
+    `item` is what was refused; None for the request as a whole.
+    """
     known = error_code(code)
-    return Rejected(message or known.text, api=api.name, code=code, name=known.name, retriable=known.retriable)
+    return Rejected(
+        message or known.text, api=api.name, code=code, name=known.name, retriable=known.retriable, item=item
+    )
 
 
-def failure(api: Api, code: int, message: str | None) -> ClusterError:
+def failure(api: Api, code: int, message: str | None, item: object = None) -> ClusterError:
     """What an error code says of a request. REQUEST_TIMED_OUT is no refusal: the broker stopped waiting, not doing."""
-    refused = rejection(api, code, message)
-    return OutcomeUnknown(str(refused)) if code == REQUEST_TIMED_OUT else refused
+    refused = rejection(api, code, message, item)
+    if code == REQUEST_TIMED_OUT:
+        return OutcomeUnknown(refused.message, item=item, api=api.name)
+    return refused
 
 
 def raise_if_failed(api: Api, code: int, message: str | None = None) -> None:

@@ -381,7 +381,10 @@ class AdminClient:
         )
         ok = {_replica(broker, key): None for broker, batch in answers.items() for key in batch.ok}
         failed = {
-            _replica(broker, key): error for broker, batch in answers.items() for key, error in batch.failed.items()
+            replica: error.about(replica)
+            for broker, batch in answers.items()
+            for key, error in batch.failed.items()
+            if (replica := _replica(broker, key))
         }
         silent = {_replica(broker, key): error for broker, error in errors.items() for key in grouped[broker]}
         return Batch(ok, failed | silent)

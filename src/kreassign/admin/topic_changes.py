@@ -112,7 +112,7 @@ def _start(
 def _sorted_out(api: Api, decided: Mapping[Key, Wish | Refusal]) -> Batch[Key, Wish]:
     ok = {key: wish for key, wish in decided.items() if not isinstance(wish, Refusal)}
     failed: dict[Key, ClusterError] = {
-        key: rejection(api, refusal.code, refusal.message)
+        key: rejection(api, refusal.code, refusal.message, key)
         for key, refusal in decided.items()
         if isinstance(refusal, Refusal)
     }

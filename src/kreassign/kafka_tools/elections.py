@@ -85,9 +85,9 @@ def elect(
 
 def _refused(error: ClusterError) -> KreassignError:
     if isinstance(error, Unreachable | OutcomeUnknown) or _is(error, "REQUEST_TIMED_OUT"):
-        return PlainError(_TIMED_OUT, also_said=_TIMED_OUT, reason=str(error))
+        return PlainError(_TIMED_OUT, also_said=_TIMED_OUT, reason=error.message)
     if _is(error, "CLUSTER_AUTHORIZATION_FAILED"):
-        return PlainError(_NOT_ALLOWED, also_said=_NOT_ALLOWED, reason=str(error))
+        return PlainError(_NOT_ALLOWED, also_said=_NOT_ALLOWED, reason=error.message)
     return PlainError(java_failure(error, _CALL).message, java_class="java.util.concurrent.ExecutionException")
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
 
-from kreassign.errors import KreassignError
+from kreassign.errors import ClusterError, KreassignError
 from kreassign.kafka_tools.failures import PlainError, TerseError, ToolError, UncaughtError, UsageError
 from kreassign.kafka_tools.options import Option, help_table
 
@@ -63,9 +63,13 @@ def _text(failure: KreassignError, style: ErrorStyle) -> str:
         case ToolError() if style is not ErrorStyle.STDOUT:
             return "\n".join([failure.message, *([f"Caused by: {failure.reason}"] if failure.reason else [])])
         case _ if style is ErrorStyle.STDOUT:
-            return str(failure if isinstance(failure, ToolError) else ToolError(str(failure)))
+            return str(failure if isinstance(failure, ToolError) else ToolError(_own_words(failure)))
         case _:
-            return str(failure)
+            return _own_words(failure)
+
+
+def _own_words(failure: KreassignError) -> str:
+    return failure.message if isinstance(failure, ClusterError) else str(failure)
 
 
 def portless(addresses: str) -> str | None:

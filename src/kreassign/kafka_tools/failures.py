@@ -94,15 +94,15 @@ class PlainError(KreassignError):
 def java_failure(error: ClusterError, call: str) -> ToolError:
     """The failure that Kafka's tool would print for this error of its client's `call` (the Java name of the call)."""
     if isinstance(error, Unreachable):
-        return ToolError(java_exception("TimeoutException", java_message(error, call)), reason=str(error))
-    return ToolError(java_exception(_class_of(error), str(error)))
+        return ToolError(java_exception("TimeoutException", java_message(error, call)), reason=error.message)
+    return ToolError(java_exception(_class_of(error), error.message))
 
 
 def java_message(error: ClusterError, call: str) -> str:
     """The message alone of the exception of `java_failure`."""
     if isinstance(error, Unreachable):
         return f"Timed out waiting for a node assignment. Call: {call}"
-    return str(error)
+    return error.message
 
 
 def java_exception(name: str, message: str) -> str:
@@ -115,7 +115,7 @@ def _class_of(error: ClusterError) -> str:
         case Rejected():
             return error_code(error.code).java_exception
         case Unauthenticated():  # of TLS or of SASL, which only its words tell
-            return "SaslAuthenticationException" if "SASL" in str(error) else "SslAuthenticationException"
+            return "SaslAuthenticationException" if "SASL" in error.message else "SslAuthenticationException"
         case Unsupported():
             return "UnsupportedVersionException"
         case OutcomeUnknown():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from kreassign.errors import ClusterError
 
@@ -37,18 +37,25 @@ class Batch(Generic[Key, Value]):
     def __getitem__(self, key: Key) -> Value:
         """The value of a key; raises the key's own error if it failed."""
         if key in self.failed:
-            raise self.failed[key]
+            _raise(key, self.failed[key])
         return self.ok[key]
 
     def raise_if_any(self) -> Mapping[Key, Value]:
-        """Raise the first error if any key failed; else return all values."""
-        for error in self.failed.values():
-            raise error
+        """Raise the first error, which names its key as its `item`, if any key failed; else return all values."""
+        for key, error in self.failed.items():
+            _raise(key, error)
         return self.ok
 
     def map(self, change: Callable[[Value], Other]) -> Batch[Key, Other]:
         """The same outcomes with every value changed."""
         return Batch({key: change(value) for key, value in self.ok.items()}, self.failed)
+
+
+def _raise(key: object, error: ClusterError) -> NoReturn:
+    """Raise the error of a key. One error can stand for all keys of a request, so it does not know them."""
+    if error.item is None:
+        raise error.about(key) from error
+    raise error
 
 
 def join(parts: list[Batch[Key, Value]]) -> Batch[Key, Value]:

@@ -53,7 +53,7 @@ def test_a_resource_may_be_refused_while_another_is_told() -> None:
     response = answers.configs({ORDERS: []}, {gone: (3, "The topic 'gone' does not exist.")})
     batch = as_read_by_us(describe_configs([ORDERS, gone], None), 4, response)
     assert batch[ORDERS] == {}
-    assert str(batch.failed[gone]) == "The topic 'gone' does not exist."
+    assert batch.failed[gone].message == "The topic 'gone' does not exist."
 
 
 def test_a_resource_that_the_broker_forgot_fails_as_a_broken_answer() -> None:

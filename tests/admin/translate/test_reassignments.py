@@ -60,7 +60,7 @@ def test_every_partition_gets_its_own_outcome(outcomes: dict[TopicPartition, ans
         key: code for key, (code, _) in outcomes.items()
     }
     for key, error in rejections(batch.failed):
-        assert not outcomes[key][1] or str(error) == outcomes[key][1]
+        assert not outcomes[key][1] or error.message == outcomes[key][1]
 
 
 def rejections(failed: object) -> list[tuple[TopicPartition, Rejected]]:

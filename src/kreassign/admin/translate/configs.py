@@ -37,7 +37,7 @@ def describe_configs(
         for result in response.results:
             resource = _resource_of(result)
             if result.error_code != NONE:
-                failed[resource] = rejection(api.DESCRIBE_CONFIGS, result.error_code, result.error_message)
+                failed[resource] = rejection(api.DESCRIBE_CONFIGS, result.error_code, result.error_message, resource)
             else:
                 ok[resource] = {entry.name: _entry(entry) for entry in result.configs}
         return Batch(ok, failed | unanswered(api.DESCRIBE_CONFIGS, wanted, {**ok, **failed}))

@@ -108,7 +108,7 @@ def replica_status(
                 if entry.error_code == NONE:
                     ok[key] = tuple(_statuses(key, entry, leader))
                 else:
-                    failed[key] = failure(known, entry.error_code, entry.error_message)
+                    failed[key] = failure(known, entry.error_code, entry.error_message, key)
         return Batch(ok, failed)
 
     return Call(known, build, read)

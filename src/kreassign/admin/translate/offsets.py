@@ -62,5 +62,5 @@ def _read(response: Message, asked: Iterable[TopicPartition]) -> Batch[TopicPart
             if partition.error_code == NONE:
                 ok[topic_partition] = partition.offset
             else:
-                failed[topic_partition] = rejection(api.LIST_OFFSETS, partition.error_code, None)
+                failed[topic_partition] = rejection(api.LIST_OFFSETS, partition.error_code, None, topic_partition)
     return Batch(ok, failed | unanswered(api.LIST_OFFSETS, asked, {**ok, **failed}))

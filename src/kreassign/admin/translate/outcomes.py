@@ -22,12 +22,14 @@ def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: I
         if code == NONE:
             ok[key] = None
         else:
-            failed[key] = failure(api, code, message)
+            failed[key] = failure(api, code, message, key)
     return Batch(ok, failed | unanswered(api, asked, {**ok, **failed}))
 
 
 def unanswered(api: Api, asked: Iterable[Key], answered: Container[Key]) -> dict[Key, ClusterError]:
     """A broken answer as the outcome of every key that was asked about and not answered."""
     return {
-        key: ProtocolViolation(f"the answer to {api} says nothing about {key}") for key in asked if key not in answered
+        key: ProtocolViolation(f"the answer to {api} says nothing about {key}", item=key, api=api.name)
+        for key in asked
+        if key not in answered
     }

@@ -86,7 +86,7 @@ def _topics(asked: Api, entries: Iterable[Message]) -> Batch[str, Topic]:
     failed: dict[str, ClusterError] = {}
     for entry in entries:
         if entry.error_code != NONE:
-            failed[entry.name] = rejection(asked, entry.error_code, None)
+            failed[entry.name] = rejection(asked, entry.error_code, None, entry.name)
         else:
             ok[entry.name] = _topic(entry)
     return Batch(ok, failed)
@@ -122,7 +122,7 @@ def _partition(topic: str, entry: Message) -> Partition:
 def unknown_partition(topic_partition: TopicPartition) -> Rejected:
     """The error for a partition that its topic does not have."""
     message = f"topic {topic_partition.topic} has no partition {topic_partition.partition}"
-    return rejection(api.METADATA, UNKNOWN_TOPIC_OR_PARTITION, message)
+    return rejection(api.METADATA, UNKNOWN_TOPIC_OR_PARTITION, message, topic_partition)
 
 
 def create_topics(topics: Iterable[NewTopic], *, validate_only: bool) -> Call[Batch[str, None]]:

@@ -115,7 +115,7 @@ class ToolClient:
         for replica in sorted(outcome.failed):
             error = outcome.failed[replica]
             if not has_code(error, REPLICA_NOT_AVAILABLE):
-                raise ToolError(f"Failed to alter dir for {replica}", reason=str(error)) from error
+                raise ToolError(f"Failed to alter dir for {replica}", reason=error.message) from error
         return set(outcome.ok)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from kreassign.errors import ClusterError
 from kreassign.model import OngoingReassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import partition_order
 
@@ -78,7 +79,7 @@ def started(partitions: Collection[TopicPartition]) -> str:
     return f"Successfully started partition reassignment{plural(partitions)} for {names}"
 
 
-def not_started(failures: Mapping[TopicPartition, Exception]) -> str:
+def not_started(failures: Mapping[TopicPartition, ClusterError]) -> str:
     """What `--execute` could not start, and why."""
     return "\n".join(["Error reassigning partition(s):", *_reasons(failures)])
 
@@ -117,13 +118,13 @@ def cancelled(partitions: Collection[TopicPartition]) -> str:
     return f"Successfully cancelled partition reassignment{plural(partitions)} for: {names}"
 
 
-def not_cancelled(failures: Mapping[TopicPartition, Exception]) -> str:
+def not_cancelled(failures: Mapping[TopicPartition, ClusterError]) -> str:
     """What `--cancel` could not cancel, and why."""
     return "\n".join([f"Error cancelling partition reassignment{plural(failures)} for:", *_reasons(failures)])
 
 
-def _reasons(failures: Mapping[TopicPartition, Exception]) -> list[str]:
-    return [f"{partition}: {failures[partition]}" for partition in _in_order(failures)]
+def _reasons(failures: Mapping[TopicPartition, ClusterError]) -> list[str]:
+    return [f"{partition}: {failures[partition].message}" for partition in _in_order(failures)]
 
 
 def _in_order(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
