@@ -14,7 +14,7 @@
     │   ├── DamagedZnode      a znode does not hold what Kafka writes there; .path
     │   ├── StaleZnode        a znode is not what was read any more; nothing was written
     │   ├── ControllerMoved   another controller is in office; nothing was written
-    │   └── Rejected          Kafka said no; .api .code .name .retriable
+    │   └── Rejected          Kafka said no; .code .name .retriable
     ├── ExecutionError        a run cannot go on                                    exit 5
     │   ├── Drifted           the cluster is not what the plan was made for
     │   └── JournalDamaged    the journal cannot be trusted
