@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import ConfigResource, ElectionType, TopicPartition
+from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NONE, PREFERRED_LEADER_NOT_AVAILABLE
 from kreassign.model.znodes import format_change, format_config, format_election, parse_reassignments, paths
 from kreassign.twin.controller.elections import ElectLeaders
 from kreassign.twin.zookeeper.control_messages import PartitionMessage
@@ -193,6 +194,53 @@ def test_an_election_znode_is_done_and_deleted_whatever_is_in_it() -> None:
     town.tree.put(paths.PREFERRED_REPLICA_ELECTION, b"{bad")
     town.controller.process_changes()
     assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
+
+
+def elect_by_znode(town: Town, *keys: TopicPartition) -> None:
+    """Leave an election of preferred leaders in its znode, and let the controller serve it."""
+    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election(keys))
+    town.controller.process_changes()
+    assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
+
+
+def elect_by_request(town: Town, election_type: ElectionType, key: TopicPartition = FOO) -> int:
+    """Ask for the election of one partition; the code of its answer."""
+    answer = town.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
+    return answer.topics[0].outcomes[0][1].code
+
+
+def test_the_election_znode_asks_for_preferred_leaders_only_and_a_request_for_unclean_ones_too() -> None:
+    town = Town([1, 2, 3]).begin()
+    for broker in (1, 2, 3):
+        town.twin.stop(broker)
+    town.twin.start(1)
+    town.settle()
+    assert town.state == (-1, 3, {3})
+    elect_by_znode(town, FOO)
+    assert town.state == (-1, 3, {3})
+    assert elect_by_request(town, ElectionType.PREFERRED) == PREFERRED_LEADER_NOT_AVAILABLE
+    assert town.state == (-1, 3, {3})
+    assert elect_by_request(town, ElectionType.UNCLEAN) == NONE
+    assert (town.state[0], town.state[2]) == (1, {1})
+
+
+def test_the_election_znode_and_a_request_are_served_one_after_the_other_and_elect_once() -> None:
+    town = Town([1, 2, 3], others={"bar": [[1, 2, 3]]}).begin()
+    for topic in ("foo", "bar"):
+        town.alter([2, 1, 3], topic)
+    _, epoch, _ = town.state
+    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
+    assert elect_by_request(town, ElectionType.PREFERRED) == NONE
+    assert town.state[:2] == (2, epoch + 1)
+    town.controller.process_changes()
+    assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
+    assert town.state[:2] == (2, epoch + 1)
+    elect_by_znode(town, BAR)
+    bar = town.twin.metadata.partition(BAR)
+    assert bar is not None
+    assert bar.leader == 2
+    assert elect_by_request(town, ElectionType.PREFERRED, BAR) == ELECTION_NOT_NEEDED
+    assert elect_by_request(town, ElectionType.UNCLEAN, BAR) == ELECTION_NOT_NEEDED
 
 
 def test_elections_are_answered_in_the_words_of_this_mode() -> None:

@@ -7,11 +7,15 @@ import json
 import pytest
 
 from kreassign.errors import ProtocolViolation
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import ConfigResource, ElectionType, TopicPartition
 from kreassign.model.znodes import format_config, parse_partition_state, parse_topic, paths
+from kreassign.twin.controller.elections import ElectLeaders
+from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions
+from kreassign.twin.controller.reassignments import list_reassignments
 from kreassign.twin.zookeeper.control_messages import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
+from tests.twin.zookeeper.memory_tree import StoppedError
 from tests.twin.zookeeper.towns import FOO, Town, left_by
 
 NEW = TopicPartition("new", 0)
@@ -28,6 +32,13 @@ def state(town: Town, key: TopicPartition) -> tuple[int, int, tuple[int, ...]]:
     """Leader, leader epoch and ISR in the state znode of a partition."""
     found = parse_partition_state(key, town.tree.znodes[paths.partition_state_path(key)].content)
     return found.leader, found.leader_epoch, tuple(found.isr)
+
+
+def elect(town: Town, election_type: ElectionType, key: TopicPartition) -> tuple[int, str | None]:
+    """Ask for the election of one partition; the code and text of its answer."""
+    answer = town.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
+    ((_, outcome),) = answer.topics[0].outcomes
+    return outcome.code, outcome.message
 
 
 def told_by(town: Town) -> list[tuple[PartitionMessage, ...]]:
@@ -90,6 +101,27 @@ def test_a_topic_named_below_delete_topics_is_deleted_with_its_entry_and_unknown
         (-2, ((3, True), (4, True), (1, True), (2, True))),
     ]
     town.settle()
+
+
+def test_while_its_deletion_is_in_progress_a_topic_is_neither_moved_nor_led_nor_extended() -> None:
+    town = Town([1, 2], others={"bar": [[1, 2]]}).begin()
+    town.submit({FOO: (3, 4)})
+    town.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
+    town.candidate.writes_left = 2  # its znodes, and its entry in the reassignment znode; not yet the order itself
+    with pytest.raises(StoppedError):
+        town.controller.process_changes()
+    town.candidate.writes_left = None
+    assert f"{paths.DELETE_TOPICS}/foo" in town.tree.znodes
+    not_there = (3, "The partition does not exist.")
+    assert [town.alter(target) for target in ([1, 2], [4, 3, 2])] == [not_there, not_there]
+    assert town.alter(None) == (85, "No partition reassignment is in progress.")
+    assert elect(town, ElectionType.PREFERRED, FOO) == elect(town, ElectionType.UNCLEAN, FOO) == not_there
+    growth = CreatePartitions((MorePartitions("foo", 5),))
+    assert [outcome.code for _, outcome in town.controller.create_partitions(growth)] == [3]
+    assert not list_reassignments(town.twin.metadata)
+    town.controller.process_changes()
+    assert not [path for path in town.tree.znodes if "foo" in path]
+    assert town.alter([3, 4], "bar") == (0, None)
 
 
 def test_a_topic_whose_znodes_are_deleted_by_hand_is_forgotten_and_can_come_again() -> None:
