@@ -17,7 +17,7 @@ from kreassign.model.throttle import (
     log_dir_rate_changes,
     rate_changes,
 )
-from kreassign.twin.replication.alter_dir_threads import thread_number
+from kreassign.twin.replication.directory_moves import thread_number
 from kreassign.twin.replication.settings import ReplicationSettings
 from testbed import KafkaCluster
 from testbed.producing import Producing

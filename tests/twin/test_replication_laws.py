@@ -153,7 +153,7 @@ scripts = st.lists(
 def inside(box: Box) -> Replicas:
     replicas = box.replication._replicas
     box.replication.next_event_ms()
-    replicas.settle()
+    replicas.positions.settle()
     return replicas
 
 
@@ -163,30 +163,30 @@ def bytes_on_disk_add_up(box: Box) -> None:
         for log_dir in box.replication.readings.log_dirs(number):
             if log_dir.total_bytes is None or log_dir.usable_bytes is None:
                 continue
-            index = replicas.fleet.log_dir(number, log_dir.path)
-            held = sum(replica.size_bytes for replica in log_dir.replicas) + replicas.to_be_deleted[index]
-            assert replicas.used_bytes()[index] == pytest.approx(held, abs=20)
+            index = replicas.state.fleet.log_dir(number, log_dir.path)
+            held = sum(replica.size_bytes for replica in log_dir.replicas) + replicas.log_dirs.to_be_deleted[index]
+            assert replicas.log_dirs.used_bytes()[index] == pytest.approx(held, abs=20)
             assert held <= log_dir.total_bytes * (1 + 1e-3)
 
 
 def the_sums_are_those_of_the_parts(box: Box) -> None:
     replicas = inside(box)
     fresh = InSyncTraffic()
-    fresh.grow(len(replicas.fleet.broker_ids), len(replicas.fleet.paths))
+    fresh.grow(len(replicas.state.fleet.broker_ids), len(replicas.state.fleet.paths))
     for partition in range(PARTITIONS):
-        row = replicas.logs.row(tp(partition))
+        row = replicas.state.logs.row(tp(partition))
         assert row is not None
-        fresh.add(replicas._traffic_of(row))
+        fresh.add(replicas.traffic_of(row))
     for name in ("net_in", "net_out", "leader_counted", "follower_counted", "write", "growth", "size", "sent"):
-        assert getattr(replicas.in_sync_traffic, name) == pytest.approx(getattr(fresh, name), abs=10), name
-    assert (replicas.in_sync_traffic.followed == fresh.followed).all()
+        assert getattr(replicas.state.in_sync_traffic, name) == pytest.approx(getattr(fresh, name), abs=10), name
+    assert (replicas.state.in_sync_traffic.followed == fresh.followed).all()
 
 
 def nothing_goes_faster_than_it_can(box: Box) -> None:
     replicas = inside(box)
-    live, fleet, used = replicas.copies.live, replicas.fleet, replicas.in_sync_traffic
+    live, fleet, used = replicas.state.copies.live, replicas.state.fleet, replicas.state.in_sync_traffic
     follows = live[~live["is_future"]]
-    leaders = replicas.logs.table["leader"][follows["row"]]
+    leaders = replicas.state.logs.table["leader"][follows["row"]]
     slack = 1 + 1e-9
     limited = follows["leader_throttled"] & ~follows["in_isr"]
     sent = np.bincount(leaders[limited], follows["rate"][limited], BROKERS)
@@ -200,18 +200,18 @@ def nothing_goes_faster_than_it_can(box: Box) -> None:
 
 def nobody_has_more_than_the_leader(box: Box) -> None:
     replicas = inside(box)
-    live = replicas.copies.live
-    ends = replicas.logs.ends(live["row"], replicas.now_ms)
+    live = replicas.state.copies.live
+    ends = replicas.state.logs.ends(live["row"], replicas.state.now_ms)
     assert (live["position"] <= ends + 1).all()
     assert (live["begin"] <= live["position"] + 1).all()
 
 
 def who_can_follow_and_is_in_sync_costs_nothing(box: Box) -> None:
     replicas = inside(box)
-    for row, number in replicas.outside:
-        assert CopyKey(row, number) not in replicas.copies
+    for row, number in replicas.isr.outside:
+        assert CopyKey(row, number) not in replicas.state.copies
     # Half a byte counts as nothing, but the millisecond of the arrival may be still to come.
-    arrived = np.asarray(replicas.copies.live["runs"] & (replicas.lags() <= 0))
+    arrived = np.asarray(replicas.state.copies.live["runs"] & (replicas.positions.lags() <= 0))
     assert not (arrived & replicas.fitting(arrived)).any()
 
 

@@ -110,9 +110,9 @@ def test_a_move_that_ends_on_a_copy_without_the_data_is_found() -> None:
     twin = moving()
     before = state(twin)
     emptied = broken(twin, replicas=(2,), isr=(2,), leader=2, adding=(), removing=())
-    row = emptied.replication._replicas.logs.row(ORDERS)
+    row = emptied.replication._replicas.state.logs.row(ORDERS)
     assert row is not None
-    emptied.replication._replicas.logs.replace(row, 0.0, 4_000_000.0)
+    emptied.replication._replicas.state.logs.replace(row, 0.0, 4_000_000.0)
     assert "had 10000000 records in sync on (0, 1), and has 4000 on (2,)" in str(
         *found(2, emptied, after(twin, before))
     )
@@ -179,9 +179,9 @@ def test_a_copy_that_nobody_asked_for_or_that_is_missing_is_found() -> None:
 
 
 @pytest.mark.parametrize(("spoil", "text"), [
-    (lambda replicas: replicas.in_sync_traffic.size.__iadd__(10), "is said to hold"),
-    (lambda replicas: replicas.to_be_deleted.__isub__(10), "waits for the deletion of -10.0 bytes"),
-    (lambda replicas: replicas.log_counts.__setitem__(0, 9), "is said to hold 9 logs"),
+    (lambda replicas: replicas.state.in_sync_traffic.size.__iadd__(10), "is said to hold"),
+    (lambda replicas: replicas.log_dirs.to_be_deleted.__isub__(10), "waits for the deletion of -10.0 bytes"),
+    (lambda replicas: replicas.log_dirs.log_counts.__setitem__(0, 9), "is said to hold 9 logs"),
 ])  # fmt: skip
 def test_bytes_that_do_not_add_up_are_found(spoil: Callable[[Any], None], text: str) -> None:
     twin = moving()

@@ -78,14 +78,14 @@ class RecordApplier:
 
     def _conform(self, partition: PartitionState, metadata: ClusterMetadata) -> None:
         """Make copies, leader and ISR of a partition what they shall be now."""
-        replicas, logs = self.replicas, self.replicas.logs
+        replicas, logs = self.replicas, self.replicas.state.logs
         row = logs.row(partition.topic_partition)
         if row is None:
             row = self._create(partition, metadata)
         # In ZooKeeper mode a replica can be wanted on a broker that does not exist.
-        found = (replicas.fleet.find_broker(broker) for broker in partition.replicas)
+        found = (replicas.state.fleet.find_broker(broker) for broker in partition.replicas)
         wanted = {broker for broker in found if broker is not None}
-        present = {replicas.fleet.owner_of(log_dir) for log_dir in logs.replica_dirs(row)}
+        present = {replicas.state.fleet.owner_of(log_dir) for log_dir in logs.replica_dirs(row)}
         leader = self._broker(partition.leader)
         if wanted != present or leader != int(logs.table["leader"][row]):
             with replicas.changing(row):
@@ -95,62 +95,55 @@ class RecordApplier:
                     replicas.drop(row, broker)
                 for broker in sorted(wanted - present):
                     replicas.place(row, broker, self._assigned_dir(partition, broker))
-        replicas.set_isr(row, frozenset(map(self._broker, partition.isr)))
+        replicas.isr.set(row, frozenset(map(self._broker, partition.isr)))
 
     def _create(self, partition: PartitionState, metadata: ClusterMetadata) -> int:
         """A new, empty partition: all of its replicas have everything from the start."""
         replicas = self.replicas
-        row = replicas.logs.add(partition.topic_partition, EMPTY, replicas.now_ms)
+        row = replicas.state.logs.add(partition.topic_partition, EMPTY, replicas.state.now_ms)
         retention = metadata.config(ConfigResource.topic(partition.topic_partition.topic), RETENTION_BYTES)
-        replicas.logs.keep(row, parse_retention(retention))
+        replicas.state.logs.keep(row, parse_retention(retention))
         with replicas.changing(row):
             for broker in map(self._broker, partition.replicas):
-                replicas.put(row, broker, self._assigned_dir(partition, broker))
+                replicas.log_dirs.place(row, broker, self._assigned_dir(partition, broker))
         return row
 
     def _assigned_dir(self, partition: PartitionState, broker: int) -> int | None:
         """Where the controller says that a replica is, if it knows."""
-        place = partition.replicas.index(self.replicas.fleet.broker_ids[broker])
+        place = partition.replicas.index(self.replicas.state.fleet.broker_ids[broker])
         return self.find_dir(broker, partition.directories[place])
 
     def _delete_topic(self, topic: str) -> None:
         """Remove all copies of a topic."""
         replicas = self.replicas
-        for row in replicas.logs.rows(topic):
+        for row in replicas.state.logs.rows(topic):
             with replicas.changing(row):
                 replicas.lead(row, NOWHERE)
-                for log_dir in replicas.logs.replica_dirs(row):
-                    broker = replicas.fleet.owner_of(log_dir)
+                for log_dir in replicas.state.logs.replica_dirs(row):
+                    broker = replicas.state.fleet.owner_of(log_dir)
                     self._moves.cancel(row, broker)
                     replicas.drop(row, broker)
-            replicas.logs.remove(row)
-        replicas.throttles.pop(topic, None)
+            replicas.state.logs.remove(row)
+        replicas.state.throttles.pop(topic, None)
 
     def _broker(self, broker: int) -> int:
-        return NOWHERE if broker < 0 else self.replicas.fleet.broker(broker)
+        return NOWHERE if broker < 0 else self.replicas.state.fleet.broker(broker)
 
     # Brokers
 
     def register(self, broker_id: int, log_dirs: tuple[LogDirInfo, ...]) -> None:
         """Learn which log directory has which id."""
         for log_dir in log_dirs:
-            self._directories[log_dir.directory_id] = self.replicas.fleet.log_dir(broker_id, log_dir.path)
+            self._directories[log_dir.directory_id] = self.replicas.state.fleet.log_dir(broker_id, log_dir.path)
 
     def find_dir(self, broker: int, directory_id: str) -> int | None:
         """The log directory of a broker (both by index) with an id; None if the broker has none with it."""
         log_dir = self._directories.get(directory_id)
-        return log_dir if log_dir is not None and self.replicas.fleet.owner_of(log_dir) == broker else None
+        return log_dir if log_dir is not None and self.replicas.state.fleet.owner_of(log_dir) == broker else None
 
     def set_eligible(self, broker: int, *, is_eligible: bool) -> None:
         """A broker may join ISRs, or not because it is fenced or shutting down."""
-        replicas, index = self.replicas, self._broker(broker)
-        if not is_eligible:
-            replicas.ineligible.add(index)
-            return
-        replicas.ineligible.discard(index)
-        for row, other in sorted(replicas.outside):
-            if other == index:
-                replicas.request_join(row, other)
+        self.replicas.isr.set_eligible(self._broker(broker), is_eligible=is_eligible)
 
     # Configuration
 
@@ -158,11 +151,11 @@ class RecordApplier:
         """A dynamic configuration was set, or taken back (None)."""
         if resource.type is ResourceType.TOPIC:
             self._configure_topic(resource.name, name, value)
-        elif resource.name and (broker := self.replicas.fleet.find_broker(int(resource.name))) is not None:
+        elif resource.name and (broker := self.replicas.state.fleet.find_broker(int(resource.name))) is not None:
             self._configure_broker(broker, name, value)
 
     def _configure_broker(self, broker: int, name: str, value: str | None) -> None:
-        replicas, fleet = self.replicas, self.replicas.fleet
+        replicas, fleet = self.replicas, self.replicas.state.fleet
         if name == CORDONED_LOG_DIRS:
             fleet.cordon(broker, value)
             return
@@ -173,15 +166,15 @@ class RecordApplier:
         }
         if name in limits:
             limits[name][broker] = parse_rate(value)
-            replicas.must_share = True
+            replicas.state.must_share = True
 
     def _configure_topic(self, topic: str, name: str, value: str | None) -> None:
         if name == RETENTION_BYTES:
-            for row in self.replicas.logs.rows(topic):
+            for row in self.replicas.state.logs.rows(topic):
                 with self.replicas.changing(row):
-                    self.replicas.logs.keep(row, parse_retention(value))
+                    self.replicas.state.logs.keep(row, parse_retention(value))
             return
-        old = self.replicas.throttles.get(topic, UNTHROTTLED)
+        old = self.replicas.state.throttles.get(topic, UNTHROTTLED)
         if name == LEADER_THROTTLED_REPLICAS:
             listed = ThrottledReplicas.parse(value)
             self._throttle(topic, TopicThrottle(listed, old.followers), old.leaders.differs(listed))
@@ -194,7 +187,7 @@ class RecordApplier:
         replicas = self.replicas
         rows = [
             row
-            for row in replicas.logs.rows(topic)
-            if partitions is None or int(replicas.logs.table["partition"][row]) in partitions
+            for row in replicas.state.logs.rows(topic)
+            if partitions is None or int(replicas.state.logs.table["partition"][row]) in partitions
         ]
         replicas.exchange_throttle(topic, throttle, rows)

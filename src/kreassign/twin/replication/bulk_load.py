@@ -30,7 +30,7 @@ def load(
     `traffic` is empty.
     """
     replicas = applier.replicas
-    if len(replicas.logs):
+    if len(replicas.state.logs):
         raise InputError("the twin has partitions already; load a cluster into a new one")
     for broker in metadata.brokers.values():
         applier.register(broker.broker_id, broker.log_dirs)
@@ -49,7 +49,7 @@ def _take_all(
     applier: RecordApplier, metadata: ClusterMetadata, traffic: Mapping[TopicPartition, Traffic]
 ) -> Iterator[tuple[int, int]]:
     for topic in metadata.topics.values():
-        applier.replicas.logs.reserve(len(topic.partitions))
+        applier.replicas.state.logs.reserve(len(topic.partitions))
         retention = metadata.config(ConfigResource.topic(topic.name), RETENTION_BYTES)
         for partition in topic.partitions.values():
             found = traffic.get(partition.topic_partition, EMPTY)
@@ -61,25 +61,25 @@ def _take_all(
 def _take(applier: RecordApplier, partition: PartitionState, traffic: Traffic) -> Iterator[tuple[int, int]]:
     """Add one partition as if all of it were in sync; row and broker id of the replicas that are not."""
     replicas = applier.replicas
-    row = replicas.logs.add(partition.topic_partition, traffic, replicas.now_ms)
+    row = replicas.state.logs.add(partition.topic_partition, traffic, replicas.state.now_ms)
     dirs = []
     for broker_id, directory_id in zip(partition.replicas, partition.directories, strict=True):
-        broker = replicas.fleet.broker(broker_id)
+        broker = replicas.state.fleet.broker(broker_id)
         log_dir = applier.find_dir(broker, directory_id)
         if log_dir is None:
-            log_dir = replicas.choose_dir(broker)
-        replicas.log_counts[log_dir] += 1
+            log_dir = replicas.log_dirs.choose(broker)
+        replicas.log_dirs.log_counts[log_dir] += 1
         dirs.append(log_dir)
         if broker_id == partition.leader:
-            replicas.logs.set_leader(row, broker, log_dir)
+            replicas.state.logs.set_leader(row, broker, log_dir)
         elif broker_id not in partition.isr:
             yield row, broker_id
-    replicas.logs.place_all(row, dirs)
+    replicas.state.logs.place_all(row, dirs)
 
 
 def _sum_up(replicas: Replicas) -> None:
     """What all partitions use, every replica being in sync and no topic throttled."""
-    logs, fleet, in_sync_traffic = replicas.logs, replicas.fleet, replicas.in_sync_traffic
+    logs, fleet, in_sync_traffic = replicas.state.logs, replicas.state.fleet, replicas.state.in_sync_traffic
     table, brokers, log_dirs = logs.table, len(fleet.broker_ids), len(fleet.paths)
     leaders = np.where(logs.dirs[:, 0] == NOWHERE, NOWHERE, table["leader"])
     rates = np.where(table["flows"], table["write_rate"], 0.0)
@@ -97,13 +97,13 @@ def _sum_up(replicas: Replicas) -> None:
         _sum_up_followers(replicas, leaders[follows], owners[follows], rates[follows])
     for row in np.flatnonzero(np.isfinite(table["retention"]) & (rates > 0) & ~table["full_length"]).tolist():
         replicas.expect_retention(row)
-    replicas.must_share = True
+    replicas.state.must_share = True
 
 
 def _sum_up_followers(
     replicas: Replicas, leaders: NDArray[np.int32], followers: NDArray[np.int32], rates: NDArray[np.float64]
 ) -> None:
-    in_sync_traffic, brokers = replicas.in_sync_traffic, len(replicas.fleet.broker_ids)
+    in_sync_traffic, brokers = replicas.state.in_sync_traffic, len(replicas.state.fleet.broker_ids)
     in_sync_traffic.net_out += np.bincount(leaders, rates, brokers)
     in_sync_traffic.net_in += np.bincount(followers, rates, brokers)
     pairs = leaders.astype(np.int64) * brokers + followers
@@ -118,15 +118,15 @@ def _set_back(
     metadata: ClusterMetadata,
     held_bytes: Mapping[tuple[TopicPartition, int], int],
 ) -> None:
-    topic_partition, broker = replicas.logs.topic_partition(row), replicas.fleet.broker(broker_id)
+    topic_partition, broker = replicas.state.logs.topic_partition(row), replicas.state.fleet.broker(broker_id)
     key = CopyKey(row, broker)
     partition = metadata.partition(topic_partition)
     is_new = partition is not None and broker_id in partition.adding
     with replicas.changing(row):
-        replicas.outside.add((row, broker))
-        replicas.mark_behind(row, broker, replicas.dir_of(row, broker))
-        entry = replicas.copies.entry(key)
+        replicas.isr.outside.add((row, broker))
+        replicas.mark_behind(row, broker, replicas.state.dir_of(row, broker))
+        entry = replicas.state.copies.entry(key)
         held = held_bytes.get((topic_partition, broker_id), 0 if is_new else float(entry["position"] - entry["begin"]))
         entry["position"] = min(float(entry["begin"]) + held, float(entry["position"]))
         entry["started"] = False
-    replicas.start_later(key, int(replicas.copies.entry(key)["serial"]))
+    replicas.start_later(key, int(replicas.state.copies.entry(key)["serial"]))

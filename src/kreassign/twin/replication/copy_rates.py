@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.twin.replication.copies import Copies
-from kreassign.twin.replication.fleet import Fleet
+from kreassign.twin.replication.hardware import Fleet
 from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
 from kreassign.twin.replication.max_min import max_min_rates
 from kreassign.twin.replication.partition_logs import PartitionLogs

@@ -1,11 +1,62 @@
-"""Moves between the log directories of a broker: a future copy is built beside the current one, then replaces it."""
+"""Moves between the log directories of a broker: a future copy is built beside the current one, then replaces it.
+
+A broker has as many threads for such moves as log directories (`num.replica.alter.log.dirs.threads`). A partition
+belongs to the thread that its name hashes to. A thread works on one partition until its copy has caught up, then on
+the first of those that wait, by name.
+"""
 
 from __future__ import annotations
 
-from kreassign.twin.replication.alter_dir_threads import MoveQueue
+from typing import NamedTuple
+
+from kreassign.model import TopicPartition
 from kreassign.twin.replication.copies import CopyKey
 from kreassign.twin.replication.events import FutureCopyCaughtUp
 from kreassign.twin.replication.replicas import Replicas
+
+_WORD = 1 << 32
+_HASH_FACTOR = 31
+
+
+class Thread(NamedTuple):
+    """One thread of one broker, by index."""
+
+    broker: int
+    number: int
+
+
+class MoveQueue:
+    """Moves between directories: those at work and those that wait."""
+
+    def __init__(self) -> None:
+        self._working: dict[Thread, CopyKey] = {}
+        self._waiting: dict[Thread, dict[CopyKey, TopicPartition]] = {}
+        self._threads: dict[CopyKey, Thread] = {}
+
+    def add(self, key: CopyKey, topic_partition: TopicPartition, thread_count: int) -> CopyKey | None:
+        """A move wants to begin; which move (this one or none) begins now."""
+        thread = Thread(key.broker, thread_number(topic_partition, thread_count))
+        self._threads[key] = thread
+        self._waiting.setdefault(thread, {})[key] = topic_partition
+        return None if thread in self._working else self._next(thread)
+
+    def remove(self, key: CopyKey) -> CopyKey | None:
+        """A move ended or was given up; which move begins instead, if any."""
+        thread = self._threads.pop(key)
+        if self._working.get(thread) == key:
+            del self._working[thread]
+            return self._next(thread)
+        del self._waiting[thread][key]
+        return None
+
+    def _next(self, thread: Thread) -> CopyKey | None:
+        waiting = self._waiting[thread]
+        if not waiting:
+            return None
+        first = min(waiting, key=waiting.__getitem__)
+        del waiting[first]
+        self._working[thread] = first
+        return first
 
 
 class DirectoryMoves:
@@ -18,7 +69,7 @@ class DirectoryMoves:
     def alter(self, row: int, broker: int, log_dir: int) -> None:
         """Move the replica there. A move elsewhere is given up; its own directory only gives that up."""
         key = CopyKey(row, broker, is_future=True)
-        copies, current = self._replicas.copies, self._replicas.dir_of(row, broker)
+        copies, current = self._replicas.state.copies, self._replicas.state.dir_of(row, broker)
         if key in copies and int(copies.entry(key)["log_dir"]) == log_dir:
             return
         self.cancel(row, broker)
@@ -27,23 +78,23 @@ class DirectoryMoves:
 
     def _begin(self, key: CopyKey, current: int, log_dir: int) -> None:
         replicas = self._replicas
-        replicas.settle()
-        start = replicas.start(CopyKey(key.row, key.broker))
-        entry = replicas.copies.add(key, log_dir, start, start, replicas.now_ms)
+        replicas.positions.settle()
+        start = replicas.positions.start(CopyKey(key.row, key.broker))
+        entry = replicas.state.copies.add(key, log_dir, start, start, replicas.state.now_ms)
         entry["source_dir"] = current
-        replicas.log_counts[log_dir] += 1
-        thread_count = len(replicas.fleet.dirs_of(key.broker))
-        self._start(self._queue.add(key, replicas.logs.topic_partition(key.row), thread_count))
+        replicas.log_dirs.log_counts[log_dir] += 1
+        thread_count = len(replicas.state.fleet.dirs_of(key.broker))
+        self._start(self._queue.add(key, replicas.state.logs.topic_partition(key.row), thread_count))
 
     def cancel(self, row: int, broker: int) -> None:
         """Give up the move of a replica, if there is one."""
         key = CopyKey(row, broker, is_future=True)
-        if key not in self._replicas.copies:
+        if key not in self._replicas.state.copies:
             return
         replicas = self._replicas
-        replicas.settle()
-        entry = replicas.copies.entry(key)
-        replicas.schedule_deletion(row, int(entry["log_dir"]), float(entry["position"] - entry["begin"]))
+        replicas.positions.settle()
+        entry = replicas.state.copies.entry(key)
+        replicas.log_dirs.give_up(row, int(entry["log_dir"]), float(entry["position"] - entry["begin"]))
         self._forget(key)
 
     def finish(self, key: CopyKey) -> None:
@@ -51,29 +102,47 @@ class DirectoryMoves:
         replicas = self._replicas
         local = CopyKey(key.row, key.broker)
         with replicas.changing(key.row):
-            current, target = replicas.dir_of(key.row, key.broker), int(replicas.copies.entry(key)["log_dir"])
-            replicas.schedule_deletion(key.row, current, replicas.size(local))
-            replicas.logs.displace(key.row, current, target)
-            if local in replicas.copies:
-                replicas.copies.entry(local)["log_dir"] = target
+            current, target = (
+                replicas.state.dir_of(key.row, key.broker),
+                int(replicas.state.copies.entry(key)["log_dir"]),
+            )
+            replicas.log_dirs.give_up(key.row, current, replicas.positions.size(local))
+            replicas.state.logs.displace(key.row, current, target)
+            if local in replicas.state.copies:
+                replicas.state.copies.entry(local)["log_dir"] = target
             self._forget(key)
-        topic_partition, fleet = replicas.logs.topic_partition(key.row), replicas.fleet
-        replicas.events.append(FutureCopyCaughtUp(topic_partition, fleet.broker_ids[key.broker], fleet.paths[target]))
+        topic_partition, fleet = replicas.state.logs.topic_partition(key.row), replicas.state.fleet
+        replicas.state.events.append(
+            FutureCopyCaughtUp(topic_partition, fleet.broker_ids[key.broker], fleet.paths[target])
+        )
 
     def fail(self, log_dir: int) -> None:
         """Give up all moves that read from or write to a directory."""
-        live = self._replicas.copies.live
+        live = self._replicas.state.copies.live
         concerned = live["is_future"] & ((live["log_dir"] == log_dir) | (live["source_dir"] == log_dir))
         for row, broker in zip(live["row"][concerned].tolist(), live["broker"][concerned].tolist(), strict=True):
             self.cancel(row, broker)
 
     def _forget(self, key: CopyKey) -> None:
-        self._replicas.copies.remove(key)
-        self._replicas.must_share = True
+        self._replicas.state.copies.remove(key)
+        self._replicas.state.must_share = True
         self._start(self._queue.remove(key))
 
     def _start(self, key: CopyKey | None) -> None:
         if key is None:
             return
-        self._replicas.copies.entry(key)["started"] = True
-        self._replicas.must_share = True
+        self._replicas.state.copies.entry(key)["started"] = True
+        self._replicas.state.must_share = True
+
+
+def thread_number(topic_partition: TopicPartition, thread_count: int) -> int:
+    """The thread of a partition: a hash of its name that is the same on every Java machine."""
+    value = 0
+    units = topic_partition.topic.encode("utf-16-be")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (_HASH_FACTOR * value + (high << 8 | low)) % _WORD
+    signed = (_HASH_FACTOR * value + topic_partition.partition) % _WORD
+    if signed >= _WORD // 2:
+        signed -= _WORD
+    # Java has no positive counterpart of its least integer, and Kafka takes 0 for it.
+    return (0 if signed == -_WORD // 2 else abs(signed)) % thread_count

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.twin.replication.copies import Copies, CopyKey
-from kreassign.twin.replication.fleet import Fleet
+from kreassign.twin.replication.hardware import Fleet
 from kreassign.twin.replication.in_sync_traffic import InSyncTraffic
 from kreassign.twin.replication.partition_logs import NOWHERE, PartitionLogs
 from kreassign.twin.replication.settings import ReplicationSettings

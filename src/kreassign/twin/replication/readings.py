@@ -63,59 +63,62 @@ class ReplicaReadings:
 
     def high_watermark(self, topic_partition: TopicPartition) -> int | None:
         """The offset up to which all members of the ISR have everything; None for an unknown partition."""
-        row = self._replicas.logs.row(topic_partition)
+        row = self._replicas.state.logs.row(topic_partition)
         if row is None:
             return None
-        self._replicas.settle()
-        return self._replicas.logs.offset(row, self._replicas.watermark(row))
+        self._replicas.positions.settle()
+        return self._replicas.state.logs.offset(row, self._replicas.positions.watermark(row))
 
     def held_offset(self, topic_partition: TopicPartition) -> int | None:
         """The high watermark, read without settling anything, so that looking leaves no trace."""
-        replicas, row = self._replicas, self._replicas.logs.row(topic_partition)
+        replicas, row = self._replicas, self._replicas.state.logs.row(topic_partition)
         if row is None:
             return None
-        members = [key for key in replicas.copies_of(row) if replicas.copies.entry(key)["in_isr"]]
-        ends = [replicas.logs.end(row, replicas.now_ms), *map(replicas.position, members)]
-        return replicas.logs.offset(row, min(ends))
+        members = [key for key in replicas.state.copies_of(row) if replicas.state.copies.entry(key)["in_isr"]]
+        ends = [replicas.state.logs.end(row, replicas.state.now_ms), *map(replicas.positions.position, members)]
+        return replicas.state.logs.offset(row, min(ends))
 
     def brokers_with(self, topic_partition: TopicPartition) -> set[int]:
         """The brokers that have a copy, readable or not."""
-        replicas, row = self._replicas, self._replicas.logs.row(topic_partition)
-        dirs = [] if row is None else replicas.logs.replica_dirs(row)
-        return {replicas.fleet.broker_ids[replicas.fleet.owner_of(log_dir)] for log_dir in dirs}
+        replicas, row = self._replicas, self._replicas.state.logs.row(topic_partition)
+        dirs = [] if row is None else replicas.state.logs.replica_dirs(row)
+        return {replicas.state.fleet.broker_ids[replicas.state.fleet.owner_of(log_dir)] for log_dir in dirs}
 
     def flows(self) -> Iterator[Flow]:
         """Every copy that moves; none while rates are about to be computed anew."""
-        replicas, live = self._replicas, self._replicas.copies.live
-        if replicas.must_share:
+        replicas, live = self._replicas, self._replicas.state.copies.live
+        if replicas.state.must_share:
             return
         for index in np.flatnonzero(live["rate"] > 0).tolist():
-            key = replicas.copies.key(index)
-            topic_partition, broker = replicas.logs.topic_partition(key.row), replicas.fleet.broker_ids[key.broker]
+            key = replicas.state.copies.key(index)
+            topic_partition, broker = (
+                replicas.state.logs.topic_partition(key.row),
+                replicas.state.fleet.broker_ids[key.broker],
+            )
             yield Flow(topic_partition, broker, key.is_future, float(live["rate"][index]))
 
     def usages(self) -> Iterator[Usage]:
         """What every log directory holds, reckoned in two ways."""
-        replicas, fleet = self._replicas, self._replicas.fleet
+        replicas, fleet = self._replicas, self._replicas.state.fleet
         sizes, counts = self._added_up()
-        live = replicas.copies.live
+        live = replicas.state.copies.live
         copied = np.bincount(live["log_dir"], live["position"] - live["begin"], len(fleet.paths))
         for log_dir, path in enumerate(fleet.paths):
             yield Usage(
                 fleet.broker_ids[fleet.owner_of(log_dir)],
                 path,
-                float(replicas.in_sync_traffic.size[log_dir] + copied[log_dir]),
+                float(replicas.state.in_sync_traffic.size[log_dir] + copied[log_dir]),
                 float(sizes[log_dir] + copied[log_dir]),
-                replicas.log_counts[log_dir],
+                replicas.log_dirs.log_counts[log_dir],
                 int(counts[log_dir]),
-                float(replicas.to_be_deleted[log_dir]),
+                float(replicas.log_dirs.to_be_deleted[log_dir]),
             )
 
     def _added_up(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Bytes of the copies in sync, and the number of all logs, by log directory."""
-        replicas, logs, dirs_total = self._replicas, self._replicas.logs, len(self._replicas.fleet.paths)
-        live, rows = replicas.copies.live, np.arange(len(logs.table), dtype=np.int32)
-        lengths = logs.ends(rows, replicas.settled_ms) - logs.starts(rows, replicas.settled_ms)
+        replicas, logs, dirs_total = self._replicas, self._replicas.state.logs, len(self._replicas.state.fleet.paths)
+        live, rows = replicas.state.copies.live, np.arange(len(logs.table), dtype=np.int32)
+        lengths = logs.ends(rows, replicas.positions.settled_ms) - logs.starts(rows, replicas.positions.settled_ms)
         there = logs.dirs != NOWHERE
         places = logs.dirs[there]
         every_length = np.broadcast_to(lengths[:, np.newaxis], logs.dirs.shape)[there]
@@ -128,30 +131,32 @@ class ReplicaReadings:
     def log_dir(self, topic_partition: TopicPartition, broker: int) -> str | None:
         """The path of the log directory of a copy."""
         key = self._key(topic_partition, broker)
-        return None if key is None else self._replicas.fleet.paths[self._replicas.dir_of(key.row, key.broker)]
+        return (
+            None if key is None else self._replicas.state.fleet.paths[self._replicas.state.dir_of(key.row, key.broker)]
+        )
 
     def future_log_dir(self, topic_partition: TopicPartition, broker: int) -> str | None:
         """Where a copy is being moved to on its broker; None if it is not."""
         key = self._key(topic_partition, broker)
         future = None if key is None else key._replace(is_future=True)
-        if future is None or future not in self._replicas.copies:
+        if future is None or future not in self._replicas.state.copies:
             return None
-        return self._replicas.fleet.paths[int(self._replicas.copies.entry(future)["log_dir"])]
+        return self._replicas.state.fleet.paths[int(self._replicas.state.copies.entry(future)["log_dir"])]
 
     def log_dirs(self, broker: int) -> tuple[LogDir, ...]:
         """All log directories of a broker with what is in them, as DescribeLogDirs tells it."""
         replicas = self._replicas
-        replicas.settle()
-        index = replicas.fleet.broker(broker)
-        used = replicas.used_bytes()
+        replicas.positions.settle()
+        index = replicas.state.fleet.broker(broker)
+        used = replicas.log_dirs.used_bytes()
         contents = self._contents(index)
         return tuple(
             self._describe(log_dir, float(used[log_dir]), contents.get(log_dir, []))
-            for log_dir in replicas.fleet.dirs_of(index)
+            for log_dir in replicas.state.fleet.dirs_of(index)
         )
 
     def _describe(self, log_dir: int, used: float, keys: list[CopyKey]) -> LogDir:
-        fleet = self._replicas.fleet
+        fleet = self._replicas.state.fleet
         path, total = fleet.paths[log_dir], int(fleet.capacity[log_dir])
         if fleet.failed[log_dir]:
             return LogDir(path, OFFLINE, None, None, is_cordoned=False, replicas=())
@@ -170,41 +175,43 @@ class ReplicaReadings:
             current = self._offset(key._replace(is_future=False), 1) or 0
             lag = max(0, current - (self._offset(key, 1) or 0))
         start, end = self._span(key) or (0.0, 0.0)
-        return LogDirReplica(self._replicas.logs.topic_partition(key.row), round(end - start), lag, key.is_future)
+        return LogDirReplica(self._replicas.state.logs.topic_partition(key.row), round(end - start), lag, key.is_future)
 
     def _contents(self, broker: int) -> dict[int, list[CopyKey]]:
         replicas = self._replicas
-        dirs, live = replicas.logs.dirs, replicas.copies.live
+        dirs, live = replicas.state.logs.dirs, replicas.state.copies.live
         contents: dict[int, list[CopyKey]] = {}
-        for row, place in np.argwhere(replicas.fleet.owner[dirs] == broker).tolist():
+        for row, place in np.argwhere(replicas.state.fleet.owner[dirs] == broker).tolist():
             contents.setdefault(int(dirs[row, place]), []).append(CopyKey(row, broker))
         for index in np.flatnonzero(live["is_future"] & (live["broker"] == broker)).tolist():
-            contents.setdefault(int(live["log_dir"][index]), []).append(replicas.copies.key(index))
+            contents.setdefault(int(live["log_dir"][index]), []).append(replicas.state.copies.key(index))
         return contents
 
     def _key(self, topic_partition: TopicPartition, broker: int) -> CopyKey | None:
-        row = self._replicas.logs.row(topic_partition)
-        index = self._replicas.fleet.find_broker(broker)
+        row = self._replicas.state.logs.row(topic_partition)
+        index = self._replicas.state.fleet.find_broker(broker)
         if row is None or index is None:
             return None
-        log_dir = self._replicas.dir_of(row, index)
-        is_readable = log_dir != NOWHERE and not self._replicas.fleet.failed[log_dir]
+        log_dir = self._replicas.state.dir_of(row, index)
+        is_readable = log_dir != NOWHERE and not self._replicas.state.fleet.failed[log_dir]
         return CopyKey(row, index) if is_readable else None
 
     def _offset(self, key: CopyKey | None, side: int) -> int | None:
         span = self._span(key)
-        return None if key is None or span is None else self._replicas.logs.offset(key.row, span[side])
+        return None if key is None or span is None else self._replicas.state.logs.offset(key.row, span[side])
 
     def _span(self, key: CopyKey | None) -> tuple[float, float] | None:
         """From which byte to which byte of its log a copy has everything."""
         if key is None:
             return None
         replicas = self._replicas
-        if key in replicas.copies:
-            replicas.settle()
-            entry = replicas.copies.entry(key)
+        if key in replicas.state.copies:
+            replicas.positions.settle()
+            entry = replicas.state.copies.entry(key)
             return float(entry["begin"]), float(entry["position"])
-        return replicas.logs.start(key.row, replicas.now_ms), replicas.logs.end(key.row, replicas.now_ms)
+        return replicas.state.logs.start(key.row, replicas.state.now_ms), replicas.state.logs.end(
+            key.row, replicas.state.now_ms
+        )
 
 
 def _by_partition(replica: LogDirReplica) -> tuple[TopicPartition, bool]:

@@ -21,7 +21,7 @@ from kreassign.twin.replication.bulk_load import load
 from kreassign.twin.replication.directory_moves import DirectoryMoves
 from kreassign.twin.replication.events import ReplicaEvent
 from kreassign.twin.replication.hardware import BrokerHardware
-from kreassign.twin.replication.partition_logs import Traffic
+from kreassign.twin.replication.partition_logs import NOWHERE, Traffic
 from kreassign.twin.replication.readings import ReplicaReadings
 from kreassign.twin.replication.replicas import Replicas
 from kreassign.twin.replication.settings import ReplicationSettings
@@ -54,19 +54,19 @@ class Replication:
     @property
     def now_ms(self) -> int:
         """The virtual time."""
-        return self._replicas.now_ms
+        return self._replicas.state.now_ms
 
     @property
     def is_copying(self) -> bool:
         """Whether any copy comes closer to where it shall be, or soon will: whether waiting for copies makes sense."""
         self._progress.resolve()
-        live = self._replicas.copies.live
+        live = self._replicas.state.copies.live
         begins = ~live["started"] & ~live["is_future"]
-        return bool(self._replicas.joining) or bool((begins | (live["rate"] > 0)).any())
+        return bool(self._replicas.isr.joining) or bool((begins | (live["rate"] > 0)).any())
 
     def install(self, broker: int, hardware: BrokerHardware) -> None:
         """Give a broker its hardware, before it appears in the metadata."""
-        self._replicas.fleet.install(broker, hardware)
+        self._replicas.state.fleet.install(broker, hardware)
         self._replicas.grow()
 
     def load(
@@ -105,16 +105,16 @@ class Replication:
         if to_ms < self.now_ms:
             raise InputError(f"time cannot go back from {self.now_ms} ms to {to_ms} ms")
         while (next_ms := self._progress.next_ms) is not None and next_ms <= to_ms:
-            if not self._replicas.events:
+            if not self._replicas.state.events:
                 self._progress.move_on(next_ms)
-            if self._replicas.events:
+            if self._replicas.state.events:
                 return self._take_events()
-        self._replicas.now_ms = to_ms
+        self._replicas.state.now_ms = to_ms
         return ()
 
     def _take_events(self) -> tuple[ReplicaEvent, ...]:
-        events = sorted(self._replicas.events, key=lambda event: (type(event).__name__, event))
-        self._replicas.events.clear()
+        events = sorted(self._replicas.state.events, key=lambda event: (type(event).__name__, event))
+        self._replicas.state.events.clear()
         return tuple(events)
 
     # What operators and producers do
@@ -125,21 +125,21 @@ class Replication:
         Then it remembers the directory for when it gets one. The directory it is in gives up a running move. Raises
         InputError for a directory that the broker does not have.
         """
-        replicas, log_dir = self._replicas, self._replicas.fleet.log_dir(broker, path)
-        row, index = replicas.logs.row(topic_partition), replicas.fleet.broker(broker)
-        if row is None or not replicas.has(row, index):
-            replicas.wanted_dirs[topic_partition, index] = log_dir
+        replicas, log_dir = self._replicas, self._replicas.state.fleet.log_dir(broker, path)
+        row, index = replicas.state.logs.row(topic_partition), replicas.state.fleet.broker(broker)
+        if row is None or replicas.state.dir_of(row, index) == NOWHERE:
+            replicas.log_dirs.wanted[topic_partition, index] = log_dir
             return False
         self._moves.alter(row, index, log_dir)
         return True
 
     def set_write_rate(self, topic_partition: TopicPartition, bytes_per_s: float) -> None:
         """Let producers write to a partition at another rate from now on."""
-        row = self._replicas.logs.row(topic_partition)
+        row = self._replicas.state.logs.row(topic_partition)
         if row is None or bytes_per_s < 0:
             raise InputError(f"cannot write {bytes_per_s} bytes per second to {topic_partition}")
         with self._replicas.changing(row):
-            self._replicas.logs.table["write_rate"][row] = bytes_per_s
+            self._replicas.state.logs.table["write_rate"][row] = bytes_per_s
 
     # What breaks
 
@@ -152,11 +152,11 @@ class Replication:
         self._set_up(broker, is_up=True)
 
     def _set_up(self, broker: int, *, is_up: bool) -> None:
-        replicas, index = self._replicas, self._replicas.fleet.broker(broker)
-        if bool(replicas.fleet.up[index]) == is_up:
+        replicas, index = self._replicas, self._replicas.state.fleet.broker(broker)
+        if bool(replicas.state.fleet.up[index]) == is_up:
             return
-        replicas.settle()
-        replicas.fleet.up[index] = is_up
+        replicas.positions.settle()
+        replicas.state.fleet.up[index] = is_up
         replicas.reconsider(index)
         if is_up:
             replicas.start_again(index)
@@ -171,16 +171,16 @@ class Replication:
 
     def _set_link(self, one: int, other: int, *, is_cut: bool) -> None:
         replicas = self._replicas
-        first, second = replicas.fleet.broker(one), replicas.fleet.broker(other)
-        replicas.settle()
-        replicas.fleet.cut[first, second] = replicas.fleet.cut[second, first] = is_cut
+        first, second = replicas.state.fleet.broker(one), replicas.state.fleet.broker(other)
+        replicas.positions.settle()
+        replicas.state.fleet.cut[first, second] = replicas.state.fleet.cut[second, first] = is_cut
         replicas.reconsider(first)
 
     def slow_dir(self, broker: int, path: str, factor: float) -> None:
         """Let a log directory run at a part of its speed; 1.0 restores it."""
-        self._replicas.settle()
-        self._replicas.fleet.slow(self._replicas.fleet.log_dir(broker, path), factor)
-        self._replicas.must_share = True
+        self._replicas.positions.settle()
+        self._replicas.state.fleet.slow(self._replicas.state.fleet.log_dir(broker, path), factor)
+        self._replicas.state.must_share = True
 
     def fill_dir(self, broker: int, path: str) -> None:
         """Let something that is not Kafka's take all the room of a log directory. `LogDirFull` is told at once."""
@@ -191,21 +191,21 @@ class Replication:
         self._occupy(broker, path, is_occupied=False)
 
     def _occupy(self, broker: int, path: str, *, is_occupied: bool) -> None:
-        self._replicas.settle()
-        self._replicas.fleet.occupy(self._replicas.fleet.log_dir(broker, path), is_occupied=is_occupied)
-        self._replicas.must_share = True
+        self._replicas.positions.settle()
+        self._replicas.state.fleet.occupy(self._replicas.state.fleet.log_dir(broker, path), is_occupied=is_occupied)
+        self._replicas.state.must_share = True
 
     def fail_dir(self, broker: int, path: str) -> None:
         """Take a log directory offline with all copies in it. The controller is not told."""
-        log_dir = self._replicas.fleet.log_dir(broker, path)
+        log_dir = self._replicas.state.fleet.log_dir(broker, path)
         self._moves.fail(log_dir)
         self._set_failed(log_dir, has_failed=True)
 
     def restore_dir(self, broker: int, path: str) -> None:
         """Bring a failed log directory back with what was in it."""
-        self._set_failed(self._replicas.fleet.log_dir(broker, path), has_failed=False)
+        self._set_failed(self._replicas.state.fleet.log_dir(broker, path), has_failed=False)
 
     def _set_failed(self, log_dir: int, *, has_failed: bool) -> None:
-        self._replicas.settle()
-        self._replicas.fleet.failed[log_dir] = has_failed
+        self._replicas.positions.settle()
+        self._replicas.state.fleet.failed[log_dir] = has_failed
         self._replicas.reconsider_dir(log_dir)
