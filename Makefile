@@ -54,7 +54,7 @@ $(JARS)/kafka-%.jsa: $(JARS)/kafka-%.ready | $(VENV_READY)
 
 # Checks and tests.
 
-LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py kips_page.py)
+LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py words.py pages.py kips_page.py)
 TESTS = $(PYTEST) -q $(LINTS:%=--ignore=%)
 FAST = $(TESTS) -n 2 --dist loadfile --ignore=tests/real -m "not (thorough or kafka or spark)"
 # Tests that share a cluster run in a row on one worker, the longest row first. They wait more than they compute: three
@@ -62,7 +62,7 @@ FAST = $(TESTS) -n 2 --dist loadfile --ignore=tests/real -m "not (thorough or ka
 SHARING = $(TESTS) -n 3 --dist loadgroup --no-loadscope-reorder --durations=20
 
 .PHONY: check
-check: $(VENV_READY) ## format, lint, types, import rules, tidiness, the page of the KIPs
+check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and pages
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy

@@ -13,7 +13,7 @@ from tests.checks.references import imports
 from tests.checks.source import Finding, Source
 
 HOST_OR_PATH = re.compile(
-    r"https?://(?!maven\.apache\.org/(?:POM|xsd)/|www\.w3\.org/)\S+"
+    r"https?://(?!maven\.apache\.org/(?:POM|xsd)/|www\.w3\.org/|kreassign\.example/)\S+"
     r"|file:/\S*"
     r"|--(?:extra-)?index-url\S*|--find-links\S*|--trusted-host\S*"
     r"|<(?:repository|repositories|pluginRepository|mirror)>"
