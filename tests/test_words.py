@@ -118,7 +118,6 @@ STILL_USED: dict[str, tuple[str, ...]] = {
         "src/kreassign/kafka_tools",
         "src/kreassign/model",
         "src/kreassign/planner",
-        "src/kreassign/twin",
         "testbed",
         "tests",
     ),
@@ -130,10 +129,8 @@ STILL_USED: dict[str, tuple[str, ...]] = {
         "tests",
     ),
     r"dice": ("src/kreassign/planner",),
-    r"disturbances?": ("src/kreassign/twin",),
     r"do not mind": ("docs",),
     r"doors?|doorbells?": (
-        "src/kreassign/cli",
         "src/kreassign/twin",
         "tests",
     ),
