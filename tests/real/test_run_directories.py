@@ -51,8 +51,10 @@ def test_copies_between_brokers_and_between_directories_are_throttled_and_undone
     after = homes(kafka, topic_name)
     assert (after[0, 2], after[1, 0], after[2, 1]) == (there, here, both)
     (journal,) = find_journals(tmp_path / "state")
-    owed = [event.debts for event in read_events(journal) if isinstance(event, ThrottleIntended)]
-    assert {debt.key.broker for debts in owed for debt in debts if debt.key.name == LOG_DIR_RATE} == {0, 1}
+    owed = [event.overrides for event in read_events(journal) if isinstance(event, ThrottleIntended)]
+    assert {
+        override.key.broker for overrides in owed for override in overrides if override.key.name == LOG_DIR_RATE
+    } == {0, 1}
     assert throttles(kafka, topic_name) == at_home
 
     undone = invoke(kafka, "rollback", found["run_id"], "--state-dir", tmp_path / "state")

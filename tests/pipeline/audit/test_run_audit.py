@@ -69,7 +69,7 @@ def test_a_run_that_kept_its_promises(spark: SparkSession, world: World, tmp_pat
 
     run = audit(spark, world, data)
     assert run["findings"] == []
-    assert "  fullest broker over the mean: +150.0% before, +150.0% planned, +150.0% after" in lines(run)
+    assert "  fullest broker above the mean: +150.0% before, +150.0% planned, +150.0% after" in lines(run)
     assert (run["move_count"], run["complete_count"], run["off_target_count"]) == (2, 2, 0)
     assert (run["predicted_bytes"], run["copied_bytes"]) == (2 * SIZE, 2 * SIZE)
     # Broker 0 leads both, so it has to send both.
