@@ -29,33 +29,31 @@ class LazyCommand(NamedTuple):
         return command
 
 
-# In the order of the road: measure, plan, carry out, look, report.
+# In the order of the workflow: measure, plan, run, verify, report.
 COMMANDS = {
-    "snapshot": LazyCommand("kreassign.cli.commands.snapshot:snapshot", "Write what the cluster looks like as tables."),
-    "collect": LazyCommand("kreassign.cli.commands.collect:collect", "Take samples of sizes and end offsets."),
-    "import-metrics": LazyCommand(
-        "kreassign.cli.commands.import_metrics:import_metrics", "Add metrics of Prometheus to the tables."
-    ),
+    "snapshot": LazyCommand("kreassign.cli.commands.snapshot:snapshot", "Take a snapshot of the cluster."),
+    "collect": LazyCommand("kreassign.cli.commands.collect:collect", "Sample the cluster, round after round."),
+    "import-metrics": LazyCommand("kreassign.cli.commands.import_metrics:import_metrics", "Import Prometheus metrics."),
     "stream-metrics": LazyCommand(
-        "kreassign.cli.commands.stream_metrics:stream_metrics", "Read a topic of metrics into the tables."
+        "kreassign.cli.commands.stream_metrics:stream_metrics", "Stream a Kafka topic of metrics."
     ),
     "compact": LazyCommand("kreassign.cli.commands.compact:compact", "Compact table files; delete expired ones."),
-    "load": LazyCommand("kreassign.cli.commands.load:load", "Turn snapshots and samples into load per partition."),
-    "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan that evens out the brokers."),
-    "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Carry a plan out on the cluster's twin."),
-    "run": LazyCommand("kreassign.cli.commands.run:run", "Carry a plan out, or resume a run."),
-    "status": LazyCommand("kreassign.cli.commands.status:status", "Say how far a run is, from its journal."),
-    "watch": LazyCommand("kreassign.cli.commands.watch:watch", "Follow a run live, from its journal."),
-    "pause": LazyCommand("kreassign.cli.commands.pause:pause", "Let a run start nothing more for now."),
-    "resume": LazyCommand("kreassign.cli.commands.resume:resume", "Let a run go on that was paused, left or killed."),
+    "load": LazyCommand("kreassign.cli.commands.load:load", "Compute load per partition."),
+    "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan."),
+    "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Rehearse a plan on a simulated cluster."),
+    "run": LazyCommand("kreassign.cli.commands.run:run", "Execute a plan."),
+    "status": LazyCommand("kreassign.cli.commands.status:status", "Show run progress."),
+    "watch": LazyCommand("kreassign.cli.commands.watch:watch", "Follow a run live."),
+    "pause": LazyCommand("kreassign.cli.commands.pause:pause", "Pause a run: start no new moves."),
+    "resume": LazyCommand("kreassign.cli.commands.resume:resume", "Resume a run."),
     "throttle": LazyCommand("kreassign.cli.commands.throttle:throttle", "Change the throttle of a run."),
-    "pace": LazyCommand("kreassign.cli.commands.pace:pace", "Change the order and the limits of a run."),
-    "cancel": LazyCommand("kreassign.cli.commands.cancel:cancel", "Bring a run to its end before its time."),
-    "rollback": LazyCommand("kreassign.cli.commands.rollback:rollback", "Undo what a run did."),
-    "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Check that the cluster is as the plan says."),
-    "audit": LazyCommand("kreassign.cli.commands.audit:audit", "Check a run against its promises, and the records."),
-    "doctor": LazyCommand("kreassign.cli.commands.doctor:doctor", "Find what is wrong with reassignments."),
-    "report": LazyCommand("kreassign.cli.commands.report:report", "Write a page about a run, before and after."),
+    "pace": LazyCommand("kreassign.cli.commands.pace:pace", "Change order, hours and limits of a run."),
+    "cancel": LazyCommand("kreassign.cli.commands.cancel:cancel", "Cancel a run."),
+    "rollback": LazyCommand("kreassign.cli.commands.rollback:rollback", "Roll back a run."),
+    "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Verify that the cluster matches a plan or a run."),
+    "audit": LazyCommand("kreassign.cli.commands.audit:audit", "Audit a run, or records."),
+    "doctor": LazyCommand("kreassign.cli.commands.doctor:doctor", "Diagnose reassignments."),
+    "report": LazyCommand("kreassign.cli.commands.report:report", "Write an HTML report of a run."),
     "twin": LazyCommand("kreassign.cli.commands.twin:twin", "Run a simulated cluster that speaks Kafka."),
 }
 
@@ -64,7 +62,7 @@ class LazyGroup(click.Group):
     """A group whose sub-commands are imported on use, and whose errors become exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the sub-commands, in the order of the road."""
+        """Names of the sub-commands, in the order of the workflow."""
         del ctx
         return list(COMMANDS)
 
@@ -96,10 +94,10 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback of errors.")
 @click.version_option(package_name="kreassign", prog_name="kreassign")
 def kreassign(debug: bool) -> None:
-    """Plan, carry out, watch and verify partition reassignments of Apache Kafka clusters."""
+    """Plan, execute, watch and verify partition reassignments of Apache Kafka clusters."""
     del debug  # read by LazyGroup.invoke
 
 

@@ -35,6 +35,11 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * _UNIT_SECONDS[match[2]]
 
 
+def examples(*commands: str) -> str:
+    """The examples at the end of a command's help. For `click.command(epilog=…)`."""
+    return "\n".join(("\b", "Examples:", *(f"  {command}" for command in commands)))
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console for text that is not markup. Away from a terminal it is plain, and wide enough for our tables."""
     plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False)

@@ -36,9 +36,12 @@ LOGIN = {
 class Served:
     """A running `kreassign twin …`, and what it printed."""
 
-    def __init__(self, *options: str, what: tuple[str, ...] = ("start",)) -> None:
+    def __init__(self, *options: str, what: tuple[str, ...] = ("start",), ignoring: str | None = None) -> None:
         main = "from kreassign.cli.main import main; main()"
         command = [sys.executable, "-c", main, "twin", *what, *options]
+        if ignoring is not None:
+            # As a shell without job control starts what is in the background.
+            command = ["sh", "-c", f'trap "" {ignoring}; exec "$@"', "sh", *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.lines = [self.process.stdout.readline().strip() for _ in range(3)]
@@ -58,13 +61,19 @@ class Served:
 
 
 @contextmanager
-def serving(*options: str, what: tuple[str, ...] = ("start",)) -> Iterator[Served]:
-    served = Served("--port", "0", *options, what=what)
+def serving(*options: str, what: tuple[str, ...] = ("start",), ignoring: str | None = None) -> Iterator[Served]:
+    served = Served("--port", "0", *options, what=what, ignoring=ignoring)
     try:
         yield served
     finally:
         served.process.kill()
         served.process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_cluster_that_was_started_with_signals_ignored_ends_on_them_all_the_same(how: signal.Signals) -> None:
+    with serving("--brokers", "1", ignoring=how.name.removeprefix("SIG")) as served:
+        assert served.end(how) == (0, "")
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -12,7 +12,7 @@ import click
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, master_option
 from kreassign.cli.options.run import state_dir_option
-from kreassign.cli.output import format_option, print_json
+from kreassign.cli.output import examples, format_option, print_json
 from kreassign.model import TopicPartition
 from kreassign.operations.audit import ReadingRequest, audit_runs, compare_readings, read_records
 from kreassign.operations.journals import find_journal
@@ -24,7 +24,12 @@ _LABEL = re.compile(r"[A-Za-z0-9._-]+")
 _COUNTS = ("expired", "compacted", "appended")
 
 
-@click.group()
+@click.group(
+    epilog=examples(
+        "kreassign audit run 20270131T220000Z-1a2b --data ./data",
+        "kreassign audit compare before after --data ./data",
+    )
+)
 def audit() -> None:
     """Audit a run against its promises, or records before and after a move."""
 
@@ -35,7 +40,12 @@ def _label(_: click.Context, __: click.Parameter, text: str) -> str:
     return text
 
 
-@audit.command("run")
+@audit.command(
+    "run",
+    epilog=examples(
+        "kreassign audit run 20270131T220000Z-1a2b --data ./data",
+    ),
+)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN_ID...")
 @data_option
 @state_dir_option
@@ -67,7 +77,11 @@ def audit_run(
     context.exit(1 if is_bad else 0)
 
 
-@audit.command()
+@audit.command(
+    epilog=examples(
+        "kreassign audit records --label before --bootstrap-server localhost:9092 --data ./data --topics 'orders.*'",
+    )
+)
 @data_option
 @click.option("--label", required=True, callback=_label, metavar="NAME", help="Name of this reading, such as `before`.")
 @click.option("--topics", multiple=True, metavar="REGEX", help="Topics to read; may be repeated.  [default: all]")
@@ -97,7 +111,11 @@ def records(
     click.echo(f"{label}: {found.records} records of {found.partitions} partitions")
 
 
-@audit.command()
+@audit.command(
+    epilog=examples(
+        "kreassign audit compare before after --data ./data",
+    )
+)
 @click.argument("before")
 @click.argument("after")
 @data_option

@@ -6,7 +6,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, interrupted_run_cluster_options
 from kreassign.cli.options.run import run_context_options
-from kreassign.cli.output import format_option
+from kreassign.cli.output import examples, format_option
 from kreassign.cli.run_text import exit_code, print_accepted, print_end
 from kreassign.cli.signals import on_terminal
 from kreassign.operations import steer
@@ -14,7 +14,12 @@ from kreassign.operations.journals import find_journal, is_active
 from kreassign.operations.run import RunContext, cancel_interrupted_run
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign cancel 20270131T220000Z-1a2b",
+        "kreassign cancel 20270131T220000Z-1a2b --now --bootstrap-server localhost:9092",
+    )
+)
 @click.argument("run_id")
 @click.option("--now", "is_now", is_flag=True, help="Cancel moves in flight too, and discard their copies.")
 @interrupted_run_cluster_options

@@ -8,12 +8,17 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_or_out_option
-from kreassign.cli.output import parse_duration, warn
+from kreassign.cli.output import examples, parse_duration, warn
 from kreassign.operations.collect import Round
 from kreassign.operations.collect import collect as collect_rounds
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 60s",
+        "kreassign collect --bootstrap-server localhost:9092 --data ./data --interval 10s --rounds 6",
+    )
+)
 @cluster_options
 @data_or_out_option
 @click.option(

@@ -7,10 +7,16 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.data_dir import data_option
+from kreassign.cli.output import examples
 from kreassign.operations.tables import compact_tables
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign compact --data ./data",
+        "kreassign compact --data ./data --keep-days 30",
+    )
+)
 @data_option
 @click.option(
     "--keep-days",

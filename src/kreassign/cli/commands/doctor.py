@@ -9,11 +9,15 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.run import state_dir_option
-from kreassign.cli.output import console, format_option, print_json
+from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.operations.doctor import diagnose_cluster
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign doctor --bootstrap-server localhost:9092",
+    )
+)
 @cluster_options
 @state_dir_option
 @format_option

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.data_dir import data_option
+from kreassign.cli.output import examples
 from kreassign.operations import tables
 
 
@@ -20,7 +21,13 @@ def parse_instances(context: click.Context, option: click.Parameter, given: tupl
     return {name: int(broker) for name, _, broker in pairs}
 
 
-@click.command("import-metrics")
+@click.command(
+    "import-metrics",
+    epilog=examples(
+        "kreassign import-metrics scrape.txt --data ./data --cluster prod --broker 1",
+        "kreassign import-metrics query.json --data ./data --cluster prod --instance broker-1:7071=1",
+    ),
+)
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @data_option
 @click.option("--cluster", required=True, metavar="ID", help="Cluster that the files are from.")

@@ -7,10 +7,16 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.data_dir import data_or_address_option, master_option
+from kreassign.cli.output import examples
 from kreassign.operations import tables
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign load --data ./data",
+        "kreassign load --data s3a://bucket/data --master spark://host:7077",
+    )
+)
 @data_or_address_option
 @master_option
 @click.option(

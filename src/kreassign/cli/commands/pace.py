@@ -8,7 +8,7 @@ import click
 
 from kreassign.cli.options.pace import PaceOptions, pace_change_options
 from kreassign.cli.options.run import state_dir_option
-from kreassign.cli.output import format_option
+from kreassign.cli.output import examples, format_option
 from kreassign.cli.run_text import pace_text, print_accepted
 from kreassign.clock import SystemClock
 from kreassign.executor.scheduling import PaceChange
@@ -16,7 +16,12 @@ from kreassign.operations import steer
 from kreassign.operations.journals import find_journal
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign pace 20270131T220000Z-1a2b --max-moves-per-broker 5",
+        "kreassign pace 20270131T220000Z-1a2b --deadline 06:00 --time-zone Europe/Berlin",
+    )
+)
 @click.argument("run_id")
 @pace_change_options
 @state_dir_option

@@ -7,13 +7,17 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.run import state_dir_option
-from kreassign.cli.output import format_option
+from kreassign.cli.output import examples, format_option
 from kreassign.cli.run_text import print_accepted
 from kreassign.operations import steer
 from kreassign.operations.journals import find_journal
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign pause 20270131T220000Z-1a2b",
+    )
+)
 @click.argument("run_id")
 @state_dir_option
 @format_option

@@ -11,6 +11,7 @@ import click
 from kreassign.cli.options.circumstances import circumstance_options
 from kreassign.cli.options.plan import PlanOptions, parse_brokers, planning_options
 from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.output import examples
 from kreassign.cli.planning.many import brokers_needed, fleet, grid, pareto
 from kreassign.cli.planning.show import show
 from kreassign.errors import InputError
@@ -54,7 +55,13 @@ class TaskGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=TaskGroup)
+@click.group(
+    cls=TaskGroup,
+    epilog=examples(
+        "kreassign plan --snapshot cluster.json.gz --out plan.json",
+        "kreassign plan drain-brokers 3 --snapshot cluster.json.gz --out plan.json",
+    ),
+)
 def plan() -> None:
     """Compute a plan for a task (default: rebalance).
 
@@ -95,7 +102,12 @@ balance_option = click.option(
 BROKERS = click.argument("brokers", callback=parse_brokers, metavar="IDS")
 
 
-@plan.command()
+@plan.command(
+    epilog=examples(
+        "kreassign plan rebalance --snapshot cluster.json.gz --out plan.json",
+        "kreassign plan rebalance --data ./data --topics 'orders.*' --budget-bytes 100GB",
+    )
+)
 @planning_options
 @topic_options
 def rebalance(options: PlanOptions, topic: tuple[str, ...], topics: tuple[str, ...]) -> None:
@@ -103,7 +115,12 @@ def rebalance(options: PlanOptions, topic: tuple[str, ...], topics: tuple[str, .
     finish(options, Rebalance(TopicChoice(topic, topics)))
 
 
-@plan.command("add-brokers")
+@plan.command(
+    "add-brokers",
+    epilog=examples(
+        "kreassign plan add-brokers 7,8 --snapshot cluster.json.gz --out plan.json",
+    ),
+)
 @BROKERS
 @click.option("--mixed", is_flag=True, help="Balance the other brokers too.  [default: move only to the new ones]")
 @planning_options
@@ -112,7 +129,13 @@ def add_brokers(options: PlanOptions, brokers: tuple[int, ...], mixed: bool) -> 
     finish(options, AddBrokers(brokers, mixed))
 
 
-@plan.command("drain-brokers")
+@plan.command(
+    "drain-brokers",
+    epilog=examples(
+        "kreassign plan drain-brokers 3 --snapshot cluster.json.gz --out plan.json",
+        "kreassign plan drain-brokers 3 --replace-with 7 --snapshot cluster.json.gz --out plan.json",
+    ),
+)
 @BROKERS
 @click.option("--replace-with", callback=parse_brokers, metavar="IDS",
               help="Give each broker's replicas to its successor, and change nothing else.")  # fmt: skip
@@ -128,7 +151,12 @@ def drain_brokers(
     finish(options, task)
 
 
-@plan.command("drain-dirs")
+@plan.command(
+    "drain-dirs",
+    epilog=examples(
+        "kreassign plan drain-dirs 3:/data/kafka-1 --snapshot cluster.json.gz --out plan.json",
+    ),
+)
 @click.argument("places", nargs=-1, required=True, metavar="BROKER:PATH...")
 @click.option("--between-brokers", is_flag=True, help="Allow replicas to leave their broker.")
 @balance_option
@@ -138,7 +166,12 @@ def drain_dirs(options: PlanOptions, places: tuple[str, ...], between_brokers: b
     finish(options, DrainLogDirs(tuple(map(parse_log_dir, places)), between_brokers, and_balance))
 
 
-@plan.command("replication-factor")
+@plan.command(
+    "replication-factor",
+    epilog=examples(
+        "kreassign plan replication-factor 3 --topic payments --snapshot cluster.json.gz --out plan.json",
+    ),
+)
 @click.argument("count", type=click.IntRange(min=1), metavar="N")
 @topic_options
 @balance_option
@@ -150,7 +183,11 @@ def replication_factor(
     finish(options, ChangeReplicationFactor(count, TopicChoice(topic, topics), and_balance))
 
 
-@plan.command()
+@plan.command(
+    epilog=examples(
+        "kreassign plan repair --snapshot cluster.json.gz --out plan.json",
+    )
+)
 @click.option("--fix-racks/--no-fix-racks", default=True, show_default=True,
               help="Spread partitions that have too many replicas in one rack.")  # fmt: skip
 @click.option("--fix-replication-factors/--no-fix-replication-factors", default=True, show_default=True,
@@ -162,14 +199,22 @@ def repair(options: PlanOptions, fix_racks: bool, fix_replication_factors: bool,
     finish(options, Repair(fix_racks, fix_replication_factors, and_balance))
 
 
-@plan.command()
+@plan.command(
+    epilog=examples(
+        "kreassign plan leaders --snapshot cluster.json.gz --out plan.json",
+    )
+)
 @planning_options
 def leaders(options: PlanOptions) -> None:
     """Balance leadership by reordering replica lists; copy nothing."""
     finish(options, BalanceLeaders())
 
 
-@plan.command()
+@plan.command(
+    epilog=examples(
+        "kreassign plan demote 3 --snapshot cluster.json.gz --out plan.json",
+    )
+)
 @BROKERS
 @planning_options
 def demote(options: PlanOptions, brokers: tuple[int, ...]) -> None:
@@ -177,7 +222,11 @@ def demote(options: PlanOptions, brokers: tuple[int, ...]) -> None:
     finish(options, DemoteBrokers(brokers))
 
 
-@plan.command()
+@plan.command(
+    epilog=examples(
+        "kreassign plan disks --snapshot cluster.json.gz --out plan.json",
+    )
+)
 @click.option("--between-brokers", is_flag=True, help="Balance the brokers in the same plan.")
 @planning_options
 def disks(options: PlanOptions, between_brokers: bool) -> None:
@@ -185,7 +234,12 @@ def disks(options: PlanOptions, between_brokers: bool) -> None:
     finish(options, BalanceLogDirs(between_brokers))
 
 
-@plan.command()
+@plan.command(
+    epilog=examples(
+        "kreassign plan restore current.json --snapshot cluster.json.gz --out plan.json",
+        "kreassign plan restore --run 20270131T220000Z-1a2b --snapshot cluster.json.gz --out plan.json",
+    )
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @click.option("--run", metavar="RUN_ID|JOURNAL", help="Restore the state before this run.")
 @state_dir_option
@@ -198,7 +252,13 @@ def restore(options: PlanOptions, file: Path | None, run: str | None, state_dir:
     finish(options, Restore(wanted, str(file or run)))
 
 
-@plan.command("what-if")
+@plan.command(
+    "what-if",
+    epilog=examples(
+        "kreassign plan what-if --remove-brokers 3 --snapshot cluster.json.gz",
+        "kreassign plan what-if --add-brokers 2 --traffic 1.5 --data ./data",
+    ),
+)
 @circumstance_options
 @planning_options
 def what_if(options: PlanOptions, what_if: WhatIf) -> None:

@@ -10,7 +10,7 @@ import click
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import guards_option
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.output import format_option, parse_quantity, print_json
+from kreassign.cli.output import examples, format_option, parse_quantity, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle.rates import ThrottleRates
@@ -23,7 +23,12 @@ from kreassign.report.text import format_bytes, format_duration
 from kreassign.twin.setup.from_snapshot import Speeds
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign rehearse plan.json --snapshot cluster.json.gz --throttle 50MB/s",
+        "kreassign rehearse plan.json --snapshot cluster.json.gz --max-moves-per-broker 5",
+    )
+)
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--snapshot",

@@ -8,12 +8,16 @@ import click
 
 from kreassign.cli.options.data_dir import data_option
 from kreassign.cli.options.run import state_dir_option
-from kreassign.cli.output import warn
+from kreassign.cli.output import examples, warn
 from kreassign.operations.journals import find_journal
 from kreassign.operations.report import report_page
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign report --run 20270131T220000Z-1a2b --data ./data --out report.html",
+    )
+)
 @data_option
 @state_dir_option
 @click.option("--run", "run_name", required=True, metavar="RUN_ID|JOURNAL", help="Id of the run, or its journal file.")

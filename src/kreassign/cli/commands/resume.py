@@ -7,7 +7,7 @@ import click
 from kreassign.cli.commands.rollback import report_end
 from kreassign.cli.options.cluster import ClusterOptions, interrupted_run_cluster_options
 from kreassign.cli.options.run import run_context_options
-from kreassign.cli.output import format_option
+from kreassign.cli.output import examples, format_option
 from kreassign.cli.run_text import print_accepted
 from kreassign.cli.signals import on_terminal
 from kreassign.operations import steer
@@ -15,7 +15,12 @@ from kreassign.operations.journals import find_journal, is_active
 from kreassign.operations.run import RunContext, resume_run
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign resume 20270131T220000Z-1a2b",
+        "kreassign resume 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
+    )
+)
 @click.argument("run_id")
 @interrupted_run_cluster_options
 @run_context_options

@@ -12,7 +12,7 @@ from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_change_options
 from kreassign.cli.options.run import guards_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.output import console, format_option, print_json
+from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_summary
 from kreassign.cli.signals import on_terminal
 from kreassign.clock import SystemClock
@@ -32,7 +32,12 @@ from kreassign.operations.run import RunContext
 from kreassign.report.text import format_bytes
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign rollback 20270131T220000Z-1a2b --bootstrap-server localhost:9092 --dry-run",
+        "kreassign rollback 20270131T220000Z-1a2b --bootstrap-server localhost:9092 --throttle 50MB/s",
+    )
+)
 @click.argument("run_id")
 @run_cluster_options
 @throttle_options("as for the run")

@@ -11,7 +11,7 @@ from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import guards_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.output import format_option
+from kreassign.cli.output import examples, format_option
 from kreassign.cli.signals import on_terminal
 from kreassign.clock import SystemClock
 from kreassign.executor.guards import GuardName, Reaction
@@ -22,7 +22,13 @@ from kreassign.operations.plan_files import read_plan, read_plan_file
 from kreassign.operations.run import RunContext, RunRequest
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s",
+        "kreassign run plan.json --bootstrap-server localhost:9092 --window 22:00-06:00 --time-zone Europe/Berlin",
+        "kreassign run plan.json --bootstrap-server localhost:9092 --throttle auto --broker-capacity 120MB/s",
+    )
+)
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @run_cluster_options
 @throttle_options("no limit")

@@ -8,13 +8,18 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import optional_data_option
-from kreassign.cli.output import parse_duration, warn
+from kreassign.cli.output import examples, parse_duration, warn
 from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
 from kreassign.pipeline.ingest.snapshots import Observation
 from kreassign.report.text import format_bytes
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign snapshot --bootstrap-server localhost:9092 --out cluster.json.gz",
+        "kreassign snapshot --bootstrap-server localhost:9092 --data ./data",
+    )
+)
 @cluster_options
 @optional_data_option
 @click.option(

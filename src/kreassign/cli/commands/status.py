@@ -10,7 +10,7 @@ from rich.table import Table
 
 from kreassign.cli.live import overall_text
 from kreassign.cli.options.run import state_dir_option
-from kreassign.cli.output import console, format_option, print_json
+from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, pace_text, print_summary
 from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history, read_history
 from kreassign.executor.journal import find_journals, read_events
@@ -18,7 +18,12 @@ from kreassign.operations.journals import find_journal, is_active
 from kreassign.report.text import format_bytes
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign status",
+        "kreassign status 20270131T220000Z-1a2b --format json",
+    )
+)
 @click.argument("run_id", required=False)
 @state_dir_option
 @format_option

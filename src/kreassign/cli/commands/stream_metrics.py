@@ -7,12 +7,19 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.data_dir import data_option, master_option
+from kreassign.cli.output import examples
 from kreassign.operations import tables
 from kreassign.operations.tables import MetricStream
 from kreassign.pipeline.ingest.metric_records import RecordForm
 
 
-@click.command("stream-metrics")
+@click.command(
+    "stream-metrics",
+    epilog=examples(
+        "kreassign stream-metrics --bootstrap-server localhost:9092 --topic metrics --cluster prod --data ./data",
+        "kreassign stream-metrics --bootstrap-server localhost:9092 --topic metrics --cluster prod --data data --once",
+    ),
+)
 @click.option(
     "--bootstrap-server", required=True, metavar="HOST:PORT,...", help="Brokers of the cluster with the topic."
 )

@@ -8,7 +8,7 @@ import click
 
 from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.options.throttle import AUTO, CapacityOptions, capacity_options, rate_or_auto, rates_text
-from kreassign.cli.output import format_option
+from kreassign.cli.output import examples, format_option
 from kreassign.cli.run_text import print_accepted
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.operations import steer
@@ -16,7 +16,13 @@ from kreassign.operations.journals import find_journal
 from kreassign.report.text import format_rate
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign throttle 20270131T220000Z-1a2b 20MB/s",
+        "kreassign throttle 20270131T220000Z-1a2b 5MB/s --broker 3",
+        "kreassign throttle 20270131T220000Z-1a2b none",
+    )
+)
 @click.argument("run_id")
 @click.argument("limit", metavar="RATE", type=rate_or_auto)
 @click.option(

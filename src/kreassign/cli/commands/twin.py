@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 
 from kreassign.cli.options.faults import fault_options
-from kreassign.cli.output import parse_quantity
+from kreassign.cli.output import examples, parse_quantity
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.operations.snapshot_files import read_snapshot
@@ -117,7 +117,12 @@ def serving_options(command: Command) -> Command:
     return command
 
 
-@click.group()
+@click.group(
+    epilog=examples(
+        "kreassign twin start --brokers 6 --racks a,b,c",
+        "kreassign twin from-snapshot cluster.json.gz",
+    )
+)
 def twin() -> None:
     """Run a simulated cluster that speaks Kafka."""
     # A cluster is made of up to millions of objects that all stay: looking for garbage among them takes a fifth of
@@ -125,7 +130,13 @@ def twin() -> None:
     gc.disable()
 
 
-@twin.command()
+@twin.command(
+    epilog=examples(
+        "kreassign twin start",
+        "kreassign twin start --scenario scenarios/skewed.toml --speed 60",
+        "kreassign twin start --brokers 3 --fault crash:2@60s+30s",
+    )
+)
 @click.option(
     "--scenario",
     "file",
@@ -161,7 +172,12 @@ def start(file: Path | None, brokers: int | None, racks: str | None, **serving: 
         run_twin(read_scenario(file), Serving(**serving), file.parent)
 
 
-@twin.command("from-snapshot")
+@twin.command(
+    "from-snapshot",
+    epilog=examples(
+        "kreassign twin from-snapshot cluster.json.gz --speed max",
+    ),
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--disk",
@@ -229,7 +245,8 @@ def run_twin(scenario: Scenario, serving: Serving, folder: Path = Path()) -> Non
         gc.freeze()
         gc.enable()
         # A service manager ends it as Ctrl-C does.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts background jobs with SIGINT ignored
+            signal.signal(number, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             serve(
                 lambda: TwinServer(cluster, (listener,), speed=serving.speed),

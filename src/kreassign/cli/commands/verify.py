@@ -10,7 +10,7 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.run import state_dir_option
-from kreassign.cli.output import console, format_option, print_json
+from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.errors import InputError
 from kreassign.executor.journal import SUFFIX
 from kreassign.operations.journals import find_journal
@@ -19,7 +19,12 @@ from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign verify plan.json --bootstrap-server localhost:9092",
+        "kreassign verify 20270131T220000Z-1a2b --bootstrap-server localhost:9092",
+    )
+)
 @click.argument("subject", metavar="PLAN|RUN_ID")
 @cluster_options
 @click.option("--ignore-throttles", is_flag=True, help="Ignore active throttles.")

@@ -9,13 +9,17 @@ import click
 
 from kreassign.cli.live import JsonView, view_for
 from kreassign.cli.options.run import state_dir_option
-from kreassign.cli.output import console, format_option
+from kreassign.cli.output import console, examples, format_option
 from kreassign.cli.run_text import document, print_summary
 from kreassign.operations import steer
 from kreassign.operations.journals import find_journal, is_active
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign watch 20270131T220000Z-1a2b",
+    )
+)
 @click.argument("run_id")
 @state_dir_option
 @format_option

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from kreassign.cli.options.circumstances import growth_options
 from kreassign.cli.options.plan import PlanOptions, planning_options
-from kreassign.cli.output import console, print_json
+from kreassign.cli.output import console, examples, print_json
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals
 from kreassign.operations import plan as operation
@@ -31,7 +31,11 @@ from kreassign.report.text import format_bytes, format_duration
 _OUT_DIR = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign plan pareto --snapshot cluster.json.gz --rate 50MB/s --out-dir plans",
+    )
+)
 @click.option("--out-dir", type=_OUT_DIR, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.")
 @planning_options
 def pareto(options: PlanOptions, out_dir: Path | None) -> None:
@@ -47,7 +51,13 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
         console().print(_choices(found.choices, is_timed=is_timed))
 
 
-@click.command("brokers-needed")
+@click.command(
+    "brokers-needed",
+    epilog=examples(
+        "kreassign plan brokers-needed --snapshot cluster.json.gz",
+        "kreassign plan brokers-needed --data ./data --traffic 2 --at-most 60",
+    ),
+)
 @click.option("--at-most", type=click.FloatRange(0, 100, min_open=True), default=70.0, show_default=True,
               metavar="PERCENT", help="How much of its limits a broker may use.")  # fmt: skip
 @growth_options
@@ -70,7 +80,11 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
         terminal.print(f"{need.goal} alone needs {need.brokers}: {total} at {limit} each")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign plan fleet eu.json.gz us.json.gz --out-dir plans",
+    )
+)
 @click.argument("snapshots", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out-dir", type=_OUT_DIR, metavar="DIR",
               help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.")  # fmt: skip
@@ -101,7 +115,11 @@ def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parame
     return parse
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "kreassign plan grid --snapshot cluster.json.gz --add-brokers 0,1,2 --traffic 1,1.5",
+    )
+)
 @click.option("--add-brokers", "added", callback=_values(int), default="0", show_default=True, metavar="N,…",
               help="Numbers of brokers to add.")  # fmt: skip
 @click.option("--replication-factor", "factors", callback=_values(int), default="", metavar="N,…",
