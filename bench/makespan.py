@@ -37,7 +37,7 @@ Pick = Callable[[Moves, Moves], Iterable[TopicPartition]]
 """Which of the waiting moves start, given those in flight; both in the order of their names."""
 
 Conduct = Callable[[Case, TwinTransport, AdminClient], None]
-"""Carries a plan out on a twin to its end."""
+"""Executes a plan on a twin to its end."""
 
 KIP_LOOK_S = 1.0
 """The poll interval of KIP-1335 by default."""
@@ -189,7 +189,7 @@ def cases(folder: Path) -> Iterator[Case]:
 
 
 def tell(case: Case, rules: Iterable[Rule]) -> None:
-    """Carry a plan out by each rule, and print what that took."""
+    """Execute a plan by each rule, and print what that took."""
     least = least_s(case.moves)
     moved = sum(move.size_bytes * len(move.adding) for move in case.moves)
     print(f"{case.name}: {len(case.moves):,} moves, {moved / 1e9:,.0f} GB, at least {least:,.0f} s\n")

@@ -1,4 +1,4 @@
-"""`make demo`: the whole road on a simulated cluster, one `kreassign` command per stop, in one to two minutes.
+"""`make demo`: the whole workflow on a simulated cluster, one `kreassign` command per step, in one to two minutes.
 
 The cluster is the twin of `scenarios/skewed.toml`: four brokers with unevenly placed data that grows, and a fifth,
 empty one. Then snapshot → samples → load model → plan → run, watched from a second process → verify → report. The load
@@ -32,7 +32,7 @@ ASKED_WITHIN_S = 5
 
 
 def main() -> None:
-    """Walk the road; ends with 1 and one line if a step fails."""
+    """Run the workflow; ends with 1 and one line if a step fails."""
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir(parents=True)
     started = time.monotonic()
@@ -42,7 +42,7 @@ def main() -> None:
         sys.exit(f"demo: {error}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"demo: `{words(error.cmd)}` ended with exit code {error.returncode}")
-    print(f"\nThe road took {time.monotonic() - started:.0f} s. Open {(OUTPUT / 'report.html').resolve()}")
+    print(f"\nThe workflow took {time.monotonic() - started:.0f} s. Open {(OUTPUT / 'report.html').resolve()}")
     print("`make demo-kafka` walks it on real Kafka, and reads every acknowledged record back.")
 
 

@@ -1,4 +1,4 @@
-"""`make demo-kafka`: the whole road on a real cluster, one `kreassign` command per stop.
+"""`make demo-kafka`: the whole workflow on a real cluster, one `kreassign` command per step.
 
 Four brokers with unevenly placed data and a producer that keeps writing; a fifth, empty broker joins; then
 snapshot → samples → load model → plan → run → verify → snapshot → report, and at the end every record that was ever
@@ -33,7 +33,7 @@ PRODUCED_TOPIC = "orders"
 
 
 def main() -> None:
-    """Walk the road; ends with 1 and one line if a prerequisite is missing or a step fails."""
+    """Run the workflow; ends with 1 and one line if a prerequisite is missing or a step fails."""
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir(parents=True)
     started = time.monotonic()
@@ -43,7 +43,7 @@ def main() -> None:
         sys.exit(f"demo: {error}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"demo: `{words(error.cmd)}` ended with exit code {error.returncode}")
-    print(f"\nThe road took {time.monotonic() - started:.0f} s. Open {(OUTPUT / 'report.html').resolve()}")
+    print(f"\nThe workflow took {time.monotonic() - started:.0f} s. Open {(OUTPUT / 'report.html').resolve()}")
 
 
 def _walk() -> None:

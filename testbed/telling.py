@@ -1,4 +1,4 @@
-"""How the demos tell what they do: a title per stop, every command as it could be typed, and how long it took."""
+"""How the demos tell what they do: a title per step, every command as it could be typed, and how long it took."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOOTSTRAP_VARIABLE = "KREASSIGN_BOOTSTRAP_SERVER"
 
 @contextmanager
 def stop(title: str) -> Iterator[None]:
-    """One stop of the road."""
+    """One step of the workflow."""
     print(f"\n── {title}", flush=True)
     started = time.monotonic()
     yield
