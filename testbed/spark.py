@@ -54,7 +54,7 @@ class StandaloneSpark:
         self._ports.release()
 
     def submit(
-        self, program: Path, *arguments: str, py_files: Path, conf: Sequence[str] = (), timeout_s: float = 240
+        self, program: Path, *arguments: str, py_files: Path, conf: Sequence[str] = (), timeout_s: float = 600
     ) -> Finished:
         """Run a Python program with spark-submit; of our own code it has only what is in `py_files`."""
         settings = [word for setting in conf for word in ("--conf", setting)]

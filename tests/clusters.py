@@ -24,8 +24,6 @@ SHARED = {
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
     "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE),
-    # The scenarios of the tools need four brokers.
-    "zookeeper_mode": ClusterSpec(version="3.9.1", brokers=4, mode="zookeeper"),
     # How replication behaves under a throttle depends on what was throttled before.
     "undisturbed": ClusterSpec(version="4.3.1", brokers=4),
     # The conformance tests leave open moves and broken leaders behind, which others must not find.
@@ -35,7 +33,18 @@ SHARED = {
 
 
 # Groups that take longest, in the order in which they are handed to the workers; all others follow.
-LONGEST = ("kafka", "spark", "kafka, both tools", "conformance_431", "kafka_zookeeper", "zookeeper_mode")
+LONGEST = (
+    "kafka",
+    "spark",
+    "kafka, both tools",
+    "test_differential.py",
+    "conformance_431",
+    "kafka_zookeeper",
+    "test_kip_455.py",
+    "test_tools_in_zookeeper_mode.py",
+    "test_zookeeper_twin.py",
+    "test_kips_in_zookeeper_mode.py",
+)
 
 
 class SharedClusters:
@@ -137,7 +146,6 @@ kafka = _shared_cluster("kafka")
 kafka_391 = _shared_cluster("kafka_391")
 kafka_zookeeper = _shared_cluster("kafka_zookeeper")
 kafka_secure = _shared_cluster("kafka_secure")
-zookeeper_mode = _shared_cluster("zookeeper_mode")
 undisturbed = _shared_cluster("undisturbed")
 conformance_431 = _shared_cluster("conformance_431")
 conformance_391 = _shared_cluster("conformance_391")

@@ -26,7 +26,7 @@ from testbed.records import load_topic
 from testbed.spark import StandaloneSpark
 from tests.pipeline.clusters import fill
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGED = ("src", "pyproject.toml", "README.md", "LICENSE")

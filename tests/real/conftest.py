@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from testbed import ClusterSpec, KafkaCluster
 from tests.real.run_processes import end_started
 
 
@@ -19,3 +20,10 @@ def started_runs() -> Iterator[None]:
     """No run outlives its test."""
     yield
     end_started()
+
+
+@pytest.fixture(scope="module")
+def zookeeper_mode() -> Iterator[KafkaCluster]:
+    """Kafka 3.9.1 with ZooKeeper, and four brokers, as the scenarios of the tools need them."""
+    with KafkaCluster.start(ClusterSpec(version="3.9.1", brokers=4, mode="zookeeper")) as started:
+        yield started

@@ -40,7 +40,7 @@ def test_another_rule_of_completion_is_found() -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_twin_and_kafka_stay_alike_for_500_steps(start_cluster: Callable[[ClusterSpec], KafkaCluster]) -> None:
     with both_sides(start_cluster(SPEC)) as (twin, kafka):
         course = compare(twin, kafka, SEED, STEPS)
