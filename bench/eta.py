@@ -21,7 +21,7 @@ from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Pace, PaceChange
-from kreassign.executor.state import Execution, Phase
+from kreassign.executor.state import Phase, RunView
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 
@@ -78,7 +78,7 @@ class Listener:
         self._meter: ProgressMeter | None = None
         self._begun_ms: int | None = None
 
-    def follow(self, event: Event, run: Execution) -> None:
+    def follow(self, event: Event, run: RunView) -> None:
         """Take in an event."""
         self._meter = self._meter or ProgressMeter(run)
         self._meter.follow(event)

@@ -9,8 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kreassign.executor.events import PartitionObservation, PlacementState, PlannedMove, RunResumed
-from kreassign.executor.state import AT_REST, TRANSITIONS, Phase
+from kreassign.executor.events import (
+    CancelRequested,
+    Event,
+    HoldRequested,
+    PaceRequested,
+    PartitionObservation,
+    PlacementState,
+    PlannedMove,
+    ReleaseRequested,
+    RunResumed,
+    StopRequested,
+    ThrottleRequested,
+)
+from kreassign.executor.state import AT_REST, STATES, TRANSITIONS
 from kreassign.executor.state.move import (
     DOUBT_MS,
     MAXIMUM_SUBMISSIONS,
@@ -20,13 +32,14 @@ from kreassign.executor.state.move import (
     NextAction,
     conclude,
 )
+from kreassign.executor.state.phases import RunState
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue, restoration
 from kreassign.model import ConfigResource, TopicPartition
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "run-states.md"
 
 _HEAD = """\
-# States of a run, of a move, of an owed setting
+# States of a run, of a move, of a setting to restore
 
 This page is written by `python scripts/run_states_page.py` from the tables in `src/kreassign/executor/state/` and
 `src/kreassign/executor/state/move.py`; change those instead.
@@ -38,7 +51,7 @@ what a process does that takes the run up after a crash, and what `kreassign sta
 
 def states_page() -> str:
     """The page in Markdown."""
-    return "\n".join([_HEAD, *_run(), *_move(), *_debt()])
+    return "\n".join([_HEAD, *_run(), *_move(), *_override()])
 
 
 def main() -> None:
@@ -47,23 +60,58 @@ def main() -> None:
 
 
 def _run() -> list[str]:
+    order = {state: number for number, state in enumerate(STATES)}
     rows = [
-        (phase.value, event.__name__, ", ".join(sorted(to.value for to in TRANSITIONS[phase, event].leads_to)))
-        for phase, event in sorted(TRANSITIONS, key=lambda key: (list(Phase).index(key[0]), key[1].__name__))
-        if event is not RunResumed
+        (
+            state.phase.value,
+            state.__name__,
+            event.__name__,
+            _names(sorted(TRANSITIONS[state, event].leads_to, key=STATES.index)),
+        )
+        for state, event in sorted(TRANSITIONS, key=lambda key: (order[key[0]], key[1].__name__))
+        if not _is_common(state, event)
     ]
     arrows = {
-        (phase.value, to.value)
-        for (phase, event), row in TRANSITIONS.items()
+        (state.__name__, to.__name__)
+        for (state, event), row in TRANSITIONS.items()
         for to in row.leads_to
-        if event is not RunResumed and to is not phase
+        if event not in _COMMON and to is not state
     }
-    rest = ", ".join(f"`{phase.value}`" for phase in Phase if phase in AT_REST)
+    words = [(f"`{state.__name__}`", state.phase.value, first_line(state)) for state in STATES]
+    rest = ", ".join(f"`{state.__name__}`" for state in STATES if state.phase in AT_REST)
     text = (
-        f"{rest} are at rest. From every phase but `new`, taking the run up (`RunResumed`) leads back to the first "
-        "phase that has something to do; that is not drawn."
+        f"{rest} are at rest. Not drawn: from every state but `New`, resuming (`RunResumed`) leads to the first state "
+        "that has something to do; stopping leads to `Paused` or `Restoring`; a new throttle is set by way of "
+        "`Preparing` while moves are left. Other requests change only what is decided next, and no state."
     )
-    return ["## A run", "", *_diagram(arrows), "", text, "", *_table(("In", "when", "the run may go to"), rows), ""]
+    table = _table(("Phase", "In", "when", "the run may go to"), rows)
+    states = _table(("State", "phase", "meaning"), words)
+    return ["## A run", "", *_diagram(arrows), "", text, "", *states, "", *table, ""]
+
+
+_COMMON = (
+    RunResumed,
+    StopRequested,
+    HoldRequested,
+    ReleaseRequested,
+    CancelRequested,
+    PaceRequested,
+    ThrottleRequested,
+)
+
+
+def _is_common(state: type[RunState], event: type[Event]) -> bool:
+    """Whether the row is one of those that every state has, and that changes none."""
+    return event is RunResumed or (event in _COMMON and TRANSITIONS[state, event].leads_to == {state})
+
+
+def first_line(state: type[RunState]) -> str:
+    """What the state is, from its docstring."""
+    return (state.__doc__ or "").splitlines()[0]
+
+
+def _names(states: Iterable[type[RunState]]) -> str:
+    return ", ".join(state.__name__ for state in states)
 
 
 def _move() -> list[str]:
@@ -102,13 +150,13 @@ def _order(status: MoveStatus, where: PlacementState) -> tuple[int, int]:
     return list(MoveStatus).index(status), list(PlacementState).index(where)
 
 
-def _debt() -> list[str]:
+def _override() -> list[str]:
     key = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
     override = ConfigOverride(key, "before", "ours", ("earlier",))
     cases = (
         ("the value before the run", "before"),
-        ("ours", "ours"),
-        ("one of ours that a later one was to replace, with no answer", "earlier"),
+        ("the value that the run set", "ours"),
+        ("an earlier value of the run, whose successor got no answer", "earlier"),
         ("any other", "another"),
     )
     rows = [(told, _fate(override, ConfigValue(key, value))) for told, value in cases]
@@ -116,25 +164,25 @@ def _debt() -> list[str]:
     rows.append(
         (
             "not known, because its broker is down, and controllers were given",
-            "settled: the active controller took the old value, and the broker finds it when it starts",
+            "restored: the active controller took the old value, and the broker loads it when it starts",
         )
     )
     text = (
-        "A setting is owed from the moment that the intention to change it was written down. While the run restores, "
-        "it reads what is there:"
+        "A setting is to be restored from the moment that the intention to change it was written down. The run "
+        "reads the present value:"
     )
-    return ["## An owed setting", "", text, "", *_table(("What is there", "what follows"), rows)]
+    return ["## A setting to restore", "", text, "", *_table(("Present value", "what follows"), rows)]
 
 
 def _fate(override: ConfigOverride, *present: ConfigValue) -> str:
     found = restoration([override], present)
     if found.restored:
-        return "settled: nothing is owed any more"
+        return "restored"
     if found.foreign:
-        return "somebody else's: it stays and is told; nothing is owed any more"
+        return "set by someone else: it is kept and reported, and no longer to be restored"
     if found.changes:
-        return "owed: the old value is written, and read again"
-    return "owed: it is tried again for a minute, then named at the end; `kreassign resume` tries once more"
+        return "pending: the old value is written, and read again"
+    return "pending: it is tried again for a minute, then named at the end; `kreassign resume` tries once more"
 
 
 def _diagram(arrows: Iterable[tuple[str, str]]) -> list[str]:

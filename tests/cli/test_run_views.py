@@ -14,7 +14,7 @@ from kreassign.executor.events import Event, MovesObserved, PlacementState, RunS
 from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.journal import Journal
 from kreassign.executor.progress.meter import Progress, ProgressMeter
-from kreassign.executor.state import Execution, handle
+from kreassign.executor.state import Machine
 from tests.executor.stories import MOVES, SUBMITTED, WHOLE, look, seen
 
 HALF_WAY: tuple[Event, ...] = (
@@ -82,11 +82,11 @@ def test_bars_are_redrawn_in_place() -> None:
 
 def lines_of(*events: Event) -> list[str]:
     console, text = terminal(is_terminal=False)
-    execution = Execution()
-    meter = ProgressMeter(execution)
+    machine = Machine()
+    meter = ProgressMeter(machine.view)
     with LinesView(console) as view:
         for event in events:
-            handle(execution, event)
+            machine.replay(event)
             meter.follow(event)
             view.show(meter.progress())
     return text.getvalue().splitlines()

@@ -23,7 +23,7 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.instructions import Instruction
-from kreassign.executor.state import Execution, handle
+from kreassign.executor.state import Machine, RunView
 from kreassign.executor.throttle.ledger import (
     ConfigOverride,
     ConfigValue,
@@ -116,10 +116,16 @@ WHOLE: tuple[Event, ...] = (*RESTORED, Verified(12_000, ()))
 """A run in which everything goes well."""
 
 
-def told(*events: Event) -> tuple[Execution, tuple[Instruction, ...]]:
-    """The execution after these events, and what it orders last."""
-    execution = Execution()
+def told(*events: Event) -> tuple[RunView, tuple[Instruction, ...]]:
+    """The run after these events, and its last instructions; a wait is over when something else happens."""
+    machine, instructions = machine_after(*events)
+    return machine.view, instructions
+
+
+def machine_after(*events: Event) -> tuple[Machine, tuple[Instruction, ...]]:
+    """The same with the machine, to go on."""
+    machine = Machine()
     instructions: tuple[Instruction, ...] = ()
     for event in events:
-        instructions = handle(execution, event)
-    return execution, instructions
+        instructions = machine.replay(event)
+    return machine, instructions

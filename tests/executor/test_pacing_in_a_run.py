@@ -7,10 +7,9 @@ from dataclasses import replace
 from kreassign.executor.events import MovesObserved, MovesSubmitted, PlacementState, PlannedMove, SubmissionIntended
 from kreassign.executor.instructions import ObserveMoves, SubmitMoves
 from kreassign.executor.scheduling import Cap, Caps, Pace
-from kreassign.executor.state import handle
 from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
-from tests.executor.stories import look, started, told
+from tests.executor.stories import look, machine_after, started
 
 
 def test_what_is_longest_on_the_busiest_broker_is_started_first() -> None:
@@ -20,39 +19,38 @@ def test_what_is_longest_on_the_busiest_broker_is_started_first() -> None:
         PlannedMove(TopicPartition("a", 2), (2, 1), (4, 1), 45),
     )
     moves = (small, aside, large)
-    run, _ = told(started(*moves, throttle=None))
-    handle(run, look(3_000, PlacementState.UNTOUCHED, *moves))
-    (order,) = handle(run, look(3_000, PlacementState.UNTOUCHED, *moves))
+    run, _ = machine_after(started(*moves, throttle=None))
+    (order,) = run.replay(look(3_000, PlacementState.UNTOUCHED, *moves))
     assert list(order.targets) == [large.topic_partition, small.topic_partition, aside.topic_partition]
 
 
 def test_what_waits_is_looked_at_again_right_before_it_starts() -> None:
     first, second = (PlannedMove(TopicPartition("a", number), (0, 1), (3, 1), 10) for number in (0, 1))
     one_at_a_time = replace(started(first, second, throttle=None), pace=Pace(caps=Caps(cluster=Cap(moves=1))))
-    run, _ = told(one_at_a_time, look(1_000, PlacementState.UNTOUCHED, first, second))
-    handle(run, SubmissionIntended(1_000, (first.topic_partition,)))
-    assert handle(run, MovesSubmitted(1_000, (first.topic_partition,))) == (ObserveMoves((first,)),)
-    assert handle(run, look(2_000, PlacementState.ARRIVED, first)) == (ObserveMoves((second,)),)
-    assert handle(run, MovesObserved(2_000, ())) == (SubmitMoves({second.topic_partition: (3, 1)}),)
+    run, _ = machine_after(one_at_a_time, look(1_000, PlacementState.UNTOUCHED, first, second))
+    run.replay(SubmissionIntended(1_000, (first.topic_partition,)))
+    assert run.replay(MovesSubmitted(1_000, (first.topic_partition,))) == (ObserveMoves((first,)),)
+    assert run.replay(look(2_000, PlacementState.ARRIVED, first)) == (ObserveMoves((second,)),)
+    assert run.replay(MovesObserved(2_000, ())) == (SubmitMoves({second.topic_partition: (3, 1)}),)
 
 
 def test_what_changed_while_it_waited_is_not_sent() -> None:
     first, second = (PlannedMove(TopicPartition("a", number), (0, 1), (3, 1), 10) for number in (0, 1))
     one_at_a_time = replace(started(first, second, throttle=None), pace=Pace(caps=Caps(cluster=Cap(moves=1))))
-    run, _ = told(one_at_a_time, look(1_000, PlacementState.UNTOUCHED, first, second))
-    handle(run, SubmissionIntended(1_000, (first.topic_partition,)))
-    handle(run, MovesSubmitted(1_000, (first.topic_partition,)))
-    handle(run, look(2_000, PlacementState.ARRIVED, first))
-    handle(run, look(2_000, PlacementState.DIVERGED, second))
-    assert run.records[second.topic_partition].status is MoveStatus.FAILED
+    run, _ = machine_after(one_at_a_time, look(1_000, PlacementState.UNTOUCHED, first, second))
+    run.replay(SubmissionIntended(1_000, (first.topic_partition,)))
+    run.replay(MovesSubmitted(1_000, (first.topic_partition,)))
+    run.replay(look(2_000, PlacementState.ARRIVED, first))
+    run.replay(look(2_000, PlacementState.DIVERGED, second))
+    assert run.view.records[second.topic_partition].status is MoveStatus.FAILED
 
 
 def test_requests_follow_each_other_only_while_what_was_seen_is_fresh() -> None:
     moves = [PlannedMove(TopicPartition("a", number), (0, 1), (3, 1), 10) for number in range(1_001)]
     instructions = []
     for answered_ms in (2_000, 11_000):
-        run, (order,) = told(started(*moves, throttle=None), look(1_000, PlacementState.UNTOUCHED, *moves))
+        run, (order,) = machine_after(started(*moves, throttle=None), look(1_000, PlacementState.UNTOUCHED, *moves))
         assert isinstance(order, SubmitMoves)
-        handle(run, SubmissionIntended(1_000, tuple(order.targets)))
-        instructions += handle(run, MovesSubmitted(answered_ms, tuple(order.targets)))
+        run.replay(SubmissionIntended(1_000, tuple(order.targets)))
+        instructions += run.replay(MovesSubmitted(answered_ms, tuple(order.targets)))
     assert list(map(type, instructions)) == [SubmitMoves, ObserveMoves]

@@ -15,7 +15,7 @@ from kreassign.executor.journal import Journal, journal_path, post_request, read
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Listener, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
-from kreassign.executor.state import Execution
+from kreassign.executor.state import RunView
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
@@ -131,10 +131,10 @@ class World:
         self.after(seconds, lambda: post_request(self.path(), lambda number: make(due_ms, number)))
 
     def _runner(self, journal: Journal) -> Runner:
-        def listen(event: Event, execution: Execution) -> None:
+        def listen(event: Event, run: RunView) -> None:
             self.seen.append(event)
             if self.listener is not None:
-                self.listener(event, execution)
+                self.listener(event, run)
 
         self.runner = Runner(self.client, self.transport, journal, listener=listen, controllers=self.controllers)
         return self.runner

@@ -16,7 +16,7 @@ from rich.text import Text
 from kreassign.executor.progress.eta import Estimate
 from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import MoveProgress, Progress
-from kreassign.executor.state.move import MoveStatus
+from kreassign.executor.state import MoveStatus
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 LINE_EVERY_MS = 5_000

@@ -58,14 +58,14 @@ from kreassign.executor.instructions import (
     Verify,
     Wait,
 )
-from kreassign.executor.state import AT_REST, ENDED, Execution, Replay, can_stop, handle, hears
+from kreassign.executor.state import AT_REST, ENDED, Machine, RunView
 from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 
 POLL_S = 1.0
 
-Listener = Callable[[Event, Execution], None]
+Listener = Callable[[Event, RunView], None]
 
 
 class Memory(Protocol):
@@ -83,7 +83,7 @@ class Memory(Protocol):
 class Runner:
     """Carries one run out.
 
-    `listener` is told of every event that happens, after the execution has taken it in; not of those read back.
+    `listener` gets every event that happens, after the run has taken it in; not those read back.
     `controllers` take the throttle of brokers that are down.
     """
 
@@ -97,7 +97,7 @@ class Runner:
         poll_s: float = POLL_S,
         controllers: ConfigPort | None = None,
     ) -> None:
-        self.execution = Execution()
+        self._machine = Machine()
         self._port = port
         self._controllers = controllers
         self._clock = clock
@@ -106,6 +106,11 @@ class Runner:
         self._poll_s = poll_s
         self._meter = TrafficMeter(port)
         self._is_stop_requested = False
+
+    @property
+    def run(self) -> RunView:
+        """The run as it is now."""
+        return self._machine.view
 
     def request_stop(self) -> None:
         """Ask for a clean pause; heard at the next step. Safe to call from a signal handler."""
@@ -118,14 +123,13 @@ class Runner:
     def resume(self, events: Iterable[Event]) -> RunHistory:
         """Carry on with a run from the events of its journal.
 
-        Raises ExecutionError when it is complete and owes nothing, ClusterError when the cluster does not answer.
+        Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
         """
-        replay = Replay(self.execution)
         for event in events:
-            replay.follow(event)
-        if self.execution.phase in ENDED and not (self.execution.active or self.execution.pending_restores):
+            self._machine.replay(event)
+        if self.run.phase in ENDED and not self.run.can_be_resumed:
             raise ExecutionError(
-                f"run {self.execution.run_id} is {self.execution.phase} and owes nothing: there is nothing to resume"
+                f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = self._port.describe_cluster().broker_ids
         return self._carry_out(self._happened(RunResumed(self._clock.now_ms(), live)))
@@ -133,19 +137,19 @@ class Runner:
     def _carry_out(self, instructions: Iterable[Instruction]) -> RunHistory:
         todo = deque(instructions)
         while todo:
-            if self._is_stop_requested and can_stop(self.execution):
+            if self._is_stop_requested and self._machine.accepts(StopRequested):
                 self._is_stop_requested = False
                 todo = deque(self._happened(StopRequested(self._clock.now_ms())))
                 continue
-            todo = self._hear(todo)
+            todo = self._take_requests(todo)
             todo.extend(self._happened(self._do(todo.popleft())))
-        assert self.execution.phase in AT_REST, f"no instructions while {self.execution.phase}"
-        return history(self.execution)
+        assert self.run.phase in AT_REST, f"no instructions while {self.run.phase}"
+        return history(self.run)
 
-    def _hear(self, todo: deque[Instruction]) -> deque[Instruction]:
+    def _take_requests(self, todo: deque[Instruction]) -> deque[Instruction]:
         """Take in what other terminals asked for. What follows from that replaces what was to be done."""
-        for request in self._journal.requests_after(self.execution.last_request):
-            if hears(self.execution, type(request)):
+        for request in self._journal.requests_after(self.run.last_request):
+            if self._machine.accepts(type(request)):
                 todo = deque(self._happened(request)) or todo
         return todo
 
@@ -156,9 +160,9 @@ class Runner:
         return self._take_in(event)
 
     def _take_in(self, event: Event) -> tuple[Instruction, ...]:
-        instructions = handle(self.execution, event)
+        instructions = self._machine.handle(event)
         if self._listener is not None:
-            self._listener(event, self.execution)
+            self._listener(event, self.run)
         return instructions
 
     def _do(self, instruction: Instruction) -> Event:
@@ -217,7 +221,7 @@ class Runner:
     def _look(self, instruction: ObserveMoves) -> Event:
         answers = queries.look(self._port, instruction.moves)
         seen = observations.observe(instruction.moves, answers)
-        records = self.execution.records
+        records = self.run.records
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
         return MovesObserved(self._clock.now_ms(), observations.news(known, seen))
 
@@ -251,7 +255,7 @@ class Runner:
         )
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
-        log_dir_changes.leave(self._port, [self.execution.records[name].step for name in partitions])
+        log_dir_changes.leave(self._port, [self.run.records[name].step for name in partitions])
         try:
             outcome = self._port.alter_partition_reassignments(dict.fromkeys(partitions))
         except OutcomeUnknown:

@@ -13,8 +13,7 @@ from kreassign.executor.events import Event, MovesObserved, Request, RunStarted,
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.preflight.prepare import prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.state import Execution
-from kreassign.executor.state.move import MoveRecord
+from kreassign.executor.state import MoveRecord, RunView
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.run import RunRequest
 from kreassign.twin.blueprint import Blueprint
@@ -67,12 +66,12 @@ class Observer:
         del number
         return ()
 
-    def follow(self, event: Event, execution: Execution) -> None:
+    def follow(self, event: Event, run: RunView) -> None:
         """Note peaks and verdicts, and leave when it takes too long."""
         if isinstance(event, VerdictsRecorded):
             self.verdicts |= dict.fromkeys(map(str, event.verdicts))
         if isinstance(event, MovesObserved):
-            self._note_peaks(execution.in_flight)
+            self._note_peaks(run.in_flight)
             self.looks += 1
             if self.looks > LOOKS_AT_MOST and self.runner is not None:
                 self.runner.request_stop()
@@ -81,11 +80,9 @@ class Observer:
         moves: dict[int, int] = {}
         lefts: dict[int, int] = {}
         for record in in_flight:
-            seen = {copy.broker: copy.left_bytes for copy in record.copies}
-            for broker in record.lagging:
-                left = seen.get(broker)
+            for broker, left in record.left_bytes.items():
                 moves[broker] = moves.get(broker, 0) + 1
-                lefts[broker] = lefts.get(broker, 0) + (record.move.size_bytes if left is None else left)
+                lefts[broker] = lefts.get(broker, 0) + left
         for peaks, now in ((self.peak_moves, moves), (self.peak_bytes, lefts)):
             for broker, amount in now.items():
                 peaks[broker] = max(peaks.get(broker, 0), amount)

@@ -26,9 +26,7 @@ from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.runner import POLL_S, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
 from kreassign.executor.scheduling.forecast import REACHED, told
-from kreassign.executor.state import Execution
-from kreassign.executor.state.move import MoveRecord
-from kreassign.executor.state.move_index import candidate
+from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations.journals import default_state_dir
@@ -194,11 +192,11 @@ class _Listener:
     show: Show | None = None
     meter: ProgressMeter | None = None
 
-    def listen(self, event: Event, execution: Execution) -> None:
+    def listen(self, event: Event, run: RunView) -> None:
         if self.show is None:
             return
         if self.meter is None:
-            self.meter = ProgressMeter(execution)
+            self.meter = ProgressMeter(run)
         self.meter.follow(event)
         self.show(self.meter.progress())
 
@@ -217,4 +215,4 @@ def _execute(
     )
     with context.watch(run_id, runner.request_stop) as listener.show:
         drive(runner)
-    return history(runner.execution)
+    return history(runner.run)

@@ -19,7 +19,7 @@ from kreassign.executor.history.run_history import RunHistory, read_history
 from kreassign.executor.journal import JournalReader, post_request
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.scheduling import PaceChange
-from kreassign.executor.state import Replay
+from kreassign.executor.state import Machine
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.operations.journals import is_active
 
@@ -88,13 +88,13 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
 
 def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
     """The progress of a run, whenever it may have changed, until no process executes it any more."""
-    reader, replay = JournalReader(path), Replay()
-    meter = ProgressMeter(replay.execution)
+    reader, machine = JournalReader(path), Machine()
+    meter = ProgressMeter(machine.view)
     while True:
         # Asked before reading: whatever a process wrote before it went is then among the new events.
         goes_on = is_active(path)
         for event in reader.new_events():
-            replay.follow(event)
+            machine.replay(event)
             meter.follow(event)
         yield meter.progress()
         if not goes_on:

@@ -40,7 +40,7 @@ def verify_plan(client: AdminClient, plan: Plan, *, ignore_throttles: bool = Fal
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
     """Compare the cluster with what a run was to leave: its moves made, throttles as they were before it."""
     run = fold(read_events(journal))
-    before = () if ignore_throttles else tuple(ConfigValue(debt.key, debt.before) for debt in run.ledger.values())
+    before = () if ignore_throttles else tuple(ConfigValue(debt.key, debt.before) for debt in run.overrides.values())
     moves = [record.move for record in run.records.values()]
     targets = {move.topic_partition: move.target for move in moves}
     log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}

@@ -27,8 +27,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.guards.verdicts import STALL_MS
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVerdicts, SubmitMoves, Wait
 from kreassign.executor.scheduling import Cap, Caps, Pace
-from kreassign.executor.state import Execution
-from kreassign.executor.state.execution import Ending
+from kreassign.executor.state import RunView, WindDown
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import ConfigResource, TopicPartition
@@ -78,8 +77,7 @@ def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
         look(1_000, PlacementState.MOVING, STAYS, ARRIVES),
         HealthObserved(1_000, WELL),
         TimePassed(LATER),
-        MovesObserved(LATER, (going_on, seen(ARRIVES, PlacementState.ARRIVED))),
-        look(LATER, PlacementState.UNTOUCHED, WAITS),
+        MovesObserved(LATER, (going_on, seen(ARRIVES, PlacementState.ARRIVED), seen(WAITS, PlacementState.UNTOUCHED))),
         HealthObserved(LATER, health),
     )
 
@@ -95,7 +93,7 @@ def written_down(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
     return (*events, read_back)
 
 
-def sole_problem(execution: Execution) -> str:
+def sole_problem(execution: RunView) -> str:
     (problem,) = execution.problems
     return problem
 
@@ -113,7 +111,7 @@ def test_the_waiting_move_starts_when_no_guard_finds_anything() -> None:
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_is_off_neither_tells_nor_holds_anything(guard: GuardName) -> None:
     execution, instructions = told(*breached(guard, Reaction.OFF))
-    assert (instructions, execution.problems) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), [])
+    assert (instructions, execution.problems) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), ())
 
 
 @pytest.mark.parametrize("guard", GuardName)
@@ -130,13 +128,13 @@ def test_a_breach_is_written_down_with_what_was_seen_and_what_to_do(guard: Guard
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_warns_lets_the_run_go_on(guard: GuardName) -> None:
     execution, instructions = told(*written_down(guard, Reaction.WARN))
-    assert (instructions, execution.ending) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
+    assert (instructions, execution.wind_down) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
 
 
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName) -> None:
     execution, instructions = told(*written_down(guard, Reaction.HOLD))
-    assert (instructions, execution.ending) == ((Wait(),), None)
+    assert (instructions, execution.wind_down) == ((Wait(),), None)
     assert [record.name for record in execution.in_flight] == [A0]
 
 
@@ -149,5 +147,5 @@ def test_a_guard_that_cancels_calls_back_what_is_in_flight_and_only_one_of_them_
     (order,) = instructions
     assert isinstance(order, ObserveMoves)
     assert A0 in {move.topic_partition for move in order.moves}
-    assert execution.ending is Ending.RECALL
+    assert execution.wind_down is WindDown.CANCEL
     assert execution.wants_rollback is (reaction is Reaction.ROLLBACK)

@@ -1,18 +1,34 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import CallFailed, MovesSubmitted, PlacementState, Refusal, VerdictsRecorded
-from kreassign.executor.guards import GuardName, Reaction, Verdict
+from kreassign.executor.events import (
+    CallFailed,
+    Event,
+    HealthObserved,
+    MovesSubmitted,
+    PlacementState,
+    Refusal,
+    VerdictsRecorded,
+)
+from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
+from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.audit_trail import Arrival, Breach, Call, audit_trail
 from kreassign.executor.journal import read_events
-from tests.executor.stories import A0, A1, RATE, SUBMITTED, WHOLE, look
+from tests.executor.stories import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
 from tests.executor.worlds import World
 
 STALL = Verdict(GuardName.STALL, Reaction.WARN, "a-0 has made no progress", "look")
 RACE = Verdict(GuardName.RATE, Reaction.HOLD, "a-1 is too slow", "give more")
+
+
+def checked(at_ms: int, *verdicts: Verdict) -> tuple[Event, ...]:
+    """A health check that finds something else than the one before, and what the guards say of it."""
+    health = HealthObserved(at_ms, Health(LIVE, cordoned=(2,)))
+    return look(at_ms, PlacementState.MOVING), health, VerdictsRecorded(at_ms, verdicts)
 
 
 def test_every_copy_arrives_from_nothing_to_all_of_it() -> None:
@@ -41,15 +57,15 @@ def test_calls_have_their_question_where_it_was_written_down_and_their_trouble()
 def test_a_verdict_lasts_until_it_is_given_no_more() -> None:
     told = audit_trail(
         [
-            *SUBMITTED,
-            VerdictsRecorded(5_000, (STALL,)),
-            VerdictsRecorded(6_000, (STALL, RACE)),
-            VerdictsRecorded(7_000, (RACE,)),
+            replace(started(throttle=None), guards=settings()),
+            *checked(40_000, STALL),
+            *checked(80_000, STALL, RACE),
+            *checked(120_000, RACE),
         ]
     )
     assert told.breaches == (
-        Breach("stall", "warn", STALL.seen, "look", 5_000, 7_000),
-        Breach("rate", "hold", RACE.seen, "give more", 6_000, None),
+        Breach("stall", "warn", STALL.seen, "look", 40_000, 120_000),
+        Breach("rate", "hold", RACE.seen, "give more", 80_000, None),
     )
 
 

@@ -35,7 +35,7 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.scheduling import Pace, PaceChange
-from kreassign.executor.state import AT_REST, TRANSITIONS, Phase
+from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase
 from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
 from tests.executor.stories import A0, A1, LISTED, LISTS, LIVE, MOVES, PREPARED, SUBMITTED, look, started, told
@@ -107,7 +107,7 @@ def test_a_cancellation_that_got_lost_is_repeated_and_not_for_ever() -> None:
 def test_a_refused_cancellation_is_told() -> None:
     execution, instructions = told(*CANCELLING, MovesCancelled(6_000, (A1,), (Refusal(A0, "not authorized"),)))
     assert instructions == (ObserveMoves(MOVES),)
-    assert execution.problems == ["a-0 could not be cancelled: not authorized"]
+    assert execution.problems == ("a-0 could not be cancelled: not authorized",)
 
 
 def test_a_crash_while_cancelling_goes_on_cancelling() -> None:
@@ -139,7 +139,8 @@ def test_a_rate_that_comes_too_late_changes_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [HoldRequested, ReleaseRequested, CancelRequested, ThrottleRequested, PaceRequested])
 def test_requests_are_heard_in_every_phase_of_a_run_that_goes_on(kind: type[Event]) -> None:
-    assert {phase for phase, event in TRANSITIONS if event is kind} == set(Phase) - AT_REST - {Phase.NEW}
+    goes_on = {state for state in STATES if state.phase not in AT_REST | {Phase.NEW}}
+    assert {state for state, event in TRANSITIONS if event is kind} == goes_on
 
 
 def test_leaving_does_not_change_what_was_asked_before() -> None:
@@ -148,7 +149,7 @@ def test_leaving_does_not_change_what_was_asked_before() -> None:
         *SUBMITTED, CancelRequested(5_000, 1, is_now=True), StopRequested(5_000), RunResumed(6_000, LIVE)
     )
     assert execution.phase is Phase.PAUSED
-    assert resumed.ending is execution.ending
+    assert resumed.wind_down is execution.wind_down
     assert not any(isinstance(order, SubmitMoves) for order in instructions)
 
 

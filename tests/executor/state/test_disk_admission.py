@@ -8,20 +8,21 @@ from pathlib import Path
 from kreassign.executor.events import (
     CancelRequested,
     HealthObserved,
+    MovesObserved,
     MovesSubmitted,
     PlacementState,
     PlannedMove,
     RunStarted,
     SubmissionIntended,
+    VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Health, LogDirSpace, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.instructions import CheckHealth, RecordVerdicts, SubmitMoves, Wait
 from kreassign.executor.scheduling import Order, Pace, find_cycle
-from kreassign.executor.state import handle
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import TopicPartition
-from tests.executor.stories import LIVE, look, told
+from tests.executor.stories import LIVE, look, machine_after, seen
 from tests.executor.worlds import World, tp
 from tests.twin.asking import MEGABYTES
 
@@ -42,20 +43,23 @@ def free(**usable: int) -> Health:
 
 
 TWO = (move(0, (0, 1), (2, 1)), move(1, (1, 0), (2, 0)))
+HALF_WAY = MovesObserved(1_000, (seen(TWO[0], PlacementState.MOVING, done=400), seen(TWO[1], PlacementState.UNTOUCHED)))
 
 
 def after(health: Health, *moves: PlannedMove, **how: object):
     """What a run of these moves orders after its first inspection."""
-    return told(begun(*moves, **how), look(1_000, PlacementState.UNTOUCHED, *moves), HealthObserved(1_000, health))
+    return machine_after(
+        begun(*moves, **how), look(1_000, PlacementState.UNTOUCHED, *moves), HealthObserved(1_000, health)
+    )
 
 
 def test_only_what_fits_is_sent() -> None:
     run, instructions = after(free(b2=1_999), *TWO)
     assert instructions == (SubmitMoves({TWO[0].topic_partition: (2, 1)}),)
-    handle(run, SubmissionIntended(2_000, (TWO[0].topic_partition,)))
-    handle(run, MovesSubmitted(2_000, (TWO[0].topic_partition,)))
-    assert handle(run, look(3_000, PlacementState.MOVING, TWO[0], done=400)) == (Wait(),)
-    assert run.problems == []
+    run.replay(SubmissionIntended(2_000, (TWO[0].topic_partition,)))
+    run.replay(MovesSubmitted(2_000, (TWO[0].topic_partition,)))
+    assert run.replay(look(3_000, PlacementState.MOVING, TWO[0], done=400)) == (Wait(),)
+    assert run.view.problems == ()
 
 
 def test_the_reserve_is_no_room() -> None:
@@ -70,29 +74,31 @@ def test_with_its_guard_off_disks_do_not_matter() -> None:
 
 
 def test_what_is_in_flight_has_its_room_already() -> None:
-    run, _ = told(
-        begun(*TWO), look(1_000, PlacementState.MOVING, TWO[0], done=400), look(1_000, PlacementState.UNTOUCHED, TWO[1])
-    )
-    assert isinstance(handle(run, HealthObserved(1_000, free(b2=1_599)))[0], Wait)
-    run, _ = told(
-        begun(*TWO), look(1_000, PlacementState.MOVING, TWO[0], done=400), look(1_000, PlacementState.UNTOUCHED, TWO[1])
-    )
-    assert handle(run, HealthObserved(1_000, free(b2=1_600))) == (SubmitMoves({TWO[1].topic_partition: (2, 0)}),)
+    run, _ = machine_after(begun(*TWO), HALF_WAY)
+    assert isinstance(run.replay(HealthObserved(1_000, free(b2=1_599)))[0], Wait)
+    run, _ = machine_after(begun(*TWO), HALF_WAY)
+    assert run.replay(HealthObserved(1_000, free(b2=1_600))) == (SubmitMoves({TWO[1].topic_partition: (2, 0)}),)
 
 
 def test_brokers_that_wait_for_each_other_are_named_once_and_the_run_goes_on_when_there_is_room() -> None:
     moves = (move(0, (2, 1), (3, 1)), move(1, (3, 1), (2, 1)))
     run, (order,) = after(free(b2=10, b3=20), *moves)
     assert [verdict.guard for verdict in order.verdicts] == [GuardName.DISK, GuardName.DISK]
-    handle(run, look(31_000, PlacementState.UNTOUCHED, *moves))
-    (story,) = [problem for problem in run.problems if problem.startswith("disks")]
+    run.replay(VerdictsRecorded(1_000, order.verdicts))
+    run.replay(look(31_000, PlacementState.UNTOUCHED, *moves))
+    (story,) = [problem for problem in run.view.problems if problem.startswith("disks")]
     assert story.startswith("disks have room for none of 2 moves: a-0 waits because broker 3 has 20 bytes to promise")
     assert "brokers 2 -> 3 -> 2 wait for each other" in story
-    handle(run, look(62_000, PlacementState.UNTOUCHED, *moves))
-    handle(run, HealthObserved(62_000, free(b2=10, b3=1_000)))
-    instructions = handle(run, look(63_000, PlacementState.UNTOUCHED, *moves))
-    while isinstance(instructions[0], CheckHealth):
-        instructions = handle(run, HealthObserved(63_000, free(b2=10, b3=1_000)))
+    assert run.replay(HealthObserved(31_000, free(b2=10, b3=20))) == (Wait(),)
+    instructions = run.replay(look(62_000, PlacementState.UNTOUCHED, *moves))
+    for at_ms in range(62_000, 120_000, 5_000):
+        match instructions[0]:
+            case CheckHealth():
+                instructions = run.replay(HealthObserved(at_ms, free(b2=10, b3=1_000)))
+            case RecordVerdicts(verdicts):
+                instructions = run.replay(VerdictsRecorded(at_ms, verdicts))
+            case Wait():
+                instructions = run.replay(look(at_ms, PlacementState.UNTOUCHED, *moves))
     assert instructions == (SubmitMoves({moves[0].topic_partition: (3, 1)}),)
 
 
@@ -108,8 +114,8 @@ def test_what_has_too_few_replicas_in_sync_goes_first(tmp_path: Path) -> None:
     world.twin.advance(60_000)
     started = world.prepared({0: (2, 4), 1: (0, 3), 2: (3, 0)}, throttle=None)
     assert [one.is_urgent for one in started.moves] == [False, False, True]
-    run, _ = told(replace(started, guards=(), pace=Pace(order=Order.NAME)))
-    (order,) = handle(run, look(1_000, PlacementState.UNTOUCHED, *started.moves))
+    run, _ = machine_after(replace(started, guards=(), pace=Pace(order=Order.NAME)))
+    (order,) = run.replay(look(1_000, PlacementState.UNTOUCHED, *started.moves))
     assert list(order.targets) == [tp(2), tp(0), tp(1)]
 
 

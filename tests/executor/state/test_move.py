@@ -57,8 +57,8 @@ def test_only_copies_that_a_broker_makes_within_itself_lag_for_their_directory()
 
 
 def test_a_step_that_is_over_is_not_taken_for_the_next_one_too() -> None:
-    record = MoveRecord(MOVE, MoveStatus.MOVING, move_steps=move_steps(MOVE))
-    first, last = record.move_steps
+    record = MoveRecord(MOVE, MoveStatus.MOVING, steps=move_steps(MOVE))
+    first, last = record.steps
     record.see(PartitionObservation(MOVE.topic_partition, PlacementState.ARRIVED, first.target, first.target, 0), 5)
     assert (conclude(record, 5), record.step) == (NextAction.SUBMIT, last)
     # A look at which no broker told of the partition brings no sighting.

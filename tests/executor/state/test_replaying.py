@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kreassign.executor.events import Event, HoldRequested, LeadersElected, ReleaseRequested
+from kreassign.executor.events import Event, HoldRequested, LeadersElected, ReleaseRequested, Request
 from kreassign.executor.history.run_history import history, read_history
 from kreassign.executor.journal import read_events
 from kreassign.executor.scheduling import Pace
-from kreassign.executor.state import Execution, Replay
+from kreassign.executor.state import Machine, RunView
 from tests.executor.worlds import World
 
 
@@ -18,15 +18,17 @@ class Known:
     def __init__(self) -> None:
         self.after: list[tuple[Event, object]] = []
 
-    def note(self, event: Event, execution: Execution) -> None:
-        self.after.append((event, (execution.phase, execution.looking_at, execution.to_elect, history(execution))))
+    def note(self, event: Event, run: RunView) -> None:
+        # A request during a wait does not tell whether the wait was over by then; what comes next does.
+        state = run.phase if isinstance(event, Request) else run._run.state
+        self.after.append((event, (state, history(run))))
 
 
 def read_back(events: tuple[Event, ...]) -> list[tuple[Event, object]]:
-    replay, known = Replay(), Known()
+    machine, known = Machine(), Known()
     for event in events:
-        replay.follow(event)
-        known.note(event, replay.execution)
+        machine.replay(event)
+        known.note(event, machine.view)
     return known.after
 
 

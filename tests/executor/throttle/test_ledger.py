@@ -107,7 +107,9 @@ def test_a_list_is_as_before_once_nothing_copies() -> None:
 def test_a_value_of_ours_whose_successor_was_perhaps_never_written_is_not_taken_for_someone_elses() -> None:
     override = ConfigOverride(sending(1), "9", "6", ("5",))
     assert restoration([override], [ConfigValue(sending(1), "5")]).changes == (override,)
-    assert restoration([override.restored()], [ConfigValue(sending(1), "5")]).foreign == (ConfigValue(sending(1), "5"),)
+    assert restoration([override.confirmed()], [ConfigValue(sending(1), "5")]).foreign == (
+        ConfigValue(sending(1), "5"),
+    )
 
 
 def test_the_calls_set_our_values_and_later_the_old_ones_or_none() -> None:

@@ -36,8 +36,8 @@ def status(run_id: str | None, state_dir: Path, output_format: str) -> None:
 
 
 def _show_run(path: Path, output_format: str) -> None:
-    execution, meter = fold_with_progress(read_events(path))
-    found, progress = history(execution), meter.progress()
+    run, meter = fold_with_progress(read_events(path))
+    found, progress = history(run), meter.progress()
     if output_format == "json":
         print_json(document(found, is_active=is_active(path), progress=progress))
         return

@@ -27,8 +27,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import Verdict
 from kreassign.executor.history.run_history import RunHistory, history
 from kreassign.executor.progress.meter import ProgressMeter
-from kreassign.executor.state import Execution, handle
-from kreassign.executor.state.move import ACTIVE, MoveRecord
+from kreassign.executor.state import ACTIVE, Machine, MoveRecord, RunView
 from kreassign.model import TopicPartition
 
 PROMISES_AT_MOST = 200
@@ -105,20 +104,20 @@ class AuditTrail:
 
 def audit_trail(events: Sequence[Event]) -> AuditTrail:
     """What these events, in this order, tell."""
-    execution = Execution()
-    meter = ProgressMeter(execution)
+    machine = Machine()
+    run, meter = machine.view, ProgressMeter(machine.view)
     leaders: dict[TopicPartition, int] = {}
     copy_progress: list[Arrival] = []
     eta_history: list[EtaShown] = []
     asked_of = _promising(events)
     for event in events:
-        handle(execution, event)
+        machine.replay(event)
         meter.follow(event)
-        copy_progress += _arrivals(execution, event, leaders)
+        copy_progress += _arrivals(run, event, leaders)
         if id(event) in asked_of:
             eta_history += _promises(meter, event.at_ms)
     return AuditTrail(
-        history(execution), tuple(copy_progress), tuple(eta_history), tuple(_calls(events)), tuple(_breaches(events))
+        history(run), tuple(copy_progress), tuple(eta_history), tuple(_calls(events)), tuple(_breaches(events))
     )
 
 
@@ -128,7 +127,7 @@ def _promising(events: Iterable[Event]) -> set[int]:
     return {id(event) for event in looks[::step]}
 
 
-def _arrivals(execution: Execution, event: Event, leaders: dict[TopicPartition, int]) -> Iterator[Arrival]:
+def _arrivals(run: RunView, event: Event, leaders: dict[TopicPartition, int]) -> Iterator[Arrival]:
     """What reached each new broker of the moves that the event is about; keeps in mind who led them on the way."""
     match event:
         case MovesSubmitted():
@@ -137,14 +136,14 @@ def _arrivals(execution: Execution, event: Event, leaders: dict[TopicPartition, 
             seen = tuple(observation.topic_partition for observation in event.observations)
         case _:
             return
-    known = (execution.records[partition] for partition in seen if partition in execution.records)
+    known = (run.records[partition] for partition in seen if partition in run.records)
     for record in known:
         if record.submitted_ms is None:
             continue
         (topic, partition), source = record.name, _source(record, leaders)
         arrived = record.bytes_received
         for broker, done in ((broker, arrived[broker]) for broker in record.move.adding):
-            yield Arrival(event.at_ms, topic, partition, broker, source, done, execution.rates.of(broker))
+            yield Arrival(event.at_ms, topic, partition, broker, source, done, run.rates.of(broker))
 
 
 def _source(record: MoveRecord, leaders: dict[TopicPartition, int]) -> int:

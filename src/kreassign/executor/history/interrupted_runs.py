@@ -13,7 +13,7 @@ from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.events import Verified
 from kreassign.executor.history.run_history import RunHistory, read_history
 from kreassign.executor.journal import active_run, cluster_journals, last_event
-from kreassign.executor.state.move import IN_FLIGHT
+from kreassign.executor.state import IN_FLIGHT
 
 
 def interrupted_runs(state_dir: Path, cluster_id: str) -> Iterator[RunHistory]:

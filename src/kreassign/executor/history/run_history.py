@@ -11,8 +11,7 @@ from kreassign.executor.events import Event
 from kreassign.executor.journal import read_events
 from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.scheduling import NO_LIMITS, Pace
-from kreassign.executor.state import Execution, Replay
-from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state import Machine, MoveRecord, MoveStatus, RunView
 from kreassign.executor.throttle.rates import ThrottleRates
 
 
@@ -77,41 +76,41 @@ class RunHistory:
         return sum(move.bytes_copied for move in self.moves)
 
 
-def fold(events: Iterable[Event]) -> Execution:
-    """The execution that these events, in this order, led to."""
-    replay = Replay()
+def fold(events: Iterable[Event]) -> RunView:
+    """The run that these events, in this order, led to."""
+    machine = Machine()
     for event in events:
-        replay.follow(event)
-    return replay.execution
+        machine.replay(event)
+    return machine.view
 
 
-def fold_with_progress(events: Iterable[Event]) -> tuple[Execution, ProgressMeter]:
+def fold_with_progress(events: Iterable[Event]) -> tuple[RunView, ProgressMeter]:
     """The same, with a meter that has followed it."""
-    replay = Replay()
-    meter = ProgressMeter(replay.execution)
+    machine = Machine()
+    meter = ProgressMeter(machine.view)
     for event in events:
-        replay.follow(event)
+        machine.replay(event)
         meter.follow(event)
-    return replay.execution, meter
+    return machine.view, meter
 
 
-def history(execution: Execution) -> RunHistory:
+def history(run: RunView) -> RunHistory:
     """What is known of a run."""
     return RunHistory(
-        run_id=execution.run_id,
-        cluster_id=execution.cluster_id,
-        started_ms=execution.started_ms,
-        ended_ms=execution.ended_ms,
-        state=execution.phase.value,
-        rates=execution.rates,
-        moves=tuple(_move(record) for record in execution.records.values()),
-        throttle_residue=execution.residue,
-        problems=(*execution.problems, *execution.findings),
-        is_held=execution.is_held,
-        wants_rollback=execution.wants_rollback,
-        verdicts=tuple(map(str, execution.verdicts)),
-        pace=execution.pace,
-        outlook=execution.outlook,
+        run_id=run.run_id,
+        cluster_id=run.cluster_id,
+        started_ms=run.started_ms,
+        ended_ms=run.ended_ms,
+        state=run.phase.value,
+        rates=run.rates,
+        moves=tuple(_move(record) for record in run.records.values()),
+        throttle_residue=run.residue,
+        problems=(*run.problems, *run.findings),
+        is_held=run.is_held,
+        wants_rollback=run.wants_rollback,
+        verdicts=tuple(map(str, run.verdicts)),
+        pace=run.pace,
+        outlook=run.outlook,
     )
 
 

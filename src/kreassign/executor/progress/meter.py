@@ -10,9 +10,7 @@ from kreassign.executor.events import Event, HealthObserved, MovesObserved, Move
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
 from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, MoveIndex, Side, interval
 from kreassign.executor.scheduling.forecast import REACHED
-from kreassign.executor.state import Execution, Phase
-from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus
-from kreassign.executor.state.move_index import source_of
+from kreassign.executor.state import ACTIVE, MoveRecord, MoveStatus, Phase, RunView, source_of
 from kreassign.model import TopicPartition
 
 
@@ -79,13 +77,13 @@ class _Sum:
 
 
 class ProgressMeter:
-    """Follows an execution. Call `follow` after each event that the execution has handled.
+    """Follows a run. Call `follow` after each event that the run has taken in.
 
     A look costs what is in flight: all sums are kept, and only what may have changed is counted anew.
     """
 
-    def __init__(self, execution: Execution) -> None:
-        self._execution = execution
+    def __init__(self, run: RunView) -> None:
+        self._run = run
         self._samples: dict[TopicPartition, tuple[Sample, ...]] = {}
         self._shown: dict[TopicPartition, MoveProgress] = {}
         self._counted: dict[TopicPartition, tuple[tuple[Endpoint, Sample], ...]] = {}
@@ -100,16 +98,16 @@ class ProgressMeter:
     def follow(self, event: Event) -> None:
         """Take in an event; only looks at the cluster bring new figures."""
         self._at_ms = event.at_ms
-        in_flight = set(self._execution.index.in_flight)
+        in_flight = {record.name for record in self._run.in_flight}
         touched = self._flying | in_flight
         if isinstance(event, MovesObserved):
             touched |= {observation.topic_partition for observation in event.observations}
         if isinstance(event, MovesSubmitted):
             touched |= {refusal.topic_partition for refusal in event.refused}
         if isinstance(event, HealthObserved) or not self._counted:
-            touched = set(self._execution.records)
+            touched = set(self._run.records)
         self._flying = in_flight
-        records = [record for name in touched if (record := self._execution.records[name]).move.receiving]
+        records = [record for name in touched if (record := self._run.records[name]).move.receiving]
         for record in records:
             self._count(record)
         if isinstance(event, MovesObserved):
@@ -117,19 +115,19 @@ class ProgressMeter:
 
     def progress(self) -> Progress:
         """Where the run stands."""
-        records = self._execution.records.values()
+        records = self._run.records.values()
         statuses = Counter(record.status for record in records)
         end = self._end()
         return Progress(
-            phase=self._execution.phase,
+            phase=self._run.phase,
             at_ms=self._at_ms,
-            started_ms=self._execution.started_ms,
+            started_ms=self._run.started_ms,
             overall=self._overall(end),
             moves=tuple(self._move_progress(record) for record in records if record.move.receiving),
             move_count=len(records),
             finished_count=statuses[MoveStatus.COMPLETE],
             failed_count=statuses[MoveStatus.FAILED],
-            outlook=self._execution.outlook,
+            outlook=self._run.outlook,
             end=end,
         )
 
@@ -198,7 +196,7 @@ class ProgressMeter:
         """When the run ends, if moves have begun and all that is left is known."""
         if not self._totals or any(side.unknown for side in self._sums.values()):
             return None
-        limit = self._execution.rates.fastest_bytes_per_s
+        limit = self._run.rates.fastest_bytes_per_s
         best = self._best_bytes_per_s if limit is None else max(limit * REACHED, self._lately())
         sides = [self._side(end, side) for end, side in self._sums.items()]
         return interval(sides, Side(self._all.samples), best) if best else None
@@ -206,9 +204,9 @@ class ProgressMeter:
     def _side(self, end: Endpoint, side: _Sum) -> Side:
         """With what is written to moves that wait: sizes are those of the time when the run was prepared."""
         kind, broker = end
-        waiting = self._execution.index.queue.write_bytes_per_s
+        waiting = self._run.waiting_write_bytes_per_s
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
-        return Side(side.samples, writes, writes * (self._at_ms - self._execution.started_ms) / 1000)
+        return Side(side.samples, writes, writes * (self._at_ms - self._run.started_ms) / 1000)
 
     def _lately(self) -> float:
         """The best rate of any broker now."""

@@ -1,19 +1,25 @@
-"""A run as a machine: from facts to orders."""
+"""A run as a machine: from events to instructions. Others see a run only through `RunView`."""
 
-from kreassign.executor.state.execution import AT_REST, ENDED, Ending, Execution, Instructions, Phase
-from kreassign.executor.state.replaying import Replay
-from kreassign.executor.state.table import TRANSITIONS, can_stop, handle, hears
+from kreassign.executor.state.machine import TRANSITIONS, Machine
+from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus
+from kreassign.executor.state.move_index import candidate, source_of
+from kreassign.executor.state.phases import AT_REST, ENDED, STATES, Phase
+from kreassign.executor.state.run import WindDown
+from kreassign.executor.state.view import RunView
 
 __all__ = [
+    "ACTIVE",
     "AT_REST",
     "ENDED",
+    "IN_FLIGHT",
+    "STATES",
     "TRANSITIONS",
-    "Ending",
-    "Execution",
-    "Instructions",
+    "Machine",
+    "MoveRecord",
+    "MoveStatus",
     "Phase",
-    "Replay",
-    "can_stop",
-    "handle",
-    "hears",
+    "RunView",
+    "WindDown",
+    "candidate",
+    "source_of",
 ]

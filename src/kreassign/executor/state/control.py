@@ -1,9 +1,13 @@
-"""What people ask of a run while it runs: to leave, hold, go on, come to its end, change its throttle or its pace."""
+"""What people ask of a run while it goes on: leave, hold, go on, cancel, change the throttle or the pace."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from kreassign.executor.events import (
     CancelRequested,
+    Event,
     HoldRequested,
     PaceRequested,
     ReleaseRequested,
@@ -11,72 +15,82 @@ from kreassign.executor.events import (
     ThrottleRequested,
 )
 from kreassign.executor.state import moving, preparing
-from kreassign.executor.state.execution import AT_REST, Ending, Execution, Instructions, Phase
-from kreassign.executor.state.rows import Key, Row, Rows, row
+from kreassign.executor.state.phases import (
+    AT_REST,
+    STATES,
+    Electing,
+    Observing,
+    Paused,
+    Phase,
+    Preparing,
+    Restoring,
+    RunState,
+    Throttling,
+)
+from kreassign.executor.state.run import Run, WindDown
+from kreassign.executor.state.transition import Key, Next, Row, Rows, row
 
 
-def _stop(run: Execution, _: StopRequested) -> Instructions:
-    return moving.pause(run)
+def _hold(run: Run, state: RunState, event: HoldRequested) -> Next:
+    run.control.last_request, run.control.is_held = event.request, True
+    return Next(state)
 
 
-def _hold(run: Execution, event: HoldRequested) -> Instructions:
-    run.last_request = event.request
-    run.is_held = True
-    return ()
+def _release(run: Run, state: RunState, event: ReleaseRequested) -> Next:
+    run.control.last_request, run.control.is_held = event.request, False
+    return Next(state)
 
 
-def _release(run: Execution, event: ReleaseRequested) -> Instructions:
-    run.last_request = event.request
-    run.is_held = False
-    return ()
+def _cancel(run: Run, state: RunState, event: CancelRequested) -> Next:
+    control = run.control
+    control.last_request = event.request
+    control.wind_down = WindDown.CANCEL if event.is_now else control.wind_down or WindDown.FINISH
+    return Next(state)
 
 
-def _cancel(run: Execution, event: CancelRequested) -> Instructions:
-    run.last_request = event.request
-    run.ending = Ending.RECALL if event.is_now else run.ending or Ending.FINISH
-    return ()
-
-
-def _change_pace(run: Execution, event: PaceRequested) -> Instructions:
+def _change_pace(run: Run, state: RunState, event: PaceRequested) -> Next:
     """In force from the next choice on: what is in flight beyond a new limit goes on to its end."""
-    run.last_request = event.request
-    run.pace = run.pace.changed(event.change)
-    return ()
+    run.control.last_request = event.request
+    run.control.pace = run.control.pace.changed(event.change)
+    return Next(state)
 
 
-def _change_rate_and_set_it(run: Execution, event: ThrottleRequested) -> Instructions:
-    _change_rate(run, event)
+def _change_throttle(run: Run, state: RunState, event: ThrottleRequested) -> Next:
+    run.control.last_request = event.request
+    run.control.rates = run.control.rates.changed(event.rate_bytes_per_s, event.brokers, event.adaptive)
+    return Next(state)
+
+
+def _change_throttle_and_set_it(run: Run, state: RunState, event: ThrottleRequested) -> Next:
+    _change_throttle(run, state, event)
     return preparing.enter(run)
 
 
-def _change_rate(run: Execution, event: ThrottleRequested) -> Instructions:
-    run.last_request = event.request
-    run.rates = run.rates.changed(event.rate_bytes_per_s, event.brokers, event.adaptive)
-    return ()
-
-
-_BEFORE_THE_END = (Phase.PREPARING, Phase.THROTTLING, Phase.MOVING)
-_AFTER_THE_MOVES = tuple(phase for phase in Phase if phase not in AT_REST | {Phase.NEW, *_BEFORE_THE_END})
+_AFTER_A_CHANGE = (Preparing, Throttling, Observing, Electing, Restoring)
+_WITH_MOVES_LEFT = tuple(one for one in STATES if one.phase in {Phase.PREPARING, Phase.THROTTLING, Phase.MOVING})
+_GOING_ON = tuple(one for one in STATES if one.phase not in AT_REST | {Phase.NEW})
+_AFTER_THE_MOVES = tuple(one for one in _GOING_ON if one not in _WITH_MOVES_LEFT)
 
 
 def _everywhere() -> dict[Key, Row]:
-    """A wish that changes only what is decided next is heard in every phase of a run that goes on."""
-    wishes = (
+    """A request that changes only what is decided next is accepted in every state of a run that goes on."""
+    requests: tuple[tuple[type[Event], Callable[[Run, Any, Any], Next]], ...] = (
         (HoldRequested, _hold),
         (ReleaseRequested, _release),
         (CancelRequested, _cancel),
         (PaceRequested, _change_pace),
     )
-    return {
-        (phase, event): row(follow, phase)
-        for phase in (*_BEFORE_THE_END, *_AFTER_THE_MOVES)
-        for event, follow in wishes
-    }
+    return {(state, event): row(handler, state) for state in _GOING_ON for event, handler in requests}
 
 
 ROWS: Rows = {
-    **{(phase, StopRequested): row(_stop, Phase.PAUSED, Phase.RESTORING) for phase in _BEFORE_THE_END},
+    **{(state, StopRequested): row(moving.pause, Paused, Restoring) for state in _WITH_MOVES_LEFT},
     **_everywhere(),
-    **{(phase, ThrottleRequested): row(_change_rate_and_set_it, *_BEFORE_THE_END) for phase in _BEFORE_THE_END},
-    **{(phase, ThrottleRequested): row(_change_rate, phase) for phase in _AFTER_THE_MOVES},
+    **{
+        (state, ThrottleRequested): row(
+            _change_throttle_and_set_it, Preparing, Throttling, Observing, Electing, Restoring
+        )
+        for state in _WITH_MOVES_LEFT
+    },
+    **{(state, ThrottleRequested): row(_change_throttle, state) for state in _AFTER_THE_MOVES},
 }

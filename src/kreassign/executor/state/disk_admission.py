@@ -7,40 +7,41 @@ from collections.abc import Iterable, Iterator
 from kreassign.executor.guards import GuardName, Health
 from kreassign.executor.scheduling import Choice, DiskBudget, find_cycle
 from kreassign.executor.scheduling.values import Endpoint
-from kreassign.executor.state.execution import Execution
-from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state.move import MoveStatus
 from kreassign.executor.state.move_index import candidate, left_of
+from kreassign.executor.state.phases import Names
+from kreassign.executor.state.run import Run
 from kreassign.model import TopicPartition
 
 
-def take_stock(run: Execution, health: Health) -> tuple[TopicPartition, ...]:
-    """Count the room anew, and keep of what is about to start only what finds some.
+def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]:
+    """Count the space anew. Which of the moves about to start have some, and what the disk guard judges.
 
-    Returns what the guard of the disks shall judge: what starts, or if nothing can, what would.
+    That is what starts, or if nothing can, what would.
     """
-    if GuardName.DISK not in run.reactions:
-        return run.starting
-    wanted = run.starting or run.stuck
-    copying = (left_of(record) for record in run.in_flight)
-    run.room = DiskBudget.after(_usable(health, run.pace.disk_reserve), copying, run.rates.slowest_bytes_per_s)
-    run.starting = tuple(_fitting(run, run.starting))
-    return run.starting if run.starting or run.in_flight else wanted
+    if GuardName.DISK not in run.identity.reactions:
+        return starting, starting
+    wanted = starting or run.health.stuck
+    copying = (left_of(record) for record in run.moves.in_flight)
+    usable = _usable(health, run.control.pace.disk_reserve)
+    run.health.disk_budget = DiskBudget.after(usable, copying, run.control.rates.slowest_bytes_per_s)
+    starting = tuple(_fitting(run, starting))
+    return starting, starting if starting or run.moves.in_flight else wanted
 
 
-def promise(run: Execution, record: MoveRecord) -> None:
-    """A move is sent: what it needs is no longer free."""
-    run.room.promise(candidate(record))
-
-
-def note_stuck(run: Execution, choice: Choice) -> None:
+def note_stuck(run: Run, choice: Choice) -> None:
     """Say once that disks have room for nothing, and which brokers wait for each other."""
-    was_stuck, run.stuck = bool(run.stuck), ()
-    if choice.starting or run.in_flight:
+    was_stuck, run.health.stuck = bool(run.health.stuck), ()
+    if choice.starting or run.moves.in_flight:
         return
-    waiting = [candidate(run.records[one.topic_partition]) for one in choice.waiting]
-    refused = [(move.topic_partition, reason) for move in waiting if (reason := run.room.refuses(move)) is not None]
-    run.stuck = tuple(name for name, _ in refused)
-    if run.stuck and not was_stuck:
+    waiting = [candidate(run.moves.records[one.topic_partition]) for one in choice.waiting]
+    refused = [
+        (move.topic_partition, reason)
+        for move in waiting
+        if (reason := run.health.disk_budget.refuses(move)) is not None
+    ]
+    run.health.stuck = tuple(name for name, _ in refused)
+    if run.health.stuck and not was_stuck:
         first, reason = refused[0]
         run.note(
             f"disks have room for none of {len(refused)} moves: {first} waits because "
@@ -57,20 +58,20 @@ def _usable(health: Health, reserve: float) -> dict[Endpoint, float]:
     return usable
 
 
-def _fitting(run: Execution, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
+def _fitting(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
     """Of these moves, one after the other, those that find room. What was sent already may well be under way."""
-    room = run.room.copy()
+    room = run.health.disk_budget.copy()
     for name in names:
-        record = run.records[name]
+        record = run.moves.records[name]
         if record.status is MoveStatus.SENT or room.refuses(candidate(record)) is None:
             room.promise(candidate(record))
             yield name
 
 
-def _circle_text(run: Execution) -> str:
+def _circle_text(run: Run) -> str:
     """The brokers that can only be relieved by each other."""
-    waiting = [run.records[name] for name in run.stuck]
-    ends = [end for record in waiting if (end := run.room.refusing(candidate(record))) is not None]
+    waiting = [run.moves.records[name] for name in run.health.stuck]
+    ends = [end for record in waiting if (end := run.health.disk_budget.refusing(candidate(record))) is not None]
     full = {broker for _, which in ends for broker in ([which[0]] if isinstance(which, tuple) else [which])}
     waits = {
         broker: {to for record in waiting if broker in record.step.original for to in record.step.adding}

@@ -95,7 +95,7 @@ class MoveRecord:
     was_recalled: bool = False
     anchor: Pace | None = None
     losing_ground: tuple[float, float] | None = None
-    move_steps: tuple[PlannedMove, ...] = ()
+    steps: tuple[PlannedMove, ...] = ()
     """Of a move that is made in steps, those that are not over, the present one first."""
 
     @property
@@ -106,7 +106,7 @@ class MoveRecord:
     @property
     def step(self) -> PlannedMove:
         """What is under way, or comes next: a step of the move, or all of it."""
-        return self.move_steps[0] if self.move_steps else self.move
+        return self.steps[0] if self.steps else self.move
 
     @property
     def is_given_up(self) -> bool:
@@ -147,6 +147,13 @@ class MoveRecord:
         away = self.step.rearranging if observation is None else observation.misplaced
         return tuple(sorted(joining | set(self.step.rearranging) & set(away)))
 
+    @property
+    def left_bytes(self) -> dict[int, int]:
+        """Bytes still to come at each broker that lags; a whole copy where no broker told how far it is."""
+        known = {copy.broker: copy.left_bytes for copy in self.copies}
+        lefts = {broker: known.get(broker) for broker in self.lagging}
+        return {broker: self.step.size_bytes if left is None else left for broker, left in lefts.items()}
+
     def sent(self, at_ms: int) -> None:
         """Note that the move is about to be sent."""
         self.status = MoveStatus.SENT
@@ -180,9 +187,9 @@ class MoveRecord:
 
     def next_step(self) -> bool:
         """Go on to the next step, if there is one: the cluster shows where it begins."""
-        if len(self.move_steps) < 2 or self.observation is None:
+        if len(self.steps) < 2 or self.observation is None:
             return False
-        done, self.move_steps = self.move_steps[0], self.move_steps[1:]
+        done, self.steps = self.steps[0], self.steps[1:]
         self._wait()
         self.was_recalled = False
         self.copies = tuple(_arrived(copy) if copy.broker in done.adding else copy for copy in self.copies)

@@ -74,16 +74,14 @@ def candidate(record: MoveRecord) -> Candidate:
         _log_dirs(move),
         write_bytes_per_s=move.write_bytes_per_s,
         is_urgent=move.is_urgent,
-        left_bytes=_left(record),
+        left_bytes=sum(record.left_bytes.values()),
     )
 
 
 def left_of(record: MoveRecord) -> Candidate:
     """The same of a move in flight: the copies that lag, with what is left of the largest; all where nobody tells."""
     whole = candidate(record)
-    lefts = {copy.broker: copy.left_bytes for copy in record.copies}
-    known = (lefts.get(broker) for broker in record.lagging)
-    left = max((whole.size_bytes if size is None else size for size in known), default=0)
+    left = max(record.left_bytes.values(), default=0)
     destinations = tuple(broker for broker in whole.destinations if broker in record.lagging)
     log_dirs = tuple(place for place in whole.log_dirs if place[0] in record.lagging)
     return replace(whole, size_bytes=left, destinations=destinations, log_dirs=log_dirs)
@@ -97,10 +95,3 @@ def source_of(record: MoveRecord) -> int:
     """Which broker sends the copies: the leader, as last seen."""
     leader = NO_LEADER if record.observation is None else record.observation.leader
     return record.step.original[0] if leader == NO_LEADER else leader
-
-
-def _left(record: MoveRecord) -> int:
-    """What is still to be copied, as far as is known."""
-    lefts = {copy.broker: copy.left_bytes for copy in record.copies}
-    known = (lefts.get(broker) for broker in record.lagging)
-    return sum(record.step.size_bytes if left is None else left for left in known)

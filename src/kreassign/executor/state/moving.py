@@ -1,4 +1,8 @@
-"""Looking at the moves and drawing the conclusions: start, wait, cancel, go on to the end.
+"""Observing the moves and drawing the conclusions: start, wait, cancel, go on to the end.
+
+    Observing ─▶ [CheckingHealth ─▶ RecordingVerdicts] ─▶ [SettingLists] ─▶ Submitting ─▶ Observing …
+        ▲                     └─▶ Cancelling ─▶ Observing                      │
+        └──────── [MeasuringTraffic] ◀── Waiting ◀──── nothing to start ◀──────┘
 
 Nothing is sent that was not looked at just before. When moves start or copies arrive, the lists of throttled replicas
 are changed first: a move is never started before its throttle is in force, and a replica that has caught up is never
@@ -14,32 +18,40 @@ from kreassign.executor import scheduling
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
+    Event,
     MovesCancelled,
     MovesObserved,
     MovesSubmitted,
-    PlannedMove,
     SubmissionIntended,
     ThrottleIntended,
     ThrottleSet,
     TimePassed,
     TrafficMeasured,
 )
-from kreassign.executor.instructions import CancelMoves, ObserveMoves, SetThrottle, SubmitMoves, Wait
-from kreassign.executor.state import (
-    disk_admission,
-    electing,
-    guarding,
-    restoring,
-    saturation,
-    schedule_window,
-    throttle_rates,
-)
-from kreassign.executor.state.execution import Ending, Execution, Instructions, Phase
+from kreassign.executor.instructions import CancelMoves, CheckHealth, ObserveMoves, SetThrottle, SubmitMoves, Wait
+from kreassign.executor.state import disk_admission, finishing, health_watch, schedule_window, throttle_rates
 from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus, NextAction, conclude
 from kreassign.executor.state.move_index import candidate
-from kreassign.executor.state.rows import Rows, row
+from kreassign.executor.state.phases import (
+    Afterwards,
+    Cancelling,
+    CheckingHealth,
+    Electing,
+    MeasuringTraffic,
+    MovingStep,
+    Names,
+    Observing,
+    Paused,
+    Restoring,
+    SettingLists,
+    Submitting,
+    Throttling,
+    Waiting,
+    within,
+)
+from kreassign.executor.state.run import Run, WindDown
+from kreassign.executor.state.transition import Next, Rows, row
 from kreassign.executor.throttle import ledger
-from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000
@@ -55,147 +67,155 @@ OUT_OF_REACH_MS = 300_000
 """A run that cannot look at its cluster for so long pauses: its moves go on without it."""
 
 
-def enter(run: Execution) -> Instructions:
+def enter(run: Run) -> Next:
     """Begin with a look, or go on to the end when no move is left."""
-    if not run.is_active:
-        return electing.enter(run)
-    run.phase = Phase.MOVING
-    run.waiting_since_ms = None
-    run.starting = ()
-    return (look(run),)
+    return look(run) if run.moves.are_left else finishing.elect(run)
 
 
-def pause(run: Execution) -> Instructions:
+def pause(run: Run, _: object, __: object) -> Next:
     """Leave. Copies in flight keep their throttle: without it they would run at full speed while nobody looks."""
-    if run.in_flight or not run.pending_restores:
-        run.phase = Phase.PAUSED
-        return ()
-    run.is_stopping = True
-    return restoring.enter(run)
+    if run.moves.in_flight or not run.throttle.pending:
+        return Next(Paused())
+    return finishing.restore(run, Afterwards.PAUSE)
 
 
-def owe(run: Execution, event: ThrottleIntended) -> Instructions:
-    """From now on these settings are owed."""
+def record_overrides(run: Run, state: Throttling | SettingLists, event: ThrottleIntended) -> Next:
+    """From now on these settings are to be restored."""
     for override in event.overrides:
-        run.pending_restores[override.key] = run.ledger[override.key] = override
-    return ()
+        run.throttle.pending[override.key] = run.throttle.overrides[override.key] = override
+    return Next(state)
 
 
-def confirm(run: Execution, event: ThrottleSet) -> None:
+def confirm(run: Run, event: ThrottleSet) -> None:
     """What was set without a problem has no other value of ours any more. Brokers that are down get theirs later."""
-    run.awaited |= {one.broker for one in event.unwritten}
-    run.unset = frozenset(event.failed)
+    throttle = run.throttle
+    throttle.awaited |= {one.broker for one in event.unwritten}
+    throttle.unset = frozenset(event.failed)
     for one in event.unwritten:
         run.note(f"{one}; it is set when the broker is back")
     if not event.problems:
-        run.pending_restores = {
-            key: override if key.broker in run.awaited else override.restored()
-            for key, override in run.pending_restores.items()
+        throttle.pending = {
+            key: override if key.broker in throttle.awaited else override.confirmed()
+            for key, override in throttle.pending.items()
         }
-        run.ledger |= {key: run.pending_restores[key] for key in run.pending_restores}
+        throttle.overrides |= throttle.pending
 
 
-def look(run: Execution) -> ObserveMoves:
+# --- looking and choosing ------------------------------------------------------------------------------------------
+
+
+def look(run: Run, unreachable_since_ms: int | None = None) -> Next:
     """At what may have gone on; what waits is looked at right before it starts, or when there is nothing else."""
-    run.checking = ()
-    names = tuple(run.index.to_look_at) or tuple(islice(run.index.queue, CHECKED_AT_ONCE))
-    return _look_at(run, names)
+    return _observe(run, _to_look_at(run, unreachable_since_ms))
 
 
-def _look_at(run: Execution, names: tuple[TopicPartition, ...]) -> ObserveMoves:
-    run.looking_at = names
-    return ObserveMoves(tuple(run.records[name].step for name in names))
+def _to_look_at(run: Run, unreachable_since_ms: int | None) -> Observing:
+    names = tuple(run.moves.index.to_look_at) or tuple(islice(run.moves.index.queue, CHECKED_AT_ONCE))
+    return Observing(names, unreachable_since_ms=unreachable_since_ms)
 
 
-def _judge(run: Execution, event: MovesObserved) -> Instructions:
-    run.waiting_since_ms, run.looked_ms = None, event.at_ms
-    had = [(record, record.bytes_received) for record in run.in_flight]
-    for observation in event.observations:
-        run.records[observation.topic_partition].see(observation, event.at_ms)
-    seen = dict.fromkeys((*run.looking_at, *(observation.topic_partition for observation in event.observations)))
-    looked_at = [record for name in seen if (record := run.records[name]).status in ACTIVE]
-    wishes = [(record, conclude(record, event.at_ms)) for record in looked_at]
-    for record, wish in wishes:
-        run.index.sort(record, wish)
-    schedule_window.look(run, event.at_ms)
-    if not run.checking:
-        saturation.note(run, had)
-    if run.ending is not None:
-        return _wind_up(run, wishes, event.at_ms)
-    run.recalling = tuple(record.name for record, wish in wishes if wish is NextAction.CANCEL)
-    schedule_window.call_back(run, event.at_ms)
-    return _choose(run, [record for record, wish in wishes if wish is NextAction.SUBMIT], event.at_ms)
+def _observe(run: Run, state: Observing) -> Next:
+    return Next(state, (ObserveMoves(tuple(run.moves.records[name].step for name in state.moves)),))
 
 
-def _choose(run: Execution, ready: Sequence[MoveRecord], at_ms: int) -> Instructions:
-    """What starts now: of what was chosen before this look, all that is `ready`; else by the rules of pacing."""
+def _after_look(run: Run, state: Observing, event: MovesObserved) -> Next:
+    run.moves.observed_ms = event.at_ms
+    had = [(record, record.bytes_received) for record in run.moves.in_flight]
+    actions = _take_in(run, state, event)
+    schedule_window.take_in(run, event.at_ms)
+    if not state.chosen:
+        run.moves.speed.note_look(had)
+    if run.control.wind_down is not None:
+        return _wind_down(run, actions, event.at_ms)
+    cancelling = [record.name for record, action in actions if action is NextAction.CANCEL]
+    cancelling += schedule_window.postponed(run, event.at_ms)
+    ready = [record for record, action in actions if action is NextAction.SUBMIT]
+    chosen = state.chosen or _choose(run, ready, event.at_ms)
     names = {record.name for record in ready}
-    chosen, run.checking = run.checking or _paced(run, ready, at_ms), ()
-    run.starting = tuple(name for name in chosen if name in names)
-    if len(run.starting) < len(chosen) and not run.starting and not guarding.holds(run):
-        run.checking = chosen[:CHECKED_AT_ONCE]
-        return (_look_at(run, run.checking),)
-    return (guarding.inspection(run),) if guarding.is_due(run, at_ms) else proceed(run)
+    starting = tuple(name for name in chosen if name in names)
+    if len(starting) < len(chosen) and not starting and not health_watch.holds(run):
+        return _observe(run, Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
+    if health_watch.is_due(run, starting, event.at_ms):
+        active = tuple(record.step for record in run.moves.active)
+        check = CheckHealth(active, tuple(run.throttle.pending.values()), run.health.first)
+        return Next(CheckingHealth(starting, tuple(cancelling)), (check,))
+    return proceed(run, starting, tuple(cancelling))
 
 
-def _paced(run: Execution, ready: Iterable[MoveRecord], at_ms: int) -> tuple[TopicPartition, ...]:
-    """Of what waits and what has to be sent again, the moves whose turn it is."""
+def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[MoveRecord, NextAction]]:
+    """What each move that was looked at and has not ended needs now."""
+    records = run.moves.records
+    for observation in event.observations:
+        records[observation.topic_partition].see(observation, event.at_ms)
+    seen = dict.fromkeys((*state.moves, *(observation.topic_partition for observation in event.observations)))
+    looked_at = [record for name in seen if (record := records[name]).status in ACTIVE]
+    actions = [(record, conclude(record, event.at_ms)) for record in looked_at]
+    for record, action in actions:
+        run.moves.index.sort(record, action)
+    return actions
+
+
+def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
+    """Of what waits and what has to be sent again, the moves that start now."""
     again = [record for record in ready if record.status is MoveStatus.SENT]
     names = {record.name for record in again}
-    moving = [record for record in run.in_flight if record.name not in names]
+    moving = [record for record in run.moves.in_flight if record.name not in names]
     in_flight = [candidate(record) for record in moving]
-    time, busy = schedule_window.time_left(run, moving, at_ms), saturation.busy(run, in_flight)
-    queue, counts = run.index.queue, scheduling.InFlight.of(run.pace.caps, in_flight)
-    routes = (*((candidate(record),) for record in again), *queue.open_routes(run.pace.order, counts, busy))
-    rank = scheduling.ranking(run.pace.order, scheduling.add_left(queue.left.copy(), in_flight))
-    supplies = [supply for supply in (busy, run.room.copy(), time) if supply is not None]
-    choice = scheduling.choose_in_turn(scheduling.PriorityMerge(routes, rank), counts, supplies)
+    time, pace = schedule_window.time_left(run, moving, at_ms), run.control.pace
+    saturation = None if pace.is_eager else run.moves.speed.saturation(in_flight)
+    queue, counts = run.moves.index.queue, scheduling.InFlight.of(pace.caps, in_flight)
+    routes = (*((candidate(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
+    rank = scheduling.ranking(pace.order, scheduling.add_left(queue.left.copy(), in_flight))
+    budgets = [one for one in (saturation, run.health.disk_budget.copy(), time) if one is not None]
+    choice = scheduling.choose_in_turn(scheduling.PriorityMerge(routes, rank), counts, budgets)
     disk_admission.note_stuck(run, choice)
     return choice.starting
 
 
-def proceed(run: Execution) -> Instructions:
+def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
     """Cancel what has no destination any more, then start what may start.
 
     A move that was sent already is sent again in any case: it may well be under way.
     """
-    given_up = tuple(record.move.topic_partition for record in run.in_flight if record.is_given_up)
-    moving = (name for name in given_up if run.records[name].status is MoveStatus.MOVING)
-    if cancelling := tuple(dict.fromkeys((*run.recalling, *moving))):
-        run.recalling = ()
-        return (CancelMoves(cancelling),)
-    active = (name for name in run.starting if run.records[name].status in ACTIVE)
-    allowed = (name for name in active if not guarding.holds(run) or run.records[name].status is MoveStatus.SENT)
-    run.starting = tuple(allowed)
-    return _list_then_send(run)
+    records = run.moves.records
+    given_up = (record for record in run.moves.in_flight if record.is_given_up)
+    moving = (record.name for record in given_up if record.status is MoveStatus.MOVING)
+    if names := tuple(dict.fromkeys((*cancelling, *moving))):
+        return Next(Cancelling(), (CancelMoves(names),))
+    active = (name for name in starting if records[name].status in ACTIVE)
+    is_held = health_watch.holds(run)
+    return _list_then_send(run, tuple(n for n in active if not is_held or records[n].status is MoveStatus.SENT))
 
 
-def _list_then_send(run: Execution) -> Instructions:
-    changes = _listing(run)
-    return (SetThrottle(changes),) if changes else _send(run)
+# --- the lists of throttled replicas -------------------------------------------------------------------------------
 
 
-def _listing(run: Execution) -> tuple[ledger.ConfigOverride, ...]:
+def _list_then_send(run: Run, starting: Names = ()) -> Next:
+    changes = _listing(run, starting)
+    return Next(SettingLists(starting), (SetThrottle(changes),)) if changes else _send(run, starting)
+
+
+def _listing(run: Run, starting: Names) -> tuple[ledger.ConfigOverride, ...]:
     """The changes that list exactly the replicas that copy now or are about to; none while the end is near.
 
     Rates that follow the traffic are changed with them, and what may not have been set is set again.
     """
-    if not run.before or not run.is_active:
+    throttle, limit = run.throttle, run.control.rates
+    if not throttle.before or not run.moves.are_left:
         return ()
-    flows = _present_flows(run) if run.rates.is_limited else {}
-    rates = throttle_rates.wanted(run) if run.rates.adaptive is not None or run.unset else {}
-    return ledger.changes(ledger.wanted_lists(flows, run.before) | rates, run.before, run.pending_restores, run.unset)
+    flows = _present_flows(run, starting) if limit.is_limited else {}
+    rates = throttle_rates.wanted(run, starting) if limit.adaptive is not None or throttle.unset else {}
+    wanted = ledger.wanted_lists(flows, throttle.before) | rates
+    return ledger.changes(wanted, throttle.before, throttle.pending, throttle.unset)
 
 
-def _present_flows(run: Execution) -> ledger.Flows:
+def _present_flows(run: Run, starting: Names) -> ledger.Flows:
     """Between which brokers data flows now, or is about to: without the copies that have caught up."""
-    starting = [run.records[partition] for partition in run.starting]
-    records = {record.move.topic_partition: record for record in (*run.in_flight, *starting)}
-    moving = {partition: (record.step.original, _joining(record)) for partition, record in sorted(records.items())}
+    about_to = [run.moves.records[name] for name in starting]
+    records = {record.name: record for record in (*run.moves.in_flight, *about_to)}
+    moving = {name: (record.step.original, _joining(record)) for name, record in sorted(records.items())}
     return {
-        partition: ThrottledMove(tuple(sorted(original)), lagging)
-        for partition, (original, lagging) in moving.items()
-        if lagging
+        name: ThrottledMove(tuple(sorted(original)), lagging) for name, (original, lagging) in moving.items() if lagging
     }
 
 
@@ -203,129 +223,145 @@ def _joining(record: MoveRecord) -> tuple[int, ...]:
     return tuple(broker for broker in record.lagging if broker in record.step.adding)
 
 
-def _after_listing(run: Execution, event: ThrottleSet) -> Instructions:
+def _after_listing(run: Run, state: SettingLists, event: ThrottleSet) -> Next:
     """Without its throttle nothing is started; what is in flight is watched all the same."""
+    throttle = run.throttle
     confirm(run, event)
     for problem in event.problems:
         run.note(problem)
     if not event.problems:
-        run.unset_since_ms = None
-        return _send(run)
-    run.starting = ()
-    run.unset_since_ms = event.at_ms if run.unset_since_ms is None else run.unset_since_ms
-    if run.in_flight or not run.unset or event.at_ms - run.unset_since_ms < UNSET_PATIENCE_MS:
-        return (Wait(),)
-    run.is_abandoned = True
+        throttle.unset_since_ms = None
+        return _send(run, state.starting)
+    throttle.unset_since_ms, is_tried_again = within(throttle.unset_since_ms, event.at_ms, UNSET_PATIENCE_MS)
+    if run.moves.in_flight or not throttle.unset or is_tried_again:
+        return Next(Waiting(), (Wait(),))
     run.note("the throttle could not be set, so nothing more was started")
-    return restoring.enter(run)
+    return finishing.restore(run, Afterwards.FAIL)
 
 
-def _send(run: Execution) -> Instructions:
-    now, run.starting = run.starting[:MOVES_PER_REQUEST], run.starting[MOVES_PER_REQUEST:]
+# --- sending and cancelling ----------------------------------------------------------------------------------------
+
+
+def _send(run: Run, starting: Names) -> Next:
+    now, remaining = starting[:MOVES_PER_REQUEST], starting[MOVES_PER_REQUEST:]
     if now:
-        move_steps = [run.records[name].step for name in now]
-        return (SubmitMoves({step.topic_partition: step.target for step in move_steps}, _places(move_steps)),)
-    return (Wait(),) if run.is_active else electing.enter(run)
+        steps = [run.moves.records[name].step for name in now]
+        log_dirs = {replica: path for step in steps for replica, path in step.log_dir_paths.items()}
+        targets = {step.topic_partition: step.target for step in steps}
+        return Next(Submitting(remaining), (SubmitMoves(targets, log_dirs),))
+    return Next(Waiting(), (Wait(),)) if run.moves.are_left else finishing.elect(run)
 
 
-def _places(moves: Iterable[PlannedMove]) -> dict[TopicPartitionReplica, str]:
-    return {replica: path for move in moves for replica, path in move.log_dir_paths.items()}
-
-
-def _note_sending(run: Execution, event: SubmissionIntended) -> Instructions:
-    for partition in event.partitions:
-        record = run.records[partition]
+def _note_sending(run: Run, state: Submitting, event: SubmissionIntended) -> Next:
+    for name in event.partitions:
+        record = run.moves.records[name]
         record.sent(event.at_ms)
-        disk_admission.promise(run, record)
-        run.index.sort(record)
-    return ()
+        run.health.disk_budget.promise(candidate(record))
+        run.moves.index.sort(record)
+    return Next(state)
 
 
-def _after_sending(run: Execution, event: MovesSubmitted) -> Instructions:
+def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
     """Send on while what was seen is fresh; after a lost answer, look before anything else is sent."""
-    for partition in event.accepted:
-        run.records[partition].accepted()
+    records = run.moves.records
+    for name in event.accepted:
+        records[name].accepted()
     for refusal in event.refused:
-        record = run.records[refusal.topic_partition]
+        record = records[refusal.topic_partition]
         record.fail(event.at_ms, f"the cluster refused it: {refusal.message}")
-        run.index.sort(record)
-    if run.starting and _may_send_on(run, event):
-        return _send(run)
-    run.starting = ()
-    return (look(run),) if run.is_active else electing.enter(run)
+        run.moves.index.sort(record)
+    if state.remaining and _may_send_on(run, event):
+        return _send(run, state.remaining)
+    return enter(run)
 
 
-def _may_send_on(run: Execution, event: MovesSubmitted) -> bool:
-    is_fresh = event.at_ms - run.looked_ms < guarding.FRESH_MS
-    return is_fresh and not event.unknown and run.ending is None and not guarding.holds(run)
+def _may_send_on(run: Run, event: MovesSubmitted) -> bool:
+    is_fresh = event.at_ms - run.moves.observed_ms < health_watch.FRESH_MS
+    return is_fresh and not event.unknown and run.control.wind_down is None and not health_watch.holds(run)
 
 
-# --- a run that was cancelled --------------------------------------------------------------------------------------
-
-
-def _wind_up(run: Execution, wishes: Iterable[tuple[MoveRecord, NextAction]], at_ms: int) -> Instructions:
-    """Start nothing; with RECALL also take back what is in flight."""
-    unsent = [record for record, wish in wishes if record.status is MoveStatus.SENT and wish is NextAction.SUBMIT]
-    for record in (*unsent, *(record for record in run.active if record.status is MoveStatus.PLANNED)):
+def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms: int) -> Next:
+    """The run was cancelled: start nothing, and cancel what is in flight if that was asked."""
+    unsent = [r for r, action in actions if r.status is MoveStatus.SENT and action is NextAction.SUBMIT]
+    for record in (*unsent, *(record for record in run.moves.active if record.status is MoveStatus.PLANNED)):
         record.cancelled(at_ms)
-        run.index.sort(record)
-    run.checking = run.starting = ()
-    recall = [
-        record.move.topic_partition
-        for record, wish in wishes
-        if wish is NextAction.CANCEL or (run.ending is Ending.RECALL and record.status is MoveStatus.MOVING)
-    ]
-    return (CancelMoves(tuple(recall)),) if recall else _list_then_send(run)
+        run.moves.index.sort(record)
+    cancels_all = run.control.wind_down is WindDown.CANCEL
+    cancelling = tuple(
+        record.name
+        for record, action in actions
+        if action is NextAction.CANCEL or (cancels_all and record.status is MoveStatus.MOVING)
+    )
+    return Next(Cancelling(), (CancelMoves(cancelling),)) if cancelling else _list_then_send(run)
 
 
-def _note_cancelling(run: Execution, event: CancelIntended) -> Instructions:
-    for partition in event.partitions:
-        run.records[partition].recall()
-    return ()
+def _note_cancelling(run: Run, state: Cancelling, event: CancelIntended) -> Next:
+    for name in event.partitions:
+        run.moves.records[name].recall()
+    return Next(state)
 
 
-def _after_cancelling(run: Execution, event: MovesCancelled) -> Instructions:
+def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
     """Also a refusal asks for a look: most often the move was just over."""
     for refusal in event.refused:
         run.note(f"{refusal.topic_partition} could not be cancelled: {refusal.message}")
-    return (look(run),)
+    return look(run)
 
 
 # --- time, and a cluster that does not answer ----------------------------------------------------------------------
 
 
-def _look_again(run: Execution, event: TimePassed) -> Instructions:
+def _after_waiting(run: Run, state: Waiting, event: TimePassed) -> Next:
     if schedule_window.sleeps(run, event.at_ms):
-        return (Wait(),)
-    order = look(run)
-    return (throttle_rates.measurement(run) if throttle_rates.is_due(run, event.at_ms) else order,)
+        return Next(state, (Wait(),))
+    if throttle_rates.is_due(run, event.at_ms):
+        return Next(MeasuringTraffic(state.unreachable_since_ms), (throttle_rates.measurement(run),))
+    return look(run, state.unreachable_since_ms)
 
 
-def _after_measuring(run: Execution, event: TrafficMeasured) -> Instructions:
+def after_wait(run: Run, state: Waiting, event: Event) -> MovingStep:
+    """In which step an event that a journal has next to a wait found the run."""
+    if isinstance(event, TrafficMeasured):
+        return MeasuringTraffic(state.unreachable_since_ms)
+    return _to_look_at(run, state.unreachable_since_ms)
+
+
+def _after_measuring(run: Run, state: MeasuringTraffic, event: TrafficMeasured) -> Next:
     throttle_rates.take_in(run, event)
-    return (look(run),)
+    return look(run, state.unreachable_since_ms)
 
 
-def _blind(run: Execution, event: CallFailed) -> Instructions:
-    run.starting = run.checking = ()
-    if run.is_patient(event.at_ms, OUT_OF_REACH_MS):
-        return (Wait(),)
+def _could_not_look(run: Run, state: Observing, event: CallFailed) -> Next:
+    return _wait_for_cluster(run, state.unreachable_since_ms, event)
+
+
+def _call_failed(run: Run, _: object, event: CallFailed) -> Next:
+    return _wait_for_cluster(run, None, event)
+
+
+def _wait_for_cluster(run: Run, since_ms: int | None, event: CallFailed) -> Next:
+    since_ms, is_tried_again = within(since_ms, event.at_ms, OUT_OF_REACH_MS)
+    if is_tried_again:
+        return Next(Waiting(since_ms), (Wait(),))
     run.note(f"the cluster was out of reach for {OUT_OF_REACH_MS // 60_000} minutes: {event.message}")
-    run.phase = Phase.PAUSED
-    return ()
+    return Next(Paused())
 
 
-_ONWARD = (Phase.MOVING, Phase.ELECTING, Phase.RESTORING)
+SENT = (Submitting, Waiting, Electing, Restoring)
+"""Where sending may lead: it also is the way to the end, when nothing is left."""
 
 ROWS: Rows = {
-    (Phase.MOVING, MovesObserved): row(_judge, *_ONWARD),
-    (Phase.MOVING, ThrottleIntended): row(owe, Phase.MOVING),
-    (Phase.MOVING, ThrottleSet): row(_after_listing, *_ONWARD),
-    (Phase.MOVING, SubmissionIntended): row(_note_sending, Phase.MOVING),
-    (Phase.MOVING, MovesSubmitted): row(_after_sending, *_ONWARD),
-    (Phase.MOVING, CancelIntended): row(_note_cancelling, Phase.MOVING),
-    (Phase.MOVING, MovesCancelled): row(_after_cancelling, Phase.MOVING),
-    (Phase.MOVING, CallFailed): row(_blind, Phase.MOVING, Phase.PAUSED),
-    (Phase.MOVING, TimePassed): row(_look_again, Phase.MOVING),
-    (Phase.MOVING, TrafficMeasured): row(_after_measuring, Phase.MOVING),
+    (Observing, MovesObserved): row(_after_look, Observing, CheckingHealth, Cancelling, SettingLists, *SENT),
+    (Observing, CallFailed): row(_could_not_look, Waiting, Paused),
+    (SettingLists, ThrottleIntended): row(record_overrides, SettingLists),
+    (SettingLists, ThrottleSet): row(_after_listing, *SENT),
+    (Submitting, SubmissionIntended): row(_note_sending, Submitting),
+    (Submitting, MovesSubmitted): row(_after_sending, Submitting, Observing, Electing, Restoring),
+    (Submitting, CallFailed): row(_call_failed, Waiting),
+    (Cancelling, CancelIntended): row(_note_cancelling, Cancelling),
+    (Cancelling, MovesCancelled): row(_after_cancelling, Observing),
+    (Cancelling, CallFailed): row(_call_failed, Waiting),
+    (CheckingHealth, CallFailed): row(_call_failed, Waiting),
+    (Waiting, TimePassed): row(_after_waiting, Waiting, MeasuringTraffic, Observing),
+    (MeasuringTraffic, TrafficMeasured): row(_after_measuring, Observing),
 }

@@ -7,26 +7,30 @@ from collections.abc import Iterable, Sequence
 from kreassign.executor.scheduling import AtWindowEnd, Candidate, TimeLeft, forecast
 from kreassign.executor.scheduling.forecast import REACHED, told
 from kreassign.executor.scheduling.windows import OpenInterval, moment, open_interval
-from kreassign.executor.state.execution import Ending, Execution
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.move_index import left_of
+from kreassign.executor.state.phases import Names
+from kreassign.executor.state.run import Run, WindDown
 
 
-def look(run: Execution, at_ms: int) -> None:
+def take_in(run: Run, at_ms: int) -> None:
     """Measure, and bring the run to its end when there is no time any more in which a move may be in flight."""
-    hours = run.pace.hours
+    hours = run.control.pace.hours
     if not hours.are_limited:
-        run.outlook = ()
+        run.moves.outlook = ()
         return
-    run.speed.see(run.records.values(), at_ms)
-    if open_interval(hours, at_ms) is None and run.ending is None:
-        run.ending, run.outlook = Ending.RECALL if hours.at_end is AtWindowEnd.CANCEL else Ending.FINISH, ()
+    run.moves.speed.measure(run.moves.records.values(), at_ms)
+    if open_interval(hours, at_ms) is None and run.control.wind_down is None:
+        run.control.wind_down, run.moves.outlook = (
+            WindDown.CANCEL if hours.at_end is AtWindowEnd.CANCEL else WindDown.FINISH,
+            (),
+        )
         run.note("its deadline is over: what had not been started by then is left out")
 
 
-def time_left(run: Execution, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | None:
+def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | None:
     """What pacing wants to know of the time; None where it does not matter. What will not fit is told by the way."""
-    if not run.pace.hours.are_limited:
+    if not run.control.pace.hours.are_limited:
         return None
     in_flight = [left_of(record) for record in moving]
     _foresee(run, in_flight, at_ms)
@@ -34,51 +38,56 @@ def time_left(run: Execution, moving: Iterable[MoveRecord], at_ms: int) -> TimeL
     return TimeLeft.after(0.0 if now is None else (now.ends_ms - at_ms) / 1000, rate(run), in_flight)
 
 
-def call_back(run: Execution, at_ms: int) -> None:
-    """Cancel what is in flight if a window has closed and the run shall keep to it; it starts anew in the next one."""
-    hours = run.pace.hours
+def postponed(run: Run, at_ms: int) -> Names:
+    """Moves in flight after a window has closed, if they are to be cancelled then; they start anew in the next one."""
+    hours = run.control.pace.hours
     if not hours.are_limited or hours.at_end is not AtWindowEnd.CANCEL or _open_now(run, at_ms) is not None:
-        return
-    moving = [record for record in run.in_flight if record.status is MoveStatus.MOVING]
+        return ()
+    moving = [record for record in run.moves.in_flight if record.status is MoveStatus.MOVING]
     for record in moving:
         record.is_postponed = True
-    run.recalling = (*run.recalling, *(record.name for record in moving))
+    return tuple(record.name for record in moving)
 
 
-def sleeps(run: Execution, at_ms: int) -> bool:
+def sleeps(run: Run, at_ms: int) -> bool:
     """Whether there is nothing to see until a window opens."""
-    hours = run.pace.hours
-    if run.ending is not None or not hours.are_limited or run.in_flight or _open_now(run, at_ms) is not None:
+    hours = run.control.pace.hours
+    if (
+        run.control.wind_down is not None
+        or not hours.are_limited
+        or run.moves.in_flight
+        or _open_now(run, at_ms) is not None
+    ):
         return False
     return open_interval(hours, at_ms) is not None
 
 
-def _foresee(run: Execution, in_flight: Sequence[Candidate], at_ms: int) -> None:
+def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
     """Say what the run waits for, and what will not fit. Where nothing is left that will, it does not wait for ever."""
-    hours, waiting = run.pace.hours, run.index.queue.moves
-    run.outlook = ()
+    hours, waiting = run.control.pace.hours, run.moves.index.queue.moves
+    run.moves.outlook = ()
     if not waiting:
         return
     next_one = open_interval(hours, at_ms)
     if next_one is not None and next_one.begins_ms > at_ms:
-        run.outlook = (f"waits for its window, which opens {moment(hours, next_one.begins_ms)}",)
+        run.moves.outlook = (f"waits for its window, which opens {moment(hours, next_one.begins_ms)}",)
     bytes_per_s = rate(run)
     if bytes_per_s is None:
         return
-    found = forecast((*waiting, *in_flight), hours, at_ms, bytes_per_s, run.pace.order)
-    run.outlook = (*run.outlook, *told(found, hours, bytes_per_s))
-    if not run.in_flight and len(found.endless) == len(waiting):
-        for record in [run.records[one.topic_partition] for one in waiting]:
+    found = forecast((*waiting, *in_flight), hours, at_ms, bytes_per_s, run.control.pace.order)
+    run.moves.outlook = (*run.moves.outlook, *told(found, hours, bytes_per_s))
+    if not run.moves.in_flight and len(found.endless) == len(waiting):
+        for record in [run.moves.records[one.topic_partition] for one in waiting]:
             record.give_up(at_ms, "at the rate of the run, no time in which it may be in flight is long enough for it")
-            run.index.sort(record)
+            run.moves.index.sort(record)
 
 
-def rate(run: Execution) -> float | None:
+def rate(run: Run) -> float | None:
     """What the slowest broker sends, or receives, for the moves of this run; None as long as nobody knows."""
-    limit = run.rates.slowest_bytes_per_s
-    return run.speed.fastest_bytes_per_s if limit is None else limit * REACHED
+    limit = run.control.rates.slowest_bytes_per_s
+    return run.moves.speed.fastest_bytes_per_s if limit is None else limit * REACHED
 
 
-def _open_now(run: Execution, at_ms: int) -> OpenInterval | None:
-    now = open_interval(run.pace.hours, at_ms)
+def _open_now(run: Run, at_ms: int) -> OpenInterval | None:
+    now = open_interval(run.control.pace.hours, at_ms)
     return now if now is not None and now.begins_ms <= at_ms else None

@@ -94,7 +94,7 @@ class ConfigOverride:
         """Whether this value is ours or the one before; else somebody else set it."""
         return value in {self.before, self.value, *self.unconfirmed}
 
-    def restored(self) -> ConfigOverride:
+    def confirmed(self) -> ConfigOverride:
         """The same once our value is known to be written."""
         return replace(self, unconfirmed=()) if self.unconfirmed else self
 

@@ -15,7 +15,8 @@ from kreassign.executor.events import (
 from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction, Verdict
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVerdicts, SubmitMoves, Wait
-from kreassign.executor.state.guarding import FRESH_MS, INSPECT_EVERY_MS
+from kreassign.executor.state import WindDown
+from kreassign.executor.state.health_watch import CHECK_EVERY_MS, FRESH_MS
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from tests.executor.stories import A0, LIVE, look, told
 
@@ -47,8 +48,8 @@ def test_an_inspection_is_made_anew_when_it_is_old_and_earlier_when_something_sh
     assert told(*held, MovesObserved(999 + FRESH_MS, ()))[1] == (Wait(),)
     assert told(*held, MovesObserved(1_000 + FRESH_MS, ()))[1] == (CheckHealth((MOVE,), (), BARRED),)
     moving = (begun(), look(1_000, PlacementState.MOVING, MOVE), HealthObserved(1_000, WELL))
-    assert told(*moving, MovesObserved(999 + INSPECT_EVERY_MS, ()))[1] == (Wait(),)
-    assert told(*moving, MovesObserved(1_000 + INSPECT_EVERY_MS, ()))[1] == (CheckHealth((MOVE,), (), WELL),)
+    assert told(*moving, MovesObserved(999 + CHECK_EVERY_MS, ()))[1] == (Wait(),)
+    assert told(*moving, MovesObserved(1_000 + CHECK_EVERY_MS, ()))[1] == (CheckHealth((MOVE,), (), WELL),)
 
 
 def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
@@ -79,4 +80,4 @@ def test_a_verdict_that_cancels_brings_the_run_to_its_end() -> None:
     events = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED), VerdictsRecorded(1_000, (verdict,)))
     execution, instructions = told(*events)
     assert instructions == (ObserveMoves((MOVE,)),)
-    assert (execution.ending, execution.wants_rollback) == ("recall", False)
+    assert (execution.wind_down, execution.wants_rollback) == (WindDown.CANCEL, False)

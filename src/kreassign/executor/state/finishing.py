@@ -1,0 +1,208 @@
+"""The end of a run: preferred leaders are elected, the throttle is restored, and the result is verified.
+
+An election moves load at once, so leaders are elected a step at a time. Every end passes through restoring, except a
+pause while copies are in flight: each setting that the run changed gets its old value, and is read to confirm it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kreassign.executor.events import CallFailed, ConfigsRead, LeadersElected, ThrottleRestored, TimePassed, Verified
+from kreassign.executor.instructions import ElectLeaders, ReadConfigs, RestoreThrottle, Verify, Wait
+from kreassign.executor.state.move import MoveRecord, MoveStatus
+from kreassign.executor.state.phases import (
+    Afterwards,
+    Cancelled,
+    ConfirmingRestore,
+    Done,
+    Electing,
+    Failed,
+    Names,
+    Paused,
+    Restore,
+    Restoring,
+    Verifying,
+    WritingBack,
+    failing,
+    within,
+)
+from kreassign.executor.state.run import Run
+from kreassign.executor.state.transition import Next, Rows, row
+from kreassign.executor.throttle import ledger
+from kreassign.executor.throttle.ledger import ConfigValue
+
+VERIFY_PATIENCE_MS = 20_000
+"""How long brokers may take to show what the controller already knows."""
+
+CALL_PATIENCE_MS = 60_000
+"""How long a cluster that does not answer is asked again."""
+
+
+# --- preferred leaders ---------------------------------------------------------------------------------------------
+
+
+def elect(run: Run) -> Next:
+    """Begin with the partitions that are led by another than their first replica."""
+    return _elect_step(run, tuple(name for name, record in run.moves.records.items() if _waits_for_leader(record)))
+
+
+def _elect_step(run: Run, waiting: Names) -> Next:
+    if not waiting:
+        return restore(run, Afterwards.VERIFY)
+    at_once = run.control.pace.elections_per_step
+    return Next(Electing(waiting[at_once:]), (ElectLeaders(waiting[:at_once]),))
+
+
+def _waits_for_leader(record: MoveRecord) -> bool:
+    seen = record.observation
+    return record.status is MoveStatus.COMPLETE and seen is not None and seen.leader != record.move.target[0]
+
+
+def _after_election(run: Run, state: Electing, event: LeadersElected) -> Next:
+    for refusal in event.refused:
+        run.note(f"{refusal.topic_partition} is not led by its preferred leader: {refusal.message}")
+    return Next(state, (Wait(),)) if state.remaining else restore(run, Afterwards.VERIFY)
+
+
+def _next_step(run: Run, state: Electing, _: TimePassed) -> Next:
+    return _elect_step(run, state.remaining)
+
+
+def _no_election(run: Run, _: Electing, event: CallFailed) -> Next:
+    run.note(f"preferred leaders could not be elected: {event.message}")
+    return restore(run, Afterwards.VERIFY)
+
+
+# --- restoring the throttle ----------------------------------------------------------------------------------------
+
+
+def restore(run: Run, afterwards: Afterwards) -> Next:
+    """Begin to restore: first read the present values."""
+    return Next(Restoring(Restore(afterwards)), (ReadConfigs(tuple(run.throttle.pending)),))
+
+
+def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
+    """Write the old values that are not there."""
+    changes = _take_in(run, event)
+    if not run.throttle.pending:
+        return _after_restoring(run, state.restore, event.at_ms)
+    if not changes:
+        return _restore_later(run, state.restore, event.at_ms, event.problems)
+    return Next(WritingBack(state.restore), (RestoreThrottle(changes),))
+
+
+def _confirm(run: Run, state: ConfirmingRestore, event: ConfigsRead) -> Next:
+    """What was just written and is not there is not written at once again."""
+    _take_in(run, event)
+    if not run.throttle.pending:
+        return _after_restoring(run, state.restore, event.at_ms)
+    return _restore_later(run, state.restore, event.at_ms, event.problems)
+
+
+def _take_in(run: Run, event: ConfigsRead) -> tuple[ledger.ConfigOverride, ...]:
+    """Close the overrides whose old value is there; which of the others can be written now."""
+    throttle = run.throttle
+    found = ledger.restoration(throttle.pending.values(), event.values)
+    for key in (*found.restored, *(present.key for present in found.foreign)):
+        del throttle.pending[key]
+    for present in found.foreign:
+        del throttle.overrides[present.key]
+        run.note(f"someone else changed a throttle during the run, and it stays so: {present}")
+    # The settings of a broker that is down cannot be read, but the controller may take them.
+    return (*found.changes, *(one for one in throttle.pending.values() if one.key.broker in event.down))
+
+
+def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
+    """Read whether it is there now. Where the controller took it for a broker that is down, that has to do."""
+    for problem in event.problems:
+        run.note(problem)
+    state = replace(state, restore=replace(state.restore, unwritten=tuple(map(str, event.unwritten))))
+    for key in [key for key in run.throttle.pending if key.broker in event.by_controller]:
+        del run.throttle.pending[key], run.throttle.overrides[key]
+        run.note(f"broker {key.broker} is down: the controller took the values that it had before the run")
+    if not run.throttle.pending:
+        return _after_restoring(run, state.restore, event.at_ms)
+    return Next(ConfirmingRestore(state.restore), (ReadConfigs(tuple(run.throttle.pending)),))
+
+
+def _could_not_read(run: Run, state: Restoring | ConfirmingRestore, event: CallFailed) -> Next:
+    return _restore_later(run, state.restore, event.at_ms, (event.message,))
+
+
+def _restore_later(run: Run, how: Restore, at_ms: int, problems: tuple[str, ...]) -> Next:
+    since_ms, is_tried_again = within(how.failing_since_ms, at_ms, CALL_PATIENCE_MS)
+    if is_tried_again:
+        return Next(Restoring(failing(how, since_ms)), (Wait(),))
+    for problem in (*problems, *how.unwritten):
+        run.note(problem)
+    return _after_restoring(run, how, at_ms)
+
+
+def _restore_again(run: Run, state: Restoring, _: TimePassed) -> Next:
+    return Next(state, (ReadConfigs(tuple(run.throttle.pending)),))
+
+
+def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
+    match how.afterwards:
+        case Afterwards.PAUSE:
+            return Next(Paused())
+        case Afterwards.FAIL:
+            return Next(Failed(at_ms))
+        case Afterwards.VERIFY:
+            return _verify(run, Verifying())
+
+
+# --- verification --------------------------------------------------------------------------------------------------
+
+
+def _verify(run: Run, state: Verifying) -> Next:
+    made = tuple(record.move for record in run.moves.records.values() if record.status is MoveStatus.COMPLETE)
+    configs = tuple(ConfigValue(override.key, override.before) for override in run.throttle.overrides.values())
+    return Next(state, (Verify(made, configs),))
+
+
+def _conclude(run: Run, state: Verifying, event: Verified) -> Next:
+    run.problems.findings = event.findings
+    since_ms, is_tried_again = within(state.failing_since_ms, event.at_ms, VERIFY_PATIENCE_MS)
+    if event.findings and is_tried_again:
+        return Next(Verifying(since_ms), (Wait(),))
+    return _end(run, event.at_ms)
+
+
+def _could_not_verify(run: Run, state: Verifying, event: CallFailed) -> Next:
+    since_ms, is_tried_again = within(state.failing_since_ms, event.at_ms, CALL_PATIENCE_MS)
+    if is_tried_again:
+        return Next(Verifying(since_ms), (Wait(),))
+    run.problems.findings = (f"the result could not be verified: {event.message}",)
+    return _end(run, event.at_ms)
+
+
+def _verify_again(run: Run, state: Verifying, _: TimePassed) -> Next:
+    return _verify(run, state)
+
+
+def _end(run: Run, at_ms: int) -> Next:
+    """How it ended. What failed weighs more than what was cancelled."""
+    statuses = {record.status for record in run.moves.records.values()}
+    if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.pending:
+        return Next(Failed(at_ms))
+    return Next(Cancelled(at_ms) if MoveStatus.CANCELLED in statuses else Done(at_ms))
+
+
+_RESTORED = (Restoring, Verifying, Paused, Failed)
+
+ROWS: Rows = {
+    (Electing, LeadersElected): row(_after_election, Electing, Restoring),
+    (Electing, TimePassed): row(_next_step, Electing),
+    (Electing, CallFailed): row(_no_election, Restoring),
+    (Restoring, ConfigsRead): row(_write_back, WritingBack, *_RESTORED),
+    (Restoring, CallFailed): row(_could_not_read, *_RESTORED),
+    (Restoring, TimePassed): row(_restore_again, Restoring),
+    (WritingBack, ThrottleRestored): row(_read_back, ConfirmingRestore, Verifying, Paused, Failed),
+    (ConfirmingRestore, ConfigsRead): row(_confirm, *_RESTORED),
+    (ConfirmingRestore, CallFailed): row(_could_not_read, *_RESTORED),
+    (Verifying, Verified): row(_conclude, Verifying, Done, Cancelled, Failed),
+    (Verifying, CallFailed): row(_could_not_verify, Verifying, Failed),
+    (Verifying, TimePassed): row(_verify_again, Verifying),
+}

@@ -1,0 +1,49 @@
+"""After a health check: write down what the guards say, throttle brokers that are back, then go on with the moves."""
+
+from __future__ import annotations
+
+from kreassign.executor.events import HealthObserved, VerdictsRecorded
+from kreassign.executor.instructions import RecordVerdicts
+from kreassign.executor.state import health_watch, moving, preparing
+from kreassign.executor.state.phases import (
+    Cancelling,
+    CheckingHealth,
+    Names,
+    Observing,
+    Preparing,
+    RecordingVerdicts,
+    SettingLists,
+    Throttling,
+)
+from kreassign.executor.state.run import Run
+from kreassign.executor.state.transition import Next, Rows, row
+
+
+def _after_check(run: Run, state: CheckingHealth, event: HealthObserved) -> Next:
+    starting, verdicts = health_watch.judge(run, state.starting, event)
+    returned = run.throttle.awaited.intersection(event.health.live)
+    if health_watch.are_news(run, verdicts):
+        return Next(RecordingVerdicts(starting, state.cancelling, returned), (RecordVerdicts(verdicts),))
+    return _go_on(run, starting, state.cancelling, returned)
+
+
+def _after_verdicts(run: Run, state: RecordingVerdicts, event: VerdictsRecorded) -> Next:
+    health_watch.take_in(run, event)
+    return _go_on(run, state.starting, state.cancelling, state.returned)
+
+
+def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int]) -> Next:
+    if run.control.wind_down is not None:
+        return moving.look(run)
+    if not returned:
+        return moving.proceed(run, starting, cancelling)
+    run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))
+    return preparing.enter(run)
+
+
+_ONWARD = (Observing, Cancelling, SettingLists, *moving.SENT, Preparing, Throttling)
+
+ROWS: Rows = {
+    (CheckingHealth, HealthObserved): row(_after_check, RecordingVerdicts, *_ONWARD),
+    (RecordingVerdicts, VerdictsRecorded): row(_after_verdicts, *_ONWARD),
+}

@@ -1,0 +1,98 @@
+"""Health checks of the cluster during the moves: what the guards say of them, and destinations that are down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from kreassign.executor.events import HealthObserved, VerdictsRecorded
+from kreassign.executor.guards import GuardInputs, Reaction, Verdict, evaluate
+from kreassign.executor.state import disk_admission
+from kreassign.executor.state.move import MoveStatus
+from kreassign.executor.state.phases import Names
+from kreassign.executor.state.run import Run, WindDown
+from kreassign.model import TopicPartition
+
+CHECK_EVERY_MS = 30_000
+"""A health check asks for all topics, so it is not made with every look."""
+
+FRESH_MS = 10_000
+"""Before moves are started, the last check may be this old."""
+
+DOWN_MS = 60_000
+"""A destination that is down for so long gets no more copies: a restart takes less."""
+
+
+def is_due(run: Run, starting: Names, at_ms: int) -> bool:
+    """Whether to check the health of the cluster before going on."""
+    if not (run.identity.reactions or run.throttle.awaited):
+        return False
+    patience_ms = FRESH_MS if starting else CHECK_EVERY_MS
+    return run.health.checked_ms is None or at_ms - run.health.checked_ms >= patience_ms
+
+
+def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tuple[Verdict, ...]]:
+    """Which of the moves about to start have space on disks, and what the guards say."""
+    watch, health = run.health, event.health
+    watch.checked_ms = event.at_ms
+    starting, wanted = disk_admission.take_stock(run, starting, health)
+    watch.first = watch.first or health
+    destinations = run.moves.index.destinations
+    for present in health.foreign_configs:
+        # What somebody else has set since is theirs: neither overwritten nor restored.
+        for known in (run.throttle.pending, run.throttle.overrides, run.throttle.before):
+            known.pop(present.key, None)
+    _note_absences(run, event.at_ms, set(destinations) - set(health.live))
+    now = GuardInputs(
+        health=health,
+        first=watch.first,
+        moves=tuple(record for record in run.moves.in_flight if record.lagging),
+        destinations=tuple(sorted(destinations)),
+        at_ms=event.at_ms,
+        incoming_bytes=_incoming(run, wanted),
+        disk_reserve=run.control.pace.disk_reserve,
+    )
+    return starting, evaluate(now, run.identity.reactions)
+
+
+def _incoming(run: Run, wanted: Iterable[TopicPartition]) -> dict[int, int]:
+    """Bytes still to come in, by destination, for what is in flight or wanted next."""
+    incoming: Counter[int] = Counter()
+    for record in (*run.moves.in_flight, *(run.moves.records[name] for name in wanted)):
+        incoming.update(record.left_bytes)
+    return dict(incoming)
+
+
+def are_news(run: Run, verdicts: tuple[Verdict, ...]) -> bool:
+    """Whether guards say something else than before; other figures of the same guard are no news."""
+    return [verdict.guard for verdict in verdicts] != [verdict.guard for verdict in run.health.verdicts]
+
+
+def take_in(run: Run, event: VerdictsRecorded) -> None:
+    """Remember what the guards said, and cancel the run if one of them demands it."""
+    known = {verdict.guard for verdict in run.health.verdicts}
+    for verdict in event.verdicts:
+        if verdict.guard not in known:
+            run.note(str(verdict))
+    run.health.verdicts = event.verdicts
+    demanded = {verdict.reaction for verdict in event.verdicts}
+    if demanded & {Reaction.CANCEL, Reaction.ROLLBACK}:
+        run.control.wind_down = WindDown.CANCEL
+    run.control.wants_rollback = run.control.wants_rollback or Reaction.ROLLBACK in demanded
+
+
+def holds(run: Run) -> bool:
+    """Whether nothing new may be started now."""
+    return run.control.is_held or any(verdict.reaction is Reaction.HOLD for verdict in run.health.verdicts)
+
+
+def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
+    """Give up the moves to brokers that are down for long; the others go on."""
+    watch = run.health
+    watch.absent_since_ms = {broker: watch.absent_since_ms.get(broker, at_ms) for broker in absent}
+    down = {broker for broker, since in watch.absent_since_ms.items() if at_ms - since >= DOWN_MS}
+    for record in run.moves.active if down else ():
+        lost = sorted(down & set(record.lagging))
+        if lost and record.status is not MoveStatus.SENT:
+            record.give_up(at_ms, f"its destinations {lost} have been down for {DOWN_MS // 1000} s; replan")
+            run.moves.index.sort(record)

@@ -1,0 +1,99 @@
+"""The machine: `handle(run, event)` takes an event and returns instructions. Pure; the time comes with the events.
+
+The table from (state, event) to what follows is the sum of one module per part of a run; states only lead to later
+ones, so those modules import each other in one direction. What does not live here: clocks, sockets, files; how a single
+move goes on (`move.py`); which settings a throttle needs (`throttle/ledger.py`).
+
+A run is the fold of its events, so a journal read back gives the same run, and `RunResumed` is one more row of the
+table. A setting is to be restored from the moment `ThrottleIntended` is written until the value before it was **read
+back**.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from kreassign.errors import InvariantBroken
+from kreassign.executor.events import Event, Request, RunResumed, StopRequested, TimePassed
+from kreassign.executor.instructions import Instruction, Wait
+from kreassign.executor.state import control, finishing, health_check, moving, preparing
+from kreassign.executor.state.phases import Waiting
+from kreassign.executor.state.run import Run
+from kreassign.executor.state.transition import Rows
+from kreassign.executor.state.view import RunView
+
+TRANSITIONS: Rows = MappingProxyType({
+    **preparing.ROWS,
+    **moving.ROWS,
+    **health_check.ROWS,
+    **finishing.ROWS,
+    **control.ROWS,
+})  # fmt: skip
+
+DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, TimePassed)
+"""Events that do not tell that a wait was over."""
+
+
+def handle(run: Run, event: Event) -> tuple[Instruction, ...]:
+    """Take in what happened; what to do now, in this order.
+
+    No instructions: the run is at rest, or the event was an intention or a request, and earlier instructions hold.
+    """
+    before = type(run.state)
+    row = TRANSITIONS.get((before, type(event)))
+    if row is None:
+        raise InvariantBroken(
+            f"run {run.identity.run_id}: {type(event).__name__} cannot happen while {run.state.phase} "
+            f"({before.__name__})"
+        )
+    after, instructions = row.handler(run, run.state, event)
+    if type(after) not in row.leads_to:
+        raise InvariantBroken(
+            f"run {run.identity.run_id}: {type(event).__name__} may not lead from {before.__name__} to "
+            f"{type(after).__name__}"
+        )
+    run.state = after
+    return instructions
+
+
+@dataclass(slots=True)
+class Machine:
+    """A run that follows events: those that happen now, or those of a journal."""
+
+    _run: Run = field(default_factory=Run)
+    _is_waiting: bool = False
+
+    @property
+    def view(self) -> RunView:
+        """What others may know of the run, always as it is now."""
+        return RunView(self._run)
+
+    def handle(self, event: Event) -> tuple[Instruction, ...]:
+        """Take in what happens now; see `handle`. Raises InvariantBroken where it cannot happen."""
+        instructions = handle(self._run, event)
+        # No instructions: what was to be done before still holds.
+        self._is_waiting = Wait() in instructions or (self._is_waiting and not instructions)
+        return instructions
+
+    def replay(self, event: Event) -> tuple[Instruction, ...]:
+        """Take in the next event of a journal.
+
+        Nobody writes down that a wait was over. Whatever comes after a wait tells it, unless it came during the wait:
+        a request from elsewhere, a signal, or another process that resumed the run.
+        """
+        if self._is_waiting and not isinstance(event, DURING_A_WAIT):
+            self._end_wait(event)
+        return self.handle(event)
+
+    def _end_wait(self, event: Event) -> None:
+        state = self._run.state
+        if isinstance(state, Waiting):
+            # Not by the time: what was due when the wait was over shows in what came of it.
+            self._run.state = moving.after_wait(self._run, state, event)
+        else:
+            self.handle(TimePassed(event.at_ms))
+
+    def accepts(self, kind: type[Event]) -> bool:
+        """Whether such an event can happen now."""
+        return (type(self._run.state), kind) in TRANSITIONS

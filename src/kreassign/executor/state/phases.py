@@ -1,0 +1,245 @@
+"""The state of a run: one class per phase and per step of moving, each with the data that only it needs. Values.
+
+    New ─▶ Preparing ─▶ Throttling ─▶ moving ─▶ Electing ─▶ restoring ─▶ Verifying ─▶ Done | Cancelled | Failed
+                                        └─▶ Paused ◀── (stop, cluster out of reach) ── resume leads back
+
+Moving is a cycle of steps, and restoring one of three. `phase` is the word by which operators, journals and reports
+know a state. What outlives a phase (moves, throttle, health) is in `run.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar
+
+from kreassign.model import TopicPartition
+
+Names = tuple[TopicPartition, ...]
+
+
+class Phase(StrEnum):
+    """What a run is doing."""
+
+    NEW = "new"
+    PREPARING = "preparing"
+    THROTTLING = "throttling"
+    MOVING = "moving"
+    ELECTING = "electing"
+    RESTORING = "restoring"
+    VERIFYING = "verifying"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    PAUSED = "paused"
+
+
+ENDED = frozenset({Phase.DONE, Phase.CANCELLED, Phase.FAILED})
+AT_REST = ENDED | {Phase.PAUSED}
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """Nothing has happened yet."""
+
+    phase: ClassVar = Phase.NEW
+
+
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """The settings of the throttle are read, since `failing_since_ms` without success."""
+
+    phase: ClassVar = Phase.PREPARING
+    failing_since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """The rates of the throttle are set."""
+
+    phase: ClassVar = Phase.THROTTLING
+
+
+# --- steps of moving -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Observing:
+    """These `moves` are looked at; the `chosen` ones start if they are found unchanged."""
+
+    phase: ClassVar = Phase.MOVING
+    moves: Names
+    chosen: Names = ()
+    unreachable_since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckingHealth:
+    """The health of the cluster is read before `starting` moves are sent and others `cancelling`."""
+
+    phase: ClassVar = Phase.MOVING
+    starting: Names
+    cancelling: Names
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingVerdicts:
+    """What the guards say is written down. Brokers that have `returned` are throttled next."""
+
+    phase: ClassVar = Phase.MOVING
+    starting: Names
+    cancelling: Names
+    returned: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingLists:
+    """The lists of throttled replicas are changed; `starting` moves are sent once they are in force."""
+
+    phase: ClassVar = Phase.MOVING
+    starting: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Submitting:
+    """Moves are sent to the controller; `remaining` ones follow in further requests."""
+
+    phase: ClassVar = Phase.MOVING
+    remaining: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelling:
+    """Moves are cancelled (KIP-455)."""
+
+    phase: ClassVar = Phase.MOVING
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Time passes until the next look; the cluster has been out of reach since `unreachable_since_ms`, if at all."""
+
+    phase: ClassVar = Phase.MOVING
+    unreachable_since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuringTraffic:
+    """The traffic of brokers is measured, for a throttle that adapts to it."""
+
+    phase: ClassVar = Phase.MOVING
+    unreachable_since_ms: int | None = None
+
+
+# --- the end -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Electing:
+    """Preferred leaders are elected; these partitions are still to be asked for."""
+
+    phase: ClassVar = Phase.ELECTING
+    remaining: Names
+
+
+class Afterwards(StrEnum):
+    """What follows once the throttle is restored."""
+
+    VERIFY = "verify"
+    PAUSE = "pause"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """How restoring goes: what follows, since when it fails, and why brokers that are down could not be written to."""
+
+    afterwards: Afterwards
+    failing_since_ms: int | None = None
+    unwritten: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Restoring:
+    """The settings that the run changed are read; what differs from before is written next."""
+
+    phase: ClassVar = Phase.RESTORING
+    restore: Restore
+
+
+@dataclass(frozen=True, slots=True)
+class WritingBack:
+    """The values from before the run are written."""
+
+    phase: ClassVar = Phase.RESTORING
+    restore: Restore
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmingRestore:
+    """The values were written and are read to confirm it."""
+
+    phase: ClassVar = Phase.RESTORING
+    restore: Restore
+
+
+@dataclass(frozen=True, slots=True)
+class Verifying:
+    """The cluster is compared with the plan, since `failing_since_ms` without success."""
+
+    phase: ClassVar = Phase.VERIFYING
+    failing_since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """All moves were made."""
+
+    phase: ClassVar = Phase.DONE
+    ended_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Some moves were cancelled on request; none failed."""
+
+    phase: ClassVar = Phase.CANCELLED
+    ended_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something is not as planned."""
+
+    phase: ClassVar = Phase.FAILED
+    ended_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The process has left the run; moves in flight go on in the cluster."""
+
+    phase: ClassVar = Phase.PAUSED
+
+
+MovingStep = (
+    Observing | CheckingHealth | RecordingVerdicts | SettingLists | Submitting | Cancelling | Waiting | MeasuringTraffic
+)
+RestoringStep = Restoring | WritingBack | ConfirmingRestore
+Ended = Done | Cancelled | Failed
+
+RunState = New | Preparing | Throttling | MovingStep | Electing | RestoringStep | Verifying | Paused | Ended
+
+STATES: tuple[type[RunState], ...] = RunState.__args__
+"""Every state, in the order of a run."""
+
+
+def within(since_ms: int | None, at_ms: int, limit_ms: int) -> tuple[int, bool]:
+    """Since when it fails, given the first failure known before, and whether it is tried again."""
+    since_ms = at_ms if since_ms is None else since_ms
+    return since_ms, at_ms - since_ms < limit_ms
+
+
+def failing(restore: Restore, since_ms: int) -> Restore:
+    """The same, without success since then."""
+    return replace(restore, failing_since_ms=since_ms)

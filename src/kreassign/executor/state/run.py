@@ -1,0 +1,158 @@
+"""What a run knows beside its present state: its moves, its throttle, the health of the cluster. Mutable values.
+
+Only the handlers of the table (`machine.py`) change them, and only `machine.handle` changes the state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
+from kreassign.executor.scheduling import NO_LIMITS, DiskBudget, Pace
+from kreassign.executor.state.copy_speed import CopySpeed
+from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord
+from kreassign.executor.state.move_index import MoveIndex
+from kreassign.executor.state.phases import New, RunState
+from kreassign.executor.throttle.adaptive import BrokerTraffic
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
+from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
+from kreassign.model import ConfigResource, TopicPartition
+
+
+class WindDown(StrEnum):
+    """How a run that was cancelled treats moves in flight; nothing else is started."""
+
+    FINISH = "finish"  # they go on to their end
+    CANCEL = "cancel"  # they are cancelled (KIP-455)
+
+
+@dataclass(slots=True)
+class RunIdentity:
+    """What is given once, when the run starts."""
+
+    run_id: str = ""
+    cluster_id: str = ""
+    started_ms: int = 0
+    reactions: dict[GuardName, Reaction] = field(default_factory=dict)
+    """What each guard that is on leads to."""
+
+
+@dataclass(slots=True)
+class Control:
+    """What operators, guards and the deadline may change while the run goes on."""
+
+    rates: ThrottleRates = NO_THROTTLE
+    pace: Pace = NO_LIMITS
+    is_held: bool = False
+    """Whether an operator asked to start nothing more for now."""
+    wind_down: WindDown | None = None
+    wants_rollback: bool = False
+    last_request: int = 0
+    """Number of the last request from another process that was taken in."""
+
+
+@dataclass(slots=True)
+class Moves:
+    """Every move of the plan, and which of them wait or are in flight."""
+
+    records: dict[TopicPartition, MoveRecord] = field(default_factory=dict)
+    index: MoveIndex = field(default_factory=MoveIndex)
+    speed: CopySpeed = field(default_factory=CopySpeed)
+    observed_ms: int = 0
+    outlook: tuple[str, ...] = ()
+    """What the run waits for, and what does not fit into its schedule, as of the last look."""
+
+    @property
+    def active(self) -> tuple[MoveRecord, ...]:
+        """Moves that have not ended."""
+        return tuple(record for record in self.records.values() if record.status in ACTIVE)
+
+    @property
+    def in_flight(self) -> tuple[MoveRecord, ...]:
+        """Moves that were sent and have not ended: they go on whether the run observes them or not."""
+        return tuple(record for record in self.index.in_flight.values() if record.status in IN_FLIGHT)
+
+    @property
+    def are_left(self) -> bool:
+        """Whether any move has not ended."""
+        return any(record.status in ACTIVE for record in self.records.values())
+
+
+@dataclass(slots=True)
+class ThrottleLedger:
+    """Which settings the run changed, and what is still to be set or restored."""
+
+    live_brokers: tuple[int, ...] = ()
+    before: dict[ConfigKey, str | None] = field(default_factory=dict)
+    """What every setting of the throttle was before this run changed it."""
+    overrides: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
+    """Every setting that this run changed and no one else has changed since."""
+    pending: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
+    """Those that are not known to have their old value again."""
+    awaited: frozenset[int] = frozenset()
+    """Brokers that are down and whose rates are set when they are back."""
+    unset: frozenset[ConfigResource] = frozenset()
+    """Topics and brokers that may not have taken their last settings; they are set again."""
+    unset_since_ms: int | None = None
+    is_unconfirmed: bool = False
+    """Whether pending settings may not have been written: the run was resumed."""
+
+    @property
+    def residue(self) -> tuple[str, ...]:
+        """A sentence per setting that still has a value of the run."""
+        return tuple(str(override) for override in self.pending.values() if override.is_open)
+
+
+@dataclass(slots=True)
+class HealthWatch:
+    """What health checks found."""
+
+    first: Health | None = None
+    checked_ms: int | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    """What the guards say since the last check."""
+    absent_since_ms: dict[int, int] = field(default_factory=dict)
+    """Destinations that are down, and since when."""
+    disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))
+    """Bytes that destinations can still take, as of the last check; nothing is known before the first one."""
+    stuck: tuple[TopicPartition, ...] = ()
+    """Moves without space on disks while nothing is in flight that could free some."""
+
+
+@dataclass(slots=True)
+class TrafficMeasures:
+    """What was measured for a throttle that adapts to the traffic."""
+
+    brokers: dict[int, tuple[int, BrokerTraffic]] = field(default_factory=dict)
+    """What each broker carries besides the moves, and when that was measured."""
+    writes: dict[TopicPartition, float] = field(default_factory=dict)
+    """Bytes per second that producers were last seen to write to partitions that are copied."""
+    measured_ms: int | None = None
+
+
+@dataclass(slots=True)
+class Problems:
+    """What operators are told: problems on the way, and what verification found."""
+
+    noted: list[str] = field(default_factory=list)
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Run:
+    """One run."""
+
+    state: RunState = field(default_factory=New)
+    identity: RunIdentity = field(default_factory=RunIdentity)
+    control: Control = field(default_factory=Control)
+    moves: Moves = field(default_factory=Moves)
+    throttle: ThrottleLedger = field(default_factory=ThrottleLedger)
+    health: HealthWatch = field(default_factory=HealthWatch)
+    traffic: TrafficMeasures = field(default_factory=TrafficMeasures)
+    problems: Problems = field(default_factory=Problems)
+
+    def note(self, problem: str) -> None:
+        """Remember a problem once."""
+        if problem not in self.problems.noted:
+            self.problems.noted.append(problem)

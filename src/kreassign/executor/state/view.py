@@ -1,0 +1,141 @@
+"""What the rest of the program may know of a run: a read-only view that hides how the machine keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from kreassign.executor.guards import Verdict
+from kreassign.executor.scheduling import Pace
+from kreassign.executor.scheduling.values import Endpoint
+from kreassign.executor.state.move import MoveRecord
+from kreassign.executor.state.phases import Cancelled, Done, Failed, Phase
+from kreassign.executor.state.run import Run, WindDown
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
+from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.model import TopicPartition
+
+
+class RunView:
+    """A run as it is now. Times are in ms since the epoch."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self._run.identity.run_id
+
+    @property
+    def cluster_id(self) -> str:
+        """On which cluster it runs."""
+        return self._run.identity.cluster_id
+
+    @property
+    def phase(self) -> Phase:
+        """What it is doing."""
+        return self._run.state.phase
+
+    @property
+    def step(self) -> str:
+        """The same in detail: the name of its state."""
+        return type(self._run.state).__name__
+
+    @property
+    def started_ms(self) -> int:
+        """When it began."""
+        return self._run.identity.started_ms
+
+    @property
+    def ended_ms(self) -> int | None:
+        """When it ended; None before that."""
+        state = self._run.state
+        return state.ended_ms if isinstance(state, Done | Cancelled | Failed) else None
+
+    @property
+    def records(self) -> Mapping[TopicPartition, MoveRecord]:
+        """Every move of the plan, in its order."""
+        return MappingProxyType(self._run.moves.records)
+
+    @property
+    def in_flight(self) -> tuple[MoveRecord, ...]:
+        """Moves that were sent and have not ended."""
+        return self._run.moves.in_flight
+
+    @property
+    def waiting_write_bytes_per_s(self) -> Mapping[Endpoint, float]:
+        """What producers write to moves that wait, by the ends that they load."""
+        return self._run.moves.index.queue.write_bytes_per_s
+
+    @property
+    def rates(self) -> ThrottleRates:
+        """Its throttle as it is now."""
+        return self._run.control.rates
+
+    @property
+    def pace(self) -> Pace:
+        """Its order, limits and schedule as they are now."""
+        return self._run.control.pace
+
+    @property
+    def outlook(self) -> tuple[str, ...]:
+        """What it waits for, and what does not fit into its schedule."""
+        return self._run.moves.outlook
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the guards say."""
+        return self._run.health.verdicts
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What operators are told, without the findings of verification."""
+        return tuple(self._run.problems.noted)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What verification found."""
+        return self._run.problems.findings
+
+    @property
+    def pending_restores(self) -> Mapping[ConfigKey, ConfigOverride]:
+        """Settings that are not known to have their old value again."""
+        return MappingProxyType(self._run.throttle.pending)
+
+    @property
+    def overrides(self) -> Mapping[ConfigKey, ConfigOverride]:
+        """Every setting that the run changed and no one else has changed since."""
+        return MappingProxyType(self._run.throttle.overrides)
+
+    @property
+    def residue(self) -> tuple[str, ...]:
+        """A sentence per setting that still has a value of the run."""
+        return self._run.throttle.residue
+
+    @property
+    def can_be_resumed(self) -> bool:
+        """Whether anything is left to do: moves, or settings to restore."""
+        return self._run.moves.are_left or bool(self._run.throttle.pending)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an operator asked to start nothing more for now."""
+        return self._run.control.is_held
+
+    @property
+    def wind_down(self) -> WindDown | None:
+        """How a cancelled run treats moves in flight; None while it is not cancelled."""
+        return self._run.control.wind_down
+
+    @property
+    def wants_rollback(self) -> bool:
+        """Whether a guard demands that what was moved is moved back."""
+        return self._run.control.wants_rollback
+
+    @property
+    def last_request(self) -> int:
+        """Number of the last request from another process that was taken in."""
+        return self._run.control.last_request

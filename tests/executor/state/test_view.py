@@ -1,0 +1,45 @@
+"""Others know a run only by its read view: nobody outside the machine imports its insides."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from kreassign import executor
+from kreassign.executor.state import Phase, RunView
+from tests.executor.stories import SUBMITTED, WHOLE, told
+
+SOURCE = Path(executor.__file__).parent.parent
+STATE = SOURCE / "executor" / "state"
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def test_nobody_outside_the_machine_imports_its_insides() -> None:
+    outside = [path for path in SOURCE.rglob("*.py") if STATE not in path.parents]
+    strangers = {
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in outside
+        for name in imports(path)
+        if name.startswith("kreassign.executor.state.")
+    }
+    assert len(outside) > 100
+    assert strangers == set()
+
+
+def test_a_view_shows_the_run_as_it_is_and_lets_nobody_change_it() -> None:
+    view, _ = told(*SUBMITTED)
+    assert (view.phase, view.step, view.ended_ms) == (Phase.MOVING, "Observing", None)
+    assert view.can_be_resumed
+    done, _ = told(*WHOLE)
+    assert (done.phase, done.ended_ms, done.can_be_resumed) == (Phase.DONE, 12_000, False)
+    changeable = [name for name, value in vars(RunView).items() if isinstance(value, property) and value.fset]
+    assert changeable == []
