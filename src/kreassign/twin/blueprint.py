@@ -154,7 +154,7 @@ class Blueprint:
         return {(key, broker): held for key, plan in self._partitions() for broker, held in plan.held_bytes.items()}
 
     def records(self, rng: random.Random) -> Iterator[Record]:
-        """The metadata log of a cluster that looks like this; `rng` draws the ids of directories and topics."""
+        """The metadata log of such a cluster; `rng` draws the ids of directories and topics."""
         directories = _Directories()
         for broker in self.brokers:
             log_dirs = tuple(LogDirInfo(log_dir.path, new_id(rng)) for log_dir in broker.hardware.log_dirs)
@@ -180,7 +180,7 @@ ALL_BROKERS = ConfigResource.broker(0)._replace(name="")
 
 
 def seeded_random(seed: str) -> random.Random:
-    """Where everything that is drawn by lot comes from: the same for the same seed."""
+    """The random numbers of a twin: the same for the same seed."""
     return random.Random(seed)  # noqa: S311 - nothing secret is drawn
 
 

@@ -73,7 +73,7 @@ class KafkaVersion:
         return replace(self, offered={**self.offered, **added})
 
 
-# Controllers know nothing of partitions' data, and clients learn of brokers from brokers.
+# Controllers know nothing of partitions' data, and clients discover brokers from brokers.
 CONTROLLER_KEYS = frozenset(
     known.key
     for known in (

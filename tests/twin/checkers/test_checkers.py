@@ -174,8 +174,8 @@ def test_a_client_may_end_a_move_where_there_are_copies_and_nowhere_else() -> No
 def test_a_copy_that_nobody_asked_for_or_that_is_missing_is_found() -> None:
     twin = moving()
     assert not found(6, twin)
-    assert "shall have them on [1, 2]" in str(*found(6, broken(twin, replicas=(2, 1))))
-    assert "shall have them on [0, 1, 2, 3]" in str(*found(6, broken(twin, replicas=(2, 1, 0, 3))))
+    assert "should have them on [1, 2]" in str(*found(6, broken(twin, replicas=(2, 1))))
+    assert "should have them on [0, 1, 2, 3]" in str(*found(6, broken(twin, replicas=(2, 1, 0, 3))))
 
 
 @pytest.mark.parametrize(("spoil", "text"), [

@@ -281,7 +281,7 @@ def test_a_client_of_controllers_follows_the_active_one() -> None:
 @pytest.mark.parametrize(("text", "message"), [
     ("crash:9@1s", "a fault names broker 9; the cluster has"),
     ("cut:0:9@1s", "a fault names broker 9"),
-    ("cut:0:0@1s", "no line between broker 0 and itself"),
+    ("cut:0:0@1s", "no link between broker 0 and itself"),
     ("slow:1:/data/1/d9:0.5@1s", r"log directory /data/1/d9 of broker 1, which has \['/data/1/d0'"),
     ("slow:1:/data/1/d0:0@1s", "cannot run at 0.0 times"),
     ("lose:any:9@1s", "a fault names broker 9"),

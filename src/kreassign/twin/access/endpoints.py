@@ -11,7 +11,7 @@ from kreassign.twin.version import Endpoint
 
 
 class Address(NamedTuple):
-    """A host and a port, as clients are told them."""
+    """A host and a port, as clients get them."""
 
     host: str
     port: int
@@ -19,10 +19,10 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One way into every node: a client that came by it is told the addresses of the same listener only.
+    """A listener of every node: its clients get the addresses of the same listener only.
 
-    With `users` a client must authenticate by SASL/PLAIN first. `security_protocol` is only what denied requests
-    say in their text.
+    With `users` a client must authenticate by SASL/PLAIN first. `security_protocol` only
+    appears in the messages of denied requests.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node as a client meets it: by one listener."""
+    """One node as its clients see it: by one listener."""
 
     id: int
     endpoint: Endpoint

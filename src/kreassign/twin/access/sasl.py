@@ -11,7 +11,7 @@ MECHANISM = "PLAIN"
 
 
 class Verdict(NamedTuple):
-    """Who the client is, or what Kafka tells a client that it does not believe; exactly one of the two."""
+    """The authenticated user, or Kafka's message for a client that failed; exactly one of the two."""
 
     user: str | None
     refusal: str | None
@@ -27,7 +27,7 @@ class Users:
         return f"Users({sorted(self.passwords)})"
 
     def judge(self, token: bytes) -> Verdict:
-        """Look at a PLAIN token: identity, name and password, parted by zeros."""
+        """Check a PLAIN token: identity, name and password, separated by zeros."""
         parts = token.decode("utf-8", "replace").split("\0", 3)
         if len(parts) != 3:
             return Verdict(None, f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")

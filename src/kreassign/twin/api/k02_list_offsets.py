@@ -14,7 +14,7 @@ Left out:
 - Offsets by time (timestamp 0 or above) and of the latest time (-3) are UNSUPPORTED_FOR_MESSAGE_FORMAT: there are no
   records.
 - Tiered storage: -5 and -6 find nothing (-1).
-- The leader epoch is told for the end only. There are no transactions.
+- The leader epoch is given for the end only. There are no transactions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ReplicaStatus: how far the replicas of partitions are that the asked broker leads (KIP-179; no Kafka has it).
 
-Versions: 0, where the twin was told to offer KIP-179.
+Versions: 0, if the twin was started with KIP-179.
 Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED.
 
 Behaviour:

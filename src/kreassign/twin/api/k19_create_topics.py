@@ -9,7 +9,7 @@ Behaviour:
 - From version 5 on the answer has counts and configuration, if the client may see the configuration.
 - The option to validate only is followed; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
 - In ZooKeeper mode the words are others, only brokers that are alive get replicas, and a request whose time-out is 0
-  or less is carried out all the same.
+  or less is executed all the same.
 
 Left out:
 - Quotas on how much may be created; policies of the operator's own.

@@ -10,7 +10,7 @@ Behaviour:
 
 Left out:
 - Answers keep the order of the request, which real controllers shuffle.
-- A client that may not even see a topic is told its name all the same.
+- A client that may not even see a topic gets its name all the same.
 - delete.topic.enable is always true.
 """
 

@@ -7,7 +7,7 @@ CLUSTER_AUTHORIZATION_FAILED.
 Behaviour:
 - Topics show all of their keys, with what would hold otherwise if the client asks for that.
 - A kind of resource that no release knows makes the whole request fail.
-- A broker tells only of itself; another broker's id is INVALID_REQUEST. An empty name asks for the settings of all.
+- A broker describes only itself; another broker's id is INVALID_REQUEST. An empty name asks for the settings of all.
 - The throttle rates of a broker are not listed until they are set.
 - With eligible leader replicas the cluster has min.insync.replicas=1 for all brokers, which shows on every topic.
 

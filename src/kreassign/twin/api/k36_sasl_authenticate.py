@@ -23,7 +23,7 @@ from kreassign.wire.api import Message
 
 
 def _handle(request: Request) -> Message:
-    """Only reached when nothing is to be authenticated; before that the conversation answers by itself."""
+    """Only reached when nothing is to be authenticated; before that the connection answers."""
     del request
     return api.SASL_AUTHENTICATE.response(
         error_code=ILLEGAL_SASL_STATE,

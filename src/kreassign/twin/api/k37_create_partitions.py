@@ -9,7 +9,7 @@ Behaviour:
 - The same topic twice is INVALID_REQUEST, answered once; a time-out of 0 or less is REQUEST_TIMED_OUT for all.
 - The option to validate only is followed.
 - In ZooKeeper mode a topic in a move gets no more partitions, the words are others, and a request whose time-out is 0
-  or less is carried out all the same.
+  or less is executed all the same.
 
 Left out:
 - Quotas on how much may be created.

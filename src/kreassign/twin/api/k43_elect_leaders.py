@@ -5,9 +5,9 @@ Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the
 
 Behaviour:
 - Version 0 knows only the preferred election and has no error at the top.
-- Null asks for all partitions: those that need no election are not told, their topics are.
+- Null asks for all partitions: those that need no election are left out, their topics are not.
 - A time-out of 0 or less is REQUEST_TIMED_OUT for all.
-- In ZooKeeper mode only the controller takes the request, and topics without a result are not told.
+- In ZooKeeper mode only the controller takes the request, and topics without a result are left out.
 
 Left out:
 - Nothing.

@@ -5,13 +5,13 @@ Permission: ALTER on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at the
 
 Behaviour:
 - Each partition has its own outcome, in the order of the request; those that are accepted are written as one batch.
-- Any node takes the request and hands it to the controller.
-- Version 1 can forbid a change of the replication factor; its answer repeats that wish.
+- Any node takes the request and forwards it to the controller.
+- Version 1 can forbid a change of the replication factor; its response repeats that flag.
 - A time-out of 0 or less is REQUEST_TIMED_OUT for all, and nothing is done.
 - Entries after the first 10,000 that write a record get UNKNOWN_SERVER_ERROR.
 - Completion and overriding follow the release of the twin.
-- In ZooKeeper mode only the controller takes the request; it knows no time-out, tells each partition once, and always
-  has an empty text at the top.
+- In ZooKeeper mode only the controller takes the request; it ignores the time-out, lists each partition once,
+  and always has an empty text at the top.
 
 Left out:
 - Nothing.
@@ -71,7 +71,7 @@ def _command(request: Request) -> AlterReassignments:
 
 def _response(command: AlterReassignments, outcome: Outcome, topics: tuple[TopicOutcomes, ...]) -> Message:
     return _RESPONSE(
-        # Answers that are not about single partitions do not repeat the wish.
+        # Responses that are not about single partitions do not repeat the flag.
         allow_replication_factor_change=outcome != DONE or command.allow_replication_factor_change,
         error_code=outcome.code,
         error_message=outcome.message,

@@ -1,4 +1,4 @@
-"""What brokers show of topics and partitions, whichever API tells it."""
+"""What brokers show of topics and partitions, whatever the API."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def is_internal(topic: str) -> bool:
 
 
 def unknown_topic_error(topic: str) -> int:
-    """The error code for a topic that is not there: a name that none can have is told apart."""
+    """The error code for a topic that is not there: an invalid name has another one."""
     return check_topic_name(topic).code or UNKNOWN_TOPIC_OR_PARTITION
 
 

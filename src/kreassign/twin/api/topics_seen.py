@@ -12,7 +12,7 @@ from kreassign.twin.metadata.state import PartitionState, TopicState
 
 
 def topics_seen(request: Request, names: Iterable[str]) -> TopicsView:
-    """These topics, as far as they are there, and all brokers with what they hold; one that is down does not tell."""
+    """These topics, if they exist, and all brokers with their copies; those of a broker that is down are unknown."""
     metadata, context = request.metadata, request.context
     found = {name: _topic(metadata.topics[name]) for name in names if name in metadata.topics}
     brokers = [

@@ -1,4 +1,4 @@
-"""Brokers start, stop, crash and freeze, and their log directories fail; what the controller learns of it, and when."""
+"""Brokers start, stop, crash and freeze, and their log directories fail; when the controller notices it."""
 
 from __future__ import annotations
 

@@ -14,4 +14,4 @@ def check(twin: TwinCore, step: Step) -> Iterator[str]:
         # In ZooKeeper mode a replica can be wanted on a broker that does not exist.
         wanted = set() if partition is None else twin.metadata.brokers.keys() & set(partition.replicas)
         if (present := twin.replication.readings.brokers_with(key)) != wanted:
-            yield f"{key} has copies on brokers {sorted(present)}, and shall have them on {sorted(wanted)}"
+            yield f"{key} has copies on brokers {sorted(present)}, and should have them on {sorted(wanted)}"

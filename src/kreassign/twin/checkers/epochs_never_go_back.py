@@ -1,7 +1,7 @@
-"""Epochs never go back, and tell of every change: how brokers and clients know old news from new.
+"""Epochs never go back, and every change raises one: so brokers and clients recognise what is outdated.
 
 Every change of a partition raises its partition epoch. Another leader raises the leader epoch, and so does a replica
-that leaves, so that it learns of it. A broker registers under a higher epoch than any that the cluster knows (KIP-320,
+that leaves, so that it is informed. A broker registers under a higher epoch than any that the cluster knows (KIP-320,
 KIP-497, KIP-631).
 """
 

@@ -1,4 +1,4 @@
-"""What ListPartitionReassignments tells is what is in progress: neither more nor less, with the lists as they are."""
+"""ListPartitionReassignments lists what is in progress: neither more nor less, with the lists as they are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From what is wished for a partition to the one record that makes it so, with all that follows from it.
+"""From an update of a partition to the one record that makes it, with all that follows from it.
 
 Every change of a partition goes through here: whether it completes a move, who leads afterwards, who may lead when
-nobody is in sync (KIP-966), and whether followers must be told by a new leader epoch.
+nobody is in sync (KIP-966), and whether a new leader epoch must inform followers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class PartitionUpdate:
-    """What a partition shall become; None is what it may keep.
+    """The update of a partition; None leaves a field as it is.
 
     `lost` is a broker that died without shutting down, so that what it has on disk cannot be trusted. `directory` is
     a broker and the id of the directory in which it put its replica.
@@ -40,7 +40,7 @@ class PartitionUpdate:
 def change_of(
     context: ControllerContext, partition: PartitionState, update: PartitionUpdate
 ) -> PartitionChanged | None:
-    """The record that fulfils a wish; None if everything is so already."""
+    """The record of an update; None if it changes nothing."""
     requested = _requested_lists(partition, update)
     lists = completed(context.rules.completion, requested) or requested
     elr = _eligible(context, partition, lists.isr, update.lost)
@@ -110,7 +110,7 @@ def _change(
     lists = settled.lists
     leader = settled.leader
     if leader is None and not set(partition.replicas) <= set(lists.replicas):
-        leader = partition.leader  # Whoever left must learn of it, so the epoch goes up under the same leader.
+        leader = partition.leader  # Replicas that left must be informed, so the epoch goes up under the same leader.
     isr_may_change = lists.isr or context.rules.has_eligible_leaders
     return PartitionChanged(
         partition.topic_partition,
@@ -134,7 +134,7 @@ def _recovery(partition: PartitionState, settled: _Settled, update: PartitionUpd
 
 
 def _last_leader(context: ControllerContext, partition: PartitionState, leader: int | None) -> tuple[int, ...] | None:
-    """Remember who led when the last member of the ISR goes; forget it as soon as somebody leads again."""
+    """Remember who led when the last member of the ISR leaves; forget it as soon as there is a leader again."""
     if leader is None or not context.rules.has_eligible_leaders:
         return None
     if leader == NO_LEADER:

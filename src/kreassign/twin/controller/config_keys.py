@@ -60,7 +60,7 @@ class Key:
     """One configuration key. `default` is None where there is none.
 
     `server_keys` are what it is called in brokers' settings, the most precise first. `fallback` is a key of brokers,
-    and its default, that takes the place of `default` in what is told. `is_quota` marks keys that brokers do not
+    and its default, that replaces `default` in responses. `is_quota` marks keys that brokers do not
     list until they are set.
     """
 

@@ -43,7 +43,7 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True)
 class ResourceChanges:
-    """What shall become of one resource; `type` is Kafka's number."""
+    """The changes of one resource; `type` is Kafka's number."""
 
     type: int
     name: str
@@ -60,7 +60,7 @@ class AlterConfigs:
     """A request to change configuration.
 
     `broker_id` is the broker that got it, None if it came to the controller's endpoint. `replaces` is AlterConfigs:
-    keys that are not named are taken back. `denied` tells what whoever asks may not change.
+    keys that are not named are deleted. `denied` is what the client may not change.
     """
 
     resources: tuple[ResourceChanges, ...]
@@ -218,7 +218,7 @@ def _change(context: ControllerContext, command: AlterConfigs, one: ResourceChan
             step = ConfigOperation(change.operation).name
             return Outcome(INVALID_CONFIG, f"Can't {step} to key {change.name} because its type is not LIST.")
         value = _stepped(present.get(change.name), keys, change)
-        # Brokers read their settings again whenever a record comes, so that they get one without news, too.
+        # Brokers read their settings again whenever a record comes, so that they get one that changes nothing, too.
         if value != present.get(change.name) or resource.type is ResourceType.BROKER:
             records.append(ConfigChanged(resource, change.name, value))
     refusal = _unfit(context, resource, present, records)

@@ -83,7 +83,7 @@ def online_directories(broker: BrokerState) -> tuple[str, ...]:
 
 
 def default_directory(metadata: ClusterMetadata, broker_id: int) -> str:
-    """Where a new replica goes as far as the controller can tell: known only if the broker has one directory."""
+    """Where a new replica goes as far as the controller knows: only if the broker has one directory."""
     broker = metadata.brokers.get(broker_id)
     online = online_directories(broker) if broker else ()
     return online[0] if len(online) == 1 else UNASSIGNED

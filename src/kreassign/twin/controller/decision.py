@@ -1,4 +1,4 @@
-"""What comes of a command: records to write to the metadata log, and the answer to whoever asked."""
+"""The result of a command: records to write to the metadata log, and the response."""
 
 from __future__ import annotations
 

@@ -57,14 +57,14 @@ class DescribedResource:
 def describe_configs(
     context: ControllerContext, node_id: int, resource: tuple[int, str], keys: Iterable[str] | None = None
 ) -> DescribedResource:
-    """What holds for a resource as the node `node_id` tells it: all keys (None), or those of `keys` that it has."""
+    """What holds for a resource as the node `node_id` describes it: all keys (None), or those of `keys` that it has."""
     resource_type, name = resource
     if resource_type == ResourceType.TOPIC:
         outcome, configs = _describe_topic(context, node_id, name)
     elif resource_type == ResourceType.BROKER:
         outcome, configs = _describe_broker(context, node_id, name)
     else:
-        # Kafka gives up on the whole request; whoever calls this must do so, too.
+        # Kafka fails the whole request; the caller must do so, too.
         return DescribedResource(resource_type, name, with_default_text(INVALID_REQUEST))
     wanted = None if keys is None else frozenset(keys)
     chosen = tuple(config for config in configs if wanted is None or config.name in wanted)

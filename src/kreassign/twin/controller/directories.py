@@ -1,4 +1,4 @@
-"""Brokers tell in which log directory they put their replicas (KIP-858)."""
+"""Brokers report in which log directory they put their replicas (KIP-858)."""
 
 from __future__ import annotations
 

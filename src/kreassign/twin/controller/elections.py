@@ -1,4 +1,4 @@
-"""Elections that somebody asked for (KIP-460), and those that the controller holds by itself now and then."""
+"""Elections on request (KIP-460), and those that the controller holds by itself now and then."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LeadersElected:
 
 
 def elect_leaders(context: ControllerContext, command: ElectLeaders) -> Decision[LeadersElected]:
-    """Hold elections. If every partition was asked for, those that need none are not told, but their topics are."""
+    """Hold elections. If every partition was asked for, those that need none are left out, but not their topics."""
     if has_expired(command.timeout_ms):
         return _refused(command, TIMED_OUT)
     if command.election_type not in list(ElectionType):

@@ -30,7 +30,7 @@ ANY_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A broker that shall be in sync, and the epoch under which the leader knows it."""
+    """A proposed member of the ISR, and the epoch under which the leader knows it."""
 
     broker_id: int
     broker_epoch: int = ANY_EPOCH
@@ -80,7 +80,7 @@ class IsrsAltered:
 
 
 def alter_isr(context: ControllerContext, command: AlterIsr) -> Decision[IsrsAltered]:
-    """Take over the ISRs that are fit. One may complete a move, and by that cost the asking leader its post."""
+    """Accept the ISRs that are valid. One may complete a move, and thereby depose the requesting leader."""
     broker = context.metadata.brokers.get(command.broker_id)
     if broker is None or broker.broker_epoch != command.broker_epoch:
         return Decision((), IsrsAltered(STALE_BROKER_EPOCH))
@@ -116,7 +116,7 @@ def _decide(
 
 
 def _stale(partition: PartitionState, broker_id: int, proposed: ProposedIsr) -> int:
-    """Whoever knows newer epochs than the controller has met a newer controller; whoever knows older ones is late."""
+    """A leader with newer epochs than the controller has met a newer controller; one with older epochs is late."""
     if proposed.leader_epoch > partition.leader_epoch or proposed.partition_epoch > partition.partition_epoch:
         return NOT_CONTROLLER
     if proposed.leader_epoch < partition.leader_epoch:

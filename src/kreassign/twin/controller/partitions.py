@@ -36,7 +36,7 @@ _FIBONACCI = 2**64 - 7_046_029_254_386_353_131
 
 @dataclass(frozen=True, slots=True)
 class MorePartitions:
-    """How many partitions a topic shall have in all, and where the new ones go if that is not left to the cluster."""
+    """How many partitions a topic is to have in all, and where the new ones go if the cluster does not choose."""
 
     topic: str
     total_count: int

@@ -66,7 +66,7 @@ def usable_brokers(context: ControllerContext) -> tuple[UsableBroker, ...]:
 
 
 def created(context: ControllerContext, topic_partition: TopicPartition, replicas: tuple[int, ...]) -> PartitionCreated:
-    """The record of a new partition: whoever is active is in sync, and the first of them leads."""
+    """The record of a new partition: active replicas are in sync, and the first of them leads."""
     isr = tuple(filter(context.metadata.is_active, replicas))
     directories = tuple(default_directory(context.metadata, broker_id) for broker_id in replicas)
     return PartitionCreated(topic_partition, replicas, isr, isr[0], 0, 0, directories)

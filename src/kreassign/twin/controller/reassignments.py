@@ -1,4 +1,4 @@
-"""Starting, overriding and cancelling moves (KIP-455, KIP-860), and telling which are in progress."""
+"""Starting, overriding and cancelling moves (KIP-455, KIP-860), and listing those in progress."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a partition shall go; None cancels what is in progress."""
+    """The target of a partition; None cancels the move in progress."""
 
     partition: int
     replicas: tuple[int, ...] | None
@@ -40,7 +40,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TopicTargets:
-    """One topic entry of a request, with what it wishes for, in order; both may come more than once."""
+    """One topic entry of a request, with its targets, in order; both may come more than once."""
 
     topic: str
     targets: tuple[Target, ...]
@@ -80,7 +80,7 @@ class TopicReassignments:
 
 
 def alter_reassignments(context: ControllerContext, command: AlterReassignments) -> Decision[ReassignmentsAltered]:
-    """Judge each entry by itself, and all of them by the state before the request.
+    """Decide each entry by itself, and all of them by the state before the request.
 
     Of two about one partition both are answered, and what the later one writes prevails. Once the record limit is
     reached, whatever would write more fails.
@@ -105,7 +105,7 @@ def list_reassignments(
 ) -> tuple[TopicReassignments, ...]:
     """The moves in progress, of all topics (None) or of those partitions that were asked for.
 
-    Whatever is idle or unknown is left out. A partition or topic that was asked for twice is told twice.
+    Whatever is idle or unknown is left out. A partition or topic that was asked for twice is listed twice.
     """
     if wanted is None:
         wanted = _by_topic(metadata.reassigning)

@@ -59,7 +59,7 @@ class WantedTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreateTopics:
-    """A request to create topics. `denied` are names that whoever asks may not create."""
+    """A request to create topics. `denied` are names that the client may not create."""
 
     topics: tuple[WantedTopic, ...]
     validate_only: bool = False
@@ -128,7 +128,7 @@ def delete_topics(
     timeout_ms: int = 60_000,
     denied: Collection[str] = (),
 ) -> Decision[tuple[TopicDeletion, ...]]:
-    """Delete topics at once, and the moves of their partitions with them. `denied` may not be deleted by the asker."""
+    """Delete topics at once, with the moves of their partitions. The client may not delete those that are `denied`."""
     if has_expired(timeout_ms):
         return Decision((), tuple(TopicDeletion(one.name, one.topic_id, TIMED_OUT) for one in references))
     distinct = dict.fromkeys(references)

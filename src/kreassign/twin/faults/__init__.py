@@ -1,4 +1,4 @@
-"""Faults on command: what can break, how it is written down, drawn by lot, and made to happen in a twin's time."""
+"""Fault injection: what can break, its notation, random faults, and when they happen."""
 
 from kreassign.twin.faults.draw import draw_faults
 from kreassign.twin.faults.plan import PlannedFault, schedule_faults

@@ -1,4 +1,4 @@
-"""Faults of answers, and of the controller that they come from."""
+"""Faults of responses, and of the controller that they come from."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kreassign.twin.faults.nodes import need_broker
 
 @dataclass(frozen=True, slots=True)
 class AnswerFault:
-    """Something befalls the next such answer, or (not `hits_once`) all of them until it is over.
+    """A fault of the next response that matches, or (not `hits_once`) of all of them until it is over.
 
-    The request has been carried out by then.
+    The request has been executed by then.
     """
 
     fault: ResponseFault
@@ -21,17 +21,17 @@ class AnswerFault:
     hits_once: bool = True
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         node_id = self.affected.node_id
         if node_id is not None and node_id not in twin.controller.node_ids:
             need_broker(twin, node_id)
 
     def inject(self, twin: Twin) -> None:
-        """Lie in wait for the answers."""
+        """Activate it."""
         twin.response_faults.add(self.fault, self.affected, hits_once=self.hits_once)
 
     def recover(self, twin: Twin) -> None:
-        """Leave them alone."""
+        """Deactivate it."""
         twin.response_faults.remove(self.fault, self.affected)
 
 
@@ -40,11 +40,11 @@ class FailOver:
     """Another controller takes over, between two requests."""
 
     def check(self, twin: Twin) -> None:
-        """It can befall every twin."""
+        """Every twin can have it."""
 
     def inject(self, twin: Twin) -> None:
         """Let the next controller take over."""
         twin.fail_over()
 
     def recover(self, twin: Twin) -> None:
-        """There is nothing to mend: the new controller stays."""
+        """Nothing to repair: the new controller stays."""

@@ -16,7 +16,7 @@ def _need_dir(twin: Twin, broker: int, path: str) -> None:
         raise InputError(f"a fault names log directory {path} of broker {broker}, which has {known}")
 
 
-def _put_back(twin: Twin, broker: int, path: str) -> None:
+def _repair(twin: Twin, broker: int, path: str) -> None:
     twin.repair_log_dir(broker, path)
     if twin.processes.is_responsive(broker):
         twin.stop(broker)
@@ -34,7 +34,7 @@ class Slow:
     factor: float
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         _need_dir(twin, self.broker, self.path)
         if not 0 < self.factor <= 1:
             raise InputError(f"a log directory cannot run at {self.factor} times its speed; give a part above 0")
@@ -50,13 +50,13 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """A log directory goes offline. Afterwards it is mended, with what was in it, and its broker restarted."""
+    """A log directory goes offline. Afterwards it is repaired, with all its data, and its broker restarted."""
 
     broker: int
     path: str
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         _need_dir(twin, self.broker, self.path)
 
     def inject(self, twin: Twin) -> None:
@@ -64,8 +64,8 @@ class Fail:
         twin.fail_log_dir(self.broker, self.path)
 
     def recover(self, twin: Twin) -> None:
-        """Mend it and restart the broker."""
-        _put_back(twin, self.broker, self.path)
+        """Repair it and restart the broker."""
+        _repair(twin, self.broker, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Fill:
     path: str
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         _need_dir(twin, self.broker, self.path)
 
     def inject(self, twin: Twin) -> None:
@@ -89,4 +89,4 @@ class Fill:
     def recover(self, twin: Twin) -> None:
         """Make room and restart the broker."""
         twin.replication.clear_dir(self.broker, self.path)
-        _put_back(twin, self.broker, self.path)
+        _repair(twin, self.broker, self.path)

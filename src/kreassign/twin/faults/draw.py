@@ -1,4 +1,4 @@
-"""Faults drawn by lot from a seed: the same seed and the same cluster, the same faults."""
+"""Random faults: the same seed and the same cluster give the same faults."""
 
 from __future__ import annotations
 

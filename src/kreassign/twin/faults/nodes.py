@@ -1,4 +1,4 @@
-"""Faults of brokers, of what they know, and of the lines between them."""
+"""Faults of brokers, of what they know, and of the links between them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Crash:
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
@@ -47,7 +47,7 @@ class Stop:
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
@@ -67,7 +67,7 @@ class Freeze:
     broker: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         need_broker(twin, self.broker)
 
     def inject(self, twin: Twin) -> None:
@@ -92,7 +92,7 @@ class Stale:
     behind: int | None = None
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         need_broker(twin, self.broker)
         if self.behind is not None and self.behind < 0:
             raise InputError(f"a broker cannot be {self.behind} records behind; give a number from 0 on")
@@ -116,16 +116,16 @@ class Cut:
     other: int
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         need_broker(twin, self.broker)
         need_broker(twin, self.other)
         if self.broker == self.other:
-            raise InputError(f"there is no line between broker {self.broker} and itself to cut")
+            raise InputError(f"there is no link between broker {self.broker} and itself to cut")
 
     def inject(self, twin: Twin) -> None:
-        """Cut the line."""
+        """Cut the link."""
         twin.replication.cut_link(self.broker, self.other)
 
     def recover(self, twin: Twin) -> None:
-        """Mend the line."""
+        """Restore the link."""
         twin.replication.restore_link(self.broker, self.other)

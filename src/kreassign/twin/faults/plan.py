@@ -1,4 +1,4 @@
-"""Faults at set times, and making them happen."""
+"""Faults at set times."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kreassign.twin.cluster import Twin
 
 
 class Fault(Protocol):
-    """Something that can break. One that finds its victim broken already, or mended already, does nothing."""
+    """Something that can break. It does nothing if its target is broken already, or repaired already."""
 
     def check(self, twin: Twin) -> None:
-        """InputError if it cannot befall this twin."""
+        """InputError if this twin cannot have it."""
         ...
 
     def inject(self, twin: Twin) -> None:
@@ -22,7 +22,7 @@ class Fault(Protocol):
         ...
 
     def recover(self, twin: Twin) -> None:
-        """Mend it."""
+        """Repair it."""
         ...
 
 
@@ -36,7 +36,7 @@ class PlannedFault:
 
 
 def schedule_faults(twin: Twin, faults: Iterable[PlannedFault]) -> None:
-    """Let faults happen, counted from now; InputError, and nothing happens, if one cannot befall this twin."""
+    """Schedule faults, counted from now; InputError, and nothing is scheduled, if this twin cannot have one of them."""
     planned = tuple(faults)
     for one in planned:
         one.fault.check(twin)

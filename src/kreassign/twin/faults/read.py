@@ -24,7 +24,7 @@ _APIS = {handler.api.name.lower(): handler.api.key for handler in HANDLERS}
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a kind of fault must or may be told. `read` raises ValueError for what makes no sense."""
+    """A parameter of a kind of fault. `read` raises ValueError for an invalid value."""
 
     name: str
     read: Callable[[Any], Any]

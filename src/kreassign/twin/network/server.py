@@ -1,9 +1,8 @@
 """The twin over TCP: a socket per node and listener, in real time or faster.
 
-Everything happens in one event loop: the twin needs no locks, and answers come in the order of requests. A client
-can harm only itself. One that sends no frame, half a frame or nonsense keeps or loses its own connection; one that
-reads slowly is not read from until it has caught up; one that sends much at once gets one answer in turn with the
-others.
+Everything runs in one event loop: the twin needs no locks, and responses come in the order of requests. A client can
+harm only itself: one that sends no frame, half a frame or garbage keeps or loses its own connection; one that reads
+slowly is not read from until it has caught up; one that sends many requests at once takes turns with the others.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from kreassign.twin.cluster import Twin
 from kreassign.wire.frame import PREFIX_BYTES
 
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
-"""Kafka's own default (socket.request.max.bytes); a client that announces more is hung up on."""
+"""Kafka's own default (socket.request.max.bytes); the connection of a client that announces more is closed."""
 
-_PATIENCE_S = 10.0
+_TIMEOUT_S = 10.0
 _LAST_PORT = 65_535
 Result = TypeVar("Result")
 
@@ -42,7 +41,7 @@ class ListenerConfig:
     """A listener to open on every node.
 
     The lowest node id gets `first_port`, the next ids the following ports; 0 lets the machine choose. With `users` the
-    door asks for SASL/PLAIN, with `tls` (a server-side context) for TLS.
+    listener asks for SASL/PLAIN, with `tls` (a server-side context) for TLS.
     """
 
     name: str = "PLAINTEXT"
@@ -58,7 +57,7 @@ class ListenerConfig:
 
 
 def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """What a door needs for TLS, from PEM files; InputError if they cannot be used."""
+    """What a listener needs for TLS, from PEM files; InputError if they cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(certificate, key)
@@ -69,7 +68,7 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """`speed` seconds of the twin pass in one second of the machine, from where both stood at the start."""
+    """`speed` seconds of the twin pass in one second of the machine, counted from when both started."""
 
     speed: float
     real_start_s: float
@@ -89,12 +88,12 @@ class TimeScale:
 
 
 class TwinServer:
-    """The open doors of a twin's nodes. Made and used inside one event loop."""
+    """The open listeners of a twin's nodes. Made and used inside one event loop."""
 
     def __init__(
         self,
         twin: Twin,
-        doors: Sequence[ListenerConfig] = (ListenerConfig(),),
+        configs: Sequence[ListenerConfig] = (ListenerConfig(),),
         *,
         host: str = "127.0.0.1",
         speed: float | None = 1.0,
@@ -102,7 +101,7 @@ class TwinServer:
     ) -> None:
         self.twin = twin
         self.failures: list[str] = []
-        self._doors = doors
+        self._configs = configs
         self._host = host
         self._clock = clock or SystemClock()
         self._skips_copying = speed is None
@@ -120,20 +119,20 @@ class TwinServer:
     def _time_scale_from_now(self) -> TimeScale:
         return TimeScale(self._speed, self._clock.monotonic_s(), self.twin.now_ms)
 
-    def open_doors(self) -> None:
-        """Open every door of every running node; InputError if a port is taken."""
+    def open_listeners(self) -> None:
+        """Open every listener of every running node; InputError if a port is taken."""
         asyncio.get_running_loop().set_exception_handler(self._note_failure)
-        for door in self._doors:
+        for config in self._configs:
             addresses: dict[int, Address] = {}
-            self._listeners[door.name] = Listener(door.name, addresses, door.users, door.security_protocol)
+            self._listeners[config.name] = Listener(config.name, addresses, config.users, config.security_protocol)
             for offset, node_id in enumerate(sorted(self.twin.node_ids)):
-                port = door.first_port + offset if door.first_port else 0
-                addresses[node_id] = self._bind(door, node_id, port)
+                port = config.first_port + offset if config.first_port else 0
+                addresses[node_id] = self._bind(config, node_id, port)
         self.reconcile()
 
-    def addresses(self, door: str = "PLAINTEXT") -> Mapping[int, Address]:
-        """Where the nodes can be reached through a door, by node id; those that are down too."""
-        return self._listeners[door].addresses
+    def addresses(self, config: str = "PLAINTEXT") -> Mapping[int, Address]:
+        """Where the nodes can be reached by a listener, by node id; those that are down too."""
+        return self._listeners[config].addresses
 
     @property
     def connection_count(self) -> int:
@@ -157,16 +156,16 @@ class TwinServer:
                 await asyncio.wait_for(self._wake_up.wait(), wait_s)
 
     def catch_up(self) -> None:
-        """Bring the twin to the present, so that answers tell of it."""
+        """Bring the twin to the present, so that responses show it."""
         self.twin.advance_to(self._time_scale.twin_ms(self._clock.monotonic_s()))
 
     def wake_if_earlier(self) -> None:
-        """See whether a request brought something forward, so that it must be waited for less long."""
+        """Wake up earlier if a request scheduled something sooner than the next event."""
         if self.twin.next_event_ms() != self._next_ms:
             self._wake_up.set()
 
     def scheduler(self, action: Callable[[Twin], None]) -> Callable[[], None]:
-        """What any thread can call to have something done between two requests."""
+        """A function that any thread can call to run an action between two requests."""
         loop = asyncio.get_running_loop()
 
         def act() -> None:
@@ -182,20 +181,20 @@ class TwinServer:
         return wake
 
     async def close(self) -> None:
-        """Close every door and every connection."""
+        """Close every listener and every connection."""
         for key in list(self._open):
-            self._shut(*key)
-        await asyncio.sleep(0)  # Whoever was just let in takes hold of its socket, so that it is given back.
+            self._close_listener(*key)
+        await asyncio.sleep(0)  # A connection that was just accepted takes its socket, so that it is closed below.
         for arrival in self._arrivals:
             arrival.cancel()
         await asyncio.gather(*self._arrivals, return_exceptions=True)
         for connection in list(self._connections):
             connection.abort()
-        await asyncio.sleep(0)  # Sockets are given back one turn of the loop after they were shut.
+        await asyncio.sleep(0)  # Sockets are closed one turn of the loop later.
 
-    # --- doors ------------------------------------------------------------------------------------------------
+    # --- listeners -------------------------------------------------------------------------------------------
 
-    def _bind(self, door: ListenerConfig, node_id: int, port: int) -> Address:
+    def _bind(self, config: ListenerConfig, node_id: int, port: int) -> Address:
         where = f"cannot listen on {self._host}:{port} for node {node_id}"
         if port > _LAST_PORT:
             raise InputError(f"{where}: there is no such port")
@@ -206,54 +205,54 @@ class TwinServer:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise InputError(f"{where}: {reason.lower()}") from error
         listening.settimeout(0)
-        self._open[door.name, node_id] = listening
-        asyncio.get_running_loop().add_reader(listening, self._accept, listening, door, node_id)
+        self._open[config.name, node_id] = listening
+        asyncio.get_running_loop().add_reader(listening, self._accept, listening, config, node_id)
         return Address(self._host, listening.getsockname()[1])
 
-    def _accept(self, listening: socket.socket, door: ListenerConfig, node_id: int) -> None:
+    def _accept(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
         with suppress(OSError):  # A client that is gone again, or one more than the machine has room for.
             accepted, _ = listening.accept()
-            arrival = asyncio.ensure_future(self._admit(accepted, door, node_id))
+            arrival = asyncio.ensure_future(self._admit(accepted, config, node_id))
             self._arrivals.add(arrival)
             arrival.add_done_callback(self._arrivals.discard)
 
-    async def _admit(self, accepted: socket.socket, door: ListenerConfig, node_id: int) -> None:
-        node = Node(node_id, self.twin.endpoint(node_id), self._listeners[door.name])
+    async def _admit(self, accepted: socket.socket, config: ListenerConfig, node_id: int) -> None:
+        node = Node(node_id, self.twin.endpoint(node_id), self._listeners[config.name])
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         loop = asyncio.get_running_loop()
         try:
-            await loop.connect_accepted_socket(lambda: _Connection(self, node), accepted, ssl=door.tls)
+            await loop.connect_accepted_socket(lambda: _Connection(self, node), accepted, ssl=config.tls)
         except (OSError, asyncio.CancelledError):
             accepted.close()  # A client that fails the TLS handshake loses its connection, that is all.
 
     def reconcile(self) -> None:
-        """Close the doors of nodes that stopped, open those of nodes that came back."""
-        for door in self._doors:
-            for node_id, address in self.addresses(door.name).items():
-                is_open = (door.name, node_id) in self._open
+        """Close the listeners of nodes that stopped, open those of nodes that came back."""
+        for config in self._configs:
+            for node_id, address in self.addresses(config.name).items():
+                is_open = (config.name, node_id) in self._open
                 if is_open and not self.twin.is_running(node_id):
-                    self._shut(door.name, node_id)
+                    self._close_listener(config.name, node_id)
                 elif not is_open and self.twin.is_running(node_id):
-                    self._bind(door, node_id, address.port)
+                    self._bind(config, node_id, address.port)
         frozen = {node_id for node_id in self.twin.node_ids if self.twin.is_frozen(node_id)}
         unfrozen, self._frozen = self._frozen - frozen, frozen
         for connection in [connection for connection, owner in self._connections.items() if owner in unfrozen]:
             connection.resume()
 
-    def _shut(self, door: str, node_id: int) -> None:
-        listening = self._open.pop((door, node_id))
+    def _close_listener(self, config: str, node_id: int) -> None:
+        listening = self._open.pop((config, node_id))
         asyncio.get_running_loop().remove_reader(listening)
         listening.close()
         for connection in [connection for connection, owner in self._connections.items() if owner == node_id]:
             connection.abort()
 
-    # --- connections ------------------------------------------------------------------------------------------
+    # --- connections -----------------------------------------------------------------------------------------
 
     def register_connection(self, connection: _Connection, node: Node, transport: asyncio.BaseTransport) -> Connection:
         """Take note of a new connection."""
         self._connections[connection] = node.id
         self._opened += 1
-        # Whoever hung up at once has no name any more.
+        # A client that closed at once has no name any more.
         local, peer = (transport.get_extra_info(name) or ("", 0) for name in ("sockname", "peername"))
         name = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-0-{self._opened}"
         return Connection(self.twin, node, name)
@@ -266,7 +265,7 @@ class TwinServer:
         return self.twin.is_running(node.id) and not self.twin.is_frozen(node.id)
 
     def after(self, wait_ms: int, action: Callable[[Reply], None], reply: Reply) -> None:
-        """Send an answer when so much of the twin's time has passed."""
+        """Send a response when so much of the twin's time has passed."""
         due_s = self._time_scale.real_s_until(self.twin.now_ms + wait_ms, self._clock.monotonic_s())
         asyncio.get_running_loop().call_later(due_s, action, reply)
 
@@ -281,7 +280,7 @@ class TwinServer:
 
 
 class _Connection(asyncio.Protocol):
-    """One client's socket: cuts what arrives into frames and has them answered one after the other."""
+    """One client's socket: splits what arrives into frames and answers one after the other."""
 
     def __init__(self, server: TwinServer, node: Node) -> None:
         self._server = server
@@ -304,12 +303,12 @@ class _Connection(asyncio.Protocol):
         self.resume()
 
     def resume(self) -> None:
-        """Answer what has come, unless that is about to happen anyway."""
+        """Answer what has arrived, unless that is scheduled already."""
         if not self._is_waiting:
             self._answer_next()
 
     def eof_received(self) -> bool:
-        """The client will send no more. It is heard only when all that it sent before has been answered."""
+        """The client will send no more. It is noticed only when all that it sent before has been answered."""
         return False
 
     def pause_writing(self) -> None:
@@ -325,7 +324,7 @@ class _Connection(asyncio.Protocol):
         self._server.forget_connection(self)
 
     def abort(self) -> None:
-        """Hang up at once."""
+        """Close the connection at once."""
         self._transport.abort()
 
     def _answer_next(self) -> None:
@@ -366,7 +365,7 @@ class _Connection(asyncio.Protocol):
             self.resume()
 
     def _read_on(self, *, wanted: bool) -> None:
-        """Leave what more comes in the kernel's hands while a frame waits for its answer."""
+        """Stop reading from the socket while a frame waits for its answer."""
         if wanted == self._is_read or self._transport.is_closing():
             return
         self._is_read = wanted
@@ -402,16 +401,16 @@ class _Connection(asyncio.Protocol):
 def serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None]) -> None:
     """Open a server and let it run in this thread until it is interrupted."""
 
-    async def whole_life() -> None:
+    async def serve_until_cancelled() -> None:
         server = make()
         try:
-            server.open_doors()
+            server.open_listeners()
             on_open(server)
             await server.run()
         finally:
             await server.close()
 
-    asyncio.run(whole_life())
+    asyncio.run(serve_until_cancelled())
 
 
 class ServerThread:
@@ -421,7 +420,7 @@ class ServerThread:
         self._make = make
         self._opened: Future[tuple[TwinServer, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="twin-server")
-        self._life: Future[None] | None = None
+        self._running: Future[None] | None = None
 
     @property
     def server(self) -> TwinServer:
@@ -429,15 +428,15 @@ class ServerThread:
         return self._opened.result()[0]
 
     def start(self) -> None:
-        """Wait until the doors are open; raises what kept them shut."""
-        self._life = self._threads.submit(lambda: asyncio.run(self._whole_life()))
-        either: tuple[Future[Any], ...] = (self._life, self._opened)
-        wait(either, _PATIENCE_S, FIRST_COMPLETED)
+        """Wait until the listeners are open; raises why they are not."""
+        self._running = self._threads.submit(lambda: asyncio.run(self._serve()))
+        either: tuple[Future[Any], ...] = (self._running, self._opened)
+        wait(either, _TIMEOUT_S, FIRST_COMPLETED)
         if not self._opened.done():
-            self._life.result(0)
+            self._running.result(0)
 
     def do(self, action: Callable[[Twin], Result]) -> Result:
-        """Do something with the twin between two requests, and return what it returned."""
+        """Run an action on the twin between two requests, and return its result."""
         server, loop, _ = self._opened.result()
 
         async def act() -> Result:
@@ -447,21 +446,21 @@ class ServerThread:
             server.wake_if_earlier()
             return result
 
-        return asyncio.run_coroutine_threadsafe(act(), loop).result(_PATIENCE_S)
+        return asyncio.run_coroutine_threadsafe(act(), loop).result(_TIMEOUT_S)
 
     def stop(self) -> None:
-        """Close the doors and end the thread; raises what the server died of, if it did."""
-        if self._life is not None and not self._life.done():
+        """Close the listeners and end the thread; raises what the server failed with, if it did."""
+        if self._running is not None and not self._running.done():
             _, loop, ending = self._opened.result()
             loop.call_soon_threadsafe(ending.set)
         self._threads.shutdown()
-        if self._life is not None:
-            self._life.result(0)
+        if self._running is not None:
+            self._running.result(0)
 
-    async def _whole_life(self) -> None:
+    async def _serve(self) -> None:
         server, ending = self._make(), asyncio.Event()
         try:
-            server.open_doors()
+            server.open_listeners()
             self._opened.set_result((server, asyncio.get_running_loop(), ending))
             running, ended = asyncio.ensure_future(server.run()), asyncio.ensure_future(ending.wait())
             done, others = await asyncio.wait((running, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -475,10 +474,10 @@ class ServerThread:
 
 @contextmanager
 def serving(
-    twin: Twin, doors: Sequence[ListenerConfig] = (ListenerConfig(),), *, speed: float | None = 1.0
+    twin: Twin, configs: Sequence[ListenerConfig] = (ListenerConfig(),), *, speed: float | None = 1.0
 ) -> Iterator[ServerThread]:
     """A twin on ports of this machine while the block runs."""
-    thread = ServerThread(lambda: TwinServer(twin, doors, speed=speed))
+    thread = ServerThread(lambda: TwinServer(twin, configs, speed=speed))
     thread.start()
     try:
         yield thread

@@ -1,7 +1,7 @@
 """The twin as a transport: the bytes of the TCP server without its sockets, in the twin's own time.
 
-Fits the client's `Transport` and `Clock` by shape. A request takes no time; waiting moves the twin on, be it the wait
-for an answer that is delayed or that a frozen node does not give.
+Fits the client's `Transport` and `Clock` by shape. A request takes no time; waiting lets the twin's time pass: for a
+response that is delayed, or for a frozen node.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class TwinTransport:
         return self._twin.now_ms / 1000
 
     def sleep(self, seconds: float) -> None:
-        """Let the twin live through so many seconds, which takes no longer than computing them."""
+        """Let so many seconds of the twin's time pass, which takes no longer than computing them."""
         with self._turn:
             self._twin.advance(max(0, round(seconds * 1000)))
 
 
 class TwinConnection:
-    """A conversation with one node."""
+    """A connection to one node."""
 
     def __init__(self, twin: Twin, node: Node, name: str, turn: Lock) -> None:
         self._twin = twin
@@ -93,7 +93,7 @@ class TwinConnection:
 
     def _send(self, frame: bytes, deadline_ms: int) -> None:
         """Have a frame answered, and wait until the answer has arrived."""
-        self._break_unless_standing()
+        self._break_unless_open()
         try:
             reply = self._connection.answer(frame[PREFIX_BYTES:])
         except ProtocolViolation as violation:
@@ -104,12 +104,12 @@ class TwinConnection:
             self._give_up(deadline_ms)
         if reply.delay_ms:
             self._twin.advance_to(due_ms)
-            self._break_unless_standing()
+            self._break_unless_open()
         self._is_closed = reply.is_last
         self._unread += reply.frame
 
     def _wait_while_frozen(self, deadline_ms: int) -> None:
-        while self._stands() and self._twin.is_frozen(self._node.id):
+        while self._is_open() and self._twin.is_frozen(self._node.id):
             next_ms = self._twin.next_event_ms()
             if next_ms is None or next_ms > deadline_ms:
                 self._give_up(deadline_ms)
@@ -122,8 +122,8 @@ class TwinConnection:
         text = f"node {self._node.id} did not answer in time"
         raise OutcomeUnknown(text) from TimeoutError(text)
 
-    def _break_unless_standing(self) -> None:
-        if not self._stands():
+    def _break_unless_open(self) -> None:
+        if not self._is_open():
             self._is_closed = True
             raise OutcomeUnknown(f"the connection to node {self._node.id} broke before the answer came")
 
@@ -137,11 +137,11 @@ class TwinConnection:
 
     def is_usable(self) -> bool:
         """Whether the node still runs, and did not stop since this connection was opened."""
-        return not self._is_closed and self._stands()
+        return not self._is_closed and self._is_open()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._is_closed = True
 
-    def _stands(self) -> bool:
+    def _is_open(self) -> bool:
         return self._twin.is_running(self._node.id) and self._twin.start_count(self._node.id) == self._start_counts

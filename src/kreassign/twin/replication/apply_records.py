@@ -1,4 +1,4 @@
-"""Taking over what the metadata log says: brokers act on every record that concerns their copies."""
+"""Brokers act on every metadata record that is about their copies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def parse_retention(text: str | None) -> int | None:
 
 
 class RecordApplier:
-    """Makes copies, leaders and throttles what the records say."""
+    """Applies metadata records to copies, leaders and throttles."""
 
     def __init__(self, replicas: Replicas, moves: DirectoryMoves) -> None:
         self.replicas = replicas
@@ -77,7 +77,7 @@ class RecordApplier:
     # Partitions
 
     def _conform(self, partition: PartitionState, metadata: ClusterMetadata) -> None:
-        """Make copies, leader and ISR of a partition what they shall be now."""
+        """Make copies, leader and ISR of a partition what the record says."""
         replicas, logs = self.replicas, self.replicas.state.logs
         row = logs.row(partition.topic_partition)
         if row is None:
@@ -148,7 +148,7 @@ class RecordApplier:
     # Configuration
 
     def configure(self, resource: ConfigResource, name: str, value: str | None) -> None:
-        """A dynamic configuration was set, or taken back (None)."""
+        """A dynamic configuration was set, or deleted (None)."""
         if resource.type is ResourceType.TOPIC:
             self._configure_topic(resource.name, name, value)
         elif resource.name and (broker := self.replicas.state.fleet.find_broker(int(resource.name))) is not None:

@@ -39,7 +39,7 @@ def share(
     """Set the `rate` of every copy; the others stand still.
 
     `lags` are the bytes that each copy has to go; one that is there takes no more than what is written. `settings`
-    tell which part of a throttle is really reached.
+    say which part of a throttle is really reached.
     """
     live = copies.live
     live["rate"] = 0.0

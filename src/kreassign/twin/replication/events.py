@@ -1,6 +1,6 @@
 """What happens to copies on brokers: past tense, each with the replica it is about.
 
-Replication only tells; what follows of it (a change of the ISR, a new directory in the metadata) is for the brokers
+Replication only reports; what follows from it (a change of the ISR, a new directory in the metadata) is for the brokers
 and the controller to decide, and comes back as records.
 """
 
@@ -24,7 +24,7 @@ class ReplicaPlaced:
 class ReplicaCaughtUp:
     """A copy outside the ISR reached the high watermark: its leader wants it in.
 
-    Told again while the copy stays caught up and outside.
+    Reported again while the copy stays caught up and outside.
     """
 
     topic_partition: TopicPartition
@@ -35,7 +35,7 @@ class ReplicaCaughtUp:
 class ReplicaFellBehind:
     """A member of the ISR has been behind for longer than the allowed lag: its leader wants it out.
 
-    Told again while it stays behind and a member.
+    Reported again while it stays behind and a member.
     """
 
     topic_partition: TopicPartition

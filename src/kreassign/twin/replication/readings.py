@@ -144,7 +144,7 @@ class ReplicaReadings:
         return self._replicas.state.fleet.paths[int(self._replicas.state.copies.entry(future)["log_dir"])]
 
     def log_dirs(self, broker: int) -> tuple[LogDir, ...]:
-        """All log directories of a broker with what is in them, as DescribeLogDirs tells it."""
+        """All log directories of a broker with what is in them, as DescribeLogDirs has it."""
         replicas = self._replicas
         replicas.positions.settle()
         index = replicas.state.fleet.broker(broker)

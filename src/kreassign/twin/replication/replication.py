@@ -34,7 +34,7 @@ class Replication:
     """The copies of a cluster and everything that happens to them.
 
     Use: `load` once, `apply` every record after the metadata has applied it, `advance` time and answer the events
-    that it tells. `readings` says what brokers would answer about their copies.
+    that it reports. `readings` has what brokers would answer about their copies.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Replication:
 
     @property
     def is_copying(self) -> bool:
-        """Whether any copy comes closer to where it shall be, or soon will: whether waiting for copies makes sense."""
+        """Whether any copy is catching up, or soon will: whether waiting for copies makes sense."""
         self._progress.resolve()
         live = self._replicas.state.copies.live
         begins = ~live["started"] & ~live["is_future"]
@@ -92,12 +92,12 @@ class Replication:
     def next_event_ms(self) -> int | None:
         """When something happens next if nothing is changed until then; None for never.
 
-        Not everything that happens is told: the first fetch of a copy is not, for example.
+        Not everything that happens is reported: the first fetch of a copy is not, for example.
         """
         return self._progress.next_ms
 
     def advance(self, to_ms: int) -> tuple[ReplicaEvent, ...]:
-        """Let time pass until something happens that is told, or until `to_ms`; `now_ms` says which.
+        """Let time pass until something happens that is reported, or until `to_ms`; `now_ms` says which.
 
         The events of one millisecond come together, sorted by their kind and replica. Answer them (with records, or
         not at all) before time goes on.
@@ -144,7 +144,7 @@ class Replication:
     # What breaks
 
     def crash(self, broker: int) -> None:
-        """Stop a broker, or freeze it: it neither writes nor sends nor fetches. The controller is not told."""
+        """Stop a broker, or freeze it: it neither writes nor sends nor fetches. The controller is not informed."""
         self._set_up(broker, is_up=False)
 
     def restore(self, broker: int) -> None:
@@ -183,7 +183,7 @@ class Replication:
         self._replicas.state.must_share = True
 
     def fill_dir(self, broker: int, path: str) -> None:
-        """Let something that is not Kafka's take all the room of a log directory. `LogDirFull` is told at once."""
+        """Let something that is not Kafka's take all the room of a log directory. `LogDirFull` is reported at once."""
         self._occupy(broker, path, is_occupied=True)
 
     def clear_dir(self, broker: int, path: str) -> None:
@@ -196,7 +196,7 @@ class Replication:
         self._replicas.state.must_share = True
 
     def fail_dir(self, broker: int, path: str) -> None:
-        """Take a log directory offline with all copies in it. The controller is not told."""
+        """Take a log directory offline with all copies in it. The controller is not informed."""
         log_dir = self._replicas.state.fleet.log_dir(broker, path)
         self._moves.fail(log_dir)
         self._set_failed(log_dir, has_failed=True)

@@ -15,12 +15,12 @@ class ReplicationSettings:
     look when they keep a throttle. `fetch_bytes` is `replica.fetch.max.bytes`, `response_bytes` is
     `replica.fetch.response.max.bytes`, `fetch_backoff_ms` is `replica.fetch.backoff.ms`. `batch_bytes` is the mean
     size of the batches in the logs, as long as producers' default `batch.size`. What follows from these for throttles
-    is reckoned in `quota.py`; `python -m bench twin-calibration` holds it against real brokers.
+    is computed in `quota.py`; `python -m bench twin-calibration` holds it against real brokers.
 
-    `fetch_wait_ms` is `replica.fetch.wait.max.ms`: a follower that waits for news from a leader asks for a new
+    `fetch_wait_ms` is `replica.fetch.wait.max.ms`: a follower that waits for records of a leader asks for a new
     partition only when that wait is over. `fetch_start_ms` lies between the controller's decision and a follower's
-    first fetch, `join_ms` between its last fetch and the leader's wish to add it to the ISR: together the 0.1 s in
-    which the quickest moves of an empty partition end. A wish that is not granted is repeated every `fetch_wait_ms`.
+    first fetch, `join_ms` between its last fetch and the leader's request to add it to the ISR: together the 0.1 s in
+    which the quickest moves of an empty partition end. A request that is not granted is repeated every `fetch_wait_ms`.
 
     `lag_time_max_ms` is `replica.lag.time.max.ms`, looked at every half of it. `deletion_delay_ms` is
     `file.delete.delay.ms`: so long the bytes of a removed copy still take room. `full_slack_bytes` must become free

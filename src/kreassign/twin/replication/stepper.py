@@ -1,4 +1,4 @@
-"""What time brings: copies arrive, directories fill up, tasks fall due; and when the next of these is.
+"""What happens as time passes: copies catch up, directories fill up, tasks are due; and when the next of these is.
 
 Rates are computed anew only when something that bears on them has changed, once for all that changed within a
 millisecond. Between two such moments everything is a straight line.
@@ -33,7 +33,7 @@ class Progress:
 
     @property
     def next_ms(self) -> int | None:
-        """When something happens next; now, if something has happened that was not told yet."""
+        """When something happens next; now, if something has happened that was not reported yet."""
         if self._replicas.state.events:
             return self._replicas.state.now_ms
         self.resolve()
@@ -60,12 +60,12 @@ class Progress:
         while replicas.state.must_share:
             replicas.state.must_share = False
             replicas.positions.settle()
-            self._shed()
+            self._mark_overloaded_behind()
             mark_running(replicas.state.fleet, replicas.state.logs, replicas.state.copies)
             replicas.positions.apply_log_start(replicas.state.copies.live["runs"])
             lags = replicas.positions.lags()
             # Rates are the dear part; they wait until what has arrived is taken in and what is full is closed.
-            if self._arrive(lags) or self._judge_fullness():
+            if self._arrive(lags) or self._update_full_dirs():
                 replicas.state.must_share = True
                 continue
             share(
@@ -85,7 +85,7 @@ class Progress:
             self._arrival_ms = self._next_arrival_ms(lags)
 
     def _arrive(self, lags: NDArray[np.float64]) -> bool:
-        """Let in who has caught up; whether that changed anything."""
+        """Take copies that have caught up as in sync; whether that changed anything."""
         replicas = self._replicas
         arrived = np.asarray(replicas.state.copies.live["runs"] & (lags <= CLOSE))
         taken_in = []
@@ -124,7 +124,7 @@ class Progress:
         candidates = live["runs"] & ~live["in_isr"] & ~live["is_future"] & np.isin(live["row"], live["row"][late])
         return self._keys(candidates)
 
-    def _shed(self) -> None:
+    def _mark_overloaded_behind(self) -> None:
         """Where replicas in sync use more than there is, their followers have to share like copies that are behind."""
         replicas, used, fleet = self._replicas, self._replicas.state.in_sync_traffic, self._replicas.state.fleet
         crowded_in = used.net_in > fleet.net_in * ROUNDING
@@ -146,7 +146,7 @@ class Progress:
                 with replicas.changing(row):
                     replicas.mark_behind(row, key.broker, log_dir)
 
-    def _judge_fullness(self) -> bool:
+    def _update_full_dirs(self) -> bool:
         """Close directories that are full and open those that are no longer; whether there was any."""
         replicas, fleet = self._replicas, self._replicas.state.fleet
         used = replicas.log_dirs.used_bytes()

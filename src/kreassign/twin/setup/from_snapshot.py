@@ -1,6 +1,6 @@
 """A real cluster in a box: from a snapshot to what a twin begins with.
 
-A snapshot tells what lies where, not how fast disks and networks are; that is for the caller to say.
+A snapshot says which replicas are where, not how fast disks and networks are; the caller says that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the partitions of an imagined topic lie, and how large they are: drawn by lot, the same for the same seed."""
+"""Random placement and sizes of the partitions of a topic: the same for the same seed."""
 
 from __future__ import annotations
 

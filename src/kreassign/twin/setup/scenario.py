@@ -39,7 +39,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Equal brokers; `is_empty` if topics that name no brokers shall leave them out."""
+    """Equal brokers; `is_empty` if topics that name no brokers leave them out."""
 
     brokers: tuple[BrokerPlan, ...]
     configs: Mapping[str, str]

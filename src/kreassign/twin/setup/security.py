@@ -1,4 +1,4 @@
-"""Who gets into a twin and what they may do there, as a scenario says it."""
+"""Users and permissions of a twin, from the table `[security]` of a scenario."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kreassign.twin.access.sasl import Users
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How clients get in. Without `users` nobody has to say who they are, without a certificate there is no TLS.
+    """How clients connect. Without `users` they need not authenticate, without a certificate there is no TLS.
 
     `certificate` and `key` are paths of PEM files, relative to the scenario. Without `permissions` everybody may do
     everything.
@@ -25,11 +25,11 @@ class Security:
 
 
 OPEN = Security()
-"""Everybody may come in and do everything."""
+"""Every client may connect and do everything."""
 
 
 def read_security(table: KeyedTable) -> Security:
-    """Take the table `[security]`; an empty one opens every door."""
+    """Read the table `[security]`; an empty one allows everything."""
     with table.taken_whole():
         passwords = table.text_map("users")
         certificate, key = table.text("certificate", ""), table.text("key", "")

@@ -1,7 +1,7 @@
 """A metadata log in a file, which a crash at any moment leaves readable.
 
 After a signature come the records, each as a header (length of what follows, its checksum, and a checksum of those
-two) and a body: one byte that tells whether the record is the last of its decision, and the record as JSON. Numbers
+two) and a body: one byte that says whether the record is the last of its decision, and the record as JSON. Numbers
 are big-endian. A decision whose last record is missing or cut off never happened; opening the file drops it.
 Anything else that does not fit its checksums is damage, and the file is refused.
 """

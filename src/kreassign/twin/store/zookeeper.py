@@ -63,7 +63,7 @@ class ZooKeeperTree:
             return ()
 
     def elect(self, broker_id: int, now_ms: int) -> int | None:
-        """Become the controller with the next epoch; None if somebody is in office."""
+        """Become the controller with the next epoch; None if there is a controller."""
         if self.get(paths.CONTROLLER_EPOCH) is None:
             self._make_first_epoch()
         known = self.get(paths.CONTROLLER_EPOCH)
@@ -83,7 +83,7 @@ class ZooKeeperTree:
         return epoch
 
     def resign(self) -> None:
-        """Leave office, if it is this session that is in office."""
+        """Stop being the controller, if this session is."""
         stat = self._client.retry(self._client.exists, paths.CONTROLLER)
         if stat is not None and stat.ephemeralOwner == self._client.client_id[0]:
             self._client.retry(self._client.delete, paths.CONTROLLER)
@@ -93,7 +93,7 @@ class ZooKeeperTree:
         self._commit(writes)
 
     def watch(self, path: str) -> bool:
-        """Be told by `on_news` when a znode or, in a list, what is below it changes, once; False if that is so."""
+        """Call `on_news` once when a znode changes (a list: its children); False if it is watched already."""
         if path in self._watched:
             return False
         self._watched.add(path)
@@ -110,7 +110,7 @@ class ZooKeeperTree:
         return ended
 
     def wait_for_resignation(self, timeout_s: float) -> None:
-        """Wait until nobody is in office, or for so long: what a killed twin left goes with its session."""
+        """Wait until there is no controller, or for so long: that of a killed twin goes with its session."""
         gone = self._client.handler.event_object()
 
         def hear(event: WatchedEvent) -> None:
@@ -174,7 +174,7 @@ class ZooKeeperTree:
 @contextmanager
 def zookeeper_tree(address: str) -> Iterator[ZooKeeperTree]:
     """A session with `host:port[,host:port…][/chroot]`; raises `Unreachable` if nobody answers there."""
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # what goes wrong is told by us, once
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # errors are reported by us, once
     patience = KazooRetry(max_tries=-1, delay=0.05, max_delay=1.0, deadline=OUTAGE_S)
     hosts, _, chroot = address.partition("/")
     client = KazooClient(hosts=hosts, timeout=SESSION_TIMEOUT_S, command_retry=patience)

@@ -1,1 +1,1 @@
-"""The twin in ZooKeeper mode: what its controller does otherwise, and what it leaves in ZooKeeper."""
+"""The twin in ZooKeeper mode: its controller, what that writes to ZooKeeper, and what it sends to brokers."""

@@ -1,4 +1,4 @@
-"""What a controller in ZooKeeper mode refuses, and in which words (Kafka 3.9)."""
+"""What a controller in ZooKeeper mode refuses, and with which messages (Kafka 3.9)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMALL_SET = 4
 
 
 def targets_by_partition(command: AlterReassignments) -> dict[TopicPartition, tuple[int, ...] | None]:
-    """What is asked for each partition; of two wishes for one the last counts."""
+    """The target of each partition; of two for one partition the last counts."""
     return {
         TopicPartition(entry.topic, target.partition): target.replicas
         for entry in command.topics
@@ -31,7 +31,7 @@ def targets_by_partition(command: AlterReassignments) -> dict[TopicPartition, tu
 
 
 def by_topic(outcomes: Iterable[tuple[TopicPartition, Outcome]]) -> tuple[TopicOutcomes, ...]:
-    """The outcomes by topic; a topic without any is not told."""
+    """The outcomes by topic; a topic without any is left out."""
     topics: dict[str, list[tuple[int, Outcome]]] = {}
     for (topic, partition), outcome in outcomes:
         topics.setdefault(topic, []).append((partition, outcome))
@@ -55,11 +55,13 @@ def check_target(target: tuple[int, ...], sources: tuple[int, ...], live: Iterab
 
 
 def election_response(command: ElectLeaders, answer: LeadersElected) -> LeadersElected:
-    """The answer to elections in this mode's words."""
+    """The response to elections with the messages of this mode."""
     if command.election_type not in list(ElectionType):
         return LeadersElected(FAILED, tuple(replace(one, outcomes=_each(one, FAILED)) for one in answer.topics))
     topics = tuple(
-        replace(one, outcomes=tuple((index, _worded(one.topic, index, outcome)) for index, outcome in one.outcomes))
+        replace(
+            one, outcomes=tuple((index, _with_message(one.topic, index, outcome)) for index, outcome in one.outcomes)
+        )
         for one in answer.topics
         if one.outcomes or command.topics is not None
     )
@@ -70,7 +72,7 @@ def _each(topic: TopicOutcomes, outcome: Outcome) -> tuple[tuple[int, Outcome], 
     return tuple((index, outcome) for index, _ in topic.outcomes)
 
 
-def _worded(topic: str, index: int, outcome: Outcome) -> Outcome:
+def _with_message(topic: str, index: int, outcome: Outcome) -> Outcome:
     if outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
         return NO_PARTITION
     if outcome.code == PREFERRED_LEADER_NOT_AVAILABLE:

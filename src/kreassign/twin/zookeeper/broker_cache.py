@@ -1,4 +1,4 @@
-"""What a broker makes of the requests of a controller: what it has been told is all that it knows.
+"""The cache of a broker: all that it knows of partitions is from the requests of controllers.
 
 It takes nothing from a controller of an older epoch than it has seen, nothing that was meant for an earlier
 registration of its own, and no leader of an older epoch than it follows (KIP-380, KIP-570).
@@ -20,7 +20,7 @@ ANY_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class HostedReplica:
-    """A replica that the broker shall have, as LeaderAndIsr told it."""
+    """A replica of the broker, as LeaderAndIsr describes it."""
 
     leader: int
     leader_epoch: int
@@ -33,7 +33,7 @@ class HostedReplica:
 
 @dataclass(frozen=True, slots=True)
 class CachedPartition:
-    """A partition as UpdateMetadata told it: what the broker answers to clients that ask for metadata."""
+    """A partition as UpdateMetadata describes it: what the broker answers to clients that ask for metadata."""
 
     leader: int
     leader_epoch: int
@@ -44,7 +44,7 @@ class CachedPartition:
 
 @dataclass(slots=True)
 class BrokerCache:
-    """What one registration of a broker has been told. `stopped` are replicas that it keeps but does not run."""
+    """What a broker knows since it registered. `stopped` are replicas that it keeps but does not run."""
 
     broker_id: int
     broker_epoch: int = ANY_EPOCH
@@ -56,7 +56,7 @@ class BrokerCache:
     live: tuple[int, ...] = ()
 
     def take(self, request: ControlRequest) -> int:
-        """Do as a request says; the error code that the broker answers. Raises `ProtocolViolation`."""
+        """Apply a request; the error code that the broker answers. Raises `ProtocolViolation`."""
         message = request.decode()
         if message.controller_epoch < self.controller_epoch:
             return STALE_CONTROLLER_EPOCH

@@ -1,7 +1,7 @@
-"""What brokers are told of changes that are no move: elections, ISRs, new and deleted partitions, brokers coming back.
+"""Messages to brokers about changes that are no moves: elections, ISRs, new and deleted partitions, restarted brokers.
 
-One tuple of steps is what the controller sends at once. Whoever shall lead or follow is told by LeaderAndIsr; that the
-leader itself changed the ISR it knows already, so that only everybody's picture of the cluster is brought up to date.
+The controller sends the messages of one tuple at once. Replicas get LeaderAndIsr; a leader that changed the ISR knows
+that already, so that only the metadata caches of all brokers are updated (UpdateMetadata).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ BEING_DELETED = -2
 
 @dataclass(frozen=True, slots=True)
 class PartitionMessage:
-    """A partition as the brokers in `recipients` shall take it over, and who of them shall give up its replica.
+    """A partition as the brokers in `recipients` have to take it over, and which brokers have to stop their replicas.
 
     `topic_id` is a UUID in its usual text form. `partition_epoch` is the version of the state znode. `new_replicas`
-    are those of the brokers told that have no replica yet. `stopped` names brokers and whether they delete what they
-    have. Without `recipients` no leader and ISR is told, but the change is still known to all (UpdateMetadata).
+    are those of the recipients that have no replica yet. `stopped` names brokers and whether they delete what they
+    have. Without `recipients` there is no LeaderAndIsr, but all brokers still get UpdateMetadata.
     """
 
     topic: str
@@ -66,7 +66,7 @@ def message_of(
 def messages_before(
     metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
 ) -> Iterator[PartitionMessage]:
-    """What is told before records become so: which topics are being deleted."""
+    """The messages before records are applied: which topics are being deleted."""
     for record in records:
         if isinstance(record, TopicDeleted):
             for partition in metadata.topics[record.name].partitions.values():
@@ -74,14 +74,14 @@ def messages_before(
 
 
 def stopped(step: PartitionMessage, *, delete: bool) -> PartitionMessage:
-    """The step that stops every replica of a partition."""
+    """The message that stops every replica of a partition."""
     return replace(step, stopped=tuple((broker, delete) for broker in step.replicas))
 
 
 def messages_after(
     metadata: ClusterMetadata, records: Iterable[Record], controller_epoch: int
 ) -> Iterator[PartitionMessage]:
-    """What is told once records have become so."""
+    """The messages after records were applied."""
     for record in records:
         match record:
             case PartitionCreated(key):
@@ -92,14 +92,14 @@ def messages_after(
                 yield _to_replicas(metadata, key, controller_epoch)
             case BrokerUnfenced(broker):
                 for partition in metadata.partitions_on(broker):
-                    if broker not in partition.adding:  # its move begins anew, and tells of it
+                    if broker not in partition.adding:  # its move begins anew, with messages of its own
                         yield message_of(metadata, partition, controller_epoch, (broker,))
             case _:
                 pass
 
 
 def full_state_messages(metadata: ClusterMetadata, controller_epoch: int) -> Iterator[PartitionMessage]:
-    """What a controller tells that has just taken office: everything."""
+    """The messages of a controller that was just elected: everything."""
     for _, topic in sorted(metadata.topics.items()):
         for _, partition in sorted(topic.partitions.items()):
             yield _to_replicas(metadata, partition.topic_partition, controller_epoch)
@@ -107,8 +107,8 @@ def full_state_messages(metadata: ClusterMetadata, controller_epoch: int) -> Ite
 
 def _to_replicas(metadata: ClusterMetadata, key: TopicPartition, controller_epoch: int) -> PartitionMessage:
     partition = _present(metadata, key)
-    at_work = tuple(broker for broker in partition.replicas if metadata.is_active(broker))
-    return message_of(metadata, partition, controller_epoch, at_work)
+    active = tuple(broker for broker in partition.replicas if metadata.is_active(broker))
+    return message_of(metadata, partition, controller_epoch, active)
 
 
 def _present(metadata: ClusterMetadata, key: TopicPartition) -> PartitionState:

@@ -44,7 +44,7 @@ _Endpoint = _Alive.UpdateMetadataEndpoint
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """A controller in its term of office."""
+    """A controller and its epoch."""
 
     controller_id: int
     controller_epoch: int
@@ -52,7 +52,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class LiveBroker:
-    """A broker that is told things: where it listens, in plain text, and as which of its registrations."""
+    """A broker that gets requests: its address, without TLS, and the epoch of its registration."""
 
     broker_id: int
     host: str
@@ -63,7 +63,7 @@ class LiveBroker:
 
 @dataclass(frozen=True, slots=True)
 class ControlVersions:
-    """In which versions a controller speaks; it follows from the version between brokers that it is set to.
+    """The versions of its requests; they follow from `inter.broker.protocol.version`.
 
     Only what a controller of Kafka 2.6 or later uses, where requests are grouped by topic and LeaderAndIsr has the
     lists of a move. Kafka 3.4 to 3.9 send the last version of each.

@@ -1,6 +1,7 @@
-"""The controller in ZooKeeper mode: it does what clients ask for, what is left in znodes, and what brokers report.
+"""The controller in ZooKeeper mode: it executes requests of clients, what tools write to znodes, and broker reports.
 
-It decides by the rules in `phases`, writes as its epoch allows, and needs nothing but the znodes to take over.
+It moves partitions by the rules in `phases`, writes only while its epoch is the latest, and needs nothing but the
+znodes to take over.
 """
 
 from __future__ import annotations
@@ -68,10 +69,10 @@ _WATCHED = (paths.CONTROLLER, paths.REASSIGN_PARTITIONS, paths.PREFERRED_REPLICA
 
 
 class ZooKeeperController:
-    """The controller of one twin. `on_messages` is told all that brokers are told at once."""
+    """The controller of one twin. `on_messages` gets the messages to brokers, batch by batch."""
 
     def __init__(self, core: TwinCore, log: ZooKeeperLog) -> None:
-        self.on_messages: Callable[[tuple[PartitionMessage, ...]], None] = _nobody_listens
+        self.on_messages: Callable[[tuple[PartitionMessage, ...]], None] = _discard
         self._core = core
         self._log = log
         self._registrations = Registrations(core, log)
@@ -82,7 +83,7 @@ class ZooKeeperController:
         self.notes: list[str] = []
         self._topics = TopicWatcher(core, log, self.notes)
 
-    # --- which node it is -------------------------------------------------------------------------------------
+    # --- which node it is ------------------------------------------------------------------------------------
 
     @property
     def active_id(self) -> int:
@@ -110,17 +111,17 @@ class ZooKeeperController:
 
     @property
     def sender(self) -> Sender:
-        """Whom brokers get their orders from."""
+        """The controller and its epoch, as requests to brokers name them."""
         return Sender(self._log.controller_id, self._log.controller_epoch)
 
     def address_of(self, broker_id: int) -> Address:
         """Where clients and brokers reach a broker."""
         return self._registrations.address_of(broker_id)
 
-    # --- office -----------------------------------------------------------------------------------------------
+    # --- elections of the controller -------------------------------------------------------------------------
 
     def take_over(self) -> None:
-        """Begin: make the brokers know what ZooKeeper has, and take up every move where it was left."""
+        """Take over: let brokers know what is in ZooKeeper, and continue every move."""
         self._registrations.renew()
         with self._muted():
             self._catch_up_with_znodes()
@@ -139,30 +140,30 @@ class ZooKeeperController:
         self._registrations.renew(addresses)
 
     def run_for_controller(self, broker_id: int) -> bool:
-        """Let a broker become the controller if nobody is; whether it did."""
+        """Let a broker become the controller if there is none; whether it did."""
         is_elected = self._log.become_controller(broker_id, self._core.now_ms)
         if is_elected:
             self.take_over()
         return is_elected
 
     def fail_over(self) -> None:
-        """Leave office to the next broker that is at work."""
+        """Resign in favour of the next responsive broker."""
         self._log.resign_controller()
         self._elect_next(self._log.controller_id + 1)
 
     def _elect_next(self, first: int) -> None:
-        """Let the next broker from `first` on that is at work become the controller."""
-        at_work = [one for one in self._core.processes.ids if self._core.processes.is_responsive(one)]
-        later = [one for one in at_work if one >= first]
-        if at_work:
-            self.run_for_controller((later or at_work)[0])
+        """Let the next responsive broker from `first` on become the controller."""
+        responsive = [one for one in self._core.processes.ids if self._core.processes.is_responsive(one)]
+        later = [one for one in responsive if one >= first]
+        if responsive:
+            self.run_for_controller((later or responsive)[0])
 
     def process_changes(self) -> None:
-        """Look at everything in ZooKeeper that others may have changed, and act on it."""
+        """Read everything in ZooKeeper that others may have changed, and act on it."""
         znodes = self._log.znodes
         for path in _WATCHED:
             znodes.watch(path)
-        # Whoever else wrote something at the same moment makes for news, and then this is done once more.
+        # If somebody else writes at the same time, there is another notification, and this runs again.
         with suppress(ControllerMoved, StaleZnode):
             self._log.check_epoch()
             if not self._log.is_active_controller:
@@ -174,15 +175,15 @@ class ZooKeeperController:
             self._process_configs()
 
     def before_apply(self, records: tuple[Record, ...]) -> None:
-        """Tell brokers what they must know before it becomes so."""
+        """Send what brokers must know before the change."""
         steps = tuple(messages_before(self._core.metadata, records, self._log.controller_epoch))
         self._tell(steps)
         for delete in (False, True):
             self._tell(stopped(one, delete=delete) for one in steps)
 
     def after_apply(self, records: tuple[Record, ...]) -> None:
-        """Act on what has just become so: moves may be complete now, or have a reason to be tried again."""
-        if BrokerFenced(self.active_id) not in records:  # whoever follows it will tell
+        """Act on applied records: moves may be complete now, or can be tried again."""
+        if BrokerFenced(self.active_id) not in records:  # its successor sends everything
             is_about_brokers = any(isinstance(record, BrokerFenced | BrokerUnfenced) for record in records)
             steps = messages_after(self._core.metadata, records, self._log.controller_epoch)
             self._tell(steps, even_if_empty=is_about_brokers)
@@ -205,29 +206,29 @@ class ZooKeeperController:
                 case _:
                     pass
 
-    # --- what brokers are told --------------------------------------------------------------------------------
+    # --- messages to brokers ---------------------------------------------------------------------------------
 
     def _tell(self, steps: Iterable[PartitionMessage], *, even_if_empty: bool = False) -> None:
-        if self._is_sending and self.on_messages is not _nobody_listens:
+        if self._is_sending and self.on_messages is not _discard:
             told = tuple(self._as_of_its_controller(step) for step in steps)
             if told or even_if_empty:
                 self.on_messages(told)
 
     def _as_of_its_controller(self, step: PartitionMessage) -> PartitionMessage:
-        """A step under the epoch of the controller that wrote what the partition is: brokers get the state as it is."""
+        """A message under the epoch of the controller that wrote the state of the partition: brokers get that state."""
         state = self._log.cache.states.get(TopicPartition(step.topic, step.partition))
         return step if state is None else replace(step, controller_epoch=state.controller_epoch)
 
     @contextmanager
     def _muted(self) -> Iterator[None]:
-        """Tell nothing of changes in the block: they were told already, or are told in other words."""
+        """Send no messages about changes in the block: they were sent already, or are sent in another form."""
         self._is_sending = False
         try:
             yield
         finally:
             self._is_sending = True
 
-    # --- what clients ask for ---------------------------------------------------------------------------------
+    # --- requests of clients ---------------------------------------------------------------------------------
 
     def create_topics(self, command: CreateTopics) -> tuple[TopicCreation, ...]:
         """Create topics."""
@@ -260,17 +261,15 @@ class ZooKeeperController:
         outcomes: dict[TopicPartition, Outcome] = {}
         moves: dict[TopicPartition, OngoingReassignment] = {}
         for key, target in demands.items():
-            refusal, move = self._evaluate(key, target)
+            refusal, move = self._check(key, target)
             if move is None:
                 outcomes[key] = refusal
             else:
                 moves[key] = move
         self._remove_entries(lambda key, _: key in moves)
-        return {key: outcomes[key] if key in outcomes else self._order(key, moves[key]) for key in demands}
+        return {key: outcomes[key] if key in outcomes else self._start_move(key, moves[key]) for key in demands}
 
-    def _evaluate(
-        self, key: TopicPartition, target: tuple[int, ...] | None
-    ) -> tuple[Outcome, OngoingReassignment | None]:
+    def _check(self, key: TopicPartition, target: tuple[int, ...] | None) -> tuple[Outcome, OngoingReassignment | None]:
         present = self._log.cache.lists(key)
         if target is None:
             if not present.adding and not present.removing:
@@ -289,10 +288,10 @@ class ZooKeeperController:
     def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:
         """Nothing to do: with ZooKeeper the controller does not know log directories."""
 
-    # --- what is left in znodes -------------------------------------------------------------------------------
+    # --- requests in znodes ----------------------------------------------------------------------------------
 
     def _process_reassignments(self) -> set[TopicPartition]:
-        """Start what waits in the reassignment znode, once for each time that it is created."""
+        """Start the moves in the reassignment znode, once for each time that it is created."""
         found = self._log.znodes.get(paths.REASSIGN_PARTITIONS)
         if found is None or found.created == self._done_reassignments:
             return set()
@@ -307,14 +306,14 @@ class ZooKeeperController:
         outcomes = {
             key: NO_PARTITION
             if key in poisonous
-            else self._order(key, move_to(self._log.cache.lists(key).sources, target))
+            else self._start_move(key, move_to(self._log.cache.lists(key).sources, target))
             for key, target in targets.items()
         }
         self._remove_entries(lambda key, _: key in outcomes and outcomes[key].is_failure)
         return {key for key, outcome in outcomes.items() if not outcome.is_failure}
 
     def _process_elections(self) -> None:
-        """Hold the elections that wait, and delete the znode whatever came of them."""
+        """Hold the elections in their znode, and delete it whatever their outcome."""
         path = paths.PREFERRED_REPLICA_ELECTION
         found = self._log.znodes.get(path)
         if found is None:
@@ -327,7 +326,7 @@ class ZooKeeperController:
         self._log.write((Delete(path),))
 
     def _process_configs(self) -> None:
-        """Let brokers know of configurations that others changed."""
+        """Apply configuration that others changed."""
         names = [name for name in self._log.znodes.children(paths.CONFIG_CHANGES) if name > self._last_change]
         if names:
             self._last_change = names[-1]
@@ -345,8 +344,8 @@ class ZooKeeperController:
     def _remove_entries_of(self, topic: str) -> None:
         self._remove_entries(lambda key, _: key.topic == topic)
 
-    def _remove_entries(self, is_dealt_with: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
-        """Take entries out of the reassignment znode."""
+    def _remove_entries(self, is_done: Callable[[TopicPartition, tuple[int, ...]], bool]) -> None:
+        """Remove entries from the reassignment znode."""
         found = self._log.znodes.get(paths.REASSIGN_PARTITIONS)
         if found is None:
             return
@@ -354,7 +353,7 @@ class ZooKeeperController:
             present = parse_reassignments(found.content)
         except DamagedZnode:
             return
-        left = {key: one for key, one in present.items() if not is_dealt_with(key, one)}
+        left = {key: one for key, one in present.items() if not is_done(key, one)}
         if left == present:
             return
         fit = {key: one for key, one in left.items() if not find_poison({key: one})}
@@ -362,17 +361,17 @@ class ZooKeeperController:
         content = format_reassignments(fit)
         self._log.write((Set(path, content, found.version) if fit else Delete(path),))
 
-    # --- moves ------------------------------------------------------------------------------------------------
+    # --- moves -----------------------------------------------------------------------------------------------
 
-    def _order(self, key: TopicPartition, wanted: OngoingReassignment) -> Outcome:
-        """Begin a move that somebody asked for."""
+    def _start_move(self, key: TopicPartition, wanted: OngoingReassignment) -> Outcome:
+        """Begin a requested move."""
         if self._core.metadata.partition(key) is None:
             return NO_PARTITION
         self._move(key, wanted, ReassignmentsAltered(Outcome(), ()))
         return Outcome()
 
     def _move(self, key: TopicPartition, wanted: OngoingReassignment, answer: object = None) -> None:
-        """Go through the phases that are due. `answer` is what whoever asked for that will be told."""
+        """Execute the phases that are due. `answer` is the response to the request, if there was one."""
         partition = self._core.metadata.partition(key)
         assert partition is not None
         move = Move(partition, self._log.cache.lists(key), wanted)
@@ -392,7 +391,7 @@ class ZooKeeperController:
                 self._tell(steps)
 
     def _plan(self, key: TopicPartition) -> None:
-        """Go on with a move once the present one of its brokers' reports has been dealt with."""
+        """Continue a move once the current report of a broker has been processed."""
         if key not in self._due:
             self._due.add(key)
             self._core.schedule(self._core.now_ms, self._go_on)
@@ -410,7 +409,7 @@ class ZooKeeperController:
         return partition is not None and is_moving and Move(partition, lists, lists).is_complete
 
     def _catch_up_with_znodes(self) -> None:
-        """Let brokers know whatever another controller has written meanwhile."""
+        """Apply what another controller has written meanwhile."""
         metadata, cache = self._core.metadata, self._log.cache
         gone = tuple(TopicDeleted(name) for name in sorted(metadata.topics.keys() - cache.topics.keys()))
         self._core.apply(gone)
@@ -431,5 +430,5 @@ def _differences(resource: ConfigResource, known: Mapping[str, str], wanted: Map
     return [ConfigChanged(resource, name, wanted.get(name)) for name in names if known.get(name) != wanted.get(name)]
 
 
-def _nobody_listens(steps: tuple[PartitionMessage, ...]) -> None:
+def _discard(steps: tuple[PartitionMessage, ...]) -> None:
     del steps

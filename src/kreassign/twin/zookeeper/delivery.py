@@ -12,7 +12,7 @@ from kreassign.twin.zookeeper.controller import ZooKeeperController
 
 
 class Delivery:
-    """Carries what an office tells. `caches` is what each broker has been told since it registered.
+    """Sends the messages of a controller. `caches` is what each broker knows since it registered.
 
     `on_request` gets each request with the time in milliseconds at which it is sent, before its broker does.
     """
@@ -26,7 +26,7 @@ class Delivery:
         self._on_request = on_request
 
     def __call__(self, steps: tuple[PartitionMessage, ...]) -> None:
-        """Build the requests of one batch, and hand them over; who has just registered learns everything first."""
+        """Build and send the requests of one batch; brokers that have just registered get everything first."""
         alive = self._alive()
         newcomers = self._newcomers(alive)
         if newcomers and len(newcomers) < len(alive):
@@ -43,7 +43,7 @@ class Delivery:
             self.caches[request.broker_id].take(request)
 
     def _newcomers(self, alive: tuple[LiveBroker, ...]) -> frozenset[int]:
-        """Who has registered since the last batch; it knows nothing yet."""
+        """The brokers that have registered since the last batch; they know nothing yet."""
         found = set()
         for broker in alive:
             known = self.caches.get(broker.broker_id)

@@ -1,4 +1,4 @@
-"""The metadata log of a cluster that keeps its metadata in ZooKeeper: there is no log, only what is so now."""
+"""The metadata log of a cluster that keeps its metadata in ZooKeeper: there is no log, only the current state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kreassign.twin.zookeeper.znode_cache import ZnodeCache, first_znodes
 
 
 class ZooKeeperLog:
-    """Records as znodes, written by the controller in office. Enter office before the twin is made."""
+    """Records as znodes, written by the active controller. Call `become_controller` before the twin is made."""
 
     def __init__(self, znodes: Znodes, blueprint: Blueprint) -> None:
         self.znodes = znodes
@@ -26,7 +26,7 @@ class ZooKeeperLog:
         self._blueprint = blueprint
 
     def become_controller(self, broker_id: int, now_ms: int) -> bool:
-        """Let a broker of this twin become the controller and read everything; False if another one is in office."""
+        """Let a broker of this twin become the controller and read everything; False if there is another controller."""
         self.znodes.has_new_session()  # Whatever session there was, this one counts from now on.
         self.znodes.resign()
         epoch = self.znodes.elect(broker_id, now_ms)
@@ -39,7 +39,7 @@ class ZooKeeperLog:
         return True
 
     def check_epoch(self) -> None:
-        """Take note if the controller elected here has been followed by another, or put out of office by hand."""
+        """Notice if another controller has been elected, or the znode of this one was deleted by hand."""
         has_new_session, epoch = self.znodes.has_new_session(), self.znodes.get(paths.CONTROLLER_EPOCH)
         is_latest = epoch is not None and parse_controller_epoch(epoch.content) == self.controller_epoch
         if has_new_session or not is_latest or self.znodes.get(paths.CONTROLLER) is None:
@@ -51,7 +51,7 @@ class ZooKeeperLog:
         Brokers and their directories are those of the blueprint, which has them nowhere else.
         """
         if not self.controller_epoch:
-            raise InputError("another controller is in office in this ZooKeeper; end that twin first")
+            raise InputError("this ZooKeeper has another active controller; end that twin first")
         if self.cache.topics or self.cache.configs:
             for record in self._blueprint.records(seeded_random(self._blueprint.cluster_id)):
                 if isinstance(record, BrokerRegistered | BrokerUnfenced):
@@ -70,7 +70,7 @@ class ZooKeeperLog:
     def write(self, writes: tuple[Write, ...]) -> None:
         """Write znodes, all or none. Raises `ControllerMoved` and `StaleZnode`."""
         if not self.is_active_controller:
-            raise ControllerMoved("this controller has left office; nothing was written")
+            raise ControllerMoved("this controller has resigned; nothing was written")
         if not writes:
             return
         try:
@@ -91,7 +91,7 @@ class ZooKeeperLog:
             self.write(self.cache.lists_written(key, lists))
 
     def resign_controller(self) -> None:
-        """Be the controller no longer, so that another can be."""
+        """Resign, so that another can be elected."""
         self.is_active_controller = False
         self.znodes.resign()
 

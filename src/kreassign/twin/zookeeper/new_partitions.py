@@ -1,6 +1,6 @@
-"""Topics and partitions that requests ask for: what Kafka 3.9 in ZooKeeper mode does otherwise, and in which words.
+"""Topics and partitions that requests ask for: what Kafka 3.9 does differently in ZooKeeper mode.
 
-There brokers write the znodes themselves: a request without time is carried out all the same and only then answered
+There brokers write the znodes themselves: a request without time is executed all the same and only then answered
 with REQUEST_TIMED_OUT, and new replicas go to brokers that are alive.
 """
 
@@ -74,7 +74,7 @@ def _named(name: str, refusal: Outcome | None) -> dict[str, Outcome]:
 
 def _unfit_topic(context: ControllerContext, topic: WantedTopic) -> Outcome | None:
     if topic.name in context.metadata.topics:
-        return None  # Refused in the same words everywhere.
+        return None  # Refused with the same message everywhere.
     if topic.assignments:
         return _unfit_lists(topic)
     server = context.server
@@ -112,7 +112,7 @@ def _unfit_growth(context: ControllerContext, wanted: MorePartitions) -> Outcome
     if topic is None:
         return Outcome(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{wanted.topic}' does not exist.")
     if any(partition.is_reassigning for partition in topic.partitions.values()):
-        return None  # Refused by `create_partitions`, in the words of this mode.
+        return None  # Refused by `create_partitions`, with the message of this mode.
     present, factor = len(topic.partitions), len(topic.partitions[0].replicas)
     if wanted.total_count < present:
         text = f"Topic currently has {present} partitions, which is higher than the requested {wanted.total_count}."

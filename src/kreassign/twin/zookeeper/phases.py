@@ -1,9 +1,9 @@
 """The phases of a move in ZooKeeper mode (KIP-455): what the controller does, in which order.
 
-U writes the new lists and stops replicas that an override dropped. A, while replicas are missing in the ISR, tells
-everybody the lists under a new leader epoch. B, once the whole target is in sync, moves the leader into the target,
-takes the removed replicas out of the ISR and off their disks, and only then shortens the topic's znode: so whoever
-takes over in between still finds what there is to do, and can do any phase once more.
+U writes the new lists and stops replicas that an override dropped. A, while replicas are missing in the ISR, sends the
+lists to all brokers under a new leader epoch. B, once the whole target is in sync, moves the leader into the target,
+takes the removed replicas out of the ISR and off their disks, and only then shortens the topic's znode: so a
+successor that takes over in between still finds what is to be done, and can repeat any phase.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class WriteState:
 
 @dataclass(frozen=True, slots=True)
 class SendMessages:
-    """Let brokers know of a partition, and stop what they shall not have any more; all of it at once."""
+    """Send messages about a partition, and stop replicas that are to be removed; all at once."""
 
     steps: tuple[PartitionMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveEntry:
-    """Take a partition out of the reassignment znode, if it is there with these replicas."""
+    """Remove a partition from the reassignment znode, if it is there with these replicas."""
 
     topic_partition: TopicPartition
     replicas: tuple[int, ...]
@@ -54,7 +54,7 @@ Effect = WriteLists | WriteState | SendMessages | RemoveEntry
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A partition that shall be moved: as the brokers know it, its lists in ZooKeeper, and those it shall have."""
+    """A partition to be moved: as the brokers know it, its lists in ZooKeeper, and the wanted ones."""
 
     partition: PartitionState
     present: OngoingReassignment
@@ -74,7 +74,7 @@ def move_to(sources: tuple[int, ...], target: tuple[int, ...]) -> OngoingReassig
 
 
 def effects_of(context: ControllerContext, move: Move, controller_epoch: int) -> tuple[Effect, ...]:
-    """Everything to be done for a move now: U if the lists are news, and then A or B."""
+    """Everything to be done for a move now: U if the lists are new, and then A or B."""
     work = _Work(context, move.partition, controller_epoch)
     unneeded = without(move.present.replicas, move.wanted.replicas)
     if move.present != move.wanted:
@@ -133,13 +133,13 @@ class _Work:
         self.effects = []
 
     def change(self, update: PartitionUpdate) -> None:
-        """Fulfil a wish under a new leader epoch, be the leader another or not."""
+        """Apply an update under a new leader epoch, whether the leader changes or not."""
         key = self.partition.topic_partition
         change = change_of(self.context, self.partition, update) or PartitionChanged(key)
         self._write(change)
 
     def lead_within(self, update: PartitionUpdate) -> None:
-        """Let somebody lead who can stay, as he would be chosen when the wish is fulfilled; change nothing else."""
+        """Elect the leader that the update would elect, and change nothing else."""
         change = change_of(self.context, self.partition, update)
         self._write(PartitionChanged(self.partition.topic_partition, leader=change.leader if change else None))
 
@@ -157,7 +157,7 @@ class _Work:
     def give_up(
         self, brokers: tuple[int, ...], leaving: tuple[PartitionMessage, ...], lists: OngoingReassignment
     ) -> None:
-        """Let the others know that brokers are `leaving` the ISR, and then let these delete what they have."""
+        """Inform the others that brokers are `leaving` the ISR, and then let these delete their replicas."""
         if brokers:
             stopped = {broker for step in leaving for broker, _ in step.stopped}
             late = (self.stopping(lists, (one,), delete=False) for one in brokers if one not in stopped)
@@ -165,11 +165,11 @@ class _Work:
             self.tell(self.stopping(lists, brokers, delete=True))
 
     def stopping(self, lists: OngoingReassignment, brokers: tuple[int, ...], *, delete: bool) -> PartitionMessage:
-        """The step that stops the replicas of these brokers."""
+        """The message that stops the replicas of these brokers."""
         return replace(self.step(lists, ()), stopped=tuple((broker, delete) for broker in brokers))
 
     def tell(self, *steps: PartitionMessage) -> None:
-        """Let brokers know of these steps at once."""
+        """Send these messages at once."""
         self.effects.append(SendMessages(steps))
 
     def step(self, lists: OngoingReassignment, told: tuple[int, ...]) -> PartitionMessage:

@@ -12,7 +12,7 @@ from kreassign.twin.zookeeper.tree import Create, Delete
 
 
 class Registrations:
-    """`/brokers/ids`: whoever is in service is there, with the address that clients can use."""
+    """`/brokers/ids`: brokers in service, with the address that clients can use."""
 
     def __init__(self, core: TwinCore, log: ZooKeeperLog) -> None:
         self._core = core
@@ -20,7 +20,7 @@ class Registrations:
         self._addresses: Mapping[int, Address] = {}
 
     def renew(self, addresses: Mapping[int, Address] | None = None) -> None:
-        """Register everybody in service anew, at other addresses if any are given."""
+        """Register all brokers in service anew, at other addresses if any are given."""
         self._addresses = self._addresses if addresses is None else dict(addresses)
         for broker_id in sorted(self._core.metadata.brokers):
             self.unregister(broker_id)

@@ -1,4 +1,4 @@
-"""Topics that others create, extend and delete by writing znodes, as `kafka-topics --zookeeper` of Kafka 2.8 does."""
+"""Topics that tools create, extend and delete by writing znodes, as `kafka-topics --zookeeper` of Kafka 2.8 does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kreassign.twin.zookeeper.tree import Delete
 
 
 class TopicWatcher:
-    """`/brokers/topics` and `/admin/delete_topics`. `notes` is told of what cannot be read."""
+    """`/brokers/topics` and `/admin/delete_topics`. `notes` collects what cannot be read."""
 
     def __init__(self, core: TwinCore, log: ZooKeeperLog, notes: list[str]) -> None:
         self._core = core
@@ -25,13 +25,13 @@ class TopicWatcher:
         self._notes = notes
 
     def process_changes(self) -> None:
-        """Act on whatever was written there since."""
+        """Act on what was written there since."""
         self._delete_as_wanted()
         self._follow_names()
         self._create_what_is_new()
 
     def _delete_as_wanted(self) -> None:
-        """Delete topics that are named; a name that no topic has is just taken out."""
+        """Delete topics that are named; unknown names are just removed."""
         znodes = self._log.znodes
         if not znodes.watch(paths.DELETE_TOPICS):
             return
@@ -60,7 +60,7 @@ class TopicWatcher:
                 self._notes.append(str(error))
 
     def _create_what_is_new(self) -> None:
-        """Give leaders to partitions that have none yet and whose brokers are there."""
+        """Give leaders to new partitions with a replica on an active broker."""
         for name, znode in sorted(self._log.cache.topics.items()):
             known = self._core.metadata.topics.get(name)
             if known is None or len(known.partitions) < len(znode.partitions):

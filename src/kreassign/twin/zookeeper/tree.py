@@ -61,11 +61,11 @@ class Znodes(Protocol):
         ...
 
     def elect(self, broker_id: int, now_ms: int) -> int | None:
-        """Become the controller with the next epoch, and return that; None if somebody is in office."""
+        """Become the controller with the next epoch, and return that; None if there is a controller."""
         ...
 
     def resign(self) -> None:
-        """Leave office, if this is the one in office."""
+        """Stop being the controller, if this candidate is."""
         ...
 
     def write(self, writes: tuple[Write, ...]) -> None:
@@ -73,9 +73,9 @@ class Znodes(Protocol):
         ...
 
     def watch(self, path: str) -> bool:
-        """Be told by `on_news` when a znode (of `paths.LISTS`: what is below it) changes, once.
+        """Call `on_news` once when a znode (of `paths.LISTS`: its children) changes.
 
-        False if that is so already, so that there is no need to look.
+        False if it is watched already, so that there is no need to read it.
         """
         ...
 
