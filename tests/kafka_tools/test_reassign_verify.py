@@ -5,7 +5,7 @@ import pytest
 from kreassign.errors import Rejected
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.reassign import messages
-from kreassign.kafka_tools.reassign.cancel import ways_back
+from kreassign.kafka_tools.reassign.cancel import targets_to_cancel
 from kreassign.kafka_tools.reassign.log_dirs import ReplicaDirs, find_replicas, plan_with_dirs, replicas_of, sentence
 from kreassign.kafka_tools.reassign.verify import partition_states
 from kreassign.model import (
@@ -122,7 +122,7 @@ def test_the_two_copies_of_a_moving_replica_are_brought_together(order):
         TopicPartitionReplica(7, "foo", 0): ReplicaDirs("/a", "/b"),
         TopicPartitionReplica(7, "foo", 1): ReplicaDirs("/a", None),
     }
-    assert ways_back(found) == {TopicPartitionReplica(7, "foo", 0): "/a"}
+    assert targets_to_cancel(found) == {TopicPartitionReplica(7, "foo", 0): "/a"}
 
 
 def test_the_rollback_text_is_sorted_and_names_known_directories():

@@ -132,7 +132,7 @@ def test_a_controller_that_does_not_listen_any_more_is_told_of(
     )  # fmt: skip
     assert done.exit_code == 0
     assert "Successfully started partition reassignment for" in done.stdout
-    assert done.stderr.startswith("Warning: the controller has not taken up the new znode /admin/reassign_partitions.")
+    assert done.stderr.startswith("Warning: the controller has not read the new znode /admin/reassign_partitions.")
     _elect_a_controller(znodes)  # the way out that the warning names
     wait_until(lambda: _replicas(kafka_zookeeper, topic_name) == (2, 0), timeout_s=30, what="the move to be made")
     wait_until(lambda: znodes.exists(paths.REASSIGN_PARTITIONS) is None, timeout_s=20, what="the znode to go")

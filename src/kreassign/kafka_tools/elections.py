@@ -1,4 +1,4 @@
-"""An election from its settings to what is said of its results."""
+"""What the two election tools share: settings, files, the election itself and the report of its results."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NOT_ALLOWED = "Not authorized to perform leader election"
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """How a tool calls what it does; each goes in front of partitions or of a failure."""
+class Wording:
+    """The sentences of a tool; each goes in front of partitions or of a failure."""
 
     completed: str
     unneeded: str
@@ -70,9 +70,12 @@ def file_text(path: str) -> str:
 
 
 def elect(
-    reached: ClientSettings, partitions: tuple[TopicPartition, ...] | None, election_type: ElectionType, words: Words
+    reached: ClientSettings,
+    partitions: tuple[TopicPartition, ...] | None,
+    election_type: ElectionType,
+    wording: Wording,
 ) -> None:
-    """Elect leaders of these partitions, or (None) of all, and say what became of it."""
+    """Elect leaders of these partitions, or (None) of all, and report the results."""
     try:
         with AdminClient.connect(reached) as client:
             if partitions == ():
@@ -80,7 +83,7 @@ def elect(
             found = client.elect_leaders(partitions, election_type)
     except ClusterError as error:
         raise _refused(error) from error
-    _tell(found, words)
+    _report(found, wording)
 
 
 def _refused(error: ClusterError) -> KreassignError:
@@ -91,17 +94,17 @@ def _refused(error: ClusterError) -> KreassignError:
     return PlainError(java_failure(error, _CALL).message, java_class="java.util.concurrent.ExecutionException")
 
 
-def _tell(found: Batch[TopicPartition, None], words: Words) -> None:
+def _report(found: Batch[TopicPartition, None], wording: Wording) -> None:
     unneeded = [key for key, error in found.failed.items() if _is(error, "ELECTION_NOT_NEEDED")]
     failed = {key: error for key, error in sorted(found.failed.items()) if key not in set(unneeded)}
     if found.ok:
-        print(f"{words.completed} {_joined(found.ok)}")
+        print(f"{wording.completed} {_joined(found.ok)}")
     if unneeded:
-        print(f"{words.unneeded} {_joined(unneeded)}")
+        print(f"{wording.unneeded} {_joined(unneeded)}")
     for key, error in failed.items():
-        print(f"{words.failed} {key}: {java_failure(error, _CALL).message}")
+        print(f"{wording.failed} {key}: {java_failure(error, _CALL).message}")
     if failed:
-        raise PlainError(f"{len(failed)} {words.replicas} could not be elected")
+        raise PlainError(f"{len(failed)} {wording.replicas} could not be elected")
 
 
 def _joined(partitions: Iterable[TopicPartition]) -> str:

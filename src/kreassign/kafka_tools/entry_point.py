@@ -23,7 +23,7 @@ class ErrorStyle(Enum):
     MESSAGE = auto()
     """The message alone on stderr."""
     EXCEPTION = auto()
-    """On stderr, as a Java exception that nobody caught."""
+    """On stderr, as an uncaught Java exception."""
     STDOUT = auto()
     """`Error: <message>` on stdout; an unreadable command line as an exception on stderr."""
 
@@ -43,7 +43,7 @@ def exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorSt
         if text := _text(failure, style):
             print(text, file=sys.stdout if style is ErrorStyle.STDOUT else sys.stderr, flush=True)
     except BrokenPipeError:
-        # Nobody reads on, as in `--list | head`; nor shall Python try to write what is left when it ends.
+        # The reader is gone, as in `--list | head`; keep Python from writing the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -55,7 +55,7 @@ def exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorSt
 def _text(failure: KreassignError, style: ErrorStyle) -> str:
     match failure:
         case PlainError() if style is ErrorStyle.EXCEPTION:
-            return failure.escaped()
+            return failure.uncaught()
         case PlainError():
             return str(failure) if failure.message else ""
         case TerseError():

@@ -20,11 +20,11 @@ _PACKAGE = "org.apache.kafka.common.errors"
 
 
 class UsageError(KreassignError):
-    """The command line makes no sense: the message and the help go to stderr."""
+    """Wrong usage: the message and the help go to stderr."""
 
 
 class UncaughtError(KreassignError):
-    """What Kafka's tool dies of without catching it: one line on stderr, in the form of an escaped Java exception."""
+    """What Kafka's tool does not catch: one line on stderr, in the form of an uncaught Java exception."""
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(f'Exception in thread "main" {java_class}: {message}')
@@ -60,10 +60,10 @@ class ToolError(KreassignError):
 
 
 class PlainError(KreassignError):
-    """What most tools say of any failure: the message alone on stderr, or as an escaped Java exception.
+    """What most tools say of any failure: the message alone on stderr, or as an uncaught Java exception.
 
-    `java_class` is what escapes. `also_said` goes to stdout before. Where Kafka's tool goes on with a Java stack
-    trace, we print one line with the `reason`, if the message does not name it already.
+    `java_class` is the class of that exception. `also_said` goes to stdout before. Where Kafka's tool goes on with a
+    Java stack trace, we print one line with the `reason`, if the message does not name it already.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class PlainError(KreassignError):
     def __str__(self) -> str:
         return self._with_reason(self.message)
 
-    def escaped(self) -> str:
-        """The same as an exception that nobody caught."""
+    def uncaught(self) -> str:
+        """The same as an uncaught Java exception."""
         return self._with_reason(f'Exception in thread "main" {self.java_class}: {self.message}')
 
     def _with_reason(self, message: str) -> str:
@@ -114,7 +114,7 @@ def _class_of(error: ClusterError) -> str:
     match error:
         case Rejected():
             return error_code(error.code).java_exception
-        case Unauthenticated():  # of TLS or of SASL, which only its words tell
+        case Unauthenticated():  # of TLS or of SASL; only the message says which
             return "SaslAuthenticationException" if "SASL" in error.message else "SslAuthenticationException"
         case Unsupported():
             return "UnsupportedVersionException"

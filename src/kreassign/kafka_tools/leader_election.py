@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from kreassign.errors import MalformedPlan
-from kreassign.kafka_tools.elections import FILE_FORMAT, Words, elect, file_text, settings
+from kreassign.kafka_tools.elections import FILE_FORMAT, Wording, elect, file_text, settings
 from kreassign.kafka_tools.entry_point import exit_code
 from kreassign.kafka_tools.failures import PlainError, UsageError
 from kreassign.kafka_tools.options import Option, Options, Value, parse
@@ -117,7 +117,7 @@ def _run(words: list[str]) -> None:
     config_file = options.text("command-config") or options.text("admin.config")
     addresses = options.text("bootstrap-server") or ""
     reached = settings(addresses, config_file, api_timeout_ms=_API_TIMEOUT_MS, request_timeout_ms=_REQUEST_TIMEOUT_MS)
-    elect(reached, partitions, kind, _words(kind))
+    elect(reached, partitions, kind, _wording(kind))
 
 
 def check(options: Options) -> None:
@@ -170,8 +170,8 @@ def single_partition(options: Options) -> TopicPartition | None:
     return TopicPartition(topic, options.number("partition", 0, bits=32))
 
 
-def _words(kind: ElectionType) -> Words:
-    return Words(
+def _wording(kind: ElectionType) -> Wording:
+    return Wording(
         f"Successfully completed leader election ({kind.name}) for partitions",
         "Valid replica already elected for partitions",
         f"Error completing leader election ({kind.name}) for partition:",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from kreassign.errors import MalformedPlan
-from kreassign.kafka_tools.elections import FILE_FORMAT, Words, elect, file_text, settings
+from kreassign.kafka_tools.elections import FILE_FORMAT, Wording, elect, file_text, settings
 from kreassign.kafka_tools.entry_point import ErrorStyle, exit_code
 from kreassign.kafka_tools.failures import PlainError, UncaughtError, UsageError
 from kreassign.kafka_tools.options import Option, Options, Value, parse
@@ -77,7 +77,7 @@ _API_TIMEOUT_MS = 60_000
 _REQUEST_TIMEOUT_MS = 30_000
 _EMPTY = "Preferred replica election data is empty"
 _OPERATION_FAILED = "kafka.admin.AdminOperationException"
-_WORDS = Words(
+_WORDING = Wording(
     "Successfully completed preferred leader election for partitions",
     "Preferred replica already elected for partitions",
     "Error completing preferred leader election for partition:",
@@ -110,7 +110,7 @@ def _run(words: list[str]) -> None:
         api_timeout_ms=_API_TIMEOUT_MS,
         request_timeout_ms=_REQUEST_TIMEOUT_MS,
     )
-    elect(reached, partitions, ElectionType.PREFERRED, _WORDS)
+    elect(reached, partitions, ElectionType.PREFERRED, _WORDING)
 
 
 def check(options: Options) -> None:

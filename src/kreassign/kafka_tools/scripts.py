@@ -1,6 +1,6 @@
 """Entry points of the scripts that stand in for Kafka's tools.
 
-They are called by other scripts, once per look, so what they load decides how long they take: kafka-python's clients
+They are called by other scripts, once per poll, so what they load decides how long they take: kafka-python's clients
 are left out before the module of the tool is imported. See docs/design/decisions/start-up.md.
 """
 

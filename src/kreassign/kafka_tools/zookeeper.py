@@ -1,7 +1,7 @@
 """A session with the ZooKeeper of a cluster, for the deprecated `--zookeeper` of the drop-in tools.
 
 Reads and writes what `kreassign.model.znodes` describes. What would harm the cluster is refused before it is written;
-what is found damaged is told with its path (`DamagedZnode`).
+a damaged znode is reported with its path (`DamagedZnode`).
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _SESSION_TIMEOUT_S = 10.0
 
 @contextmanager
 def zookeeper(address: str) -> Iterator[ZooKeeper]:
-    """A session with `host:port[,host:port…][/chroot]`; raises `ToolError` if nobody, or no cluster, is there."""
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # what goes wrong is told by us, once
+    """A session with `host:port[,host:port…][/chroot]`; raises `ToolError` if no server, or no cluster, is there."""
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # we report failures ourselves, once
     client = KazooClient(hosts=address, timeout=_SESSION_TIMEOUT_S)
     try:
         client.start(timeout=CONNECT_TIMEOUT_S)
@@ -96,7 +96,7 @@ class ZooKeeper:
         return found
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
-        """The replica lists of these topics, as a `Topic` that tells nothing else; None if there is no such topic."""
+        """The replica lists of these topics, as a `Topic` without anything else; None if there is no such topic."""
         return {
             name: None if znode is None else _topic(name, znode) for name, znode in self.topic_znodes(names).items()
         }
@@ -107,15 +107,15 @@ class ZooKeeper:
         return None if content is None else parse_reassignments(content)
 
     def start_reassignments(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> bool:
-        """Leave targets for the controller; False if others wait there already. `InputError` for harmful ones."""
+        """Create the reassignment znode; False if there is one already. Raises `InputError` for harmful targets."""
         return self._create(paths.REASSIGN_PARTITIONS, format_reassignments(targets))
 
     def start_election(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Ask the controller to elect preferred leaders; False if it has not yet done what was asked before."""
+        """Create the election znode; False if there is one already."""
         return self._create(paths.PREFERRED_REPLICA_ELECTION, format_election(partitions))
 
     def elections(self) -> tuple[TopicPartition, ...]:
-        """The partitions whose preferred leaders the controller shall still elect."""
+        """The partitions whose preferred leaders the controller has still to elect."""
         content = self._content(paths.PREFERRED_REPLICA_ELECTION)
         return () if content is None else parse_election(content)
 

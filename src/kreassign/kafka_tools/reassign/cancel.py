@@ -1,4 +1,4 @@
-"""`--cancel`: stop what moves among the partitions and directories of a plan; with `--all`, whatever moves.
+"""`--cancel`: stop the moves of the partitions and directories of a plan; with `--all`, every move.
 
 Kafka's tool has no `--all`, though the proposal that brought `--cancel` (KIP-455) asked for it.
 """
@@ -21,14 +21,14 @@ from kreassign.model.plan_json import format_plan
 
 
 def cancel(client: ToolClient, request: CancelRequest, clock: Clock) -> None:
-    """Cancel, and clear throttles unless they shall stay: even those of moves that are not in the plan."""
+    """Cancel, then clear throttles unless told to preserve them: even those of moves outside the plan."""
     plan = request.plan
     active = client.reassignments(plan.replicas)
     if active:
         cancel_reassignments(client, active)
     else:
         say(messages.NOTHING_TO_CANCEL)
-    back = ways_back(log_dirs.find(client, plan.log_dirs))
+    back = targets_to_cancel(log_dirs.find(client, plan.log_dirs))
     if back:
         log_dirs.start(client, back, request.timeout_ms, clock)
     else:
@@ -51,7 +51,7 @@ def cancel_all(client: ToolClient, request: CancelAllRequest, clock: Clock) -> N
         say(messages.NO_REASSIGNMENTS)
     if ongoing:
         cancel_reassignments(client, ongoing)
-    if back := ways_back(moving):
+    if back := targets_to_cancel(moving):
         log_dirs.start(client, back, request.timeout_ms, clock)
     if not request.preserves_throttles:
         brokers = {broker for move in ongoing.values() for broker in move.replicas}
@@ -66,8 +66,8 @@ def cancel_reassignments(client: ToolClient, active: Collection[TopicPartition])
     say(messages.cancelled(active))
 
 
-def ways_back(found: Found) -> dict[TopicPartitionReplica, str]:
-    """The orders that cancel moves between directories: go where you are."""
+def targets_to_cancel(found: Found) -> dict[TopicPartitionReplica, str]:
+    """The targets that cancel moves between directories: the directory where the replica is."""
     return {replica: dirs.current for replica, dirs in found.items() if dirs.is_moving and dirs.current is not None}
 
 

@@ -1,4 +1,4 @@
-"""The calls that the tool makes, with failures told in the words of Kafka's client."""
+"""The calls that the tool makes, with failures in the words of Kafka's client."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ToolClient:
             return tuple(sorted(self._admin.describe_cluster().brokers))
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
-        """What these topics look like; None for one that does not exist."""
+        """These topics; None for one that does not exist."""
         asked = sorted(set(names))
         for name in asked:
             _check_name(name)
@@ -81,7 +81,7 @@ class ToolClient:
                 raise ToolError(_NEEDS_BROKERS) from error
 
     def statuses(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, tuple[ReplicaStatus, ...]]:
-        """How far the replicas of these partitions are; those of which nobody could tell are left out."""
+        """The status of the replicas of these partitions; those that no broker could report are left out."""
         with _call("replicaStatus"):
             return self._admin.replica_status(partitions).ok
 
@@ -110,7 +110,7 @@ class ToolClient:
             return dict.fromkeys(targets, error)
 
     def move_directories(self, targets: Mapping[TopicPartitionReplica, str]) -> set[TopicPartitionReplica]:
-        """Order replicas into directories; returns those whose broker has them and took the order."""
+        """Move replicas to directories; returns those whose broker has them and accepted the move."""
         outcome: Batch[TopicPartitionReplica, None] = self._admin.alter_replica_log_dirs(targets)
         for replica in sorted(outcome.failed):
             error = outcome.failed[replica]
@@ -127,7 +127,7 @@ _NEEDS_BROKERS = java_exception(
 
 @contextmanager
 def _call(name: str) -> Iterator[None]:
-    """Tell any failure inside as one of the Java client's call of this name."""
+    """Raise any failure inside as one of the Java client's call of this name."""
     try:
         yield
     except ClusterError as error:

@@ -26,7 +26,7 @@ METADATA_LAG_S = 5.0
 
 
 def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
-    """Check the plan against the cluster, print what leads back, set throttles, submit, start directory moves."""
+    """Check the plan against the cluster, print the rollback plan, set throttles, submit, start directory moves."""
     plan = request.plan
     ongoing = client.reassignments()
     if ongoing and not request.is_additional:

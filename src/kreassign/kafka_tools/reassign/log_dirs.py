@@ -33,7 +33,7 @@ class ReplicaDirs:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is going on: the replica is in the directory wished for, or nobody moves it there."""
+        """Whether the replica is not being moved, wherever it is."""
         return self.current is not None and self.future is None
 
 

@@ -26,13 +26,13 @@ INCOMPLETE_RESULTS = (
     "--bootstrap-server instead for more accurate results."
 )
 POISONED = (
-    "The znode /admin/reassign_partitions has an entry that no controller can carry out, so the znode never goes away "
-    "by itself. Delete it, then /controller, so that a new controller starts without it."
+    "The znode /admin/reassign_partitions has an entry that no controller can complete, so the znode is never deleted. "
+    "Delete it, then /controller, so that a new controller starts without it."
 )
-NOT_TAKEN_UP = (
-    "Warning: the controller has not taken up the new znode /admin/reassign_partitions. That is how a controller "
-    "behaves after such a znode was deleted by hand. It reads the znode again when it is elected: delete the znode "
-    "/controller to have one elected, or use --bootstrap-server."
+NOT_READ = (
+    "Warning: the controller has not read the new znode /admin/reassign_partitions. This happens after such a znode "
+    "was deleted by hand. A controller reads the znode when it is elected: delete the znode /controller to trigger an "
+    "election, or use --bootstrap-server."
 )
 NO_REASSIGNMENTS = "No partition reassignments found."
 NOTHING_MOVES = "No replica is being moved."
@@ -46,12 +46,12 @@ def plural(items: Collection[object]) -> str:
 
 
 def joined(items: Iterable[object]) -> str:
-    """Things in a row, with commas and no blanks."""
+    """Items separated by commas without blanks."""
     return ",".join(map(str, items))
 
 
 def reassignments(ongoing: Mapping[TopicPartition, OngoingReassignment]) -> str:
-    """The answer of `--list`."""
+    """The output of `--list`."""
     if not ongoing:
         return NO_REASSIGNMENTS
     lines = [f"{partition}: {ongoing[partition]}" for partition in _in_order(ongoing)]
@@ -59,14 +59,14 @@ def reassignments(ongoing: Mapping[TopicPartition, OngoingReassignment]) -> str:
 
 
 def candidate(current: str, proposed: str) -> str:
-    """The answer of `--generate`, of two assignments as JSON."""
+    """The output of `--generate`, of two assignments as JSON."""
     return (
         f"Current partition replica assignment\n{current}\n\nProposed partition reassignment configuration\n{proposed}"
     )
 
 
 def rollback(current: str) -> str:
-    """What to save before a reassignment, as JSON."""
+    """The assignment to save for a rollback, as JSON."""
     return (
         f"Current partition replica assignment\n\n{current}\n\n"
         "Save this to use as the --reassignment-json-file option during rollback"
@@ -140,17 +140,17 @@ def will_cancel(plan: str) -> str:
 
 
 def still_moving(partition: TopicPartition) -> str:
-    """`--verify`: the partition is being reassigned, to whatever target."""
+    """`--verify`: the partition is being reassigned, to any target."""
     return f"Reassignment of partition {partition} is still in progress."
 
 
 def arrived(partition: TopicPartition) -> str:
-    """`--verify`: the partition is where the plan wants it, in order."""
+    """`--verify`: the partition has the replicas of the plan, in order."""
     return f"Reassignment of partition {partition} is completed."
 
 
 def elsewhere(partition: TopicPartition, current: tuple[int, ...], target: tuple[int, ...]) -> str:
-    """`--verify`: the partition is not moving and not where the plan wants it."""
+    """`--verify`: the partition is not being reassigned and has other replicas than in the plan."""
     return (
         f"There is no active reassignment of partition {partition}, "
         f"but replica set is {joined(current)} rather than {joined(target)}."
@@ -168,7 +168,7 @@ def clearing(level: str, noun: str, names: Collection[object]) -> str:
 
 
 def directory_move_started(replica: TopicPartitionReplica, directory: str) -> str:
-    """A broker took the order to put a replica into a directory. The blank at the end is Kafka's."""
+    """A broker accepted the move of a replica to a directory. The blank at the end is Kafka's."""
     return (
         f"Successfully started moving log directory to {directory} for replica {replica.topic_partition} "
         f"with broker {replica.broker} "
@@ -176,10 +176,10 @@ def directory_move_started(replica: TopicPartitionReplica, directory: str) -> st
 
 
 def directory_moves_timed_out(replicas: Collection[TopicPartitionReplica]) -> str:
-    """Brokers did not take the order in time."""
+    """Brokers did not accept the move in time."""
     return f"Timed out before log directory move{plural(replicas)} could be started for: {joined(sorted(replicas))}"
 
 
 def say(text: str, *, end: str = "\n") -> None:
-    """Print, and let it out at once: the text to roll back with must not be lost with a killed tool."""
+    """Print and flush: the text to roll back with must not be lost with a killed tool."""
     print(text, end=end, flush=True)

@@ -33,31 +33,31 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What one look showed of a copy."""
+class Observation:
+    """What one poll showed of a copy."""
 
     sample: Sample
     lag_records: int
 
 
-History = dict[Copy, list[Seen]]
+History = dict[Copy, list[Observation]]
 
 
 def progress(client: ToolClient, request: ProgressRequest, clock: Clock) -> None:
-    """Look twice and show what was found, or go on looking until nothing moves any more."""
+    """Poll twice and show the progress, or go on polling until nothing moves any more."""
     history: History = {}
-    _look(client, request, clock, history)
+    _poll(client, request, clock, history)
     while history:
         clock.sleep(request.interval_ms / 1000)
-        _look(client, request, clock, history)
+        _poll(client, request, clock, history)
         say(_shown(history, clock.now_ms(), as_json=request.as_json))
         if not request.follows:
             return
     say(_shown(history, clock.now_ms(), as_json=request.as_json))
 
 
-def _look(client: ToolClient, request: ProgressRequest, clock: Clock, history: History) -> None:
-    """Add what is seen now; what moves no more is forgotten."""
+def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: History) -> None:
+    """Add what is seen now; forget what has stopped moving."""
     wanted = None if request.plan is None else request.plan.replicas
     ongoing = client.reassignments(wanted)
     now_ms = clock.now_ms()
@@ -65,7 +65,7 @@ def _look(client: ToolClient, request: ProgressRequest, clock: Clock, history: H
     for copy in history.keys() - seen.keys():
         del history[copy]
     for copy, (done, left, lag_records) in seen.items():
-        history.setdefault(copy, []).append(Seen(Sample(now_ms, done, left), lag_records))
+        history.setdefault(copy, []).append(Observation(Sample(now_ms, done, left), lag_records))
 
 
 def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
@@ -87,10 +87,10 @@ def _reassigned(
 ) -> dict[Copy, _Amounts]:
     found: dict[Copy, _Amounts] = {}
     for partition, move in ongoing.items():
-        told = {status.broker: status for status in statuses.get(partition, ())}
-        leader = next((status for status in told.values() if status.is_leader), None)
+        reported = {status.broker: status for status in statuses.get(partition, ())}
+        leader = next((status for status in reported.values() if status.is_leader), None)
         for broker in move.adding:
-            if (status := told.get(broker)) is not None:
+            if (status := reported.get(broker)) is not None:
                 amounts = status.done_bytes(leader), status.lag_bytes, status.lag_records
                 found[Copy(partition, broker)] = amounts
     return found
@@ -120,7 +120,7 @@ def _left(future: LogDirReplica, log_dirs: Iterable[LogDir]) -> int | None:
     return max(0, sizes[0] - future.size_bytes) if sizes else None
 
 
-# --- showing it ----------------------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------------------
 
 
 def _shown(history: History, at_ms: int, *, as_json: bool) -> str:
@@ -133,11 +133,11 @@ def _shown(history: History, at_ms: int, *, as_json: bool) -> str:
     return "\n".join([f"Replicas being moved at {format_time(at_ms)}: {len(rows)}", *lines])
 
 
-def _estimate(seen: list[Seen]) -> Estimate:
-    return estimate(recent([look.sample for look in seen]))
+def _estimate(seen: list[Observation]) -> Estimate:
+    return estimate(recent([observation.sample for observation in seen]))
 
 
-def _cells(copy: Copy, seen: Seen, now: Estimate) -> tuple[str, ...]:
+def _cells(copy: Copy, seen: Observation, now: Estimate) -> tuple[str, ...]:
     share = "" if now.fraction is None else f" ({now.fraction:.0%})"
     return (
         str(copy.topic_partition),
@@ -150,7 +150,7 @@ def _cells(copy: Copy, seen: Seen, now: Estimate) -> tuple[str, ...]:
     )
 
 
-def _document(copy: Copy, seen: Seen, now: Estimate) -> dict[str, Any]:
+def _document(copy: Copy, seen: Observation, now: Estimate) -> dict[str, Any]:
     return {
         "topic": copy.topic_partition.topic,
         "partition": copy.topic_partition.partition,

@@ -1,4 +1,4 @@
-"""What the user wants, read from the command line and its files before anything is sent."""
+"""What is asked for, read from the command line and its files before anything is sent."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelAllRequest:
-    """Cancel whatever moves, and keep in `output`, if given, what would start it again."""
+    """Cancel everything that moves; write the plan that would start it again to `output`, if given."""
 
     preserves_throttles: bool
     timeout_ms: int
@@ -91,7 +91,7 @@ class CancelAllRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProgressRequest:
-    """Show how far what moves is, of a plan or (None) of the whole cluster; once, or until nothing moves."""
+    """Show the progress of moves, of a plan or (None) of the whole cluster; once, or until nothing moves."""
 
     plan: Plan | None
     follows: bool
@@ -195,7 +195,7 @@ def _progress(options: Options) -> ProgressRequest:
 def parse_brokers(text: str) -> tuple[int, ...]:
     """Read `0,1,2`, order kept; raises `ToolError` for a word that is no number, or for a duplicate."""
     words = text.split(",")
-    while len(words) > 1 and not words[-1]:  # Java's split forgets what is empty at the end, but not a lone nothing
+    while len(words) > 1 and not words[-1]:  # Java's split drops empty words at the end, but not a lone one
         words.pop()
     if text and words == [""]:
         words = []
@@ -219,14 +219,14 @@ def check_executable(plan: Plan) -> None:
     """Raise `ToolError` for the first rule that the plan breaks: not empty, and nothing twice."""
     if not plan.assignments:
         raise ToolError("Partition reassignment list cannot be empty")
-    if not all(wish.replicas for wish in plan.assignments):
+    if not all(entry.replicas for entry in plan.assignments):
         raise ToolError("Partition replica list cannot be empty")
     if repeated := sorted(plan.duplicate_partitions, key=partition_order):
         raise ToolError(f"Partition reassignment contains duplicate topic partitions: {joined(repeated)}")
     doubled = [
-        f"{wish.topic_partition} contains multiple entries for {joined(sorted(wish.duplicate_replicas))}"
-        for wish in plan.assignments
-        if wish.duplicate_replicas
+        f"{entry.topic_partition} contains multiple entries for {joined(sorted(entry.duplicate_replicas))}"
+        for entry in plan.assignments
+        if entry.duplicate_replicas
     ]
     if doubled:
         raise ToolError(f"Partition replica lists may not contain duplicate entries: {'. '.join(doubled)}")

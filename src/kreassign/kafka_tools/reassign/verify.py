@@ -22,12 +22,12 @@ def verify(client: ToolClient, request: VerifyRequest) -> None:
     """
     plan = request.plan
     ongoing = client.reassignments()
-    topics = client.topics(wish.topic_partition.topic for wish in plan.assignments
-                                 if wish.topic_partition not in ongoing)  # fmt: skip
+    topics = client.topics(entry.topic_partition.topic for entry in plan.assignments
+                                 if entry.topic_partition not in ongoing)  # fmt: skip
     say(partition_states(plan, ongoing, topics))
     found = log_dirs.find(client, plan.log_dirs)
-    wishes = sorted(plan.log_dirs.items())
-    say("\n".join(sentence(replica, directory, found.get(replica)) for replica, directory in wishes))
+    wanted = sorted(plan.log_dirs.items())
+    say("\n".join(sentence(replica, directory, found.get(replica)) for replica, directory in wanted))
     are_settled = all(dirs.is_settled for dirs in found.values())
     if not ongoing and are_settled and not request.preserves_throttles:
         throttles.clear(client, plan.brokers, plan.topics)
@@ -38,15 +38,15 @@ def partition_states(
 ) -> str:
     """A line per partition of the plan, sorted; of a partition mentioned twice, the last mention counts."""
     lines: dict[TopicPartition, str] = {}
-    for wish in plan.assignments:
-        partition = wish.topic_partition
+    for entry in plan.assignments:
+        partition = entry.topic_partition
         if partition in ongoing:
             lines[partition] = messages.still_moving(partition)
             continue
         current = _replicas(topics[partition.topic], partition.partition)
-        same = current == wish.replicas
+        same = current == entry.replicas
         lines[partition] = (
-            messages.arrived(partition) if same else messages.elsewhere(partition, current, wish.replicas)
+            messages.arrived(partition) if same else messages.elsewhere(partition, current, entry.replicas)
         )
     return "\n".join(["Status of partition reassignment:", *(lines[key] for key in sorted(lines, key=partition_order))])
 

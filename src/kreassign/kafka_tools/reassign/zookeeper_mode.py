@@ -1,7 +1,7 @@
 """`--zookeeper`: generate, execute and verify without brokers, as the tools up to Kafka 2.8 did (KIP-455).
 
-The controller is told through the znode `/admin/reassign_partitions` and answers nothing. So what it would choke on is
-refused before it is written, and after writing we look whether it takes the order up.
+The controller reads the znode `/admin/reassign_partitions` and answers nothing. So what would break it is refused
+before anything is written, and afterwards we check whether the controller has read the znode.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from kreassign.model.plan_json import format_plan
 from kreassign.model.throttle import move_map
 from kreassign.model.znodes import find_poison
 
-TAKE_UP_S = 5.0
+READ_TIMEOUT_S = 5.0
 """How long the controller may take to show that it has seen a new reassignment znode; it was seen to take 0.1 s."""
 
-_LOOK_AGAIN_S = 0.1
+_POLL_S = 0.1
 
 Targets = Mapping[TopicPartition, tuple[int, ...]]
 
 
 def perform(address: str, request: Request, clock: Clock) -> None:
-    """Carry a request out in the cluster whose ZooKeeper is at `host:port[,…][/chroot]`."""
+    """Execute a request in the cluster whose ZooKeeper is at `host:port[,…][/chroot]`."""
     with zookeeper(address) as cluster:
         match request:
             case GenerateRequest():
@@ -58,7 +58,7 @@ def generate(cluster: ZooKeeper, request: GenerateRequest) -> None:
 
 
 def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
-    """Check the plan, print what leads back, set throttles, leave the plan for the controller, see it taken up."""
+    """Check the plan, print the rollback plan, set throttles, create the znode, check that it is read."""
     plan = request.plan
     _refuse_directories(plan)
     current = _current(cluster, plan)
@@ -72,8 +72,8 @@ def execute(cluster: ZooKeeper, request: ExecuteRequest, clock: Clock) -> None:
         raise TerseError(messages.ALREADY_ASSIGNING)
     say(messages.started(plan.replicas))
     moving = {partition: target for partition, target in plan.replicas.items() if target != current[partition]}
-    if moving and not _is_taken_up(cluster, moving, clock):
-        print(messages.NOT_TAKEN_UP, file=sys.stderr)
+    if moving and not _is_read(cluster, moving, clock):
+        print(messages.NOT_READ, file=sys.stderr)
 
 
 def verify(cluster: ZooKeeper, request: VerifyRequest) -> None:
@@ -127,13 +127,13 @@ def _refuse_if_busy(cluster: ZooKeeper) -> None:
     raise TerseError(messages.ALREADY_ASSIGNING)
 
 
-def _is_taken_up(cluster: ZooKeeper, moving: Targets, clock: Clock) -> bool:
-    """Whether the controller shows within `TAKE_UP_S` that it read the znode."""
-    ends_s = clock.monotonic_s() + TAKE_UP_S
+def _is_read(cluster: ZooKeeper, moving: Targets, clock: Clock) -> bool:
+    """Whether the controller shows within `READ_TIMEOUT_S` that it read the znode."""
+    ends_s = clock.monotonic_s() + READ_TIMEOUT_S
     while not _shows(cluster, moving):
         if clock.monotonic_s() >= ends_s:
             return False
-        clock.sleep(_LOOK_AGAIN_S)
+        clock.sleep(_POLL_S)
     return True
 
 

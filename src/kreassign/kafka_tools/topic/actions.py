@@ -40,13 +40,13 @@ def create(client: AdminClient, options: Options) -> None:
     if option_values.collides(name):
         print(_COLLISION, flush=True)
     option_values.check_counts(partitions, replication_factor)
-    wish = (
+    new_topic = (
         NewTopic(name, assignments=assignment, configs=configs)
         if assignment
         else NewTopic(name, partitions or -1, replication_factor or -1, configs=configs)
     )
     try:
-        client.create_topics([wish]).raise_if_any()
+        client.create_topics([new_topic]).raise_if_any()
     except Rejected as refused:
         if refused.name == "TOPIC_ALREADY_EXISTS" and options.has("if-not-exists"):
             return
@@ -85,7 +85,7 @@ def _change_replicas(client: AdminClient, options: Options) -> None:
     started = client.reassign_partitions({change.topic_partition: change.target for change in changes})
     if started.ok:
         print(reassign_texts.started(started.ok.keys()))
-        print(replica_changes.going_on(options.text("bootstrap-server") or ""))
+        print(replica_changes.next_steps(options.text("bootstrap-server") or ""))
     if started.failed:
         raise ToolError(reassign_texts.not_started(started.failed))
 
@@ -157,7 +157,7 @@ def _described(client: AdminClient, options: Options) -> list[Topic]:
 
 
 def _existing(client: AdminClient, options: Options) -> list[str]:
-    """The topics that are meant; a failure if somebody named one and there is none."""
+    """The topics that `--topic` names; raises `ToolError` if it is given and there is none."""
     names = _topics(client, options)
     if options.text("topic") and not names and not options.has("if-exists"):
         raise ToolError(f"Topic '{options.text('topic')}' does not exist as expected")
@@ -171,7 +171,7 @@ def _topics(client: AdminClient, options: Options) -> list[str]:
 
 
 def _moves(client: AdminClient, partitions: list[TopicPartition]) -> dict[TopicPartition, OngoingReassignment]:
-    """What is being reassigned; nothing where the cluster cannot or will not tell."""
+    """What is being reassigned; nothing where the cluster does not support that or denies it."""
     try:
         return client.list_partition_reassignments(partitions)
     except ClusterError as error:

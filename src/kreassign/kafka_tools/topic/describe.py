@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kreassign.model import NO_LEADER, ConfigEntry, OngoingReassignment, Partition, Topic
 from kreassign.model.config import ConfigSource
 
-_NOT_TOLD = "N/A"
+_UNKNOWN = "N/A"
 _MIN_ISR = "min.insync.replicas"
 
 
@@ -24,7 +24,7 @@ class Description:
 
     @property
     def replication_factor(self) -> int:
-        """How many replicas it shall have; those that are being added do not count yet."""
+        """The replication factor; replicas that are being added do not count yet."""
         move = self.move
         if move is None or not {*move.adding, *move.removing}.intersection(self.partition.replicas):
             return len(self.partition.replicas)  # The move may have ended between two questions.
@@ -32,17 +32,17 @@ class Description:
 
     @property
     def has_leader(self) -> bool:
-        """Whether anybody leads it."""
+        """Whether it has a leader."""
         return self.partition.leader != NO_LEADER
 
     @property
     def is_under_replicated(self) -> bool:
-        """Whether fewer replicas are in sync than it shall have."""
+        """Whether fewer replicas are in sync than its replication factor."""
         return len(self.partition.isr) < self.replication_factor
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Whether it takes no records from producers that want all replicas to have them."""
+        """Whether it rejects records of producers with acks=all."""
         return not self.has_leader or len(self.partition.isr) < self.min_isr
 
     @property
@@ -51,7 +51,7 @@ class Description:
         return len(self.partition.isr) == self.min_isr
 
     def is_unavailable(self, live_brokers: frozenset[int]) -> bool:
-        """Whether its leader is not there."""
+        """Whether it has no live leader."""
         return not self.has_leader or self.partition.leader not in live_brokers
 
 
@@ -104,12 +104,15 @@ def partition_line(description: Description) -> str:
     ]
     if move is not None:
         cells += [f"Adding Replicas: {_joined(move.adding)}", f"Removing Replicas: {_joined(move.removing)}"]
-    cells += [f"Elr: {_told(found.eligible_leaders)}", f"LastKnownElr: {_told(found.last_known_eligible_leaders)}"]
+    cells += [
+        f"Elr: {_optional(found.eligible_leaders)}",
+        f"LastKnownElr: {_optional(found.last_known_eligible_leaders)}",
+    ]
     return "\t".join(cells)
 
 
-def _told(brokers: tuple[int, ...] | None) -> str:
-    return _NOT_TOLD if brokers is None else _joined(brokers)
+def _optional(brokers: tuple[int, ...] | None) -> str:
+    return _UNKNOWN if brokers is None else _joined(brokers)
 
 
 def _joined(brokers: Iterable[int]) -> str:

@@ -191,8 +191,8 @@ def _check_required(action: Action, options: Options) -> None:
 
 
 def changes_replicas(options: Options) -> bool:
-    """Whether `--alter` shall give a topic other replicas, which Kafka's tool does not do, not more partitions."""
-    return not options.has("partitions") and any(map(options.has, _REPLICA_WISHES))
+    """Whether `--alter` changes replicas, which Kafka's tool cannot, rather than the number of partitions."""
+    return not options.has("partitions") and any(map(options.has, _REPLICA_CHANGES))
 
 
 def _require(options: Options, name: str) -> None:
@@ -200,15 +200,15 @@ def _require(options: Options, name: str) -> None:
         raise UsageError(f'Missing required argument "[{name}]"')
 
 
-_REPLICA_WISHES = ("replication-factor", "replica-assignment")
-_REPLICA_MANNERS = ("dry-run", "force")
-_GOES_WITH = {
+_REPLICA_CHANGES = ("replication-factor", "replica-assignment")
+_REPLICA_CHANGE_FLAGS = ("dry-run", "force")
+_ALLOWED_ACTIONS = {
     "config": (Action.ALTER, Action.CREATE),
     "partitions": (Action.ALTER, Action.CREATE),
     "replication-factor": (Action.CREATE,),
     "replica-assignment": (Action.ALTER, Action.CREATE),
 }
-_GOES_WITH_TOO = {
+_MODIFIERS = {
     "if-exists": (Action.ALTER, Action.DELETE, Action.DESCRIBE),
     "if-not-exists": (Action.CREATE,),
     "exclude-internal": (Action.LIST, Action.DESCRIBE),
@@ -217,10 +217,10 @@ _GOES_WITH_TOO = {
 
 def _check_combinations(action: Action, options: Options) -> None:
     is_replica_change = action is Action.ALTER and changes_replicas(options)
-    for name, actions in _GOES_WITH.items():
-        fits = action in actions or (is_replica_change and name in _REPLICA_WISHES)
+    for name, actions in _ALLOWED_ACTIONS.items():
+        fits = action in actions or (is_replica_change and name in _REPLICA_CHANGES)
         _exclude(options, name, [] if fits else [action.value])
-    for name in _REPLICA_MANNERS:
+    for name in _REPLICA_CHANGE_FLAGS:
         _exclude(options, name, [] if is_replica_change else ["partitions", action.value])
     if action is Action.CREATE or is_replica_change:
         _exclude(options, "replica-assignment", ["partitions", "replication-factor"])
@@ -228,7 +228,7 @@ def _check_combinations(action: Action, options: Options) -> None:
     for name in _REPORTS:
         _exclude(options, name, [*outside, "topics-with-overrides"])
     _exclude(options, "topics-with-overrides", [*outside, *_REPORTS])
-    for name, actions in _GOES_WITH_TOO.items():
+    for name, actions in _MODIFIERS.items():
         _exclude(options, name, [action.value] if action not in actions else [])
 
 

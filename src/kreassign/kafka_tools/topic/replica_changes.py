@@ -1,7 +1,7 @@
-"""`kafka-topics --alter --replication-factor` and `--alter --replica-assignment`: what they decide and say.
+"""`kafka-topics --alter --replication-factor` and `--alter --replica-assignment`: decisions and messages.
 
-KIP-179 wanted both; Kafka never shipped them. Unlike everything else that this tool does they copy data, for minutes to
-days after the tool has ended, so they say what they copy, and how to watch it and go back.
+KIP-179 proposed both; Kafka never shipped them. Unlike everything else that this tool does they copy data, for minutes
+to days after the tool has ended, so they print what they copy, and how to watch it and roll back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Replicas = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReplicaChange:
-    """A partition that gets another replica list; `size_bytes` is that of one copy, 0 where nobody knows."""
+    """A partition that gets another replica list; `size_bytes` is that of one copy, 0 where it is unknown."""
 
     topic_partition: TopicPartition
     current: Replicas
@@ -75,8 +75,8 @@ def by_assignment(
         if len(topic.partitions) != len(assignment):
             raise ToolError(
                 f"Topic {topic.name} has {len(topic.partitions)} partition(s), but the replica assignment lists "
-                f"{len(assignment)}. Nothing was changed. List the replicas of every partition, also of those that "
-                "shall stay; to add partitions, give --partitions too."
+                f"{len(assignment)}. Nothing was changed. List the replicas of every partition, even of those that "
+                "do not change; to add partitions, give --partitions too."
             )
     wanted = {
         entry.topic_partition: replicas
@@ -105,7 +105,7 @@ def _changes(view: TopicsView, targets: Mapping[TopicPartition, Replicas]) -> tu
 
 
 def announced(changes: tuple[ReplicaChange, ...]) -> str:
-    """What leads back, each partition that changes, and what that copies and deletes."""
+    """The rollback plan, each partition that changes, and what that copies and deletes."""
     current = Plan(tuple(PartitionAssignment(change.topic_partition, change.current) for change in changes))
     copies = sum(len(change.added) for change in changes)
     deletions = sum(len(change.removed) for change in changes)
@@ -122,8 +122,8 @@ NOTHING_TO_CHANGE = "Nothing to change: every partition has these replicas alrea
 ONLY_CHECKED = "Nothing was changed. Without --dry-run this would be started."
 
 
-def going_on(bootstrap_server: str) -> str:
-    """What to know once the tool has ended."""
+def next_steps(bootstrap_server: str) -> str:
+    """What to do after the tool has ended."""
     tool = f"kafka-reassign-partitions --bootstrap-server {bootstrap_server}"
     return (
         "Data is copied in the background, without a throttle.\n"
