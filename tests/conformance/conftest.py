@@ -1,4 +1,4 @@
-"""One set of tests, three worlds: a test that asks for `world` runs in each of them.
+"""One set of tests, three clusters: a test that asks for `cluster` runs in each of them.
 
 Where releases differ a test says so by `@pytest.mark.releases("4.3", "3.9")`; else only the newest is asked.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from kreassign.twin.network.server import serving
-from tests.conformance.worlds import Cluster, InProcess, OverTcp, RealKafka, World, small_twin
+from tests.conformance.clusters import Backend, Cluster, InProcess, OverTcp, RealKafka, small_twin
 
 NEWEST = "4.3"
 KAFKAS = {"4.3": "conformance_431", "3.9": "conformance_391"}
@@ -28,12 +28,12 @@ class Place(NamedTuple):
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Ask for the three worlds of each release that a test names."""
-    if "world" in metafunc.fixturenames:
+    """Ask for the three clusters of each release that a test names."""
+    if "cluster" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("releases")
         releases = mark.args if mark else (NEWEST,)
         places = [_parameter(kind, release) for release in releases for kind in ("in-process", "tcp", "kafka")]
-        metafunc.parametrize("world", places, indirect=True)
+        metafunc.parametrize("cluster", places, indirect=True)
 
 
 def _parameter(kind: str, release: str) -> object:
@@ -42,15 +42,15 @@ def _parameter(kind: str, release: str) -> object:
 
 
 @pytest.fixture
-def world(request: pytest.FixtureRequest, topic_name: str) -> Iterator[World]:
-    """The world that a test runs in: a twin of its own, or the real cluster that all tests share."""
+def cluster(request: pytest.FixtureRequest, topic_name: str) -> Iterator[Cluster]:
+    """The cluster that a test runs in: a twin of its own, or the real cluster that all tests share."""
     topic = re.sub("-(in-process|tcp|kafka)-.*", "", topic_name)
-    for cluster in _cluster(request, request.param):
-        with World(cluster, topic) as found:
+    for backend in _backend(request, request.param):
+        with Cluster(backend, topic) as found:
             yield found
 
 
-def _cluster(request: pytest.FixtureRequest, place: Place) -> Iterator[Cluster]:
+def _backend(request: pytest.FixtureRequest, place: Place) -> Iterator[Backend]:
     if place.kind == "kafka":
         yield RealKafka(request.getfixturevalue(KAFKAS[place.release]))
     elif place.kind == "tcp":

@@ -1,4 +1,4 @@
-"""Telling and changing configuration: DescribeConfigs, IncrementalAlterConfigs and AlterConfigs."""
+"""Reading and changing configuration: DescribeConfigs, IncrementalAlterConfigs and AlterConfigs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kreassign.errors import OutcomeUnknown
 from kreassign.model.error_codes import error_code
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.worlds import CONTROLLER, Answered, World
+from tests.conformance.clusters import CONTROLLER, Answered, Cluster
 
 both_releases = pytest.mark.releases("4.3", "3.9")
 RESOURCE = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
@@ -32,61 +32,61 @@ def resource(kind: int, name: str, *steps: Step) -> Message:
     return RESOURCE(resource_type=kind, resource_name=name, configs=entries)
 
 
-def change(world: World, *resources: Message, node: int = 0, **options: object) -> list[tuple[str, Answered]]:
+def change(cluster: Cluster, *resources: Message, node: int = 0, **options: object) -> list[tuple[str, Answered]]:
     """Name, code and text of each resource in the answer, by name."""
-    answer = world.ask(api.INCREMENTAL_ALTER_CONFIGS, 1, node=node, resources=list(resources), **options)
+    answer = cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, 1, node=node, resources=list(resources), **options)
     return sorted((one.resource_name, Answered(one.error_code, one.error_message)) for one in answer.responses)
 
 
-def change_topic(world: World, *steps: Step, node: int = 0, **options: object) -> Answered:
+def change_topic(cluster: Cluster, *steps: Step, node: int = 0, **options: object) -> Answered:
     """Change the test's topic."""
-    ((_, outcome),) = change(world, resource(TOPIC, world.topic, *steps), node=node, **options)
+    ((_, outcome),) = change(cluster, resource(TOPIC, cluster.topic, *steps), node=node, **options)
     return outcome
 
 
-def replace(world: World, *settings: tuple[str, str | None], **options: object) -> Answered:
+def replace(cluster: Cluster, *settings: tuple[str, str | None], **options: object) -> Answered:
     """Replace all settings of the test's topic in the older way."""
     entries = [LEGACY.AlterableConfig(name=key, value=value) for key, value in settings]
-    entry = LEGACY(resource_type=TOPIC, resource_name=world.topic, configs=entries)
-    (one,) = world.ask(api.ALTER_CONFIGS, 2, resources=[entry], **options).responses
+    entry = LEGACY(resource_type=TOPIC, resource_name=cluster.topic, configs=entries)
+    (one,) = cluster.ask(api.ALTER_CONFIGS, 2, resources=[entry], **options).responses
     return Answered(one.error_code, one.error_message)
 
 
 def describe(
-    world: World, kind: int, name: str, *keys: str, node: int = 0, synonyms: bool = False
+    cluster: Cluster, kind: int, name: str, *keys: str, node: int = 0, synonyms: bool = False
 ) -> tuple[Answered, dict[str, Message]]:
     """Code and text, and the settings by key."""
     asked = ASKED(resource_type=kind, resource_name=name, configuration_keys=list(keys) or None)
-    answer = world.ask(api.DESCRIBE_CONFIGS, 4, node=node, resources=[asked], include_synonyms=synonyms)
+    answer = cluster.ask(api.DESCRIBE_CONFIGS, 4, node=node, resources=[asked], include_synonyms=synonyms)
     (one,) = answer.results
     return Answered(one.error_code, one.error_message), {config.name: config for config in one.configs}
 
 
-def value(world: World, key: str, kind: int = TOPIC, name: str | None = None) -> str | None:
-    """The value that holds; None where the key is not told."""
-    _, found = describe(world, kind, world.topic if name is None else name, key)
+def value(cluster: Cluster, key: str, kind: int = TOPIC, name: str | None = None) -> str | None:
+    """The value that holds; None where the key is not in the answer."""
+    _, found = describe(cluster, kind, cluster.topic if name is None else name, key)
     return found[key].value if key in found else None
 
 
-def own_values(world: World) -> dict[str, str | None]:
+def own_values(cluster: Cluster) -> dict[str, str | None]:
     """What was set for the test's topic itself, as far as brokers know."""
-    _, found = describe(world, TOPIC, world.topic)
+    _, found = describe(cluster, TOPIC, cluster.topic)
     return {name: one.value for name, one in found.items() if one.config_source == 1}
 
 
-def becomes(world: World, **expected: str) -> None:
+def becomes(cluster: Cluster, **expected: str) -> None:
     """Wait until the test's topic has just these settings of its own."""
     dotted = {name.replace("_", "."): found for name, found in expected.items()}
-    world.until(lambda: own_values(world) == dotted, f"{world.topic} with {dotted}")
+    cluster.until(lambda: own_values(cluster) == dotted, f"{cluster.topic} with {dotted}")
 
 
-# Telling
+# Reading
 
 
 @both_releases
-def test_a_topic_tells_every_key_with_its_source(world: World) -> None:
-    world.create((0,), retention_ms="5000")
-    outcome, found = describe(world, TOPIC, world.topic)
+def test_a_topic_tells_every_key_with_its_source(cluster: Cluster) -> None:
+    cluster.create((0,), retention_ms="5000")
+    outcome, found = describe(cluster, TOPIC, cluster.topic)
     assert outcome == (0, "")
     assert (found["retention.ms"].value, found["retention.ms"].config_source) == ("5000", 1)
     assert (found["cleanup.policy"].value, found["cleanup.policy"].config_source) == ("delete", 5)
@@ -94,9 +94,9 @@ def test_a_topic_tells_every_key_with_its_source(world: World) -> None:
     assert not any(one.read_only or one.is_sensitive for one in found.values())
 
 
-def test_the_keys_of_a_topic_are_kafkas_with_their_types(world: World) -> None:
-    world.create((0,))
-    _, found = describe(world, TOPIC, world.topic)
+def test_the_keys_of_a_topic_are_kafkas_with_their_types(cluster: Cluster) -> None:
+    cluster.create((0,))
+    _, found = describe(cluster, TOPIC, cluster.topic)
     types = {name: one.config_type for name, one in found.items()}
     assert types["retention.ms"] == 5
     assert types["min.insync.replicas"] == 3
@@ -107,24 +107,27 @@ def test_the_keys_of_a_topic_are_kafkas_with_their_types(world: World) -> None:
     assert len(found) == 33
 
 
-def test_keys_that_are_not_there_are_left_out(world: World) -> None:
-    world.create((0,))
-    outcome, found = describe(world, TOPIC, world.topic, "retention.ms", "zzz")
+def test_keys_that_are_not_there_are_left_out(cluster: Cluster) -> None:
+    cluster.create((0,))
+    outcome, found = describe(cluster, TOPIC, cluster.topic, "retention.ms", "zzz")
     assert (outcome, list(found)) == ((0, ""), ["retention.ms"])
 
 
-def test_synonyms_are_told_when_they_are_asked_for(world: World) -> None:
-    world.create((0,), unclean_leader_election_enable="true")
+def test_synonyms_are_told_when_they_are_asked_for(cluster: Cluster) -> None:
+    cluster.create((0,), unclean_leader_election_enable="true")
     key = "unclean.leader.election.enable"
-    _, quiet = describe(world, TOPIC, world.topic, key)
-    _, told = describe(world, TOPIC, world.topic, key, synonyms=True)
+    _, quiet = describe(cluster, TOPIC, cluster.topic, key)
+    _, described = describe(cluster, TOPIC, cluster.topic, key, synonyms=True)
     assert quiet[key].synonyms == []
-    assert [(one.name, one.value, one.source) for one in told[key].synonyms] == [(key, "true", 1), (key, "false", 5)]
+    assert [(one.name, one.value, one.source) for one in described[key].synonyms] == [
+        (key, "true", 1),
+        (key, "false", 5),
+    ]
 
 
-def test_a_cluster_with_eligible_leaders_has_a_least_isr_for_all(world: World) -> None:
-    world.create((0,))
-    _, found = describe(world, TOPIC, world.topic, "min.insync.replicas")
+def test_a_cluster_with_eligible_leaders_has_a_least_isr_for_all(cluster: Cluster) -> None:
+    cluster.create((0,))
+    _, found = describe(cluster, TOPIC, cluster.topic, "min.insync.replicas")
     assert (found["min.insync.replicas"].value, found["min.insync.replicas"].config_source) == ("1", 3)
 
 
@@ -135,16 +138,16 @@ def test_a_cluster_with_eligible_leaders_has_a_least_isr_for_all(world: World) -
     (BROKER, "2", 42, "Unexpected broker id, expected 0 or empty string, but received 2"),
     (BROKER, "x", 42, "Broker id must be an integer, but it is: x"),
 ])  # fmt: skip
-def test_what_cannot_be_told_is_refused(world: World, kind: int, name: str, code: int, text: str) -> None:
-    assert describe(world, kind, name) == ((code, text), {})
+def test_what_cannot_be_told_is_refused(cluster: Cluster, kind: int, name: str, code: int, text: str) -> None:
+    assert describe(cluster, kind, name) == ((code, text), {})
 
 
-def test_a_kind_of_resource_that_nobody_knows_fails_the_whole_request(world: World) -> None:
-    world.create((0,))
+def test_a_kind_of_resource_that_nobody_knows_fails_the_whole_request(cluster: Cluster) -> None:
+    cluster.create((0,))
     asked = [
-        ASKED(resource_type=kind, resource_name=world.topic, configuration_keys=None) for kind in (TOPIC, NONSENSE)
+        ASKED(resource_type=kind, resource_name=cluster.topic, configuration_keys=None) for kind in (TOPIC, NONSENSE)
     ]
-    answer = world.ask(api.DESCRIBE_CONFIGS, 4, resources=asked)
+    answer = cluster.ask(api.DESCRIBE_CONFIGS, 4, resources=asked)
     text = error_code(42).text
     assert sorted((one.error_code, one.error_message, one.resource_type, one.configs) for one in answer.results) == [
         (42, text, TOPIC, []),
@@ -152,8 +155,8 @@ def test_a_kind_of_resource_that_nobody_knows_fails_the_whole_request(world: Wor
     ]
 
 
-def test_a_broker_tells_its_own_settings(world: World) -> None:
-    outcome, found = describe(world, BROKER, "1", node=1)
+def test_a_broker_tells_its_own_settings(cluster: Cluster) -> None:
+    outcome, found = describe(cluster, BROKER, "1", node=1)
     assert outcome == (0, "")
     assert (found["node.id"].value, found["node.id"].read_only) == ("1", True)
     assert found["broker.rack"].value == "b"
@@ -165,14 +168,14 @@ def test_a_broker_tells_its_own_settings(world: World) -> None:
 
 
 @both_releases
-def test_a_topic_is_changed_key_by_key(world: World) -> None:
-    world.create((0,), retention_ms="5000")
-    assert change_topic(world, (SET, "retention.bytes", "7"), (SET, LISTS, "0:0")) == DONE
-    becomes(world, retention_ms="5000", retention_bytes="7", leader_replication_throttled_replicas="0:0")
-    assert change_topic(world, (DELETE, "retention.ms", None), (APPEND, LISTS, "0:1")) == DONE
-    becomes(world, retention_bytes="7", leader_replication_throttled_replicas="0:0,0:1")
-    assert change_topic(world, (SUBTRACT, LISTS, "0:0"), (DELETE, "segment.ms", None)) == DONE
-    becomes(world, retention_bytes="7", leader_replication_throttled_replicas="0:1")
+def test_a_topic_is_changed_key_by_key(cluster: Cluster) -> None:
+    cluster.create((0,), retention_ms="5000")
+    assert change_topic(cluster, (SET, "retention.bytes", "7"), (SET, LISTS, "0:0")) == DONE
+    becomes(cluster, retention_ms="5000", retention_bytes="7", leader_replication_throttled_replicas="0:0")
+    assert change_topic(cluster, (DELETE, "retention.ms", None), (APPEND, LISTS, "0:1")) == DONE
+    becomes(cluster, retention_bytes="7", leader_replication_throttled_replicas="0:0,0:1")
+    assert change_topic(cluster, (SUBTRACT, LISTS, "0:0"), (DELETE, "segment.ms", None)) == DONE
+    becomes(cluster, retention_bytes="7", leader_replication_throttled_replicas="0:1")
 
 
 @pytest.mark.parametrize(("before", "step", "appended", "after"), [
@@ -182,16 +185,16 @@ def test_a_topic_is_changed_key_by_key(world: World) -> None:
     ("0:0", SUBTRACT, "0:0", ""),
     ("", APPEND, "0:1", "0:1"),
 ])  # fmt: skip
-def test_lists_grow_and_shrink(world: World, before: str, step: int, appended: str, after: str) -> None:
-    world.create((0,), leader_replication_throttled_replicas=before)
-    assert change_topic(world, (step, LISTS, appended)) == DONE
-    becomes(world, leader_replication_throttled_replicas=after)
+def test_lists_grow_and_shrink(cluster: Cluster, before: str, step: int, appended: str, after: str) -> None:
+    cluster.create((0,), leader_replication_throttled_replicas=before)
+    assert change_topic(cluster, (step, LISTS, appended)) == DONE
+    becomes(cluster, leader_replication_throttled_replicas=after)
 
 
 @pytest.mark.parametrize("fine", ["", "*", "0:0", "0:1,,1:2", ","])
-def test_odd_lists_of_throttled_replicas_are_taken(world: World, fine: str) -> None:
-    world.create((0,))
-    assert change_topic(world, (SET, LISTS, fine)) == DONE
+def test_odd_lists_of_throttled_replicas_are_taken(cluster: Cluster, fine: str) -> None:
+    cluster.create((0,))
+    assert change_topic(cluster, (SET, LISTS, fine)) == DONE
 
 
 @pytest.mark.parametrize(("step", "code", "text"), [
@@ -209,82 +212,86 @@ def test_odd_lists_of_throttled_replicas_are_taken(world: World, fine: str) -> N
      "false")),
 ])  # fmt: skip
 def test_steps_that_cannot_be_taken_are_refused_and_take_the_others_with_them(
-    world: World, step: Step, code: int, text: str
+    cluster: Cluster, step: Step, code: int, text: str
 ) -> None:
-    world.create((0,))
-    assert change_topic(world, (SET, "retention.bytes", "5"), step) == (code, text)
-    assert value(world, "retention.bytes") == "-1"
+    cluster.create((0,))
+    assert change_topic(cluster, (SET, "retention.bytes", "5"), step) == (code, text)
+    assert value(cluster, "retention.bytes") == "-1"
 
 
-def test_an_unknown_topic_is_not_changed(world: World) -> None:
-    wish = resource(TOPIC, "nope", (SET, "retention.ms", "1"))
-    assert change(world, wish) == [("nope", Answered(3, "The topic 'nope' does not exist."))]
+def test_an_unknown_topic_is_not_changed(cluster: Cluster) -> None:
+    entry = resource(TOPIC, "nope", (SET, "retention.ms", "1"))
+    assert change(cluster, entry) == [("nope", Answered(3, "The topic 'nope' does not exist."))]
 
 
-def test_the_same_key_twice_is_refused(world: World) -> None:
-    world.create((0,))
+def test_the_same_key_twice_is_refused(cluster: Cluster) -> None:
+    cluster.create((0,))
     twice = ((SET, "retention.ms", "1"), (SET, "retention.ms", "2"))
-    assert change_topic(world, *twice) == (42, "Error due to duplicate config keys")
+    assert change_topic(cluster, *twice) == (42, "Error due to duplicate config keys")
 
 
-def test_the_same_topic_twice_is_refused_in_both_places(world: World) -> None:
-    world.create((0,))
-    entry = resource(TOPIC, world.topic, (SET, "retention.ms", "1"))
-    assert change(world, entry, entry) == [(world.topic, Answered(42, "Each resource must appear at most once."))] * 2
-    assert change(world, entry, entry, node=CONTROLLER) == [(world.topic, Answered(42, "Duplicate resource."))]
+def test_the_same_topic_twice_is_refused_in_both_places(cluster: Cluster) -> None:
+    cluster.create((0,))
+    entry = resource(TOPIC, cluster.topic, (SET, "retention.ms", "1"))
+    assert (
+        change(cluster, entry, entry) == [(cluster.topic, Answered(42, "Each resource must appear at most once."))] * 2
+    )
+    assert change(cluster, entry, entry, node=CONTROLLER) == [(cluster.topic, Answered(42, "Duplicate resource."))]
 
 
-def test_an_operation_that_nobody_knows_fails_without_words(world: World) -> None:
-    world.create((0,))
-    assert change_topic(world, (UNKNOWN, "retention.ms", "1")) == (-1, None)
+def test_an_operation_that_nobody_knows_fails_without_words(cluster: Cluster) -> None:
+    cluster.create((0,))
+    assert change_topic(cluster, (UNKNOWN, "retention.ms", "1")) == (-1, None)
 
 
 @pytest.mark.parametrize(("node", "code", "text"), [
     (0, 42, "Unknown resource type 77"),
     (CONTROLLER, 35, "Unknown resource type 77."),
 ])  # fmt: skip
-def test_a_kind_of_resource_that_nobody_knows_is_not_changed(world: World, node: int, code: int, text: str) -> None:
-    assert change(world, resource(NONSENSE, "x", (SET, "retention.ms", "1")), node=node) == [("x", (code, text))]
+def test_a_kind_of_resource_that_nobody_knows_is_not_changed(cluster: Cluster, node: int, code: int, text: str) -> None:
+    assert change(cluster, resource(NONSENSE, "x", (SET, "retention.ms", "1")), node=node) == [("x", (code, text))]
 
 
-def test_trying_out_a_change_changes_nothing(world: World) -> None:
-    world.create((0,))
-    assert change_topic(world, (SET, "retention.ms", "5"), validate_only=True) == DONE
-    assert change_topic(world, (SET, "zzz", "5"), validate_only=True) == (40, "Unknown topic config name: zzz")
-    assert change_topic(world, (SET, "retention.bytes", "6")) == DONE
-    becomes(world, retention_bytes="6")
+def test_trying_out_a_change_changes_nothing(cluster: Cluster) -> None:
+    cluster.create((0,))
+    assert change_topic(cluster, (SET, "retention.ms", "5"), validate_only=True) == DONE
+    assert change_topic(cluster, (SET, "zzz", "5"), validate_only=True) == (40, "Unknown topic config name: zzz")
+    assert change_topic(cluster, (SET, "retention.bytes", "6")) == DONE
+    becomes(cluster, retention_bytes="6")
 
 
-def test_a_value_may_have_32767_bytes_and_a_list_may_not_grow_beyond(world: World) -> None:
-    world.create((0,))
+def test_a_value_may_have_32767_bytes_and_a_list_may_not_grow_beyond(cluster: Cluster) -> None:
+    cluster.create((0,))
     longest = ",".join(["100:100"] * 4_095 + ["1:100"])
     assert len(longest) == 32_765
-    assert change_topic(world, (SET, LISTS, longest)) == DONE
+    assert change_topic(cluster, (SET, LISTS, longest)) == DONE
     text = "The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes."
-    assert change_topic(world, (APPEND, LISTS, "200:200")) == (40, text)
+    assert change_topic(cluster, (APPEND, LISTS, "200:200")) == (40, text)
     with pytest.raises(OutcomeUnknown):
-        change_topic(world, (SET, LISTS, f"{longest},1:1"))
+        change_topic(cluster, (SET, LISTS, f"{longest},1:1"))
 
 
 # Changing brokers
 
 
 @both_releases
-def test_a_broker_takes_its_own_changes_only(world: World) -> None:
-    assert change(world, resource(BROKER, "1", (SET, RATE, "1000")), node=1) == [("1", DONE)]
-    world.until(lambda: describe(world, BROKER, "1", RATE, node=1)[1].keys() == {RATE}, "the rate told")
-    assert change(world, resource(BROKER, "1", (DELETE, RATE, None)), node=1) == [("1", DONE)]
-    world.until(lambda: not describe(world, BROKER, "1", RATE, node=1)[1], "no rate told")
-    assert change(world, resource(BROKER, "2", (SET, RATE, "1000")), node=1) == [
+def test_a_broker_takes_its_own_changes_only(cluster: Cluster) -> None:
+    assert change(cluster, resource(BROKER, "1", (SET, RATE, "1000")), node=1) == [("1", DONE)]
+    cluster.until(lambda: describe(cluster, BROKER, "1", RATE, node=1)[1].keys() == {RATE}, "the rate shown")
+    assert change(cluster, resource(BROKER, "1", (DELETE, RATE, None)), node=1) == [("1", DONE)]
+    cluster.until(lambda: not describe(cluster, BROKER, "1", RATE, node=1)[1], "no rate shown")
+    assert change(cluster, resource(BROKER, "2", (SET, RATE, "1000")), node=1) == [
         ("2", Answered(42, "Unexpected broker id, expected 1, but received 2"))
     ]
 
 
 @both_releases
-def test_the_controller_takes_the_changes_of_every_broker(world: World) -> None:
-    wishes = [resource(BROKER, str(each), (DELETE, RATE, None)) for each in (*world.brokers, CONTROLLER)]
-    assert change(world, *wishes, node=CONTROLLER) == sorted((str(each), DONE) for each in (*world.brokers, CONTROLLER))
-    assert change(world, resource(BROKER, "9", (SET, RATE, "1")), node=CONTROLLER) == [
+def test_the_controller_takes_the_changes_of_every_broker(cluster: Cluster) -> None:
+    entries = [resource(BROKER, str(each), (DELETE, RATE, None)) for each in (*cluster.brokers, CONTROLLER)]
+    assert change(cluster, *entries, node=CONTROLLER) == sorted(
+        (str(each), DONE) for each in (*cluster.brokers, CONTROLLER)
+    )
+    assert change(cluster, resource(BROKER, "9", (SET, RATE, "1")), node=CONTROLLER) == [
         ("9", Answered(102, "No node with id 9 found."))
     ]
 
@@ -308,26 +315,26 @@ def test_the_controller_takes_the_changes_of_every_broker(world: World) -> None:
      "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
 ])  # fmt: skip
 def test_changes_of_a_broker_that_cannot_be_are_refused(
-    world: World, name: str, step: Step, code: int, text: str
+    cluster: Cluster, name: str, step: Step, code: int, text: str
 ) -> None:
-    assert change(world, resource(BROKER, name, step)) == [(name, (code, text))]
+    assert change(cluster, resource(BROKER, name, step)) == [(name, (code, text))]
 
 
-def test_trying_out_a_change_of_a_broker_changes_nothing(world: World) -> None:
-    assert change(world, resource(BROKER, "0", (SET, RATE, "5")), validate_only=True) == [("0", DONE)]
-    assert not describe(world, BROKER, "0", RATE)[1]
+def test_trying_out_a_change_of_a_broker_changes_nothing(cluster: Cluster) -> None:
+    assert change(cluster, resource(BROKER, "0", (SET, RATE, "5")), validate_only=True) == [("0", DONE)]
+    assert not describe(cluster, BROKER, "0", RATE)[1]
 
 
 # The older way
 
 
 @both_releases
-def test_the_older_way_replaces_everything(world: World) -> None:
-    world.create((0,), retention_ms="5000", retention_bytes="7")
-    assert replace(world, ("retention.ms", "6000"), ("segment.ms", "9")) == DONE
-    becomes(world, retention_ms="6000", segment_ms="9")
-    assert replace(world) == DONE
-    becomes(world)
+def test_the_older_way_replaces_everything(cluster: Cluster) -> None:
+    cluster.create((0,), retention_ms="5000", retention_bytes="7")
+    assert replace(cluster, ("retention.ms", "6000"), ("segment.ms", "9")) == DONE
+    becomes(cluster, retention_ms="6000", segment_ms="9")
+    assert replace(cluster) == DONE
+    becomes(cluster)
 
 
 @pytest.mark.parametrize(("setting", "code", "text"), [
@@ -335,13 +342,13 @@ def test_the_older_way_replaces_everything(world: World) -> None:
     (("retention.ms", "x"), 40, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
     (("retention.ms", None), 42, "Null value not supported for : retention.ms"),
 ])  # fmt: skip
-def test_the_older_way_refuses_alike(world: World, setting: tuple[str, str | None], code: int, text: str) -> None:
-    world.create((0,), retention_bytes="7")
-    assert replace(world, setting) == (code, text)
-    becomes(world, retention_bytes="7")
+def test_the_older_way_refuses_alike(cluster: Cluster, setting: tuple[str, str | None], code: int, text: str) -> None:
+    cluster.create((0,), retention_bytes="7")
+    assert replace(cluster, setting) == (code, text)
+    becomes(cluster, retention_bytes="7")
 
 
-def test_the_older_way_can_be_tried_out(world: World) -> None:
-    world.create((0,), retention_bytes="7")
-    assert replace(world, ("retention.ms", "1"), validate_only=True) == DONE
-    becomes(world, retention_bytes="7")
+def test_the_older_way_can_be_tried_out(cluster: Cluster) -> None:
+    cluster.create((0,), retention_bytes="7")
+    assert replace(cluster, ("retention.ms", "1"), validate_only=True) == DONE
+    becomes(cluster, retention_bytes="7")

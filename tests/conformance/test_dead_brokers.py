@@ -6,16 +6,16 @@ import pytest
 
 from kreassign.model import ConfigChange, ConfigResource, ElectionType, NewTopic, TopicPartition
 from kreassign.wire import api
-from tests.conformance.worlds import Answered, Move, World
+from tests.conformance.clusters import Answered, Cluster, Move
 
 both_releases = pytest.mark.releases("4.3", "3.9")
 DONE = Answered(0, None)
 
 
-def pages(world: World, partition: TopicPartition) -> tuple[list[int] | None, list[int] | None, list[int]]:
+def pages(cluster: Cluster, partition: TopicPartition) -> tuple[list[int] | None, list[int] | None, list[int]]:
     """Eligible leaders, the last known one, and replicas that are offline."""
     request = api.DESCRIBE_TOPIC_PARTITIONS.request
-    answer = world.ask(
+    answer = cluster.ask(
         api.DESCRIBE_TOPIC_PARTITIONS,
         node=0,
         topics=[request.TopicRequest(name=partition.topic)],
@@ -26,73 +26,73 @@ def pages(world: World, partition: TopicPartition) -> tuple[list[int] | None, li
 
 
 @both_releases
-def test_a_broker_that_stops_hands_over_and_comes_back_in_sync(world: World) -> None:
-    led, followed = world.create((2, 0), (0, 2))
-    world.cluster.stop(2)
-    assert world.becomes(led, (2, 0), {0}, 0) == 1
-    assert world.becomes(followed, (0, 2), {0}, 0) == 0
-    world.cluster.start(2)
-    assert world.becomes(led, (2, 0), {0, 2}, 0) == 1
-    assert world.becomes(followed, (0, 2), {0, 2}, 0) == 0
-    world.client.elect_leaders([led]).raise_if_any()
-    assert world.becomes(led, (2, 0), {0, 2}, 2) == 2
+def test_a_broker_that_stops_hands_over_and_comes_back_in_sync(cluster: Cluster) -> None:
+    led, followed = cluster.create((2, 0), (0, 2))
+    cluster.backend.stop(2)
+    assert cluster.becomes(led, (2, 0), {0}, 0) == 1
+    assert cluster.becomes(followed, (0, 2), {0}, 0) == 0
+    cluster.backend.start(2)
+    assert cluster.becomes(led, (2, 0), {0, 2}, 0) == 1
+    assert cluster.becomes(followed, (0, 2), {0, 2}, 0) == 0
+    cluster.client.elect_leaders([led]).raise_if_any()
+    assert cluster.becomes(led, (2, 0), {0, 2}, 2) == 2
 
 
 @both_releases
-def test_a_broker_that_dies_is_missed_after_its_session_and_comes_back_in_sync(world: World) -> None:
-    led, followed = world.create((2, 0), (0, 2))
-    world.cluster.kill(2)
-    assert world.becomes(led, (2, 0), {0}, 0) == 1
-    assert world.becomes(followed, (0, 2), {0}, 0) == 0
-    world.cluster.start(2)
-    world.becomes(led, (2, 0), {0, 2}, 0)
-    world.becomes(followed, (0, 2), {0, 2}, 0)
+def test_a_broker_that_dies_is_missed_after_its_session_and_comes_back_in_sync(cluster: Cluster) -> None:
+    led, followed = cluster.create((2, 0), (0, 2))
+    cluster.backend.kill(2)
+    assert cluster.becomes(led, (2, 0), {0}, 0) == 1
+    assert cluster.becomes(followed, (0, 2), {0}, 0) == 0
+    cluster.backend.start(2)
+    cluster.becomes(led, (2, 0), {0, 2}, 0)
+    cluster.becomes(followed, (0, 2), {0, 2}, 0)
 
 
-def test_a_dead_broker_is_registered_and_fenced(world: World) -> None:
-    world.only_down(3)
-    answer = world.ask(api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=True)
+def test_a_dead_broker_is_registered_and_fenced(cluster: Cluster) -> None:
+    cluster.only_down(3)
+    answer = cluster.ask(api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=True)
     assert {one.broker_id: one.is_fenced for one in answer.brokers} == {0: False, 1: False, 2: False, 3: True}
-    assert {one.broker_id for one in world.ask(api.DESCRIBE_CLUSTER, 2).brokers} == {0, 1, 2}
+    assert {one.broker_id for one in cluster.ask(api.DESCRIBE_CLUSTER, 2).brokers} == {0, 1, 2}
 
 
-def test_with_eligible_leaders_the_last_one_in_sync_leaves_too(world: World) -> None:
-    partition = world.create_one(2)
-    world.cluster.stop(2)
-    world.becomes(partition, (2,), set(), -1)
-    assert pages(world, partition) == ([2], [2], [2])
-    world.cluster.start(2)
-    world.becomes(partition, (2,), {2}, 2)
-    assert pages(world, partition) == ([], [], [])
+def test_with_eligible_leaders_the_last_one_in_sync_leaves_too(cluster: Cluster) -> None:
+    partition = cluster.create_one(2)
+    cluster.backend.stop(2)
+    cluster.becomes(partition, (2,), set(), -1)
+    assert pages(cluster, partition) == ([2], [2], [2])
+    cluster.backend.start(2)
+    cluster.becomes(partition, (2,), {2}, 2)
+    assert pages(cluster, partition) == ([], [], [])
 
 
 @pytest.mark.releases("3.9")
-def test_without_eligible_leaders_the_last_one_in_sync_stays(world: World) -> None:
-    partition = world.create_one(2)
-    world.cluster.stop(2)
-    world.becomes(partition, (2,), {2}, -1)
-    assert pages(world, partition) == (None, None, [2]) or pages(world, partition) == ([], [], [2])
-    world.cluster.start(2)
-    world.becomes(partition, (2,), {2}, 2)
+def test_without_eligible_leaders_the_last_one_in_sync_stays(cluster: Cluster) -> None:
+    partition = cluster.create_one(2)
+    cluster.backend.stop(2)
+    cluster.becomes(partition, (2,), {2}, -1)
+    assert pages(cluster, partition) == (None, None, [2]) or pages(cluster, partition) == ([], [], [2])
+    cluster.backend.start(2)
+    cluster.becomes(partition, (2,), {2}, 2)
 
 
-def test_elections_with_dead_brokers_say_why_not(world: World) -> None:
-    led, alone = world.create((3, 0), (3, 0))
-    world.move(alone, 3)
-    world.only_down(3)
-    world.becomes(led, (3, 0), {0}, 0)
-    world.becomes(alone, (3,), set(), -1)
+def test_elections_with_dead_brokers_say_why_not(cluster: Cluster) -> None:
+    led, alone = cluster.create((3, 0), (3, 0))
+    cluster.move(alone, 3)
+    cluster.only_down(3)
+    cluster.becomes(led, (3, 0), {0}, 0)
+    cluster.becomes(alone, (3,), set(), -1)
     unfit = Answered(80, "The preferred leader was not available.")
     nobody = Answered(83, "Eligible topic partition leaders are not available.")
-    assert elected(world, ElectionType.PREFERRED, led, alone) == {led: unfit, alone: unfit}
-    assert elected(world, ElectionType.UNCLEAN, alone) == {alone: nobody}
-    assert elected(world, ElectionType.UNCLEAN, led)[led].code == 84
+    assert elected(cluster, ElectionType.PREFERRED, led, alone) == {led: unfit, alone: unfit}
+    assert elected(cluster, ElectionType.UNCLEAN, alone) == {alone: nobody}
+    assert elected(cluster, ElectionType.UNCLEAN, led)[led].code == 84
 
 
-def elected(world: World, kind: ElectionType, *partitions: TopicPartition) -> dict[TopicPartition, Answered]:
+def elected(cluster: Cluster, kind: ElectionType, *partitions: TopicPartition) -> dict[TopicPartition, Answered]:
     entry = api.ELECT_LEADERS.request.TopicPartitions
     asked = [entry(topic=topic, partitions=[number]) for topic, number in partitions]
-    answer = world.ask(api.ELECT_LEADERS, 2, election_type=int(kind), topic_partitions=asked, timeout_ms=30_000)
+    answer = cluster.ask(api.ELECT_LEADERS, 2, election_type=int(kind), topic_partitions=asked, timeout_ms=30_000)
     return {
         TopicPartition(topic.topic, one.partition_id): Answered(one.error_code, one.error_message)
         for topic in answer.replica_election_results
@@ -100,99 +100,103 @@ def elected(world: World, kind: ElectionType, *partitions: TopicPartition) -> di
     }
 
 
-def test_an_unclean_election_takes_who_is_alive(world: World) -> None:
-    partition = world.create_one(3, 2)
-    world.only_down(2)
-    world.becomes(partition, (3, 2), {3}, 3)
-    world.only_down(2, 3)
-    world.becomes(partition, (3, 2), set(), -1)
-    world.cluster.start(2)
-    world.until(lambda: 2 in world.client.describe_cluster().broker_ids, "broker 2 back")
-    world.becomes(partition, (3, 2), set(), -1)
-    assert elected(world, ElectionType.UNCLEAN, partition) == {partition: DONE}
-    world.becomes(partition, (3, 2), {2}, 2)
-    world.only_down()
-    world.becomes(partition, (3, 2), {2, 3}, 2)
+def test_an_unclean_election_takes_who_is_alive(cluster: Cluster) -> None:
+    partition = cluster.create_one(3, 2)
+    cluster.only_down(2)
+    cluster.becomes(partition, (3, 2), {3}, 3)
+    cluster.only_down(2, 3)
+    cluster.becomes(partition, (3, 2), set(), -1)
+    cluster.backend.start(2)
+    cluster.until(lambda: 2 in cluster.client.describe_cluster().broker_ids, "broker 2 back")
+    cluster.becomes(partition, (3, 2), set(), -1)
+    assert elected(cluster, ElectionType.UNCLEAN, partition) == {partition: DONE}
+    cluster.becomes(partition, (3, 2), {2}, 2)
+    cluster.only_down()
+    cluster.becomes(partition, (3, 2), {2, 3}, 2)
 
 
-def test_a_move_to_a_dead_broker_ends_when_it_comes_back(world: World) -> None:
-    world.only_down(3)
-    partition = world.create_one(1, 0)
-    world.move(partition, 3, 1)
-    assert world.listed(partition) == Move((3, 1, 0), (3,), (0,))
-    world.only_down()
-    world.ends(partition)
-    assert world.becomes(partition, (3, 1), {1, 3}, 1) == 1
+def test_a_move_to_a_dead_broker_ends_when_it_comes_back(cluster: Cluster) -> None:
+    cluster.only_down(3)
+    partition = cluster.create_one(1, 0)
+    cluster.move(partition, 3, 1)
+    assert cluster.listed(partition) == Move((3, 1, 0), (3,), (0,))
+    cluster.only_down()
+    cluster.ends(partition)
+    assert cluster.becomes(partition, (3, 1), {1, 3}, 1) == 1
 
 
-def test_a_cancel_that_would_leave_nobody_in_sync_is_refused_unless_unclean_elections_are_allowed(world: World) -> None:
-    world.only_down(3)
-    partition = world.create_one(2)
-    world.move(partition, 0, 3)
-    world.becomes(partition, (0, 3, 2), {0, 2}, 2)
-    world.only_down(2, 3)
-    world.becomes(partition, (0, 3, 2), {0}, 0)
+def test_a_cancel_that_would_leave_nobody_in_sync_is_refused_unless_unclean_elections_are_allowed(
+    cluster: Cluster,
+) -> None:
+    cluster.only_down(3)
+    partition = cluster.create_one(2)
+    cluster.move(partition, 0, 3)
+    cluster.becomes(partition, (0, 3, 2), {0, 2}, 2)
+    cluster.only_down(2, 3)
+    cluster.becomes(partition, (0, 3, 2), {0}, 0)
     text = (
         f"Unable to revert partition assignment for {partition.topic}:0 because it would require an unclean leader "
         "election."
     )
-    assert world.cancel(partition) == (39, text)
+    assert cluster.cancel(partition) == (39, text)
     allow = [ConfigChange.set("unclean.leader.election.enable", "true")]
-    world.client.incremental_alter_configs({ConfigResource.topic(partition.topic): allow}).raise_if_any()
-    assert world.cancel(partition) == DONE
-    world.becomes(partition, (2,), {2}, -1)
+    cluster.client.incremental_alter_configs({ConfigResource.topic(partition.topic): allow}).raise_if_any()
+    assert cluster.cancel(partition) == DONE
+    cluster.becomes(partition, (2,), {2}, -1)
 
 
-def test_a_stuck_move_stays_stuck_when_all_brokers_are_back(world: World) -> None:
-    world.only_down(3)
-    partition = world.create_one(0, 1)
-    world.move(partition, 2, 3)
-    world.move(partition, 0, 1)
-    world.only_down()
-    world.becomes(partition, (0, 1, 2, 3), {0, 1, 2, 3}, 0)
-    assert world.listed(partition) == Move((0, 1, 2, 3), (2, 3), (2, 3))
-    assert world.cancel(partition) == DONE
-    world.becomes(partition, (0, 1), {0, 1}, 0)
+def test_a_stuck_move_stays_stuck_when_all_brokers_are_back(cluster: Cluster) -> None:
+    cluster.only_down(3)
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 2, 3)
+    cluster.move(partition, 0, 1)
+    cluster.only_down()
+    cluster.becomes(partition, (0, 1, 2, 3), {0, 1, 2, 3}, 0)
+    assert cluster.listed(partition) == Move((0, 1, 2, 3), (2, 3), (2, 3))
+    assert cluster.cancel(partition) == DONE
+    cluster.becomes(partition, (0, 1), {0, 1}, 0)
 
 
-def test_topics_are_created_on_dead_brokers_if_one_replica_lives(world: World) -> None:
-    world.only_down(3)
-    assert world.client.create_topics([NewTopic(f"{world.topic}-dead", assignments=((3,),))]).failed
-    refused = world.client.create_topics([NewTopic(f"{world.topic}-dead", assignments=((3,),))])
-    assert refused.failed[f"{world.topic}-dead"].message == (
+def test_topics_are_created_on_dead_brokers_if_one_replica_lives(cluster: Cluster) -> None:
+    cluster.only_down(3)
+    assert cluster.client.create_topics([NewTopic(f"{cluster.topic}-dead", assignments=((3,),))]).failed
+    refused = cluster.client.create_topics([NewTopic(f"{cluster.topic}-dead", assignments=((3,),))])
+    assert refused.failed[f"{cluster.topic}-dead"].message == (
         "All brokers specified in the manual partition assignment for partition 0 are fenced or in controlled shutdown."
     )
-    partition = world.create_one(3, 1)
-    world.becomes(partition, (3, 1), {1}, 1)
+    partition = cluster.create_one(3, 1)
+    cluster.becomes(partition, (3, 1), {1}, 1)
 
 
-def test_replicas_that_left_stay_eligible_where_too_few_are_in_sync(world: World) -> None:
-    partition = world.create_one(0, 2, min_insync_replicas="2")
-    world.only_down(2)
-    world.becomes(partition, (0, 2), {0}, 0)
-    assert pages(world, partition) == ([2], [], [2])
-    world.only_down()
-    world.becomes(partition, (0, 2), {0, 2}, 0)
-    assert pages(world, partition) == ([], [], [])
+def test_replicas_that_left_stay_eligible_where_too_few_are_in_sync(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 2, min_insync_replicas="2")
+    cluster.only_down(2)
+    cluster.becomes(partition, (0, 2), {0}, 0)
+    assert pages(cluster, partition) == ([2], [], [2])
+    cluster.only_down()
+    cluster.becomes(partition, (0, 2), {0, 2}, 0)
+    assert pages(cluster, partition) == ([], [], [])
 
 
-def test_removed_replicas_stay_eligible_where_a_move_ends_below_the_least_isr(world: World) -> None:
+def test_removed_replicas_stay_eligible_where_a_move_ends_below_the_least_isr(cluster: Cluster) -> None:
     # The first partition keeps its replicas, which bound the least ISR.
-    _, partition = world.create((0, 1, 2), (0, 1, 2), min_insync_replicas="2")
-    world.move(partition, 0)
-    world.becomes(partition, (0,), {0}, 0)
-    assert world.listed(partition) is None
-    assert sorted(pages(world, partition)[0] or []) == [1, 2]
+    _, partition = cluster.create((0, 1, 2), (0, 1, 2), min_insync_replicas="2")
+    cluster.move(partition, 0)
+    cluster.becomes(partition, (0,), {0}, 0)
+    assert cluster.listed(partition) is None
+    assert sorted(pages(cluster, partition)[0] or []) == [1, 2]
 
 
-def test_nobody_who_is_eligible_from_an_earlier_life_can_be_added_while_nobody_is_in_sync(world: World) -> None:
-    _, partition = world.create((0, 1), (3, 1), min_insync_replicas="2")
-    world.move(partition, 3)
-    world.becomes(partition, (3,), {3}, 3)
-    assert pages(world, partition)[0] == [1]
-    world.only_down(3)
-    world.becomes(partition, (3,), set(), -1)
-    assert world.alter({partition: (3, 1)}) == {partition: Answered(-1, None)}
-    assert world.alter({partition: (1,)}) == {partition: Answered(-1, None)}
-    assert world.alter({partition: (3, 2)}) == {partition: DONE}
-    assert world.listed(partition) == Move((3, 2), (2,), ())
+def test_nobody_who_is_eligible_from_an_earlier_life_can_be_added_while_nobody_is_in_sync(
+    cluster: Cluster,
+) -> None:
+    _, partition = cluster.create((0, 1), (3, 1), min_insync_replicas="2")
+    cluster.move(partition, 3)
+    cluster.becomes(partition, (3,), {3}, 3)
+    assert pages(cluster, partition)[0] == [1]
+    cluster.only_down(3)
+    cluster.becomes(partition, (3,), set(), -1)
+    assert cluster.alter({partition: (3, 1)}) == {partition: Answered(-1, None)}
+    assert cluster.alter({partition: (1,)}) == {partition: Answered(-1, None)}
+    assert cluster.alter({partition: (3, 2)}) == {partition: DONE}
+    assert cluster.listed(partition) == Move((3, 2), (2,), ())

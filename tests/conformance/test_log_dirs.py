@@ -7,7 +7,7 @@ import pytest
 from kreassign.model import TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.worlds import World, other_dir
+from tests.conformance.clusters import Cluster, other_dir
 
 both_releases = pytest.mark.releases("4.3", "3.9")
 ALTER, ASKED = api.ALTER_REPLICA_LOG_DIRS.request.AlterReplicaLogDir, api.DESCRIBE_LOG_DIRS.request
@@ -18,32 +18,32 @@ TOO_MANY = (
 )
 
 
-def described(world: World, partition: TopicPartition | None, node: int = 0) -> list[Message]:
+def described(cluster: Cluster, partition: TopicPartition | None, node: int = 0) -> list[Message]:
     """The directories of a broker, with all copies or those of one partition."""
     entry = ASKED.DescribableLogDirTopic
     topics = None if partition is None else [entry(topic=partition.topic, partitions=[partition.partition])]
-    version = world.newest(api.DESCRIBE_LOG_DIRS)
-    answer = world.ask(api.DESCRIBE_LOG_DIRS, version, node=node, topics=topics)
+    version = cluster.newest(api.DESCRIBE_LOG_DIRS)
+    answer = cluster.ask(api.DESCRIBE_LOG_DIRS, version, node=node, topics=topics)
     assert answer.error_code == 0
     found: list[Message] = answer.results
     return found
 
 
-def homes(world: World, partition: TopicPartition, node: int) -> set[str]:
+def homes(cluster: Cluster, partition: TopicPartition, node: int) -> set[str]:
     """Where a broker has a partition; both places for a moment while it swaps them."""
     return {
         one.log_dir
-        for one in described(world, partition, node)
+        for one in described(cluster, partition, node)
         for topic in one.topics
         for copy in topic.partitions
         if not copy.is_future_key
     }
 
 
-def alter(world: World, node: int, path: str, *partitions: TopicPartition) -> dict[TopicPartition, int]:
+def alter(cluster: Cluster, node: int, path: str, *partitions: TopicPartition) -> dict[TopicPartition, int]:
     """The codes of the answer, by partition."""
     topics = [ALTER.AlterReplicaLogDirTopic(name=topic, partitions=[number]) for topic, number in partitions]
-    answer = world.ask(api.ALTER_REPLICA_LOG_DIRS, 2, node=node, dirs=[ALTER(path=path, topics=topics)])
+    answer = cluster.ask(api.ALTER_REPLICA_LOG_DIRS, 2, node=node, dirs=[ALTER(path=path, topics=topics)])
     return {
         TopicPartition(topic.topic_name, one.partition_index): one.error_code
         for topic in answer.results
@@ -51,51 +51,51 @@ def alter(world: World, node: int, path: str, *partitions: TopicPartition) -> di
     }
 
 
-# Telling
+# Reading
 
 
 @both_releases
-def test_every_configured_directory_is_told_with_its_size(world: World) -> None:
-    for node in world.brokers:
-        found = described(world, None, node)
-        assert {one.log_dir for one in found} == set(world.cluster.log_dirs(node))
+def test_every_configured_directory_is_told_with_its_size(cluster: Cluster) -> None:
+    for node in cluster.brokers:
+        found = described(cluster, None, node)
+        assert {one.log_dir for one in found} == set(cluster.backend.log_dirs(node))
         assert all(one.error_code == 0 and 0 < one.usable_bytes <= one.total_bytes for one in found)
 
 
-def test_no_directory_is_cordoned_at_first(world: World) -> None:
-    assert [one.is_cordoned for one in described(world, None)] == [False, False]
+def test_no_directory_is_cordoned_at_first(cluster: Cluster) -> None:
+    assert [one.is_cordoned for one in described(cluster, None)] == [False, False]
 
 
 @both_releases
-def test_a_copy_is_told_in_its_directory_with_its_size(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.cluster.write(partition, SIZE_BYTES)
+def test_a_copy_is_told_in_its_directory_with_its_size(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.backend.write(partition, SIZE_BYTES)
     for node in (0, 1):
         copies = [
-            copy for one in described(world, partition, node) for topic in one.topics for copy in topic.partitions
+            copy for one in described(cluster, partition, node) for topic in one.topics for copy in topic.partitions
         ]
         (copy,) = copies
         assert (copy.partition_index, copy.offset_lag, copy.is_future_key) == (0, 0, False)
         assert SIZE_BYTES <= copy.partition_size < 2 * SIZE_BYTES
-    assert not homes(world, partition, 2)
+    assert not homes(cluster, partition, 2)
 
 
-def test_an_empty_list_asks_for_no_copies(world: World) -> None:
-    world.create((0, 1))
-    found = world.ask(api.DESCRIBE_LOG_DIRS, 5, topics=[]).results
+def test_an_empty_list_asks_for_no_copies(cluster: Cluster) -> None:
+    cluster.create((0, 1))
+    found = cluster.ask(api.DESCRIBE_LOG_DIRS, 5, topics=[]).results
     assert [one.topics for one in found] == [[], []]
 
 
-def test_unknown_partitions_are_in_no_directory(world: World) -> None:
-    assert all(not one.topics for one in described(world, TopicPartition("nope", 0)))
+def test_unknown_partitions_are_in_no_directory(cluster: Cluster) -> None:
+    assert all(not one.topics for one in described(cluster, TopicPartition("nope", 0)))
 
 
-def test_new_copies_go_to_the_directory_with_the_fewest(world: World) -> None:
-    partitions = world.create((0,), (0,), (0,), (0,))
-    world.until(lambda: all(homes(world, partition, 0) for partition in partitions), "all copies")
-    found = [homes(world, partition, 0) for partition in partitions]
+def test_new_copies_go_to_the_directory_with_the_fewest(cluster: Cluster) -> None:
+    partitions = cluster.create((0,), (0,), (0,), (0,))
+    cluster.until(lambda: all(homes(cluster, partition, 0) for partition in partitions), "all copies")
+    found = [homes(cluster, partition, 0) for partition in partitions]
     assert {len(one) for one in found} == {1}
-    counts = [sum(one == {path} for one in found) for path in world.cluster.log_dirs(0)]
+    counts = [sum(one == {path} for one in found) for path in cluster.backend.log_dirs(0)]
     assert min(counts) >= 1
 
 
@@ -103,90 +103,92 @@ def test_new_copies_go_to_the_directory_with_the_fewest(world: World) -> None:
 
 
 @both_releases
-def test_a_copy_moves_into_the_other_directory(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.cluster.write(partition, SIZE_BYTES)
-    target = other_dir(world, partition, 0)
-    assert alter(world, 0, target, partition) == {partition: 0}
-    world.until(lambda: homes(world, partition, 0) == {target}, f"{partition} in {target}")
-    assert world.listed(partition) is None
-    world.becomes(partition, (0, 1), {0, 1}, 0)
+def test_a_copy_moves_into_the_other_directory(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.backend.write(partition, SIZE_BYTES)
+    target = other_dir(cluster, partition, 0)
+    assert alter(cluster, 0, target, partition) == {partition: 0}
+    cluster.until(lambda: homes(cluster, partition, 0) == {target}, f"{partition} in {target}")
+    assert cluster.listed(partition) is None
+    cluster.becomes(partition, (0, 1), {0, 1}, 0)
 
 
-def test_the_directory_where_a_copy_is_already_is_fine(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.until(lambda: bool(homes(world, partition, 0)), f"{partition} on broker 0")
-    (home,) = homes(world, partition, 0)
-    assert alter(world, 0, home, partition) == {partition: 0}
-    assert homes(world, partition, 0) == {home}
+def test_the_directory_where_a_copy_is_already_is_fine(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.until(lambda: bool(homes(cluster, partition, 0)), f"{partition} on broker 0")
+    (home,) = homes(cluster, partition, 0)
+    assert alter(cluster, 0, home, partition) == {partition: 0}
+    assert homes(cluster, partition, 0) == {home}
 
 
-def test_refusals_name_what_is_wrong_by_code(world: World) -> None:
-    partition = world.create_one(0, 1)
-    first, _ = world.cluster.log_dirs(2)
+def test_refusals_name_what_is_wrong_by_code(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    first, _ = cluster.backend.log_dirs(2)
     beyond, absent = partition._replace(partition=7), TopicPartition("nope", 0)
-    assert alter(world, 2, first, partition, beyond, absent) == {partition: 9, beyond: 3, absent: 3}
+    assert alter(cluster, 2, first, partition, beyond, absent) == {partition: 9, beyond: 3, absent: 3}
     for path in ("/no/such/directory", first.removeprefix("/"), f"{first}/", ""):
-        assert alter(world, 2, path, partition, absent) == {partition: 57, absent: 57}
+        assert alter(cluster, 2, path, partition, absent) == {partition: 57, absent: 57}
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_broker_remembers_the_directory_of_a_copy_that_is_to_come(world: World, place: int) -> None:
-    partition = world.create_one(0, 1)
-    wanted = world.cluster.log_dirs(2)[place]
-    assert alter(world, 2, wanted, partition) == {partition: 9}
-    world.move(partition, 0, 2)
-    world.ends(partition)
-    world.until(lambda: homes(world, partition, 2) == {wanted}, f"{partition} in {wanted}")
+def test_a_broker_remembers_the_directory_of_a_copy_that_is_to_come(cluster: Cluster, place: int) -> None:
+    partition = cluster.create_one(0, 1)
+    wanted = cluster.backend.log_dirs(2)[place]
+    assert alter(cluster, 2, wanted, partition) == {partition: 9}
+    cluster.move(partition, 0, 2)
+    cluster.ends(partition)
+    cluster.until(lambda: homes(cluster, partition, 2) == {wanted}, f"{partition} in {wanted}")
 
 
-def test_a_partition_may_move_between_brokers_and_directories_at_once(world: World) -> None:
-    partition = world.create_one(0, 1)
-    target = other_dir(world, partition, 0)
-    world.move(partition, 0, 2)
-    assert alter(world, 0, target, partition) == {partition: 0}
-    world.ends(partition)
-    world.until(lambda: homes(world, partition, 0) == {target}, f"{partition} in {target}")
-    world.becomes(partition, (0, 2), {0, 2}, 0)
+def test_a_partition_may_move_between_brokers_and_directories_at_once(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    target = other_dir(cluster, partition, 0)
+    cluster.move(partition, 0, 2)
+    assert alter(cluster, 0, target, partition) == {partition: 0}
+    cluster.ends(partition)
+    cluster.until(lambda: homes(cluster, partition, 0) == {target}, f"{partition} in {target}")
+    cluster.becomes(partition, (0, 2), {0, 2}, 0)
 
 
-def cordon(world: World, node: int, value: str | None) -> None:
+def cordon(cluster: Cluster, node: int, value: str | None) -> None:
     """Take directories of a broker out of use for new copies, or (None) none."""
     entry = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
     step = entry.AlterableConfig(name="cordoned.log.dirs", config_operation=0 if value else 1, value=value)
-    wish = entry(resource_type=4, resource_name=str(node), configs=[step])
-    (one,) = world.ask(api.INCREMENTAL_ALTER_CONFIGS, 1, node=node, resources=[wish]).responses
+    request = entry(resource_type=4, resource_name=str(node), configs=[step])
+    (one,) = cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, 1, node=node, resources=[request]).responses
     assert (one.error_code, one.error_message) == (0, None)
-    paths = {"*": set(world.cluster.log_dirs(node)), None: set()}.get(value, {value})
-    world.until(
-        lambda: {one.log_dir for one in described(world, None, node) if one.is_cordoned} == paths, f"{value} cordoned"
+    paths = {"*": set(cluster.backend.log_dirs(node)), None: set()}.get(value, {value})
+    cluster.until(
+        lambda: {one.log_dir for one in described(cluster, None, node) if one.is_cordoned} == paths, f"{value} cordoned"
     )
 
 
-def test_nothing_moves_into_a_cordoned_directory_and_new_copies_go_elsewhere(world: World) -> None:
-    hosted, coming = world.create((2, 1), (0, 1))
-    closed = other_dir(world, hosted, 2)
-    cordon(world, 2, closed)
+def test_nothing_moves_into_a_cordoned_directory_and_new_copies_go_elsewhere(cluster: Cluster) -> None:
+    hosted, coming = cluster.create((2, 1), (0, 1))
+    closed = other_dir(cluster, hosted, 2)
+    cordon(cluster, 2, closed)
     try:
-        assert alter(world, 2, closed, hosted, coming) == {hosted: 39, coming: 39}
-        world.move(coming, 0, 2)
-        world.ends(coming)
-        world.until(lambda: bool(homes(world, coming, 2)), f"{coming} on broker 2")
-        assert homes(world, coming, 2) == set(world.cluster.log_dirs(2)) - {closed}
+        assert alter(cluster, 2, closed, hosted, coming) == {hosted: 39, coming: 39}
+        cluster.move(coming, 0, 2)
+        cluster.ends(coming)
+        cluster.until(lambda: bool(homes(cluster, coming, 2)), f"{coming} on broker 2")
+        assert homes(cluster, coming, 2) == set(cluster.backend.log_dirs(2)) - {closed}
     finally:
-        cordon(world, 2, None)
+        cordon(cluster, 2, None)
 
 
-def test_a_broker_with_cordoned_directories_only_takes_what_is_placed_by_hand(world: World) -> None:
-    partition = world.create_one(0, 1)
-    cordon(world, 2, "*")
+def test_a_broker_with_cordoned_directories_only_takes_what_is_placed_by_hand(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cordon(cluster, 2, "*")
     try:
-        world.move(partition, 0, 2)
-        world.ends(partition)
-        world.becomes(partition, (0, 2), {0, 2}, 0)
+        cluster.move(partition, 0, 2)
+        cluster.ends(partition)
+        cluster.becomes(partition, (0, 2), {0, 2}, 0)
         automatic = api.CREATE_TOPICS.request.CreatableTopic
-        wish = automatic(name=f"{world.topic}-b", num_partitions=1, replication_factor=4, assignments=[], configs=[])
-        (one,) = world.ask(api.CREATE_TOPICS, 7, topics=[wish], timeout_ms=30_000, validate_only=True).topics
+        request = automatic(
+            name=f"{cluster.topic}-b", num_partitions=1, replication_factor=4, assignments=[], configs=[]
+        )
+        (one,) = cluster.ask(api.CREATE_TOPICS, 7, topics=[request], timeout_ms=30_000, validate_only=True).topics
         assert (one.error_code, one.error_message) == (38, TOO_MANY)
     finally:
-        cordon(world, 2, None)
+        cordon(cluster, 2, None)

@@ -7,7 +7,7 @@ import pytest
 from kreassign.model import TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Message
-from tests.conformance.worlds import CONTROLLER, Answered, Move, World
+from tests.conformance.clusters import CONTROLLER, Answered, Cluster, Move
 
 both_releases = pytest.mark.releases("4.3", "3.9")
 REQUEST = api.ALTER_PARTITION_REASSIGNMENTS.request
@@ -18,15 +18,17 @@ LISTS_ARE_BAD = "The manual partition assignment includes"
 SIZE_BYTES = 4_000_000
 
 
-def wish(topic: str, *targets: tuple[int, tuple[int, ...] | None]) -> Message:
+def topic_entry(topic: str, *targets: tuple[int, tuple[int, ...] | None]) -> Message:
     """One topic entry of a request."""
     entries = [TOPIC.ReassignablePartition(partition_index=number, replicas=target) for number, target in targets]
     return TOPIC(name=topic, partitions=entries)
 
 
-def alter(world: World, *entries: Message, timeout_ms: int = 30_000, version: int = 1, node: int = 0) -> Message:
+def alter(cluster: Cluster, *entries: Message, timeout_ms: int = 30_000, version: int = 1, node: int = 0) -> Message:
     """The whole answer."""
-    return world.ask(api.ALTER_PARTITION_REASSIGNMENTS, version, node=node, topics=list(entries), timeout_ms=timeout_ms)
+    return cluster.ask(
+        api.ALTER_PARTITION_REASSIGNMENTS, version, node=node, topics=list(entries), timeout_ms=timeout_ms
+    )
 
 
 def outcomes(answer: Message) -> list[tuple[str, list[tuple[int, Answered]]]]:
@@ -52,95 +54,99 @@ def outcomes(answer: Message) -> list[tuple[str, list[tuple[int, Answered]]]]:
     ((0, 1, 2), (2,), 1),
 ])  # fmt: skip
 def test_a_move_ends_with_exactly_its_target(
-    world: World, before: tuple[int, ...], target: tuple[int, ...], epoch: int
+    cluster: Cluster, before: tuple[int, ...], target: tuple[int, ...], epoch: int
 ) -> None:
-    partition = world.create_one(*before)
-    world.move(partition, *target)
-    world.ends(partition)
+    partition = cluster.create_one(*before)
+    cluster.move(partition, *target)
+    cluster.ends(partition)
     leader = before[0] if before[0] in target else target[0]
-    assert world.becomes(partition, target, set(target), leader) == epoch
+    assert cluster.becomes(partition, target, set(target), leader) == epoch
 
 
 @both_releases
-def test_what_has_bytes_moves_like_what_has_none(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.cluster.write(partition, SIZE_BYTES)
-    world.move(partition, 2, 1)
-    world.ends(partition)
-    world.becomes(partition, (2, 1), {1, 2}, 2)
-    assert world.client.list_offsets([partition])[partition] > 0
+def test_what_has_bytes_moves_like_what_has_none(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.backend.write(partition, SIZE_BYTES)
+    cluster.move(partition, 2, 1)
+    cluster.ends(partition)
+    cluster.becomes(partition, (2, 1), {1, 2}, 2)
+    assert cluster.client.list_offsets([partition])[partition] > 0
 
 
-def test_moves_of_all_brokers_at_once_end(world: World) -> None:
-    partitions = world.create((0, 1), (1, 2), (2, 3), (3, 0))
+def test_moves_of_all_brokers_at_once_end(cluster: Cluster) -> None:
+    partitions = cluster.create((0, 1), (1, 2), (2, 3), (3, 0))
     targets = dict(zip(partitions, [(2, 3), (3, 0), (0, 1), (1, 2)], strict=True))
-    assert set(world.alter(targets).values()) == {DONE}
+    assert set(cluster.alter(targets).values()) == {DONE}
     for partition, target in targets.items():
-        world.ends(partition)
-        world.becomes(partition, target, set(target), target[0])
+        cluster.ends(partition)
+        cluster.becomes(partition, target, set(target), target[0])
 
 
 @both_releases
-def test_another_order_of_the_same_replicas_counts_at_once_and_keeps_leader_and_epoch(world: World) -> None:
-    partition = world.create_one(0, 1, 2)
-    world.move(partition, 2, 0, 1)
-    assert world.listed(partition) is None
-    assert world.cancel(partition) == IDLE
-    assert world.becomes(partition, (2, 0, 1), {0, 1, 2}, 0) == 0
+def test_another_order_of_the_same_replicas_counts_at_once_and_keeps_leader_and_epoch(
+    cluster: Cluster,
+) -> None:
+    partition = cluster.create_one(0, 1, 2)
+    cluster.move(partition, 2, 0, 1)
+    assert cluster.listed(partition) is None
+    assert cluster.cancel(partition) == IDLE
+    assert cluster.becomes(partition, (2, 0, 1), {0, 1, 2}, 0) == 0
 
 
 @both_releases
-def test_replicas_are_removed_at_once_where_the_rest_is_in_sync(world: World) -> None:
-    partition = world.create_one(0, 1, 2)
-    world.move(partition, 1, 2)
-    assert world.listed(partition) is None
-    assert world.becomes(partition, (1, 2), {1, 2}, 1) == 1
+def test_replicas_are_removed_at_once_where_the_rest_is_in_sync(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1, 2)
+    cluster.move(partition, 1, 2)
+    assert cluster.listed(partition) is None
+    assert cluster.becomes(partition, (1, 2), {1, 2}, 1) == 1
 
 
 @both_releases
-def test_the_list_as_it_is_changes_nothing(world: World) -> None:
-    partition = world.create_one(0, 1, 2)
-    world.move(partition, 0, 1, 2)
-    assert world.listed(partition) is None
-    assert world.becomes(partition, (0, 1, 2), {0, 1, 2}, 0) == 0
+def test_the_list_as_it_is_changes_nothing(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1, 2)
+    cluster.move(partition, 0, 1, 2)
+    assert cluster.listed(partition) is None
+    assert cluster.becomes(partition, (0, 1, 2), {0, 1, 2}, 0) == 0
 
 
-def test_a_least_isr_does_not_hold_a_removal_up(world: World) -> None:
-    partition = world.create_one(0, 1, 2, min_insync_replicas="2")
-    world.move(partition, 0)
-    assert world.listed(partition) is None
-    world.becomes(partition, (0,), {0}, 0)
+def test_a_least_isr_does_not_hold_a_removal_up(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1, 2, min_insync_replicas="2")
+    cluster.move(partition, 0)
+    assert cluster.listed(partition) is None
+    cluster.becomes(partition, (0,), {0}, 0)
 
 
-def test_who_led_before_leads_after_a_move_and_the_preferred_replica_only_when_elected(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.move(partition, 2, 0)
-    world.ends(partition)
-    world.becomes(partition, (2, 0), {0, 2}, 0)
-    world.client.elect_leaders([partition]).raise_if_any()
-    world.becomes(partition, (2, 0), {0, 2}, 2)
+def test_who_led_before_leads_after_a_move_and_the_preferred_replica_only_when_elected(
+    cluster: Cluster,
+) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 2, 0)
+    cluster.ends(partition)
+    cluster.becomes(partition, (2, 0), {0, 2}, 0)
+    cluster.client.elect_leaders([partition]).raise_if_any()
+    cluster.becomes(partition, (2, 0), {0, 2}, 2)
 
 
-def test_a_throttle_holds_a_move_open_and_its_end_lets_it_go(world: World) -> None:
-    partition = world.create_one(0)
-    world.cluster.write(partition, SIZE_BYTES)
-    with world.throttled():
-        world.move(partition, 1)
-        assert world.listed(partition) == Move((1, 0), (1,), (0,))
-        world.becomes(partition, (1, 0), {0}, 0)
-    world.ends(partition)
-    world.becomes(partition, (1,), {1}, 1)
+def test_a_throttle_holds_a_move_open_and_its_end_lets_it_go(cluster: Cluster) -> None:
+    partition = cluster.create_one(0)
+    cluster.backend.write(partition, SIZE_BYTES)
+    with cluster.throttled():
+        cluster.move(partition, 1)
+        assert cluster.listed(partition) == Move((1, 0), (1,), (0,))
+        cluster.becomes(partition, (1, 0), {0}, 0)
+    cluster.ends(partition)
+    cluster.becomes(partition, (1,), {1}, 1)
 
 
-def test_a_held_move_gives_way_to_another_and_ends_there(world: World) -> None:
-    partition = world.create_one(0)
-    world.cluster.write(partition, SIZE_BYTES)
-    with world.throttled():
-        world.move(partition, 1)
-        world.move(partition, 2)
-        assert world.listed(partition) == Move((2, 0, 1), (2,), (0, 1))
-    world.ends(partition)
-    world.becomes(partition, (2,), {2}, 2)
+def test_a_held_move_gives_way_to_another_and_ends_there(cluster: Cluster) -> None:
+    partition = cluster.create_one(0)
+    cluster.backend.write(partition, SIZE_BYTES)
+    with cluster.throttled():
+        cluster.move(partition, 1)
+        cluster.move(partition, 2)
+        assert cluster.listed(partition) == Move((2, 0, 1), (2,), (0, 1))
+    cluster.ends(partition)
+    cluster.becomes(partition, (2,), {2}, 2)
 
 
 # Refusals
@@ -160,44 +166,44 @@ def test_a_held_move_gives_way_to_another_and_ends_there(world: World) -> None:
     (0, (100,), 39, f"{LISTS_ARE_BAD} broker 100, but no such broker is registered."),
 ])  # fmt: skip
 def test_a_target_that_cannot_be_is_refused(
-    world: World, number: int, target: tuple[int, ...] | None, code: int, text: str
+    cluster: Cluster, number: int, target: tuple[int, ...] | None, code: int, text: str
 ) -> None:
-    world.create((0, 1))
-    answer = alter(world, wish(world.topic, (number, target)))
-    assert outcomes(answer) == [(world.topic, [(number, (code, text.replace("{topic}", world.topic)))])]
+    cluster.create((0, 1))
+    answer = alter(cluster, topic_entry(cluster.topic, (number, target)))
+    assert outcomes(answer) == [(cluster.topic, [(number, (code, text.replace("{topic}", cluster.topic)))])]
 
 
 @pytest.mark.parametrize(("name", "target"), [("nope", (0,)), ("nope", None), ("nope", ()), ("", (0,))])
 def test_an_unknown_topic_is_refused_before_anything_else(
-    world: World, name: str, target: tuple[int, ...] | None
+    cluster: Cluster, name: str, target: tuple[int, ...] | None
 ) -> None:
-    assert outcomes(alter(world, wish(name, (0, target)))) == [
+    assert outcomes(alter(cluster, topic_entry(name, (0, target)))) == [
         (name, [(0, Answered(3, f"Unable to find a topic named {name}."))])
     ]
 
 
 @both_releases
-def test_what_is_idle_cannot_be_cancelled_and_no_words_are_lost_on_it(world: World) -> None:
-    partition = world.create_one(0, 1)
+def test_what_is_idle_cannot_be_cancelled_and_no_words_are_lost_on_it(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
     for node in (0, 1, CONTROLLER):
-        assert world.alter({partition: None}, node=node) == {partition: IDLE}
+        assert cluster.alter({partition: None}, node=node) == {partition: IDLE}
 
 
-def test_every_entry_has_an_outcome_of_its_own_in_the_order_of_the_request(world: World) -> None:
-    world.create((0, 1), (0, 1), (0, 1))
+def test_every_entry_has_an_outcome_of_its_own_in_the_order_of_the_request(cluster: Cluster) -> None:
+    cluster.create((0, 1), (0, 1), (0, 1))
     answer = alter(
-        world,
-        wish("nope", (0, (0,))),
-        wish(world.topic, (2, (1, 0)), (77, (0,)), (0, None), (1, (9,))),
-        wish("empty-and-unknown"),
+        cluster,
+        topic_entry("nope", (0, (0,))),
+        topic_entry(cluster.topic, (2, (1, 0)), (77, (0,)), (0, None), (1, (9,))),
+        topic_entry("empty-and-unknown"),
     )
     assert outcomes(answer) == [
         ("nope", [(0, (3, "Unable to find a topic named nope."))]),
         (
-            world.topic,
+            cluster.topic,
             [
                 (2, DONE),
-                (77, (3, f"Unable to find partition {world.topic}:77.")),
+                (77, (3, f"Unable to find partition {cluster.topic}:77.")),
                 (0, IDLE),
                 (1, (39, f"{LISTS_ARE_BAD} broker 9, but no such broker is registered.")),
             ],
@@ -208,27 +214,27 @@ def test_every_entry_has_an_outcome_of_its_own_in_the_order_of_the_request(world
 
 
 @both_releases
-def test_a_request_without_topics_is_answered_with_an_empty_text_in_place_of_none(world: World) -> None:
-    answer = alter(world, version=world.newest(api.ALTER_PARTITION_REASSIGNMENTS))
+def test_a_request_without_topics_is_answered_with_an_empty_text_in_place_of_none(cluster: Cluster) -> None:
+    answer = alter(cluster, version=cluster.newest(api.ALTER_PARTITION_REASSIGNMENTS))
     assert (answer.error_code, answer.error_message, answer.responses) == (0, "", [])
 
 
 @both_releases
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
-def test_a_request_without_time_does_nothing(world: World, timeout_ms: int) -> None:
-    world.create((0, 1))
-    entries = (wish(world.topic, (0, (1, 0)), (77, (0,))), wish("nope"))
-    answer = alter(world, *entries, timeout_ms=timeout_ms, version=world.newest(api.ALTER_PARTITION_REASSIGNMENTS))
+def test_a_request_without_time_does_nothing(cluster: Cluster, timeout_ms: int) -> None:
+    cluster.create((0, 1))
+    entries = (topic_entry(cluster.topic, (0, (1, 0)), (77, (0,))), topic_entry("nope"))
+    answer = alter(cluster, *entries, timeout_ms=timeout_ms, version=cluster.newest(api.ALTER_PARTITION_REASSIGNMENTS))
     assert (answer.error_code, answer.error_message, answer.allow_replication_factor_change) == (7, None, True)
-    assert outcomes(answer) == [(world.topic, [(0, (7, None)), (77, (7, None))]), ("nope", [])]
-    world.becomes(TopicPartition(world.topic, 0), (0, 1), {0, 1}, 0)
+    assert outcomes(answer) == [(cluster.topic, [(0, (7, None)), (77, (7, None))]), ("nope", [])]
+    cluster.becomes(TopicPartition(cluster.topic, 0), (0, 1), {0, 1}, 0)
 
 
-def test_any_node_takes_the_request(world: World) -> None:
-    partition = world.create_one(0, 1)
+def test_any_node_takes_the_request(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
     for node, target in ((1, (1, 0)), (3, (0, 1)), (CONTROLLER, (1, 0))):
-        assert world.alter({partition: target}, node=node) == {partition: DONE}
-        world.becomes(partition, target, {0, 1}, 0)
+        assert cluster.alter({partition: target}, node=node) == {partition: DONE}
+        cluster.becomes(partition, target, {0, 1}, 0)
 
 
 @pytest.mark.parametrize(("target", "outcome"), [
@@ -241,31 +247,31 @@ def test_any_node_takes_the_request(world: World) -> None:
     (None, IDLE),
 ])  # fmt: skip
 def test_a_change_of_the_replication_factor_can_be_forbidden(
-    world: World, target: tuple[int, ...] | None, outcome: Answered
+    cluster: Cluster, target: tuple[int, ...] | None, outcome: Answered
 ) -> None:
-    partition = world.create_one(0, 1, 2)
-    assert world.alter({partition: target}, may_change_factor=False) == {partition: outcome}
+    partition = cluster.create_one(0, 1, 2)
+    assert cluster.alter({partition: target}, may_change_factor=False) == {partition: outcome}
 
 
 @pytest.mark.parametrize("flag", [True, False])
-def test_the_answer_repeats_whether_the_factor_may_change_if_it_is_about_anything(world: World, flag: bool) -> None:
-    for topics, shown in (([wish("nope")], flag), ([], True)):
-        answer = world.ask(
+def test_the_answer_repeats_whether_the_factor_may_change_if_it_is_about_anything(cluster: Cluster, flag: bool) -> None:
+    for topics, shown in (([topic_entry("nope")], flag), ([], True)):
+        answer = cluster.ask(
             api.ALTER_PARTITION_REASSIGNMENTS, 1, topics=topics, timeout_ms=5_000, allow_replication_factor_change=flag
         )
         assert answer.allow_replication_factor_change is shown
 
 
-def test_version_0_may_change_the_factor(world: World) -> None:
-    partition = world.create_one(0, 1)
-    assert world.alter({partition: (0,)}, version=0) == {partition: DONE}
+def test_version_0_may_change_the_factor(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    assert cluster.alter({partition: (0,)}, version=0) == {partition: DONE}
 
 
-def test_of_two_entries_about_a_partition_the_later_prevails(world: World) -> None:
-    partition = world.create_one(0, 1, 2)
-    answer = alter(world, wish(world.topic, (0, (1, 0, 2))), wish(world.topic, (0, (2, 1, 0))))
-    assert outcomes(answer) == [(world.topic, [(0, DONE)]), (world.topic, [(0, DONE)])]
-    world.becomes(partition, (2, 1, 0), {0, 1, 2}, 0)
+def test_of_two_entries_about_a_partition_the_later_prevails(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1, 2)
+    answer = alter(cluster, topic_entry(cluster.topic, (0, (1, 0, 2))), topic_entry(cluster.topic, (0, (2, 1, 0))))
+    assert outcomes(answer) == [(cluster.topic, [(0, DONE)]), (cluster.topic, [(0, DONE)])]
+    cluster.becomes(partition, (2, 1, 0), {0, 1, 2}, 0)
 
 
 # Listing
@@ -273,11 +279,11 @@ def test_of_two_entries_about_a_partition_the_later_prevails(world: World) -> No
 
 @both_releases
 @pytest.mark.parametrize("timeout_ms", [5_000, 0, -1])
-def test_idle_and_unknown_partitions_are_not_listed(world: World, timeout_ms: int) -> None:
-    world.create((0, 1))
+def test_idle_and_unknown_partitions_are_not_listed(cluster: Cluster, timeout_ms: int) -> None:
+    cluster.create((0, 1))
     entry = api.LIST_PARTITION_REASSIGNMENTS.request.ListPartitionReassignmentsTopics
-    asked = [entry(name=world.topic, partition_indexes=[0, 7, -1]), entry(name="nope", partition_indexes=[0])]
+    asked = [entry(name=cluster.topic, partition_indexes=[0, 7, -1]), entry(name="nope", partition_indexes=[0])]
     for node in (0, CONTROLLER):
         for topics in (asked, []):
-            answer = world.ask(api.LIST_PARTITION_REASSIGNMENTS, node=node, topics=topics, timeout_ms=timeout_ms)
+            answer = cluster.ask(api.LIST_PARTITION_REASSIGNMENTS, node=node, topics=topics, timeout_ms=timeout_ms)
             assert (answer.error_code, answer.error_message, answer.topics) == (0, None, [])

@@ -9,7 +9,7 @@ import pytest
 
 from kreassign.model import NewPartitions, TopicPartition
 from kreassign.wire import api
-from tests.conformance.worlds import CONTROLLER, Answered, Move, World
+from tests.conformance.clusters import CONTROLLER, Answered, Cluster, Move
 
 pytestmark = pytest.mark.keeps_broken
 DONE = Answered(0, None)
@@ -18,9 +18,9 @@ Brokers = tuple[int, ...]
 
 
 @pytest.fixture(autouse=True)
-def broken(world: World) -> None:
+def broken(cluster: Cluster) -> None:
     """A cluster without broker 3."""
-    world.only_down(DOWN)
+    cluster.only_down(DOWN)
 
 
 def listed(replicas: Brokers, adding: Brokers = (), removing: Brokers = ()) -> Move:
@@ -41,14 +41,14 @@ def listed(replicas: Brokers, adding: Brokers = (), removing: Brokers = ()) -> M
     ((0,), (3, 2, 1), listed((3, 2, 1, 0), (1, 2, 3), (0,))),
 ])  # fmt: skip
 def test_a_started_move_lists_its_target_first_and_who_leaves_last(
-    world: World, before: Brokers, target: Brokers, expected: Move
+    cluster: Cluster, before: Brokers, target: Brokers, expected: Move
 ) -> None:
-    partition = world.create_one(*before)
-    world.move(partition, *target)
-    assert world.listed(partition) == expected
+    partition = cluster.create_one(*before)
+    cluster.move(partition, *target)
+    assert cluster.listed(partition) == expected
     alive = {broker for broker in expected.replicas if broker != DOWN}
-    assert world.becomes(partition, expected.replicas, alive, before[0]) == 0
-    assert world.listed(partition) == expected
+    assert cluster.becomes(partition, expected.replicas, alive, before[0]) == 0
+    assert cluster.listed(partition) == expected
 
 
 @pytest.mark.parametrize(("before", "target", "replicas", "isr", "epoch"), [
@@ -62,13 +62,13 @@ def test_a_started_move_lists_its_target_first_and_who_leaves_last(
     ((0, 3), (1, 2), (1, 2), {1, 2}, 1),
 ])  # fmt: skip
 def test_a_move_ends_without_a_dead_replica_that_stays_if_it_adds_as_many_as_it_removes(
-    world: World, before: Brokers, target: Brokers, replicas: Brokers, isr: set[int], epoch: int
+    cluster: Cluster, before: Brokers, target: Brokers, replicas: Brokers, isr: set[int], epoch: int
 ) -> None:
-    partition = world.create_one(*before)
+    partition = cluster.create_one(*before)
     leader = next(broker for broker in before if broker != DOWN)
-    world.move(partition, *target)
-    world.ends(partition)
-    assert world.becomes(partition, replicas, isr, leader if leader in replicas else replicas[0]) == epoch
+    cluster.move(partition, *target)
+    cluster.ends(partition)
+    assert cluster.becomes(partition, replicas, isr, leader if leader in replicas else replicas[0]) == epoch
 
 
 @pytest.mark.parametrize(("before", "target", "expected"), [
@@ -78,18 +78,18 @@ def test_a_move_ends_without_a_dead_replica_that_stays_if_it_adds_as_many_as_it_
     ((0, 3, 1), (3, 2), listed((3, 2, 0, 1), (2,), (0, 1))),
 ])  # fmt: skip
 def test_a_move_that_removes_more_than_it_adds_waits_for_a_dead_replica_that_stays(
-    world: World, before: Brokers, target: Brokers, expected: Move
+    cluster: Cluster, before: Brokers, target: Brokers, expected: Move
 ) -> None:
-    partition = world.create_one(*before)
-    world.move(partition, *target)
+    partition = cluster.create_one(*before)
+    cluster.move(partition, *target)
     alive = {broker for broker in expected.replicas if broker != DOWN}
-    world.becomes(partition, expected.replicas, alive, next(broker for broker in before if broker != DOWN))
-    assert world.listed(partition) == expected
+    cluster.becomes(partition, expected.replicas, alive, next(broker for broker in before if broker != DOWN))
+    assert cluster.listed(partition) == expected
 
 
-def test_a_dead_broker_is_taken_as_a_target_and_an_unknown_one_is_not(world: World) -> None:
-    first, second = world.create((0, 1), (0, 1))
-    assert world.alter({first: (0, 3), second: (0, 4)}) == {
+def test_a_dead_broker_is_taken_as_a_target_and_an_unknown_one_is_not(cluster: Cluster) -> None:
+    first, second = cluster.create((0, 1), (0, 1))
+    assert cluster.alter({first: (0, 3), second: (0, 4)}) == {
         first: DONE,
         second: (39, "The manual partition assignment includes broker 4, but no such broker is registered."),
     }
@@ -114,15 +114,15 @@ def test_a_dead_broker_is_taken_as_a_target_and_an_unknown_one_is_not(world: Wor
     ((0,), (3, 1), (3, 2), listed((3, 2, 0, 1), (2,), (0, 1))),
 ])  # fmt: skip
 def test_an_override_starts_from_all_replicas_of_the_move_before(
-    world: World, before: Brokers, first: Brokers, second: Brokers, expected: Move
+    cluster: Cluster, before: Brokers, first: Brokers, second: Brokers, expected: Move
 ) -> None:
-    partition = world.create_one(*before)
-    world.move(partition, *first)
-    world.move(partition, *second)
-    assert world.listed(partition) == expected
+    partition = cluster.create_one(*before)
+    cluster.move(partition, *first)
+    cluster.move(partition, *second)
+    assert cluster.listed(partition) == expected
     alive = {broker for broker in expected.replicas if broker != DOWN}
-    world.becomes(partition, expected.replicas, alive, before[0])
-    assert world.listed(partition) == expected
+    cluster.becomes(partition, expected.replicas, alive, before[0])
+    assert cluster.listed(partition) == expected
 
 
 @pytest.mark.parametrize(("before", "first", "second", "replicas", "leader"), [
@@ -133,50 +133,50 @@ def test_an_override_starts_from_all_replicas_of_the_move_before(
     ((0, 1), (2, 3), (1, 2, 0), (1, 2, 0), None),
 ])  # fmt: skip
 def test_an_override_to_live_brokers_ends(
-    world: World, before: Brokers, first: Brokers, second: Brokers, replicas: Brokers, leader: int | None
+    cluster: Cluster, before: Brokers, first: Brokers, second: Brokers, replicas: Brokers, leader: int | None
 ) -> None:
-    partition = world.create_one(*before)
-    world.move(partition, *first)
-    world.move(partition, *second)
+    partition = cluster.create_one(*before)
+    cluster.move(partition, *first)
+    cluster.move(partition, *second)
     if leader is None:  # Nothing new is added, so that 3 stays in both lists for ever.
-        assert world.listed(partition) == listed((1, 2, 0, 3), (2, 3), (3,))
+        assert cluster.listed(partition) == listed((1, 2, 0, 3), (2, 3), (3,))
         return
-    world.ends(partition)
-    world.becomes(partition, replicas, set(replicas) - {DOWN}, leader)
+    cluster.ends(partition)
+    cluster.becomes(partition, replicas, set(replicas) - {DOWN}, leader)
 
 
 # Moves that can never end
 
 
-def stuck(world: World) -> TopicPartition:
+def stuck(cluster: Cluster) -> TopicPartition:
     """A partition whose replica on broker 3 is both being added and being removed."""
-    partition = world.create_one(0, 1)
-    world.move(partition, 0, 1, 3)
-    world.move(partition, 0, 1)
-    assert world.listed(partition) == listed((0, 1, 3), (3,), (3,))
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 0, 1, 3)
+    cluster.move(partition, 0, 1)
+    assert cluster.listed(partition) == listed((0, 1, 3), (3,), (3,))
     return partition
 
 
 @pytest.mark.parametrize("again", [(0, 1), (1, 0), (0, 1, 3), (1, 3, 0)])
-def test_a_stuck_move_stays_stuck_where_nothing_new_is_added(world: World, again: Brokers) -> None:
-    partition = stuck(world)
-    world.move(partition, *again)
+def test_a_stuck_move_stays_stuck_where_nothing_new_is_added(cluster: Cluster, again: Brokers) -> None:
+    partition = stuck(cluster)
+    cluster.move(partition, *again)
     replicas = (*again, *({3} - set(again)))
-    assert world.listed(partition) == listed(replicas, (3,), (3,))
+    assert cluster.listed(partition) == listed(replicas, (3,), (3,))
 
 
-def test_a_stuck_move_is_freed_by_a_cancel(world: World) -> None:
-    partition = stuck(world)
-    assert world.cancel(partition) == DONE
-    assert world.listed(partition) is None
-    world.becomes(partition, (0, 1), {0, 1}, 0)
+def test_a_stuck_move_is_freed_by_a_cancel(cluster: Cluster) -> None:
+    partition = stuck(cluster)
+    assert cluster.cancel(partition) == DONE
+    assert cluster.listed(partition) is None
+    cluster.becomes(partition, (0, 1), {0, 1}, 0)
 
 
-def test_a_stuck_move_is_freed_by_a_target_with_a_new_replica(world: World) -> None:
-    partition = stuck(world)
-    world.move(partition, 0, 2)
-    world.ends(partition)
-    world.becomes(partition, (0, 2), {0, 2}, 0)
+def test_a_stuck_move_is_freed_by_a_target_with_a_new_replica(cluster: Cluster) -> None:
+    partition = stuck(cluster)
+    cluster.move(partition, 0, 2)
+    cluster.ends(partition)
+    cluster.becomes(partition, (0, 2), {0, 2}, 0)
 
 
 # Cancelling
@@ -192,26 +192,26 @@ def test_a_stuck_move_is_freed_by_a_target_with_a_new_replica(world: World) -> N
     ((0, 1), ((2, 3), (3, 1)), (1, 0), 1),
 ])  # fmt: skip
 def test_a_cancel_takes_back_what_was_being_added_and_keeps_the_order(
-    world: World, before: Brokers, targets: tuple[Brokers, ...], replicas: Brokers, epoch: int
+    cluster: Cluster, before: Brokers, targets: tuple[Brokers, ...], replicas: Brokers, epoch: int
 ) -> None:
-    partition = world.create_one(*before)
+    partition = cluster.create_one(*before)
     for target in targets:
-        world.move(partition, *target)
-    move = world.listed(partition)
+        cluster.move(partition, *target)
+    move = cluster.listed(partition)
     assert move is not None
-    world.becomes(partition, move.replicas, set(move.replicas) - {DOWN}, before[0])
-    assert world.cancel(partition) == DONE
-    assert world.listed(partition) is None
+    cluster.becomes(partition, move.replicas, set(move.replicas) - {DOWN}, before[0])
+    assert cluster.cancel(partition) == DONE
+    assert cluster.listed(partition) is None
     leader = before[0] if before[0] in replicas else replicas[0]
-    assert world.becomes(partition, replicas, set(replicas) - {DOWN}, leader) == epoch
-    assert world.cancel(partition) == Answered(85, None)
+    assert cluster.becomes(partition, replicas, set(replicas) - {DOWN}, leader) == epoch
+    assert cluster.cancel(partition) == Answered(85, None)
 
 
-def test_a_cancelled_removal_keeps_leader_and_epoch(world: World) -> None:
-    partition = world.create_one(0, 3, 2)
-    world.move(partition, 0, 3)
-    assert world.cancel(partition) == DONE
-    assert world.becomes(partition, (0, 3, 2), {0, 2}, 0) == 0
+def test_a_cancelled_removal_keeps_leader_and_epoch(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 3, 2)
+    cluster.move(partition, 0, 3)
+    assert cluster.cancel(partition) == DONE
+    assert cluster.becomes(partition, (0, 3, 2), {0, 2}, 0) == 0
 
 
 # The replication factor
@@ -226,76 +226,76 @@ def test_a_cancelled_removal_keeps_leader_and_epoch(world: World) -> None:
     (None, DONE),
 ])  # fmt: skip
 def test_the_factor_of_a_running_move_is_that_of_its_target(
-    world: World, target: Brokers | None, outcome: Answered
+    cluster: Cluster, target: Brokers | None, outcome: Answered
 ) -> None:
-    partition = world.create_one(0, 1, 2)
-    world.move(partition, 1, 2, 3)
-    assert world.alter({partition: target}, may_change_factor=False) == {partition: outcome}
+    partition = cluster.create_one(0, 1, 2)
+    cluster.move(partition, 1, 2, 3)
+    assert cluster.alter({partition: target}, may_change_factor=False) == {partition: outcome}
 
 
-def test_without_the_flag_the_factor_is_inflated_by_a_list_of_all_replicas(world: World) -> None:
-    partition = world.create_one(0, 1, 2)
-    world.move(partition, 1, 2, 3)
-    world.move(partition, 1, 2, 3, 0)
-    assert world.listed(partition) == listed((1, 2, 3, 0), (3,), (0,))
+def test_without_the_flag_the_factor_is_inflated_by_a_list_of_all_replicas(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1, 2)
+    cluster.move(partition, 1, 2, 3)
+    cluster.move(partition, 1, 2, 3, 0)
+    assert cluster.listed(partition) == listed((1, 2, 3, 0), (3,), (0,))
 
 
 # Several entries about one partition
 
 
-def twice(world: World, partition: TopicPartition, *targets: Brokers | None) -> list[Answered]:
+def twice(cluster: Cluster, partition: TopicPartition, *targets: Brokers | None) -> list[Answered]:
     topic = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
     entries = [topic.ReassignablePartition(partition_index=partition.partition, replicas=target) for target in targets]
-    answer = world.ask(
+    answer = cluster.ask(
         api.ALTER_PARTITION_REASSIGNMENTS, topics=[topic(name=partition.topic, partitions=entries)], timeout_ms=30_000
     )
     return [Answered(one.error_code, one.error_message) for one in answer.responses[0].partitions]
 
 
-def test_each_of_two_entries_is_computed_from_the_state_before_the_request(world: World) -> None:
-    partition = world.create_one(0, 1)
-    assert twice(world, partition, (0, 1, 2, 3), (0, 3)) == [DONE, DONE]
-    assert world.listed(partition) == listed((0, 3, 1), (3,), (1,))
+def test_each_of_two_entries_is_computed_from_the_state_before_the_request(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    assert twice(cluster, partition, (0, 1, 2, 3), (0, 3)) == [DONE, DONE]
+    assert cluster.listed(partition) == listed((0, 3, 1), (3,), (1,))
 
 
-def test_a_cancel_before_a_new_target_is_overwritten_by_it(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.move(partition, 0, 3)
-    world.becomes(partition, (0, 3, 1), {0, 1}, 0)
-    assert twice(world, partition, None, (2, 3)) == [DONE, DONE]
-    assert world.listed(partition) == listed((2, 3, 0, 1), (2,), (0, 1))
-    assert world.becomes(partition, (2, 3, 0, 1), {0, 1, 2}, 0) == 1
+def test_a_cancel_before_a_new_target_is_overwritten_by_it(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 0, 3)
+    cluster.becomes(partition, (0, 3, 1), {0, 1}, 0)
+    assert twice(cluster, partition, None, (2, 3)) == [DONE, DONE]
+    assert cluster.listed(partition) == listed((2, 3, 0, 1), (2,), (0, 1))
+    assert cluster.becomes(partition, (2, 3, 0, 1), {0, 1, 2}, 0) == 1
 
 
-def test_a_cancel_after_a_new_target_finds_the_partition_idle(world: World) -> None:
-    partition = world.create_one(0, 1)
-    assert twice(world, partition, (0, 3), None) == [DONE, Answered(85, None)]
-    assert world.listed(partition) == listed((0, 3, 1), (3,), (1,))
+def test_a_cancel_after_a_new_target_finds_the_partition_idle(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    assert twice(cluster, partition, (0, 3), None) == [DONE, Answered(85, None)]
+    assert cluster.listed(partition) == listed((0, 3, 1), (3,), (1,))
 
 
-def test_two_cancels_are_both_done_and_raise_the_epoch_twice(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.move(partition, 0, 3)
-    assert twice(world, partition, None, None) == [DONE, DONE]
-    assert world.becomes(partition, (0, 1), {0, 1}, 0) == 2
+def test_two_cancels_are_both_done_and_raise_the_epoch_twice(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 0, 3)
+    assert twice(cluster, partition, None, None) == [DONE, DONE]
+    assert cluster.becomes(partition, (0, 1), {0, 1}, 0) == 2
 
 
 # Listing
 
 
-def test_what_moves_is_listed_alone_or_among_all(world: World) -> None:
-    moving, idle = world.create((0, 1), (0, 1))
-    world.move(moving, 0, 3)
+def test_what_moves_is_listed_alone_or_among_all(cluster: Cluster) -> None:
+    moving, idle = cluster.create((0, 1), (0, 1))
+    cluster.move(moving, 0, 3)
     expected = listed((0, 3, 1), (3,), (1,))
-    everything = world.client.list_partition_reassignments()
+    everything = cluster.client.list_partition_reassignments()
     assert (everything[moving].replicas, idle in everything) == (expected.replicas, False)
-    assert world.listed(moving) == expected
-    assert world.client.list_partition_reassignments([idle]) == {}
+    assert cluster.listed(moving) == expected
+    assert cluster.client.list_partition_reassignments([idle]) == {}
 
 
-def test_what_is_asked_for_twice_is_listed_twice(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.move(partition, 0, 3)
+def test_what_is_asked_for_twice_is_listed_twice(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 0, 3)
     entry = api.LIST_PARTITION_REASSIGNMENTS.request.ListPartitionReassignmentsTopics
     topics = [
         entry(name=partition.topic, partition_indexes=[0, 0]),
@@ -303,38 +303,38 @@ def test_what_is_asked_for_twice_is_listed_twice(world: World) -> None:
         entry(name=partition.topic, partition_indexes=[]),
     ]
     for node in (0, CONTROLLER):
-        answer = world.ask(api.LIST_PARTITION_REASSIGNMENTS, node=node, topics=topics, timeout_ms=5_000)
+        answer = cluster.ask(api.LIST_PARTITION_REASSIGNMENTS, node=node, topics=topics, timeout_ms=5_000)
         assert [[one.partition_index for one in topic.partitions] for topic in answer.topics] == [[0, 0], [0]]
 
 
 # What else happens meanwhile
 
 
-def test_new_partitions_get_as_many_replicas_as_a_move_has_for_now(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.move(partition, 2, 3)
-    refused = world.client.create_partitions({partition.topic: NewPartitions(2, ((0, 1),))})
+def test_new_partitions_get_as_many_replicas_as_a_move_has_for_now(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 2, 3)
+    refused = cluster.client.create_partitions({partition.topic: NewPartitions(2, ((0, 1),))})
     assert refused.failed[partition.topic].message == (
         "The manual partition assignment includes a partition with 2 replica(s), but this is not consistent with "
         "previous partitions, which have 4 replica(s)."
     )
-    world.client.create_partitions({partition.topic: NewPartitions(3, ((0, 1, 2, 3), (3, 2, 1, 0)))}).raise_if_any()
-    world.becomes(partition._replace(partition=1), (0, 1, 2, 3), {0, 1, 2}, 0)
-    world.becomes(partition._replace(partition=2), (3, 2, 1, 0), {0, 1, 2}, 2)
+    cluster.client.create_partitions({partition.topic: NewPartitions(3, ((0, 1, 2, 3), (3, 2, 1, 0)))}).raise_if_any()
+    cluster.becomes(partition._replace(partition=1), (0, 1, 2, 3), {0, 1, 2}, 0)
+    cluster.becomes(partition._replace(partition=2), (3, 2, 1, 0), {0, 1, 2}, 2)
 
 
-def test_a_topic_is_deleted_with_its_move(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.move(partition, 2, 3)
-    world.client.delete_topics([partition.topic]).raise_if_any()
-    assert world.listed(partition) is None
-    assert world.cancel(partition) == (3, f"Unable to find a topic named {partition.topic}.")
+def test_a_topic_is_deleted_with_its_move(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 2, 3)
+    cluster.client.delete_topics([partition.topic]).raise_if_any()
+    assert cluster.listed(partition) is None
+    assert cluster.cancel(partition) == (3, f"Unable to find a topic named {partition.topic}.")
 
 
-def test_the_preferred_replica_of_a_move_is_the_first_of_its_target(world: World) -> None:
-    partition = world.create_one(0, 1)
-    world.move(partition, 2, 3)
-    world.becomes(partition, (2, 3, 0, 1), {0, 1, 2}, 0)
-    world.client.elect_leaders([partition]).raise_if_any()
-    world.becomes(partition, (2, 3, 0, 1), {0, 1, 2}, 2)
-    assert world.listed(partition) == listed((2, 3, 0, 1), (2, 3), (0, 1))
+def test_the_preferred_replica_of_a_move_is_the_first_of_its_target(cluster: Cluster) -> None:
+    partition = cluster.create_one(0, 1)
+    cluster.move(partition, 2, 3)
+    cluster.becomes(partition, (2, 3, 0, 1), {0, 1, 2}, 0)
+    cluster.client.elect_leaders([partition]).raise_if_any()
+    cluster.becomes(partition, (2, 3, 0, 1), {0, 1, 2}, 2)
+    assert cluster.listed(partition) == listed((2, 3, 0, 1), (2, 3), (0, 1))

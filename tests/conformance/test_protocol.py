@@ -11,14 +11,14 @@ from kreassign.twin.version import Endpoint, kafka_version
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from kreassign.wire.frame import framed
-from tests.conformance.worlds import CONTROLLER, World
+from tests.conformance.clusters import CONTROLLER, Cluster
 
 both_releases = pytest.mark.releases("4.3", "3.9")
 ALTER_PARTITION, ENVELOPE, NO_API = 56, 58, 999
 
 
-def offered(world: World, node: int) -> dict[int, tuple[int, int]]:
-    answer = world.ask(api.API_VERSIONS, 3, node=node, client_software_name="tests", client_software_version="1")
+def offered(cluster: Cluster, node: int) -> dict[int, tuple[int, int]]:
+    answer = cluster.ask(api.API_VERSIONS, 3, node=node, client_software_name="tests", client_software_version="1")
     assert answer.error_code == 0
     return {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
 
@@ -30,48 +30,48 @@ def head(key: int, version: int) -> bytes:
 
 @both_releases
 @pytest.mark.parametrize("endpoint", list(Endpoint), ids=lambda endpoint: endpoint.name.lower())
-def test_the_apis_of_the_twin_have_kafkas_versions(world: World, endpoint: Endpoint) -> None:
-    found = offered(world, CONTROLLER if endpoint is Endpoint.CONTROLLER else 0)
-    expected = kafka_version(world.release).all_versions(endpoint)
+def test_the_apis_of_the_twin_have_kafkas_versions(cluster: Cluster, endpoint: Endpoint) -> None:
+    found = offered(cluster, CONTROLLER if endpoint is Endpoint.CONTROLLER else 0)
+    expected = kafka_version(cluster.release).all_versions(endpoint)
     assert {key: found.get(key) for key in expected} == expected
 
 
 @both_releases
-def test_controllers_do_not_offer_what_is_about_data(world: World) -> None:
-    found = offered(world, CONTROLLER)
+def test_controllers_do_not_offer_what_is_about_data(cluster: Cluster) -> None:
+    found = offered(cluster, CONTROLLER)
     assert not {api.METADATA.key, api.LIST_OFFSETS.key, api.DESCRIBE_LOG_DIRS.key} & found.keys()
 
 
 @both_releases
-def test_brokers_do_not_offer_what_only_controllers_take(world: World) -> None:
-    assert not {ALTER_PARTITION, ENVELOPE} & offered(world, 0).keys()
+def test_brokers_do_not_offer_what_only_controllers_take(cluster: Cluster) -> None:
+    assert not {ALTER_PARTITION, ENVELOPE} & offered(cluster, 0).keys()
 
 
 @both_releases
-def test_features_are_told_with_the_level_of_the_cluster(world: World) -> None:
-    answer = world.ask(api.API_VERSIONS, 3, client_software_name="tests", client_software_version="1")
+def test_features_are_told_with_the_level_of_the_cluster(cluster: Cluster) -> None:
+    answer = cluster.ask(api.API_VERSIONS, 3, client_software_name="tests", client_software_version="1")
     supported = {one.name: (one.min_version, one.max_version) for one in answer.supported_features}
     finalized = {one.name: one.max_version_level for one in answer.finalized_features}
     # Before version 4 a feature that may be at level 0 is not among those supported.
-    known = [feature for feature in kafka_version(world.release).features if feature.low > 0]
+    known = [feature for feature in kafka_version(cluster.release).features if feature.low > 0]
     assert {one.name: (one.low, one.high) for one in known}.items() <= supported.items()
-    assert {one.name: one.finalized for one in kafka_version(world.release).features}.items() <= finalized.items()
+    assert {one.name: one.finalized for one in kafka_version(cluster.release).features}.items() <= finalized.items()
     assert answer.finalized_features_epoch >= 0
 
 
 @both_releases
 @pytest.mark.parametrize("version", [5, 99])
-def test_an_unknown_version_of_api_versions_is_answered_in_version_0(world: World, version: int) -> None:
-    payload = world.exchange(head(api.API_VERSIONS.key, version))
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0(cluster: Cluster, version: int) -> None:
+    payload = cluster.exchange(head(api.API_VERSIONS.key, version))
     correlation, error, count, key, low, high = struct.unpack(">ihihhh", payload)
     assert (correlation, error, count, key) == (7, 35, 1, 18)
-    assert (low, high) == offered(world, 0)[18]
+    assert (low, high) == offered(cluster, 0)[18]
 
 
 @pytest.mark.parametrize("bad", ["", "a/b", " ", "\t"])
-def test_a_client_with_a_bad_name_for_its_software_is_refused(world: World, bad: str) -> None:
+def test_a_client_with_a_bad_name_for_its_software_is_refused(cluster: Cluster, bad: str) -> None:
     request = api.API_VERSIONS.request(client_software_name=bad, client_software_version="1")
-    payload = world.exchange(encode_request(3, request, 7, "tests"))
+    payload = cluster.exchange(encode_request(3, request, 7, "tests"))
     # An error code, no APIs, no throttle time, no tags.
     assert payload == struct.pack(">ihbib", 7, 42, 1, 0, 0)
 
@@ -86,45 +86,45 @@ def test_a_client_with_a_bad_name_for_its_software_is_refused(world: World, bad:
     (api.ALTER_PARTITION_REASSIGNMENTS.key, 2),
     (api.LIST_PARTITION_REASSIGNMENTS.key, 1),
 ])  # fmt: skip
-def test_a_broker_hangs_up_on_what_it_does_not_offer(world: World, key: int, version: int) -> None:
+def test_a_broker_hangs_up_on_what_it_does_not_offer(cluster: Cluster, key: int, version: int) -> None:
     with pytest.raises(OutcomeUnknown):
-        world.exchange(head(key, version))
+        cluster.exchange(head(key, version))
 
 
 @pytest.mark.parametrize("key", [api.METADATA.key, api.DESCRIBE_LOG_DIRS.key, api.LIST_OFFSETS.key, NO_API])
-def test_a_controller_hangs_up_on_what_it_does_not_offer(world: World, key: int) -> None:
+def test_a_controller_hangs_up_on_what_it_does_not_offer(cluster: Cluster, key: int) -> None:
     with pytest.raises(OutcomeUnknown):
-        world.exchange(head(key, 4), node=CONTROLLER)
+        cluster.exchange(head(key, 4), node=CONTROLLER)
 
 
-def test_a_request_that_ends_too_early_is_hung_up_on(world: World) -> None:
+def test_a_request_that_ends_too_early_is_hung_up_on(cluster: Cluster) -> None:
     whole = encode_request(0, api.LIST_PARTITION_REASSIGNMENTS.request(topics=None, timeout_ms=5), 7, "tests")
     with pytest.raises(OutcomeUnknown):
-        world.exchange(framed(bytes(whole[4:-3])))
+        cluster.exchange(framed(bytes(whole[4:-3])))
 
 
-def test_bytes_after_the_end_of_a_request_do_no_harm(world: World) -> None:
+def test_bytes_after_the_end_of_a_request_do_no_harm(cluster: Cluster) -> None:
     whole = encode_request(0, api.LIST_PARTITION_REASSIGNMENTS.request(topics=[], timeout_ms=5), 7, "tests")
-    assert world.exchange(framed(bytes(whole[4:]) + b"more"))[:4] == struct.pack(">i", 7)
+    assert cluster.exchange(framed(bytes(whole[4:]) + b"more"))[:4] == struct.pack(">i", 7)
 
 
 @pytest.mark.parametrize("length", [32_767, 32_768])
-def test_strings_of_more_than_32767_bytes_are_hung_up_on(world: World, length: int) -> None:
+def test_strings_of_more_than_32767_bytes_are_hung_up_on(cluster: Cluster, length: int) -> None:
     names = [api.METADATA.request.MetadataRequestTopic(name="x" * length)]
     if length > 32_767:
         with pytest.raises(OutcomeUnknown):
-            world.ask(api.METADATA, 9, topics=names)
+            cluster.ask(api.METADATA, 9, topics=names)
     else:
-        (topic,) = world.ask(api.METADATA, 9, topics=names).topics
+        (topic,) = cluster.ask(api.METADATA, 9, topics=names).topics
         assert topic.error_code == 17
 
 
-def test_a_null_where_none_may_be_is_hung_up_on(world: World) -> None:
+def test_a_null_where_none_may_be_is_hung_up_on(cluster: Cluster) -> None:
     with pytest.raises(OutcomeUnknown):
-        world.ask(api.METADATA, 9, topics=[api.METADATA.request.MetadataRequestTopic(name=None)])
+        cluster.ask(api.METADATA, 9, topics=[api.METADATA.request.MetadataRequestTopic(name=None)])
 
 
-def test_the_connection_that_was_hung_up_on_is_the_only_one_that_suffers(world: World) -> None:
+def test_the_connection_that_was_hung_up_on_is_the_only_one_that_suffers(cluster: Cluster) -> None:
     with pytest.raises(OutcomeUnknown):
-        world.exchange(head(NO_API, 0))
-    assert offered(world, 0)
+        cluster.exchange(head(NO_API, 0))
+    assert offered(cluster, 0)

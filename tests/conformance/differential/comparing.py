@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from kreassign.twin.cluster import Twin
 from kreassign.twin.replication.settings import ReplicationSettings
 from testbed import ClusterSpec, KafkaCluster
+from tests.conformance.clusters import Cluster, InProcess, RealKafka, small_twin
 from tests.conformance.differential.generator import Generator
 from tests.conformance.differential.side import Side
 from tests.conformance.differential.steps import Answer, Start, State, Step, Stop
-from tests.conformance.worlds import InProcess, RealKafka, World, small_twin
 
 BROKERS = 4
 REST_MS = 3_000
 LONG_REST_MS = 12_000
 """So long the twin is left alone after a step; longer where a killed broker is to be missed, or a started one back."""
 QUIET_S = 0.25
-"""So long Kafka is left alone at least: brokers tell of the directories of new copies after a tenth of a second."""
+"""So long Kafka is left alone at least: brokers report the directories of new copies after a tenth of a second."""
 # Followers take one small batch at a time, so that a throttle of next to nothing holds for many steps; they ask often,
 # so that what is not throttled is soon done.
 FETCH_BYTES, BATCH_BYTES, WAIT_MS, BACKOFF_MS, LAG_MS = 4_000, 3_000, 50, 100, 20_000
@@ -80,22 +80,22 @@ class Course:
 def both_sides(cluster: KafkaCluster) -> Iterator[tuple[Side, Side]]:
     """A new twin and real Kafka."""
     with (
-        World(InProcess("4.3", differential_twin()), "d") as one,
-        World(RealKafka(cluster, batch_bytes=0), "d") as other,
+        Cluster(InProcess("4.3", differential_twin()), "d") as one,
+        Cluster(RealKafka(cluster, batch_bytes=0), "d") as other,
     ):
         yield Side(one), Side(other)
 
 
-def compare(twin: Side, kafka: Side, seed: int, steps: int, tell: Callable[[str], None] = lambda _: None) -> Course:
+def compare(twin: Side, kafka: Side, seed: int, steps: int, report: Callable[[str], None] = lambda _: None) -> Course:
     """Go on for so many steps, or until the two differ."""
-    generator, course, done = Generator(seed, twin.world.brokers), Course(), []
+    generator, course, done = Generator(seed, twin.cluster.brokers), Course(), []
     for side in (twin, kafka):
         side.prepare()
     state: State = {}
     for number in range(1, steps + 1):
         step = generator.next(state)
-        tell(f"{number} {step}")
-        answers = twin.carry_out(step), kafka.carry_out(step)
+        report(f"{number} {step}")
+        answers = twin.execute(step), kafka.execute(step)
         _rest(twin, LONG_REST_MS if isinstance(step, Start | Stop) else REST_MS)
         state, differences = _settled(twin, kafka)
         course.steps[type(step).__name__] += 1
@@ -111,15 +111,15 @@ def compare(twin: Side, kafka: Side, seed: int, steps: int, tell: Callable[[str]
 
 
 def _rest(twin: Side, milliseconds: int) -> None:
-    assert isinstance(twin.world.cluster, InProcess)
-    twin.world.cluster.twin.advance(milliseconds)
+    assert isinstance(twin.cluster.backend, InProcess)
+    twin.cluster.backend.twin.advance(milliseconds)
 
 
 def _settled(twin: Side, kafka: Side) -> tuple[State, tuple[str, ...]]:
     """The state of the twin, and how Kafka's differs from it after all the time that it gets."""
     expected = twin.state()
     seen = [kafka.state()]
-    clock = kafka.world.cluster.clock
+    clock = kafka.cluster.backend.clock
     quiet_s = clock.monotonic_s() + QUIET_S
 
     def is_alike() -> bool:
@@ -127,7 +127,7 @@ def _settled(twin: Side, kafka: Side) -> tuple[State, tuple[str, ...]]:
         return seen[0] == expected and clock.monotonic_s() >= quiet_s
 
     try:
-        kafka.world.until(is_alike, "Kafka as the twin")
+        kafka.cluster.until(is_alike, "Kafka as the twin")
     except TimeoutError:
         return expected[0], tuple(_differences(expected, seen[0]))
     return expected[0], ()

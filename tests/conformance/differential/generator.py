@@ -169,7 +169,7 @@ class Generator:
         if not state:
             return None
         count = self._random.choice((1, 1, 1, 2, 3))
-        # A partition comes once: what two entries make of it depends on whether brokers have told their directories.
+        # A partition comes once: what two entries make of it depends on whether brokers reported their directories.
         places = list(dict.fromkeys(self._place(state) for _ in range(count)))
         targets = [(place, self._sober(state[place], self._target(state, place))) for place in places]
         if self._chance(0.04):

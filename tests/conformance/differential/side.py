@@ -1,4 +1,4 @@
-"""One of the two clusters: carries steps out, and tells what it answered and how things stand."""
+"""One of the two clusters: executes steps, and returns its answers and its state."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE, TOPIC_THROTTLES
 from kreassign.wire import api
 from kreassign.wire.api import Message
+from tests.conformance.clusters import CONTROLLER, Cluster
 from tests.conformance.differential.steps import (
     Alter,
     Answer,
@@ -24,7 +25,6 @@ from tests.conformance.differential.steps import (
     Stop,
     Throttle,
 )
-from tests.conformance.worlds import CONTROLLER, World
 
 TIMEOUT_MS = 30_000
 BIG_BYTES = 600_000
@@ -32,32 +32,32 @@ TOPIC, BROKER, SET, DELETE = 2, 4, 0, 1
 
 
 class Side:
-    """A world as one side of a comparison."""
+    """A cluster as one side of a comparison."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.up = set(world.brokers)
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.up = set(cluster.brokers)
 
     def prepare(self) -> None:
         """Set the rates to next to nothing; they hold only for topics that list their replicas."""
         rates = [(SET, LEADER_THROTTLED_RATE, "1"), (SET, FOLLOWER_THROTTLED_RATE, "1")]
-        self._configure(*((BROKER, str(broker), rates) for broker in self.world.brokers))
+        self._configure(*((BROKER, str(broker), rates) for broker in self.cluster.brokers))
 
-    # --- looking ----------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[State, frozenset[int]]:
         """Every partition, and the brokers that are not fenced."""
         request = api.DESCRIBE_TOPIC_PARTITIONS
-        told = self._ask(request, topics=[], response_partition_limit=2_000, cursor=None)
+        described = self._ask(request, topics=[], response_partition_limit=2_000, cursor=None)
         moves = self._moves()
         state = {
             (topic.name, one.partition_index): _partition(one, *moves.get((topic.name, one.partition_index), ((), ())))
-            for topic in told.topics
+            for topic in described.topics
             for one in topic.partitions
             if not topic.is_internal
         }
-        cluster = self._ask(api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=True)
-        return state, frozenset(one.broker_id for one in cluster.brokers if not one.is_fenced)
+        described = self._ask(api.DESCRIBE_CLUSTER, 2, include_fenced_brokers=True)
+        return state, frozenset(one.broker_id for one in described.brokers if not one.is_fenced)
 
     def _moves(self) -> dict[Place, tuple[tuple[int, ...], tuple[int, ...]]]:
         listed = self._ask(api.LIST_PARTITION_REASSIGNMENTS, topics=None, timeout_ms=TIMEOUT_MS)
@@ -68,11 +68,11 @@ class Side:
         }
 
     def _ask(self, asked: api.Api, version: int | None = None, **fields: object) -> Message:
-        return self.world.ask(asked, version, node=min(self.up), **fields)
+        return self.cluster.ask(asked, version, node=min(self.up), **fields)
 
     # --- doing ------------------------------------------------------------------------------------------------
 
-    def carry_out(self, step: Step) -> Answer:
+    def execute(self, step: Step) -> Answer:
         """Do it, and return the answer in a form that can be compared."""
         match step:
             case Create() | Delete() | Grow():
@@ -92,13 +92,13 @@ class Side:
                 assert_never(step)
 
     def _change_broker(self, step: Stop | Start) -> None:
-        cluster = self.world.cluster
+        backend = self.cluster.backend
         if isinstance(step, Start):
-            cluster.start(step.broker)
+            backend.start(step.broker)
             self.up.add(step.broker)
             return
         self.up.discard(step.broker)
-        (cluster.stop if step.is_clean else cluster.kill)(step.broker)
+        (backend.stop if step.is_clean else backend.kill)(step.broker)
 
     def _change_topic(self, step: Create | Delete | Grow) -> Answer:
         match step:
@@ -111,35 +111,35 @@ class Side:
                 return tuple((one.name, one.error_code, one.error_message) for one in answer.responses)
 
     def _create(self, step: Create) -> Answer:
-        wish = api.CREATE_TOPICS.request.CreatableTopic
+        entry = api.CREATE_TOPICS.request.CreatableTopic
         lists = [
-            wish.CreatableReplicaAssignment(partition_index=place, broker_ids=list(brokers))
+            entry.CreatableReplicaAssignment(partition_index=place, broker_ids=list(brokers))
             for place, brokers in enumerate(step.replicas)
         ]
-        topic = wish(name=step.topic, num_partitions=-1, replication_factor=-1, assignments=lists, configs=[])
+        topic = entry(name=step.topic, num_partitions=-1, replication_factor=-1, assignments=lists, configs=[])
         answer = self._ask(api.CREATE_TOPICS, 7, topics=[topic], timeout_ms=TIMEOUT_MS)
         if step.is_big:
-            self.world.until(lambda: self._is_led_everywhere(step), f"{step.topic} with leaders")
+            self.cluster.until(lambda: self._is_led_everywhere(step), f"{step.topic} with leaders")
             for number in range(len(step.replicas)):
-                self.world.cluster.write(TopicPartition(step.topic, number), BIG_BYTES)
+                self.cluster.backend.write(TopicPartition(step.topic, number), BIG_BYTES)
         return tuple((one.name, one.error_code, one.error_message) for one in answer.topics)
 
     def _is_led_everywhere(self, step: Create) -> bool:
         places = [TopicPartition(step.topic, number) for number in range(len(step.replicas))]
-        views = [self.world.shown(place, broker) for place in places for broker in self.up]
+        views = [self.cluster.shown(place, broker) for place in places for broker in self.up]
         return all(view is not None and view.leader >= 0 for view in views)
 
     def _grow(self, step: Grow) -> Answer:
-        wish = api.CREATE_PARTITIONS.request.CreatePartitionsTopic
-        lists = [wish.CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in step.replicas]
-        topic = wish(name=step.topic, count=step.count, assignments=lists or None)
+        entry = api.CREATE_PARTITIONS.request.CreatePartitionsTopic
+        lists = [entry.CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in step.replicas]
+        topic = entry(name=step.topic, count=step.count, assignments=lists or None)
         answer = self._ask(api.CREATE_PARTITIONS, 3, topics=[topic], timeout_ms=TIMEOUT_MS, validate_only=False)
         return tuple((one.name, one.error_code, one.error_message) for one in answer.results)
 
     def _alter(self, step: Alter) -> Answer:
-        wish = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
+        entry = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
         topics = [
-            wish(name=topic, partitions=[wish.ReassignablePartition(partition_index=number, replicas=target)])
+            entry(name=topic, partitions=[entry.ReassignablePartition(partition_index=number, replicas=target)])
             for (topic, number), target in step.targets
         ]
         answer = self._ask(
@@ -156,8 +156,10 @@ class Side:
         return (answer.error_code, answer.error_message, answer.allow_replication_factor_change, *outcomes)
 
     def _elect(self, step: Elect) -> Answer:
-        wish = api.ELECT_LEADERS.request.TopicPartitions
-        asked = None if step.places is None else [wish(topic=name, partitions=[number]) for name, number in step.places]
+        entry = api.ELECT_LEADERS.request.TopicPartitions
+        asked = (
+            None if step.places is None else [entry(topic=name, partitions=[number]) for name, number in step.places]
+        )
         answer = self._ask(
             api.ELECT_LEADERS, election_type=int(step.is_unclean), topic_partitions=asked, timeout_ms=TIMEOUT_MS
         )
@@ -174,42 +176,42 @@ class Side:
         answer = self._configure(
             (TOPIC, step.topic, [(SET if step.is_on else DELETE, key, value) for key in TOPIC_THROTTLES])
         )
-        self.world.until(lambda: all(self._throttle_at(broker, step) for broker in self.up), f"{step} known")
+        self.cluster.until(lambda: all(self._throttle_at(broker, step) for broker in self.up), f"{step} known")
         return answer
 
     def _throttle_at(self, broker: int, step: Throttle) -> bool:
         asked = api.DESCRIBE_CONFIGS.request.DescribeConfigsResource
-        wish = asked(resource_type=TOPIC, resource_name=step.topic, configuration_keys=list(TOPIC_THROTTLES))
-        (told,) = self.world.ask(api.DESCRIBE_CONFIGS, 4, node=broker, resources=[wish]).results
-        return {one.value for one in told.configs} == {"*" if step.is_on else ""}
+        entry = asked(resource_type=TOPIC, resource_name=step.topic, configuration_keys=list(TOPIC_THROTTLES))
+        (described,) = self.cluster.ask(api.DESCRIBE_CONFIGS, 4, node=broker, resources=[entry]).results
+        return {one.value for one in described.configs} == {"*" if step.is_on else ""}
 
     def _configure(self, *resources: tuple[int, str, list[tuple[int, str, str | None]]]) -> Answer:
-        wish = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
-        wishes = [
-            wish(
+        entry = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
+        entries = [
+            entry(
                 resource_type=kind,
                 resource_name=name,
                 configs=[
-                    wish.AlterableConfig(config_operation=operation, name=key, value=value)
+                    entry.AlterableConfig(config_operation=operation, name=key, value=value)
                     for operation, key, value in changes
                 ],
             )
             for kind, name, changes in resources
         ]
-        answer = self.world.ask(api.INCREMENTAL_ALTER_CONFIGS, node=CONTROLLER, resources=wishes)
+        answer = self.cluster.ask(api.INCREMENTAL_ALTER_CONFIGS, node=CONTROLLER, resources=entries)
         return tuple(sorted((one.resource_name, one.error_code, one.error_message or "") for one in answer.responses))
 
 
-def _partition(told: Message, adding: tuple[int, ...], removing: tuple[int, ...]) -> Partition:
+def _partition(described: Message, adding: tuple[int, ...], removing: tuple[int, ...]) -> Partition:
     return Partition(
-        tuple(told.replica_nodes),
-        tuple(sorted(told.isr_nodes)),
-        told.leader_id,
-        told.leader_epoch,
-        # Who has left the partition may be named for a while, depending on when brokers tell of their directories.
-        tuple(sorted({*(told.eligible_leader_replicas or ())} & {*told.replica_nodes})),
-        tuple(sorted(told.last_known_elr or ())),
-        tuple(sorted(told.offline_replicas)),
+        tuple(described.replica_nodes),
+        tuple(sorted(described.isr_nodes)),
+        described.leader_id,
+        described.leader_epoch,
+        # Who has left the partition may be named for a while, depending on when brokers report their directories.
+        tuple(sorted({*(described.eligible_leader_replicas or ())} & {*described.replica_nodes})),
+        tuple(sorted(described.last_known_elr or ())),
+        tuple(sorted(described.offline_replicas)),
         adding,
         removing,
     )

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from testbed import ClusterSpec, KafkaCluster
+from tests.conformance.clusters import Cluster, InProcess
 from tests.conformance.differential.comparing import SPEC, Course, both_sides, compare, differential_twin
 from tests.conformance.differential.side import Side
-from tests.conformance.worlds import InProcess, World
 
 pytestmark = pytest.mark.thorough
 
@@ -21,8 +21,8 @@ KINDS = {"Alter", "Configure", "Create", "Delete", "Elect", "Grow", "Start", "St
 def with_a_twin_of(release: str) -> Course:
     """Compare a twin with a twin that stands for Kafka."""
     twins = (differential_twin(each) for each in ("4.3", release))
-    worlds = [World(InProcess("4.3", twin), "d") for twin in twins]
-    with worlds[0] as one, worlds[1] as other:
+    clusters = [Cluster(InProcess("4.3", twin), "d") for twin in twins]
+    with clusters[0] as one, clusters[1] as other:
         return compare(Side(one), Side(other), QUICK_SEED, QUICK_STEPS)
 
 

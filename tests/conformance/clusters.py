@@ -1,7 +1,7 @@
-"""The worlds of the conformance tests: a twin without sockets, a twin over TCP, and real Kafka.
+"""The clusters of the conformance tests: a twin without sockets, a twin over TCP, and real Kafka.
 
-What differs between them is a `Cluster`; a `World` is what tests use, and is the same for all. The brokers are 0, 1, 2
-and (with 4.3) 3, on racks a, b, c in turn, with two log directories each; 100 is the controller.
+What differs between them is a `Backend`; a `Cluster` is what tests use, and is the same for all. The brokers are 0, 1,
+2 and (with 4.3) 3, on racks a, b, c in turn, with two log directories each; 100 is the controller.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _STEP_S = 0.01
 _CORRELATION = 7
 
 
-class Cluster(Protocol):
-    """What differs from world to world."""
+class Backend(Protocol):
+    """What differs from cluster to cluster."""
 
     release: str
     transport: Transport
@@ -230,17 +230,17 @@ class Answered(NamedTuple):
     text: str | None
 
 
-class World:
+class Cluster:
     """A cluster and what tests do with it. Use it in a `with` statement."""
 
-    def __init__(self, cluster: Cluster, topic: str) -> None:
-        self.cluster = cluster
+    def __init__(self, backend: Backend, topic: str) -> None:
+        self.backend = backend
         self.topic = topic
         self._connections: dict[int, Connection] = {}
-        self.brokers = tuple(sorted(node for node in cluster.nodes if node != CONTROLLER))
-        servers = ",".join(str(cluster.nodes[broker]) for broker in self.brokers)
+        self.brokers = tuple(sorted(node for node in backend.nodes if node != CONTROLLER))
+        servers = ",".join(str(backend.nodes[broker]) for broker in self.brokers)
         settings = client_settings({}, bootstrap_servers=servers)
-        self.client = AdminClient.connect(settings, clock=cluster.clock, transport=cluster.transport)
+        self.client = AdminClient.connect(settings, clock=backend.clock, transport=backend.transport)
 
     def __enter__(self) -> Self:
         return self
@@ -253,7 +253,7 @@ class World:
     @property
     def release(self) -> str:
         """The release line, such as `4.3`."""
-        return self.cluster.release
+        return self.backend.release
 
     # --- asking -----------------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class World:
         connection = self._connections.get(node)
         if connection is None or not connection.is_usable():
             self._hang_up(node)
-            connection = self.cluster.transport.connect(self.cluster.nodes[node], PATIENCE_S)
+            connection = self.backend.transport.connect(self.backend.nodes[node], PATIENCE_S)
             self._connections[node] = connection
         try:
             return connection.exchange(frame, PATIENCE_S)
@@ -345,7 +345,7 @@ class World:
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Let time pass until something is so."""
-        self.cluster.wait(condition, what)
+        self.backend.wait(condition, what)
 
     def create(self, *replicas: tuple[int, ...], **configs: str) -> tuple[TopicPartition, ...]:
         """Create the test's topic with these replica lists, and wait until all brokers know it.
@@ -398,7 +398,7 @@ class World:
     def only_down(self, *brokers: int) -> None:
         """Have just these brokers down."""
         for broker in self.brokers:
-            (self.cluster.stop if broker in brokers else self.cluster.start)(broker)
+            (self.backend.stop if broker in brokers else self.backend.start)(broker)
         up = set(self.brokers) - set(brokers)
         self.until(lambda: self._listed_brokers() == up, f"brokers {sorted(up)} and no others known to all")
 
@@ -412,22 +412,24 @@ class World:
     @contextmanager
     def throttled(self, rate: int = 1) -> Iterator[None]:
         """Copy the test's topic at so many bytes per second while the block runs."""
-        wished = {ConfigResource.topic(self.topic): dict.fromkeys(TOPIC_THROTTLES, "*")}
-        wished |= {ConfigResource.broker(each): dict.fromkeys(BROKER_THROTTLES[:2], str(rate)) for each in self.brokers}
-        self._change(wished, ConfigChange.set)
+        settings = {ConfigResource.topic(self.topic): dict.fromkeys(TOPIC_THROTTLES, "*")}
+        settings |= {
+            ConfigResource.broker(each): dict.fromkeys(BROKER_THROTTLES[:2], str(rate)) for each in self.brokers
+        }
+        self._change(settings, ConfigChange.set)
         try:
             yield
         finally:
-            self._change(wished, lambda name, _: ConfigChange.delete(name))
+            self._change(settings, lambda name, _: ConfigChange.delete(name))
 
     def _change(
-        self, wished: Mapping[ConfigResource, Mapping[str, str]], step: Callable[[str, str], ConfigChange]
+        self, settings: Mapping[ConfigResource, Mapping[str, str]], step: Callable[[str, str], ConfigChange]
     ) -> None:
-        changes = {owner: [step(*item) for item in values.items()] for owner, values in wished.items()}
+        changes = {owner: [step(*item) for item in values.items()] for owner, values in settings.items()}
         self.client.incremental_alter_configs(changes).raise_if_any()
 
 
-def other_dir(world: World, topic_partition: TopicPartition, broker: int) -> str:
+def other_dir(cluster: Cluster, topic_partition: TopicPartition, broker: int) -> str:
     """A log directory of a broker in which it does not keep this partition."""
-    found = world.client.describe_log_dirs([broker], partitions=[topic_partition])[broker]
+    found = cluster.client.describe_log_dirs([broker], partitions=[topic_partition])[broker]
     return next(str(Path(log_dir.path)) for log_dir in found if not log_dir.replicas)
