@@ -82,7 +82,7 @@ def test_new_partitions_in_zookeeper_mode_are_refused_in_its_own_words() -> None
             town.twin.stop(broker)
         refused = client.alter_partition_counts({"foo": 4}).failed["foo"]
         assert isinstance(refused, Rejected)
-        assert (refused.code, str(refused)) == (38, "Replication factor: 3 larger than available brokers: 2.")
+        assert (refused.code, refused.message) == (38, "Replication factor: 3 larger than available brokers: 2.")
 
 
 def test_nodes_that_are_not_the_active_controller_refuse_the_requests() -> None:
