@@ -168,9 +168,10 @@ def overall_text(progress: Progress) -> str:
     """The whole run in one line."""
     overall = progress.overall
     left = "unknown" if overall.left_bytes is None else format_bytes(overall.left_bytes)
+    eta = "calculating" if overall.eta_s is None else format_duration(overall.eta_s)
     return (
         f"{progress.finished_count}/{progress.move_count} moves, {format_bytes(overall.done_bytes)} copied, "
-        f"{left} left, {format_rate(overall.rate_bytes_per_s)}, ends in {format_duration(overall.eta_s)}"
+        f"{left} left, {format_rate(overall.rate_bytes_per_s)}, ETA {eta}"
         f"{_between(progress.end)}"
     )
 

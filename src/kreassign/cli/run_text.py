@@ -58,7 +58,7 @@ def print_summary(console: Console, history: RunHistory) -> None:
     _print_list(console, "", list(history.problems))
     _print_list(console, "throttle left behind: ", list(history.throttle_residue))
     if history.ended_ms is None or history.throttle_residue:
-        console.print(f"go on with: kreassign resume {history.run_id} --bootstrap-server …", soft_wrap=True)
+        console.print(f"to continue: kreassign resume {history.run_id} --bootstrap-server …", soft_wrap=True)
 
 
 def pace_text(pace: Pace) -> str:

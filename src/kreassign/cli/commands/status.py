@@ -49,7 +49,7 @@ def _show_run(path: Path, output_format: str) -> None:
             terminal.print(f"  {sentence}", soft_wrap=True)
         terminal.print(f"  {overall_text(progress)}")
         if not is_active(path) and found.state != "paused":
-            terminal.print(f"  its process is gone; go on with: kreassign resume {found.run_id} --bootstrap-server …")
+            terminal.print(f"  its process is gone; to continue: kreassign resume {found.run_id} --bootstrap-server …")
 
 
 def _list_runs(state_dir: Path, output_format: str) -> None:

@@ -6,7 +6,7 @@ import gc
 import signal
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 
 from kreassign.cli.options.faults import fault_options
+from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.output import examples, parse_quantity
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
@@ -75,46 +76,44 @@ class Serving:
     trace: TextIO | None = None
 
 
+_SERVING: tuple[Decorator, ...] = (
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=9092,
+        show_default=True,
+        help="Port of the first broker; the other nodes get the ports after it. 0 takes any that are free.",
+    ),
+    click.option(
+        "--speed",
+        type=parse_speed,
+        default="1",
+        show_default=True,
+        metavar=f"N|{LEAP}",
+        help=f"Twin seconds per second; with {LEAP} time leaps ahead while copies are under way.",
+    ),
+    click.option(
+        "--kafka-version",
+        "release",
+        metavar="V",
+        help=f"Kafka release: {', '.join(release.name for release in RELEASES)}.  [default: {DEFAULT.name}]",
+    ),
+    click.option(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Keep the metadata in DIR, and continue from it.",
+    ),
+    click.option("--controllers", type=click.IntRange(1), default=1, show_default=True, help="Number of controllers."),
+    click.option("--kip-179", is_flag=True, help="Serve the requests of KIP-179 too, which no Kafka release has."),
+    click.option("--check", is_flag=True, help="Check all invariants after every step; slower."),
+)
+
+
 def serving_options(command: Command) -> Command:
-    """Add the options that make up a `Serving`."""
-    options = (
-        click.option(
-            "--port",
-            type=click.IntRange(0, 65535),
-            default=9092,
-            show_default=True,
-            help="Port of the first broker; the other nodes get the ports after it. 0 takes any that are free.",
-        ),
-        click.option(
-            "--speed",
-            type=parse_speed,
-            default="1",
-            show_default=True,
-            metavar=f"N|{LEAP}",
-            help=f"Twin seconds per second; with {LEAP} the twin leaps ahead as long as copies are under way.",
-        ),
-        click.option(
-            "--kafka-version",
-            "release",
-            metavar="V",
-            help=f"Release to stand for: {', '.join(release.name for release in RELEASES)}.  [default: {DEFAULT.name}]",
-        ),
-        click.option(
-            "--data-dir",
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Keep the metadata there, and go on from it if it is there.",
-        ),
-        click.option(
-            "--controllers", type=click.IntRange(1), default=1, show_default=True, help="How many controllers."
-        ),
-        click.option("--kip-179", is_flag=True, help="Offer the requests of KIP-179 too, which no Kafka has."),
-        click.option("--check", is_flag=True, help="Check after every step that no law of the twin is broken; slower."),
-        fault_options,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    """Add the options of every command that serves a twin: keywords `serving: Serving` and `faults`."""
+    decorated: Command = option_group("serving", _SERVING, Serving)(fault_options(command))
+    return decorated
 
 
 @click.group(
@@ -142,34 +141,43 @@ def twin() -> None:
     "file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A cluster described in TOML, instead of --brokers and --racks.",
+    help="Simulate the cluster described in a TOML file, instead of --brokers and --racks.",
 )
-@click.option("--brokers", type=click.IntRange(1), help="How many equal brokers; ids from 0.  [default: 3]")
-@click.option("--racks", metavar="A,B,…", help="Racks, dealt out to the brokers in turn; none by default.")
+@click.option("--brokers", type=click.IntRange(1), help="Number of equal brokers, with ids from 0.  [default: 3]")
+@click.option("--racks", metavar="A,B,…", help="Racks to spread brokers over, in turn.  [default: none]")
 @click.option(
     "--zookeeper",
     metavar="HOST:PORT[/CHROOT]",
-    help="Keep the metadata in this ZooKeeper, as Kafka 3.9 does in ZooKeeper mode.",
+    help="Keep the metadata in ZooKeeper, as Kafka 3.9 does in ZooKeeper mode.",
 )
 @click.option(
     "--trace",
     type=click.File("w", encoding="utf-8", lazy=False),
     metavar="FILE|-",
-    help="With --zookeeper: write there, as lines of JSON, what the controller sends to brokers.",
+    help="With --zookeeper: write the requests of the controller to brokers as JSON lines.",
 )
 @serving_options
-def start(file: Path | None, brokers: int | None, racks: str | None, **serving: Any) -> None:
+def start(
+    file: Path | None,
+    brokers: int | None,
+    racks: str | None,
+    zookeeper: str | None,
+    trace: TextIO | None,
+    serving: Serving,
+    faults: tuple[PlannedFault, ...],
+) -> None:
     """Start a cluster on this machine and serve it until Ctrl-C.
 
     Without --scenario it is one of equal brokers without topics. Prints the addresses once they can be used.
     """
+    serving = replace(serving, faults=faults, zookeeper=zookeeper, trace=trace)
     if file is None:
         names = tuple(name for name in (racks or "").split(",") if name)
-        run_twin(Scenario(small_cluster(brokers or DEFAULT_BROKERS, racks=names)), Serving(**serving))
+        run_twin(Scenario(small_cluster(brokers or DEFAULT_BROKERS, racks=names)), serving)
     elif brokers is not None or racks is not None:
         raise click.UsageError("a scenario says which brokers there are; leave out --brokers and --racks")
     else:
-        run_twin(read_scenario(file), Serving(**serving), file.parent)
+        run_twin(read_scenario(file), serving, file.parent)
 
 
 @twin.command(
@@ -185,7 +193,7 @@ def start(file: Path | None, brokers: int | None, racks: str | None, **serving: 
     default="500MB/s",
     show_default=True,
     metavar="RATE",
-    help="What each log directory reads, and writes; a snapshot cannot tell.",
+    help="Read and write speed of each log directory; a snapshot does not have it.",
 )
 @click.option(
     "--network",
@@ -193,16 +201,16 @@ def start(file: Path | None, brokers: int | None, racks: str | None, **serving: 
     default="1.25GB/s",
     show_default=True,
     metavar="RATE",
-    help="What each broker sends, and receives; a snapshot cannot tell.",
+    help="Network speed of each broker in each direction; a snapshot does not have it.",
 )
 @serving_options
-def from_snapshot(file: Path, disk: int, network: int, **serving: Any) -> None:
+def from_snapshot(file: Path, disk: int, network: int, serving: Serving, faults: tuple[PlannedFault, ...]) -> None:
     """Serve the twin of a real cluster until Ctrl-C, as FILE found it.
 
     FILE is written by `kreassign snapshot --out`. Brokers, racks, log directories, sizes, write rates, throttles and
     moves under way are those of the cluster. Prints the addresses once they can be used.
     """
-    run_twin(Scenario(blueprint_of(read_snapshot(file), Speeds(disk, network))), Serving(**serving))
+    run_twin(Scenario(blueprint_of(read_snapshot(file), Speeds(disk, network))), replace(serving, faults=faults))
 
 
 def read_scenario(file: Path) -> Scenario:

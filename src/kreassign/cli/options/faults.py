@@ -1,42 +1,42 @@
-"""The options by which a twin is told what shall break."""
+"""The faults that a twin injects, as options."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import click
 
+from kreassign.cli.options.group import option_group
 from kreassign.errors import InputError
 from kreassign.twin.faults import PlannedFault, read_fault, read_faults
 
-
-def fault_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add `--fault` and `--faults`; the command gets what they say as `faults`."""
-
-    @click.option(
+_OPTIONS = (
+    click.option(
         "--fault",
         "texts",
         multiple=True,
         metavar="KIND:…@AT[+LASTS]",
-        help="Let something break, for example crash:2@60s+30s. May be given several times.",
-    )
-    @click.option(
+        help="Inject a fault, for example crash:2@60s+30s; may be repeated.",
+    ),
+    click.option(
         "--faults",
         "fault_file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Let happen what the tables [[faults]] of a TOML file say.",
-    )
-    @wraps(command)
-    def with_faults(*, texts: tuple[str, ...], fault_file: Path | None, **others: Any) -> None:
-        found = _from_file(fault_file) if fault_file is not None else ()
-        command(faults=(*found, *map(read_fault, texts)), **others)
+        help="Load faults from a TOML file.",
+    ),
+)
 
-    return with_faults
+
+def read_fault_options(texts: tuple[str, ...], fault_file: Path | None) -> tuple[PlannedFault, ...]:
+    """The faults of the file, and those given one by one. Raises InputError."""
+    found = _from_file(fault_file) if fault_file is not None else ()
+    return (*found, *map(read_fault, texts))
+
+
+fault_options = option_group("faults", _OPTIONS, read_fault_options)
+"""Add `--fault` and `--faults`: keyword `faults: tuple[PlannedFault, ...]`."""
 
 
 def _from_file(path: Path) -> tuple[PlannedFault, ...]:

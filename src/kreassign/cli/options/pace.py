@@ -120,7 +120,8 @@ def _count(text: str) -> int | str:
 def _limit_option(measure: Measure, where: _Where) -> Decorator:
     kind, what = (_size, "bytes") if measure is Measure.BYTES else (_count, "moves" if not where.suffix else "copies")
     metavar = "SIZE" if measure is Measure.BYTES else "N"
-    text = f"Limit the {what} {where.words}.  [default: {NO_LIMIT}]"
+    narrower = where.suffix in {"-per-source", "-per-destination"}
+    text = f"Limit the {what} {where.words}.  [default: {'as per broker' if narrower else NO_LIMIT}]"
     return click.option(f"--{_limit_name(measure, where)}", type=kind, metavar=metavar, help=text)
 
 

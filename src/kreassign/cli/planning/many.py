@@ -164,8 +164,8 @@ def _choice_fields(choice: Choice, *, is_timed: bool) -> dict[str, Any]:
 
 def _choices(choices: tuple[Choice, ...], *, is_timed: bool) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("plan", "asked for", "copied", "widest miss", "time", "leaders"):
-        table.add_column(title, justify="left" if title in {"plan", "asked for"} else "right")
+    for title in ("plan", "goal", "copied", "widest miss", "time", "leaders"):
+        table.add_column(title, justify="left" if title in {"plan", "goal"} else "right")
     for choice in choices:
         time = format_duration(choice.seconds) if is_timed else "-"
         miss = f"{choice.imbalance:.1%}"
@@ -185,7 +185,7 @@ def _show(title: str, replies: list[Reply], output_format: str) -> None:
     if output_format == "json":
         print_json({"plans": [_reply_fields(title, reply) for reply in replies]})
         return
-    table = Table(title, "partitions", "copied", "above the bound", "leaders", "brokers outside a band", box=None)
+    table = Table(title, "partitions", "copied", "above the bound", "leaders", "brokers off target", box=None)
     for reply in replies:
         table.add_row(reply.name, *_cells(reply))
     console().print(table)

@@ -24,9 +24,9 @@ from kreassign.report.text import format_bytes, format_duration, format_rate
 SHOWN_BROKERS = 40
 SHOWN_SENTENCES = 10
 _BINDING = {
-    "forced": " (copies that must be made whatever the bands)",
-    "excess": " (what brokers have too much of)",
-    "lack": " (what others must receive)",
+    "forced": ", copies that must be made whatever the targets",
+    "excess": ", the excess of brokers",
+    "lack": ", what others must receive",
 }
 
 
@@ -94,10 +94,10 @@ def _bound(facts: PlanFacts) -> str:
     least, gap = facts.totals.least_bytes, facts.totals.gap
     if gap is not None:
         why = _BINDING.get(facts.totals.binding, "")
-        return f"no plan can do it with less than {format_bytes(least)}{why}; this one is {gap:.1%} above"
+        return f"lower bound: {format_bytes(least)}{why} (plan +{gap:.1%})"
     if facts.totals.moved_bytes and facts.remaining:
-        return "not all bands are met, so there is no bound to compare with"
-    return "nothing has to be copied for it"
+        return "some balance targets missed, so there is no lower bound; see below"
+    return "nothing has to be copied"
 
 
 def _time(prediction: Prediction) -> str:
@@ -116,7 +116,7 @@ def _time(prediction: Prediction) -> str:
 def _goals(evaluation: Evaluation) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("goal")
-    for title in ("least/mean before", "after", "most/mean before", "after"):
+    for title in ("min/avg before", "after", "max/avg before", "after"):
         table.add_column(title, justify="right")
     for index, name in enumerate(evaluation.goals):
         before, after = (_spread(evaluation, index, before=when) for when in (True, False))
