@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from kreassign.planner import Assignment, BrokerFacts, Partitions, Problem, problem_of
-from kreassign.planner.problem.partitions import NOWHERE
+from kreassign.planner.arrays import NOWHERE
 
 FOLLOWER_CPU = 0.3
 MEGABYTE = 1_000_000

@@ -12,8 +12,8 @@ import numpy as np
 
 from bench.planner_files import read_case, write_plan
 from kreassign.planner import Assignment, BrokerFacts, LogDirs, Problem, Rules, bytes_bound, problem_of, solve
+from kreassign.planner.arrays import FloatArray
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.problem.arrays import FloatArray
 
 SHARE = 10  # one broker in so many is drained or joins
 SEED = 3

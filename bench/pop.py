@@ -20,9 +20,9 @@ from kreassign.pipeline.spark.parallel import map_on_executors
 from kreassign.pipeline.spark.session import spark_session
 from kreassign.planner import BrokerFacts, Problem, bytes_bound, problem_from, solve
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.from_columns import ReplicaColumns
-from kreassign.planner.problem.partitions import Assignment
-from kreassign.planner.search.pop import DEFAULT_SEED, attempt, merged, split
+from kreassign.planner.search.subproblems import DEFAULT_SEED, attempt, merged, split
 
 Result = TypeVar("Result")
 

@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from kreassign.model import TopicPartition
-from kreassign.planner import (
-    BrokerFacts,
-    Budget,
-    LogDirFacts,
-    PartitionFacts,
-    Problem,
-    RackRule,
-    Rules,
-    problem_of,
-)
+from kreassign.planner import BrokerFacts, Budget, LogDirFacts, PartitionFacts, Problem, RackRule, Rules, problem_of
 
 GIGABYTE = 1_000_000_000
 

@@ -61,7 +61,7 @@ THIRD_PARTY = (
     Home(
         "the compiler of inner loops",
         ("numba",),
-        ("planner/search/compiled.py",),
+        ("planner/search/compiled/compiler.py",),
         "one file bears what it asks for; the loops themselves stay ordinary functions of arrays",
         "import numba",
     ),
@@ -109,7 +109,8 @@ EFFECTS = (
         ),
         (
             "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal.py",
-            "pipeline/tables/", "pipeline/spark/session.py", "operations/", "cli/", "kafka_tools/",
+            "pipeline/tables/", "pipeline/spark/session.py", "planner/search/compiled/compiler.py", "operations/",
+            "cli/", "kafka_tools/",
         ),
         "elsewhere take and return text or values",
         "def f(path): return path.read_text()",

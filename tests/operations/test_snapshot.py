@@ -14,7 +14,7 @@ from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.plan_inputs import inputs_of_snapshot_file
 from kreassign.operations.snapshot import Flow, observe, whole_snapshot
 from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
-from kreassign.planner.problem.policy import Wishes
+from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin import Blueprint, Twin, TwinTransport
 from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
 from kreassign.twin.setup.scenario import parse_scenario
@@ -112,7 +112,7 @@ def test_a_file_that_is_none_is_refused_with_its_name(name: str, tmp_path: Path)
 def test_a_plan_can_be_made_from_it(first: tuple[ClusterSnapshot, Twin], tmp_path: Path) -> None:
     seen, _ = first
     write_snapshot(tmp_path / "cluster.json", seen)
-    found = inputs_of_snapshot_file(tmp_path / "cluster.json", Wishes())
+    found = inputs_of_snapshot_file(tmp_path / "cluster.json", PlanPolicy())
     problem, lists = found.problem, found.problem.partitions
     assert (found.cluster_id, found.snapshot_id, found.taken_ms) == (seen.cluster_id, "cluster.json", seen.taken_ms)
     assert set(problem.brokers.ids.tolist()) >= {one.broker.id for one in seen.brokers}

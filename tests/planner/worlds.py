@@ -23,10 +23,10 @@ def world(hosts, loads, **changes) -> Problem:
     return replace(problem_of(hosts, loads), **changes)
 
 
-def plan(*wishes: tuple[int, tuple[int, ...]], topic: str = "t") -> Plan:
-    return Plan(tuple(PartitionAssignment(TopicPartition(topic, number), replicas) for number, replicas in wishes))
+def plan(*lists: tuple[int, tuple[int, ...]], topic: str = "t") -> Plan:
+    return Plan(tuple(PartitionAssignment(TopicPartition(topic, number), replicas) for number, replicas in lists))
 
 
-def moved(problem: Problem, *wishes: tuple[int, tuple[int, ...]]) -> Assignment:
+def moved(problem: Problem, *lists: tuple[int, tuple[int, ...]]) -> Assignment:
     """The present assignment with other lists for some partitions of topic t."""
-    return assignment_of(problem, plan(*wishes))
+    return assignment_of(problem, plan(*lists))

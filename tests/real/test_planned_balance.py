@@ -15,7 +15,7 @@ from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.plan_inputs import inputs_of_snapshot_file
 from kreassign.planner import Assignment
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.problem.policy import Wishes
+from kreassign.planner.problem.policy import PlanPolicy
 from testbed import KafkaCluster
 from testbed.records import load_topic
 
@@ -49,7 +49,7 @@ def skewed(cluster: KafkaCluster, topic: str) -> None:
 
 def loads_of(snapshot: Path) -> Loads:
     """What a snapshot shows, added up by the independent check and not by the plan."""
-    problem = inputs_of_snapshot_file(snapshot, Wishes()).problem
+    problem = inputs_of_snapshot_file(snapshot, PlanPolicy()).problem
     found = evaluate(problem, Assignment.current(problem.partitions))
     per_goal = {goal: found.before[:, column].tolist() for column, goal in enumerate(found.goals)}
     return Loads(
@@ -88,6 +88,6 @@ def test_a_real_cluster_becomes_as_even_as_was_predicted(kafka: KafkaCluster, to
 
 
 def assignments(snapshot: Path) -> dict[Any, tuple[int, ...]]:
-    problem = inputs_of_snapshot_file(snapshot, Wishes()).problem
+    problem = inputs_of_snapshot_file(snapshot, PlanPolicy()).problem
     lists = problem.partitions
     return {lists.name(index): tuple(problem.brokers.ids[lists.list_of(index)].tolist()) for index in range(len(lists))}

@@ -42,7 +42,7 @@ from kreassign.operations.run import RunContext, RunRequest, Show, Watch
 from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.pipeline.tables.schemas import Row
-from kreassign.planner.problem.policy import Wishes
+from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results.outcome import Outcome
 from kreassign.twin.setup.from_snapshot import Speeds
 
@@ -53,7 +53,7 @@ SomePlan = Outcome | PlanFile | Plan | Path
 """What `plan` returned, a plan that was read or made otherwise, or the file of one."""
 
 NO_GUARDS: Mapping[GuardName, Reaction] = {}
-ANY_POLICY = Wishes()
+ANY_POLICY = PlanPolicy()
 
 
 def snapshot(cluster: AdminClient, *, measure_for_s: float = 5.0) -> ClusterSnapshot:
@@ -66,7 +66,7 @@ def plan(
     snapshot: ClusterSnapshot,
     task: Task | None = None,
     *,
-    policy: Wishes = ANY_POLICY,
+    policy: PlanPolicy = ANY_POLICY,
     request: planning.PlanRequest = planning.PLAIN,
 ) -> Outcome:
     """A plan for a task, by default to rebalance: its `plan`, the `facts` about it, and its `evaluation`.

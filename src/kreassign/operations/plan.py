@@ -11,15 +11,14 @@ from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.plan_tasks import Task, WhatIf, described
 from kreassign.operations.spark_jobs import spark_jobs
 from kreassign.planner import Budget, Problem
-from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.results.pareto import ANY_RATE, Choice
 from kreassign.planner.results.pareto import pareto as pareto_choices
-from kreassign.planner.search.pop import DEFAULT_SEED, Answer, attempt, solve_in_parts
+from kreassign.planner.search.subproblems import DEFAULT_SEED, Answer, attempt, solve_in_parts
 from kreassign.planner.tasks import fit_in, ignore_dead_brokers
-from kreassign.planner.tasks.brokers_needed import RightSize
-from kreassign.planner.tasks.brokers_needed import brokers_needed as right_size
-from kreassign.planner.tasks.what_if import what_if
+from kreassign.planner.tasks.what_if import RightSize, what_if
+from kreassign.planner.tasks.what_if import brokers_needed as right_size
 
 NO_BUDGET = Budget()
 
@@ -89,7 +88,7 @@ class Alternatives:
 
     def outcome(self, choice: Choice) -> Outcome:
         """One of the plans, with the facts about it."""
-        origin = replace(self.origin, task=f"rebalance, {choice.wish}")
+        origin = replace(self.origin, task=f"rebalance, {choice.asked_for}")
         return outcome_of(self.problem, choice.assignment, origin)
 
 

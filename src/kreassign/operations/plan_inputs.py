@@ -13,12 +13,12 @@ from kreassign.pipeline.tables.parquet import has_table, read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
 from kreassign.planner.problem.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
-from kreassign.planner.problem.policy import Wishes, wished
+from kreassign.planner.problem.policy import PlanPolicy, with_policy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The present state of one cluster, with the wishes in it, and where it comes from."""
+    """The present state of one cluster, with the policy in it, and where it comes from."""
 
     problem: Problem
     cluster_id: str
@@ -26,7 +26,7 @@ class Inputs:
     taken_ms: int
 
 
-def inputs_of_tables(data: Path, cluster: str | None, wishes: Wishes, by: str = "mean") -> Inputs:
+def inputs_of_tables(data: Path, cluster: str | None, policy: PlanPolicy, by: str = "mean") -> Inputs:
     """What the planner needs, from the tables; `by` is one of `STATISTICS`. Raises DataError or InputError."""
     columns = read_plan_columns(data, cluster, by)
     snapshot = {"snapshot_id": columns.snapshot_id}
@@ -35,30 +35,30 @@ def inputs_of_tables(data: Path, cluster: str | None, wishes: Wishes, by: str = 
     hosts = [
         replace(
             _host(
-                row["broker"], row["rack"], [_log_dir(one) for one in dirs if one["broker"] == row["broker"]], wishes
+                row["broker"], row["rack"], [_log_dir(one) for one in dirs if one["broker"] == row["broker"]], policy
             ),
             is_live=not row["is_fenced"],
         )
         for row in rows
     ]
-    problem = problem_from(_limited(hosts), _replicas(columns), reads_per_write=wishes.reads_per_write)
+    problem = problem_from(_limited(hosts), _replicas(columns), reads_per_write=policy.reads_per_write)
     taken_ms = max((int(row["taken_ms"]) for row in rows), default=0)
-    return Inputs(wished(problem, wishes), columns.cluster_id, columns.snapshot_id, taken_ms)
+    return Inputs(with_policy(problem, policy), columns.cluster_id, columns.snapshot_id, taken_ms)
 
 
-def inputs_of_snapshot_file(path: Path, wishes: Wishes) -> Inputs:
+def inputs_of_snapshot_file(path: Path, policy: PlanPolicy) -> Inputs:
     """What the planner needs, from a snapshot file. Raises InputError, which names the file."""
-    return inputs_of_snapshot(read_snapshot(path), wishes, path.name)
+    return inputs_of_snapshot(read_snapshot(path), policy, path.name)
 
 
-def inputs_of_snapshot(found: ClusterSnapshot, wishes: Wishes, snapshot_id: str) -> Inputs:
+def inputs_of_snapshot(found: ClusterSnapshot, policy: PlanPolicy, snapshot_id: str) -> Inputs:
     """What the planner needs, from a snapshot; the facts about a plan name it by this id."""
     hosts = [
-        replace(_host(one.broker.id, one.broker.rack, one.log_dirs, wishes), is_live=not one.broker.is_fenced)
+        replace(_host(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
         for one in found.brokers
     ]
-    problem = problem_from(_limited(hosts), columns_of(_rows(found)), reads_per_write=wishes.reads_per_write)
-    return Inputs(wished(problem, wishes), found.cluster_id, snapshot_id, found.taken_ms)
+    problem = problem_from(_limited(hosts), columns_of(_rows(found)), reads_per_write=policy.reads_per_write)
+    return Inputs(with_policy(problem, policy), found.cluster_id, snapshot_id, found.taken_ms)
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
@@ -68,8 +68,8 @@ def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
     return sum(known) if known and len(known) == len(sizes) else None
 
 
-def _host(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], wishes: Wishes) -> BrokerFacts:
-    usable = 1 - wishes.disk_reserve
+def _host(broker: int, rack: str | None, dirs: Sequence[SnapshotLogDir], policy: PlanPolicy) -> BrokerFacts:
+    usable = 1 - policy.disk_reserve
     room = disk_bytes(dirs)
     log_dirs = tuple(
         LogDirFacts(

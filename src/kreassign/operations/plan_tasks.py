@@ -13,7 +13,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import tasks
 from kreassign.planner.goals import DISK
-from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Band, Problem
 from kreassign.planner.tasks import Circumstances, TopicChoice
 

@@ -18,8 +18,8 @@ def changed(broker: int, **facts) -> list[BrokerFacts]:
     return [replace(host, **facts) if host.id == broker else host for host in brokers(1, 2, 3, 4)]
 
 
-def broken(problem, *wishes) -> tuple[str, ...]:
-    return evaluate(problem, moved(problem, *wishes)).violations
+def broken(problem, *lists) -> tuple[str, ...]:
+    return evaluate(problem, moved(problem, *lists)).violations
 
 
 def test_a_plain_plan_breaks_nothing() -> None:
@@ -120,8 +120,8 @@ def test_log_directories() -> None:
                     rules=Rules(between_log_dirs=True))  # fmt: skip
 
     def judged(path: str) -> tuple[str, ...]:
-        wish = PartitionAssignment(TopicPartition("t", 1), (1,), (path,))
-        return evaluate(problem, assignment_of(problem, Plan((wish,)))).violations
+        entry = PartitionAssignment(TopicPartition("t", 1), (1,), (path,))
+        return evaluate(problem, assignment_of(problem, Plan((entry,)))).violations
 
     assert judged("/c") == ()
     assert judged("/b") == ("t-1: broker 1 gets a copy in /b, which may receive nothing",)

@@ -5,8 +5,8 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.planner import BrokerFacts, LogDirFacts
-from kreassign.planner.problem.fingerprint import fingerprint
 from kreassign.planner.problem.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
+from kreassign.planner.problem.problem import fingerprint
 
 NAN = float("nan")
 # Replicas of a-0 (1, 2), a-1 (2), b-0 (3, 1), in the order of no table.

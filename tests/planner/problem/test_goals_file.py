@@ -3,8 +3,8 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.planner import Band, RackRule, solve
 from kreassign.planner.goals import DISK, GOALS, LEADERS, REPLICAS
-from kreassign.planner.problem.goals_file import parse_band, parse_goals, parse_wishes
-from kreassign.planner.problem.policy import BrokerSet, Wishes
+from kreassign.planner.problem.goals_file import parse_band, parse_goals, parse_policy
+from kreassign.planner.problem.policy import BrokerSet, PlanPolicy
 from tests.planner.worlds import brokers, partition, world
 
 WHOLE = """
@@ -48,7 +48,7 @@ orders = 2
 
 
 def test_every_key_is_read() -> None:
-    assert parse_wishes(WHOLE) == Wishes(
+    assert parse_policy(WHOLE) == PlanPolicy(
         bands=(Band(DISK, 0.05, 2.0), Band(LEADERS, 0.15, 2.0), Band(REPLICAS, None)),
         racks=RackRule.STRICT,
         capacity={"disk": 2e12, "net-in": 1e8, "replicas": 4000.0},
@@ -63,12 +63,12 @@ def test_every_key_is_read() -> None:
     )
 
 
-def test_an_empty_file_wishes_nothing_special() -> None:
-    assert parse_wishes("") == Wishes()
+def test_an_empty_file_is_the_default_policy() -> None:
+    assert parse_policy("") == PlanPolicy()
 
 
 def test_a_tolerance_alone_is_that_of_all_goals() -> None:
-    assert parse_wishes("tolerance = 3").bands == tuple(Band(goal, 0.03) for goal in GOALS)
+    assert parse_policy("tolerance = 3").bands == tuple(Band(goal, 0.03) for goal in GOALS)
 
 
 @pytest.mark.parametrize(("text", "words"), [
@@ -92,7 +92,7 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
 ])  # fmt: skip
 def test_what_is_wrong_is_named(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        parse_wishes(text)
+        parse_policy(text)
 
 
 @pytest.mark.parametrize(("text", "band"), [
@@ -119,7 +119,7 @@ def test_where_not_all_bands_can_be_met_the_first_goal_is(goals: tuple[str, str]
     lists = solve(world(brokers(1, 2), parts, bands=bands)).assignment.lists()
     assert [lists.count(one) == 1 for one in lists] == [number == alone for number in range(3)]
     text = "".join(f"[[goals]]\nname = '{goal}'\n" for goal in goals)
-    assert parse_wishes(text).bands == bands
+    assert parse_policy(text).bands == bands
 
 
 def test_three_goals_weigh_two_to_one() -> None:

@@ -6,7 +6,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.planner import Band, RackRule
 from kreassign.planner.goals import CPU, DISK, NET_IN
-from kreassign.planner.problem.policy import BrokerSet, Wishes, wished
+from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, with_policy
 from tests.planner.worlds import brokers, partition, world
 
 PROBLEM = world(
@@ -16,12 +16,12 @@ PROBLEM = world(
 
 
 def test_goals_of_which_nothing_is_known_are_left_out() -> None:
-    assert wished(PROBLEM, Wishes(bands=(Band(DISK), Band(CPU), Band(NET_IN)))).bands == (Band(DISK),)
+    assert with_policy(PROBLEM, PlanPolicy(bands=(Band(DISK), Band(CPU), Band(NET_IN)))).bands == (Band(DISK),)
 
 
 def test_limits_of_all_and_of_single_brokers_replace_those_of_the_snapshot() -> None:
-    def limits(**wishes: object) -> dict[str, list[float]]:
-        found = wished(PROBLEM, Wishes(**wishes)).brokers.capacity
+    def limits(**policy: object) -> dict[str, list[float]]:
+        found = with_policy(PROBLEM, PlanPolicy(**policy)).brokers.capacity
         return {name: values.tolist() for name, values in found.items()}
 
     assert limits() == {"disk": [10.0, 10.0, 10.0]}
@@ -32,36 +32,36 @@ def test_limits_of_all_and_of_single_brokers_replace_those_of_the_snapshot() -> 
 
 
 def test_shares_hold_for_every_goal() -> None:
-    found = wished(PROBLEM, Wishes(shares={2: 3.0})).brokers
+    found = with_policy(PROBLEM, PlanPolicy(shares={2: 3.0})).brokers
     assert found.shares.keys() == {"disk", "replicas", "leaders"}
     assert all(part.tolist() == [1.0, 3.0, 1.0] for part in found.shares.values())
 
 
 def test_broker_sets_are_made_of_brokers_and_topics_that_match() -> None:
-    found = wished(PROBLEM, Wishes(broker_sets=(BrokerSet("pay", (1, 2), ("pay-.*",)),)))
+    found = with_policy(PROBLEM, PlanPolicy(broker_sets=(BrokerSet("pay", (1, 2), ("pay-.*",)),)))
     assert found.brokers.broker_sets.tolist() == [0, 0, -1]
     assert found.partitions.broker_sets.tolist() == [0, 0, -1]
 
 
 def test_excluded_topics_stay_and_excluded_brokers_receive_nothing() -> None:
-    found = wished(PROBLEM, Wishes(excluded_topics=("pay.*",), excluded_brokers=(3,)))
+    found = with_policy(PROBLEM, PlanPolicy(excluded_topics=("pay.*",), excluded_brokers=(3,)))
     assert found.partitions.may_move.tolist() == [False, False, True]
     assert found.brokers.may_receive.tolist() == [True, True, False]
 
 
 def test_racks_and_least_leaders_become_rules() -> None:
-    rules = wished(PROBLEM, Wishes(racks=RackRule.STRICT, least_topic_leaders={"users": 1})).rules
+    rules = with_policy(PROBLEM, PlanPolicy(racks=RackRule.STRICT, least_topic_leaders={"users": 1})).rules
     assert (rules.racks, dict(rules.least_topic_leaders)) == (RackRule.STRICT, {"users": 1})
 
 
-@pytest.mark.parametrize(("wishes", "words"), [
-    (Wishes(shares={9: 1.0}), "there is no broker 9"),
-    (Wishes(broker_capacity={9: {"disk": 1.0}}), "there is no broker 9"),
-    (Wishes(excluded_brokers=(9,)), "there is no broker 9"),
-    (Wishes(broker_sets=(BrokerSet("a", (9,), ("users",)),)), "there is no broker 9"),
-    (Wishes(broker_sets=(BrokerSet("a", (1,), ("none.*",)),)), "no topic matches"),
-    (Wishes(least_topic_leaders={"x": 1}), "least-topic-leaders: there is no topic 'x'"),
+@pytest.mark.parametrize(("policy", "words"), [
+    (PlanPolicy(shares={9: 1.0}), "there is no broker 9"),
+    (PlanPolicy(broker_capacity={9: {"disk": 1.0}}), "there is no broker 9"),
+    (PlanPolicy(excluded_brokers=(9,)), "there is no broker 9"),
+    (PlanPolicy(broker_sets=(BrokerSet("a", (9,), ("users",)),)), "there is no broker 9"),
+    (PlanPolicy(broker_sets=(BrokerSet("a", (1,), ("none.*",)),)), "no topic matches"),
+    (PlanPolicy(least_topic_leaders={"x": 1}), "least-topic-leaders: there is no topic 'x'"),
 ])  # fmt: skip
-def test_what_is_not_in_the_cluster_is_refused(wishes: Wishes, words: str) -> None:
+def test_what_is_not_in_the_cluster_is_refused(policy: PlanPolicy, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        wished(PROBLEM, wishes)
+        with_policy(PROBLEM, policy)

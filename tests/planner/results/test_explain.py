@@ -14,8 +14,8 @@ from tests.planner.worlds import brokers, moved, partition, world
 UNEVEN = [partition(number, 1, gigabytes=10) for number in range(4)]
 
 
-def explained(problem: Problem, *wishes, number: int = 0) -> tuple[str, ...]:
-    return explain(outcome_of(problem, moved(problem, *wishes), Origin("test")), TopicPartition("t", number))
+def explained(problem: Problem, *lists, number: int = 0) -> tuple[str, ...]:
+    return explain(outcome_of(problem, moved(problem, *lists), Origin("test")), TopicPartition("t", number))
 
 
 def test_a_move_is_explained_by_its_goal_brokers_and_amount() -> None:
@@ -70,7 +70,7 @@ def test_a_replica_stays_although_a_move_would_help() -> None:
     )
 
 
-def test_what_the_task_or_a_wish_forbids_is_said() -> None:
+def test_what_the_task_or_the_policy_forbids_is_said() -> None:
     fixed = world(brokers(1, 2), [partition(0, 1, may_move=False)])
     assert "it is fixed" in explained(fixed)[1]
     led = world(brokers(1, 2), [partition(0, 1)], rules=Rules(between_brokers=False), bands=(Band(LEADERS),))

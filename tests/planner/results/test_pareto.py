@@ -23,7 +23,7 @@ def test_no_choice_beats_another_and_none_comes_twice() -> None:
 
 def test_the_cheapest_choice_copies_nothing() -> None:
     first, *_ = pareto(PROBLEM)
-    assert (first.wish, first.moved_bytes, first.seconds) == ("leaders only", 0, 0.0)
+    assert (first.asked_for, first.moved_bytes, first.seconds) == ("leaders only", 0, 0.0)
 
 
 def test_better_means_nowhere_worse_and_somewhere_better() -> None:

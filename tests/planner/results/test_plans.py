@@ -12,9 +12,9 @@ DISKS = (LogDirFacts("/a"), LogDirFacts("/b"))
 
 def test_a_plan_survives_the_way_into_arrays_and_back() -> None:
     problem = world(brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 3), partition(2, 3, 1)])
-    wishes = plan((0, (3, 2)), (2, (1,)))
-    assignment = assignment_of(problem, wishes)
-    assert plan_of(problem, assignment) == wishes
+    lists = plan((0, (3, 2)), (2, (1,)))
+    assignment = assignment_of(problem, lists)
+    assert plan_of(problem, assignment) == lists
     assert current_plan(problem, assignment) == plan((0, (1, 2)), (2, (3, 1)))
 
 
@@ -27,8 +27,8 @@ def test_what_stays_as_it_is_is_not_in_the_plan() -> None:
 def test_only_directories_that_change_are_named() -> None:
     hosts = brokers(1, 2, log_dirs=DISKS)
     problem = world(hosts, [partition(0, 1, 2, log_dirs=("/a", "/a"))])
-    wish = PartitionAssignment(TopicPartition("t", 0), (1, 2), ("/b", "any"))
-    assert plan_of(problem, assignment_of(problem, Plan((wish,)))) == Plan((wish,))
+    entry = PartitionAssignment(TopicPartition("t", 0), (1, 2), ("/b", "any"))
+    assert plan_of(problem, assignment_of(problem, Plan((entry,)))) == Plan((entry,))
     stays = PartitionAssignment(TopicPartition("t", 0), (1, 2), ("/a", "any"))
     assert plan_of(problem, assignment_of(problem, Plan((stays,)))) == Plan()
 
@@ -46,7 +46,7 @@ def test_partitions_are_found_among_topics_and_numbers_with_gaps() -> None:
     assert index_of(problem.partitions, TopicPartition("c", 0)) is None
 
 
-@pytest.mark.parametrize(("wishes", "words"), [
+@pytest.mark.parametrize(("lists", "words"), [
     (plan((0, (1, 9))), "t-0: there is no broker 9"),
     (plan((0, (1, 1))), r"t-0: a broker is named more than once in \[1, 1\]"),
     (plan((5, (1, 2))), "t-5 is not a partition of this cluster"),
@@ -54,7 +54,7 @@ def test_partitions_are_found_among_topics_and_numbers_with_gaps() -> None:
     (plan((0, ())), "t-0 would have no replica"),
     (Plan((PartitionAssignment(TopicPartition("t", 0), (1,), ("/z",)),)), "broker 1 has no log directory /z"),
 ])  # fmt: skip
-def test_a_plan_for_another_cluster_is_refused(wishes: Plan, words: str) -> None:
+def test_a_plan_for_another_cluster_is_refused(lists: Plan, words: str) -> None:
     problem = world(brokers(1, 2, log_dirs=DISKS), [partition(0, 1, 2)])
     with pytest.raises(IllegalPlan, match=words):
-        assignment_of(problem, wishes)
+        assignment_of(problem, lists)

@@ -62,9 +62,9 @@ FORCED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("problem", "wish", "reason"), FORCED, ids=lambda value: getattr(value, "goal", ""))
-def test_forced_changes_are_named_by_what_forces_them(problem: Problem, wish, reason: Reason) -> None:
-    assert reasons(problem, moved(problem, wish)) == {0: (reason,)}
+@pytest.mark.parametrize(("problem", "change", "reason"), FORCED, ids=lambda value: getattr(value, "goal", ""))
+def test_forced_changes_are_named_by_what_forces_them(problem: Problem, change, reason: Reason) -> None:
+    assert reasons(problem, moved(problem, change)) == {0: (reason,)}
 
 
 def test_changes_of_directory_are_drains_or_evenness() -> None:

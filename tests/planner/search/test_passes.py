@@ -1,18 +1,54 @@
-import hashlib
+"""The passes of the search, as the documentation lists them, and how their compiled code is kept."""
+
+import importlib
+import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
-from kreassign.planner.search import kernels, passes, spread_pass
+import pytest
 
-# The compiler keeps its work until the file of a function changes; it does not look at the functions called.
+from kreassign.planner.search.search import PASSES
+
+PAGE = Path("docs/concepts/planning.md")
+CALLED = """
+from kreassign.planner.search.compiled.compiler import compiled_part
+@compiled_part
+def step(number: int) -> int:
+    return number + {step}
+"""
+CALLER = """
+from called import step
+from kreassign.planner.search.compiled.compiler import compiled
+@compiled
+def twice(number: int) -> int:
+    return step(step(number))
+"""
 
 
-def digest(*modules) -> str:
-    return hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in modules)).hexdigest()[:12]
+def test_the_documentation_lists_the_passes_in_their_order() -> None:
+    section = PAGE.read_text().partition("## The passes\n")[2].partition("\n## ")[0]
+    listed = re.findall(r"^\d+\. \*\*(.+?)\.?\*\*", section, re.MULTILINE)
+    assert listed == [*(one.name for one in PASSES), "Log directories"]
 
 
-def test_compiled_passes_are_renewed_when_what_they_call_changes() -> None:
-    assert digest(kernels) == passes.KERNELS_DIGEST, "write this digest into passes.py"
+def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Module `caller` of a folder as a new process would load it."""
+    monkeypatch.syspath_prepend(str(folder))
+    for name in ("called", "caller"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    importlib.invalidate_caches()
+    return importlib.import_module("caller")
 
 
-def test_the_compiled_pass_of_topic_spread_is_renewed_too() -> None:
-    assert digest(kernels, passes) == spread_pass.PARTS_DIGEST, "write this digest into spread_pass.py"
+def test_compiled_code_is_renewed_when_what_it_calls_in_another_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version, expected in (("one", 12), ("ten", 30)):
+        folder = tmp_path / version
+        folder.mkdir()
+        if version == "ten":  # as an update finds it: the compiled code of the version before beside the new source
+            (tmp_path / "one" / "__pycache__").rename(folder / "__pycache__")
+        (folder / "called.py").write_text(CALLED.format(step=1 if version == "one" else 10))
+        (folder / "caller.py").write_text(CALLER)
+        assert loaded(folder, monkeypatch).twice(10) == expected

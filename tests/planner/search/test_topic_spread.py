@@ -8,9 +8,9 @@ import pytest
 from bench.random_clusters import random_cluster
 from kreassign.planner import Band, Budget, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.check.topic_spread import topics_outside
 from kreassign.planner.goals import DISK, REPLICAS
 from kreassign.planner.results.outcome import Origin, outcome_of
-from kreassign.planner.search.topics_outside import topics_outside
 from tests.planner.worlds import brokers, partition, world
 
 EVEN = Rules(topic_spread=0.0)
@@ -42,7 +42,7 @@ def test_topics_are_shared_out_without_leaving_a_band() -> None:
     assert (judged.violations, judged.misses()) == ((), ())
 
 
-def test_without_the_wish_nothing_moves() -> None:
+def test_unless_the_policy_asks_for_it_nothing_moves() -> None:
     problem = two_topics()
     assert evaluate(problem, solve(problem).assignment).moves == 0
 

@@ -14,9 +14,9 @@ from kreassign.errors import InputError
 from kreassign.operations.plan import PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, inputs_of_tables
 from kreassign.planner import Budget, RackRule
-from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_wishes
-from kreassign.planner.problem.policy import Wishes, with_tolerance
-from kreassign.planner.search.pop import DEFAULT_SEED
+from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
+from kreassign.planner.problem.policy import PlanPolicy, with_tolerance
+from kreassign.planner.search.subproblems import DEFAULT_SEED
 
 PARTS_ON_SPARK = 4
 
@@ -68,7 +68,7 @@ class PlanOptions:
             raise click.UsageError("specify --data DIR or --snapshot FILE")
         return inputs_of_tables(self.data, self.cluster, self.policy(), self.by)
 
-    def policy(self) -> Wishes:
+    def policy(self) -> PlanPolicy:
         """The goals file, with what the options say in its place. Raises InputError, which names the file."""
         found = self._file()
         if self.tolerance is not None:
@@ -85,11 +85,11 @@ class PlanOptions:
             excluded_brokers=found.excluded_brokers + self.exclude_brokers,
         )
 
-    def _file(self) -> Wishes:
+    def _file(self) -> PlanPolicy:
         if self.goals_file is None:
-            return Wishes()
+            return PlanPolicy()
         try:
-            return parse_wishes(self.goals_file.read_text(encoding="utf-8"))
+            return parse_policy(self.goals_file.read_text(encoding="utf-8"))
         except (InputError, UnicodeDecodeError) as error:
             raise InputError(f"{self.goals_file}: {error}") from error
 

@@ -25,7 +25,7 @@ from kreassign.pipeline.load.plan_inputs import planned_clusters
 from kreassign.planner.problem.goals_file import PERCENT
 from kreassign.planner.results.outcome import Outcome
 from kreassign.planner.results.pareto import Choice
-from kreassign.planner.tasks.brokers_needed import RightSize
+from kreassign.planner.tasks.what_if import RightSize
 from kreassign.report.text import format_bytes, format_duration
 
 _OUT_DIR = click.Path(file_okay=False, path_type=Path)
@@ -154,7 +154,7 @@ def _write(path: Path, outcome: Outcome) -> None:
 def _choice_fields(choice: Choice, *, is_timed: bool) -> dict[str, Any]:
     return {
         "id": choice.id,
-        "wish": choice.wish,
+        "asked_for": choice.asked_for,
         "moved_bytes": choice.moved_bytes,
         "imbalance": round(choice.imbalance, 9),
         "seconds": choice.seconds if is_timed else None,
@@ -169,7 +169,9 @@ def _choices(choices: tuple[Choice, ...], *, is_timed: bool) -> Table:
     for choice in choices:
         time = format_duration(choice.seconds) if is_timed else "-"
         miss = f"{choice.imbalance:.1%}"
-        table.add_row(choice.id, choice.wish, format_bytes(choice.moved_bytes), miss, time, str(choice.leader_changes))
+        table.add_row(
+            choice.id, choice.asked_for, format_bytes(choice.moved_bytes), miss, time, str(choice.leader_changes)
+        )
     return table
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreassign.errors import InputError
+from kreassign.planner.arrays import BoolArray, FloatArray, IntArray
 from kreassign.planner.goals import DISK
-from kreassign.planner.problem.arrays import BoolArray, FloatArray, IntArray
 from kreassign.planner.problem.problem import Problem
-from kreassign.planner.search.encoding import rack_indices, rack_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def _forced(problem: Problem) -> int:
     partitions, rules = problem.partitions, problem.rules
     usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
     if rules.repair_racks:
-        racks, limits = rack_indices(problem), rack_limits(problem)
+        racks, limits = problem.rack_of_broker, problem.rack_limits
         width = int(racks.max()) + 1
         key = partitions.owners[usable].astype(np.int64) * width + racks[partitions.replicas[usable]]
         crowded, counts = np.unique(key, return_counts=True)

@@ -6,30 +6,27 @@ from the fields of the problem. Works on whole arrays; a million replicas take s
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from kreassign.model.amount import format_amount
+from kreassign.planner.arrays import BytesArray, FloatArray
 from kreassign.planner.check.changes import Changes, changes_of
 from kreassign.planner.check.legality import Case, out_of_reach, unfinished, violations
-from kreassign.planner.goals import Goal
-from kreassign.planner.problem.arrays import BytesArray, FloatArray
-from kreassign.planner.problem.partitions import Assignment, Partitions
+from kreassign.planner.goals import Column, Goal, PartitionLoads
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
 ROUNDING = 1e-9
 NEAR = 1e-6  # how near to a whole number a share of counts is one
 
-Column = Callable[[Partitions], FloatArray]
 
-
-def _ones(partitions: Partitions) -> FloatArray:
+def _ones(partitions: PartitionLoads) -> FloatArray:
     return np.ones(len(partitions))
 
 
-def _zeros(partitions: Partitions) -> FloatArray:
+def _zeros(partitions: PartitionLoads) -> FloatArray:
     return np.zeros(len(partitions))
 
 

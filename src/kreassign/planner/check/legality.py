@@ -8,9 +8,9 @@ from itertools import islice
 
 import numpy as np
 
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.check.changes import Changes
-from kreassign.planner.problem.arrays import BoolArray, FloatArray, IntArray
-from kreassign.planner.problem.partitions import NOWHERE, Assignment
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem, RackRule
 
 SHOWN_PER_RULE = 100

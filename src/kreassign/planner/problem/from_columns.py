@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import InputError
-from kreassign.planner.problem.arrays import BoolArray, FloatArray, IntArray
-from kreassign.planner.problem.brokers import Brokers, LogDirs
-from kreassign.planner.problem.facts import BrokerFacts
-from kreassign.planner.problem.from_values import problem_of
-from kreassign.planner.problem.partitions import NOWHERE, Partitions
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.problem.cluster import Brokers, LogDirs, Partitions
+from kreassign.planner.problem.facts import BrokerFacts, problem_of
 from kreassign.planner.problem.problem import Problem
 
 # Share of a broker's processor that bytes cost it, relative to each other: taking writes in as leader, sending, and
@@ -83,7 +81,7 @@ def _numbers(names: Iterable[str]) -> dict[str, int]:
 
 
 def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads_per_write: float = 1.0) -> Problem:
-    """A problem with the default wishes.
+    """A problem with the default policy.
 
     What is being reassigned, or has no known size, may not move. A broker that holds replicas but is not among the
     hosts is dead. A leader sends each byte written `reads_per_write` times to consumers and once to each follower;

@@ -1,4 +1,4 @@
-"""The goals file: TOML → wishes. Every key: docs/reference/goals-file.md."""
+"""The goals file: TOML → policy. Every key: docs/reference/goals-file.md."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 
 from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
-from kreassign.planner.goals.own import goal_named
-from kreassign.planner.problem.policy import BrokerSet, Wishes, with_tolerance
+from kreassign.planner.goals import TOPIC_SPREAD, goal_named
+from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
-from kreassign.planner.results.reasons import TOPIC_SPREAD
 
 PERCENT = 100
 # A TOML value as the standard library reads it; every use checks its type first.
 Toml = Any
 
 
-def parse_wishes(text: str) -> Wishes:
+def parse_policy(text: str) -> PlanPolicy:
     """Read a goals file. Raises InputError, which names the line or the key that is wrong."""
     try:
         document = tomllib.loads(text)
@@ -36,7 +35,7 @@ def parse_wishes(text: str) -> Wishes:
         values["topic_spread"] = next((_spread(entry, tolerance) for entry in entries if _is_spread(entry)), None)
     elif "tolerance" in document:
         values["bands"] = with_tolerance(DEFAULT_BANDS, tolerance)
-    return Wishes(**values)
+    return PlanPolicy(**values)
 
 
 def parse_goals(texts: Iterable[str], tolerance: float) -> tuple[tuple[Band, ...], float | None]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.problem.partitions import NOWHERE
+from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, Problem, RackRule
-from kreassign.planner.tasks.broker_choice import chosen_brokers
-from kreassign.planner.tasks.topic_choice import TopicChoice, matching
+from kreassign.planner.problem.selection import TopicChoice, chosen_brokers, matching
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class BrokerSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class PlanPolicy:
     """Bands in their order, the rack rule, limits and tenants.
 
     `capacity` limits every broker by goal name, `broker_capacity` single ones; `shares` are relative. `disk_reserve` is
@@ -51,22 +50,22 @@ def with_tolerance(bands: tuple[Band, ...], tolerance: float) -> tuple[Band, ...
     return tuple(replace(band, tolerance=tolerance) for band in bands)
 
 
-def wished(problem: Problem, wishes: Wishes) -> Problem:
-    """The problem with these wishes. Raises InputError for brokers and topics that are not there."""
+def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
+    """The problem with these policy. Raises InputError for brokers and topics that are not there."""
     problem = replace(
         problem,
-        bands=_alive(problem, wishes.bands),
+        bands=_alive(problem, policy.bands),
         rules=replace(
             problem.rules,
-            racks=wishes.racks,
-            least_topic_leaders=dict(wishes.least_topic_leaders),
-            topic_spread=wishes.topic_spread,
+            racks=policy.racks,
+            least_topic_leaders=dict(policy.least_topic_leaders),
+            topic_spread=policy.topic_spread,
         ),
     )
-    unknown = sorted(set(wishes.least_topic_leaders) - set(problem.partitions.topic_names))
+    unknown = sorted(set(policy.least_topic_leaders) - set(problem.partitions.topic_names))
     if unknown:
         raise InputError(f"least-topic-leaders: there is no topic {unknown[0]!r} in this cluster")
-    return _without(_with_sets(_with_limits(problem, wishes), wishes.broker_sets), wishes)
+    return _without(_with_sets(_with_limits(problem, policy), policy.broker_sets), policy)
 
 
 def _alive(problem: Problem, bands: tuple[Band, ...]) -> tuple[Band, ...]:
@@ -78,21 +77,21 @@ def _alive(problem: Problem, bands: tuple[Band, ...]) -> tuple[Band, ...]:
     return tuple(known)
 
 
-def _with_limits(problem: Problem, wishes: Wishes) -> Problem:
+def _with_limits(problem: Problem, policy: PlanPolicy) -> Problem:
     brokers = problem.brokers
-    if named := {*wishes.broker_capacity, *wishes.shares}:
+    if named := {*policy.broker_capacity, *policy.shares}:
         chosen_brokers(brokers, named)
     ids = brokers.ids.tolist()
     capacity = {name: limits.copy() for name, limits in brokers.capacity.items()}
-    for name in {*wishes.capacity, *(name for limits in wishes.broker_capacity.values() for name in limits)}:
-        common = wishes.capacity.get(name, np.inf)
+    for name in {*policy.capacity, *(name for limits in policy.broker_capacity.values() for name in limits)}:
+        common = policy.capacity.get(name, np.inf)
         told = (
-            capacity.get(name, np.full(len(ids), np.inf)) if name not in wishes.capacity else np.full(len(ids), common)
+            capacity.get(name, np.full(len(ids), np.inf)) if name not in policy.capacity else np.full(len(ids), common)
         )
-        own = [wishes.broker_capacity.get(broker, {}).get(name) for broker in ids]
+        own = [policy.broker_capacity.get(broker, {}).get(name) for broker in ids]
         capacity[name] = np.array([old if new is None else new for old, new in zip(told.tolist(), own, strict=True)])
-    shares = np.array([wishes.shares.get(broker, 1.0) for broker in ids])
-    told_shares = dict.fromkeys((band.goal.name for band in problem.bands), shares) if wishes.shares else brokers.shares
+    shares = np.array([policy.shares.get(broker, 1.0) for broker in ids])
+    told_shares = dict.fromkeys((band.goal.name for band in problem.bands), shares) if policy.shares else brokers.shares
     return replace(problem, brokers=replace(brokers, capacity=dict(sorted(capacity.items())), shares=told_shares))
 
 
@@ -114,12 +113,12 @@ def _with_sets(problem: Problem, sets: tuple[BrokerSet, ...]) -> Problem:
     )
 
 
-def _without(problem: Problem, wishes: Wishes) -> Problem:
+def _without(problem: Problem, policy: PlanPolicy) -> Problem:
     brokers, partitions = problem.brokers, problem.partitions
-    if wishes.excluded_topics:
-        chosen = TopicChoice(excluded=wishes.excluded_topics).of(partitions)
+    if policy.excluded_topics:
+        chosen = TopicChoice(excluded=policy.excluded_topics).of(partitions)
         partitions = replace(partitions, may_move=partitions.may_move & chosen)
-    if wishes.excluded_brokers:
-        out = chosen_brokers(brokers, wishes.excluded_brokers)
+    if policy.excluded_brokers:
+        out = chosen_brokers(brokers, policy.excluded_brokers)
         brokers = replace(brokers, may_receive=brokers.may_receive & ~out)
     return replace(problem, brokers=brokers, partitions=partitions)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
 from kreassign.errors import InputError
-from kreassign.planner.goals import GOALS, Goal
-from kreassign.planner.goals.goal import nothing
-from kreassign.planner.problem.arrays import FloatArray
-from kreassign.planner.problem.brokers import Brokers, LogDirs
-from kreassign.planner.problem.partitions import Partitions
+from kreassign.planner.arrays import NOWHERE, FloatArray, IntArray
+from kreassign.planner.goals import GOALS, Goal, nothing
+from kreassign.planner.problem.cluster import Brokers, LogDirs, Partitions
 
 DEFAULT_TOLERANCE = 0.10
 ROUNDING = 1e-6  # of counts: what floating point may take a whole number for
@@ -149,9 +149,60 @@ class Problem:
         high = np.minimum(high, capacity)
         return Limits(np.minimum(low, high), high, capacity, mean)
 
+    @property
+    def rack_of_broker(self) -> IntArray:
+        """A rack per broker, (N,): its own, or one that no other has where it names none or racks do not matter."""
+        own = len(self.brokers.rack_names) + np.arange(len(self.brokers), dtype=np.int32)
+        if self.rules.racks is RackRule.NONE:
+            return own
+        return np.where(self.brokers.racks == NOWHERE, own, self.brokers.racks).astype(np.int32)
+
+    @property
+    def rack_limits(self) -> IntArray:
+        """How many replicas of each partition may share a rack, (P,)."""
+        wanted = self.partitions.wanted_factors
+        if self.rules.racks is RackRule.STRICT:
+            return np.ones_like(wanted)
+        racks, limits = self.rack_of_broker, np.ones_like(wanted)
+        for broker_set in np.unique(self.partitions.broker_sets):
+            members = self.brokers.staying & ((broker_set == NOWHERE) | (self.brokers.broker_sets == broker_set))
+            chosen = self.partitions.broker_sets == broker_set
+            limits[chosen] = -(-wanted[chosen] // max(1, len(np.unique(racks[members]))))
+        return limits
+
     def _shares(self, goal: Goal) -> FloatArray:
         shares = self.brokers.weights(goal.name)
         if goal.follower is nothing:
             shares = np.where(self.brokers.may_lead, shares, 0.0)
             shares = shares / shares.sum() if shares.sum() else shares
         return shares
+
+
+def fingerprint(problem: Problem) -> str:
+    """SHA-256 over every field of the problem; a goal counts by the loads it gives."""
+    digest = hashlib.sha256()
+    for part in (problem.brokers, problem.partitions, problem.log_dirs):
+        _add(digest, part)
+    for band in problem.bands:
+        _add(digest, (band.goal.name, band.goal.counts, band.tolerance, band.weight))
+        _add(digest, band.goal.leader(problem.partitions))
+        _add(digest, band.goal.follower(problem.partitions))
+    _add(digest, problem.rules)
+    _add(digest, problem.budget)
+    return digest.hexdigest()
+
+
+def _add(digest: Any, value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).data)
+    elif hasattr(value, "__dataclass_fields__"):
+        for field in fields(value):
+            digest.update(field.name.encode())
+            _add(digest, getattr(value, field.name))
+    elif isinstance(value, dict):
+        for key in sorted(value):
+            digest.update(repr(key).encode())
+            _add(digest, value[key])
+    else:
+        digest.update(repr(value).encode())

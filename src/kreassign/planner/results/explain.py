@@ -10,9 +10,9 @@ from kreassign.errors import InputError
 from kreassign.model import TopicPartition
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Reason
+from kreassign.planner.arrays import BoolArray, FloatArray
 from kreassign.planner.check.legality import rack_excess
-from kreassign.planner.problem.arrays import BoolArray, FloatArray
-from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 from kreassign.planner.results.outcome import Outcome
 from kreassign.planner.results.plans import index_of

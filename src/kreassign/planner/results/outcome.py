@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from kreassign.errors import IllegalPlan
 from kreassign.model.plan import Plan
 from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals, plan_id
+from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.bounds import BytesBound, bytes_bound, least_seconds
+from kreassign.planner.check.changes import predict
 from kreassign.planner.check.evaluate import Evaluation, evaluate
-from kreassign.planner.check.schedule import predict
-from kreassign.planner.problem.fingerprint import fingerprint
-from kreassign.planner.problem.partitions import NOWHERE, Assignment
-from kreassign.planner.problem.problem import Problem
+from kreassign.planner.check.topic_spread import topics_outside
+from kreassign.planner.problem.cluster import Assignment
+from kreassign.planner.problem.problem import Problem, fingerprint
 from kreassign.planner.results.plans import changed_partitions, current_plan, plan_of
 from kreassign.planner.results.reasons import reasons_of
-from kreassign.planner.search.topics_outside import topics_outside
 
 
 @dataclass(frozen=True, slots=True)

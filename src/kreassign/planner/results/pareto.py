@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from kreassign.errors import Infeasible
 from kreassign.model.plan_facts import plan_id
+from kreassign.planner.check.changes import predict
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.check.schedule import predict
-from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 from kreassign.planner.results.plans import plan_of
 from kreassign.planner.search.search import solve
@@ -24,7 +24,7 @@ class Choice:
     """One plan: what it was asked for, what it costs, and the widest miss of the bands that it leaves."""
 
     id: str
-    wish: str
+    asked_for: str
     assignment: Assignment
     moved_bytes: int
     imbalance: float
@@ -47,9 +47,9 @@ def pareto(problem: Problem, rate_bytes_per_s: float = ANY_RATE) -> tuple[Choice
     leaders are left out, and so are equal ones.
     """
     found: dict[str, Choice] = {}
-    for wish, variant in _variants(problem):
+    for asked_for, variant in _variants(problem):
         try:
-            choice = _choice(problem, wish, solve(variant).assignment, rate_bytes_per_s)
+            choice = _choice(problem, asked_for, solve(variant).assignment, rate_bytes_per_s)
         except Infeasible:
             continue
         found.setdefault(choice.id, choice)
@@ -70,11 +70,11 @@ def _variants(problem: Problem) -> Iterator[tuple[str, Problem]]:
         yield f"{part:.0%} of the bytes", replace(problem, budget=budget)
 
 
-def _choice(problem: Problem, wish: str, assignment: Assignment, rate: float) -> Choice:
+def _choice(problem: Problem, asked_for: str, assignment: Assignment, rate: float) -> Choice:
     found = evaluate(problem, assignment)
     return Choice(
         id=plan_id(plan_of(problem, assignment)),
-        wish=wish,
+        asked_for=asked_for,
         assignment=assignment,
         moved_bytes=found.moved_bytes,
         imbalance=found.imbalance,

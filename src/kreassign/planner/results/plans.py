@@ -10,24 +10,24 @@ import numpy as np
 from kreassign.errors import IllegalPlan
 from kreassign.model import TopicPartition
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+from kreassign.planner.arrays import NOWHERE, IntArray
 from kreassign.planner.check.changes import changes_of
-from kreassign.planner.problem.arrays import IntArray
-from kreassign.planner.problem.partitions import NOWHERE, Assignment, Partitions
+from kreassign.planner.problem.cluster import Assignment, Partitions
 from kreassign.planner.problem.problem import Problem
 
 
 def plan_of(problem: Problem, assignment: Assignment) -> Plan:
-    """The wishes for every partition that changes, in the order of the partitions.
+    """The replica lists of every partition that changes, in the order of the partitions.
 
-    Where a replica stays in its log directory or may go anywhere, the wish says `any`.
+    Where a replica stays in its log directory or may go anywhere, its entry says `any`.
     """
-    return Plan(tuple(_wish(problem, assignment, partition) for partition in changed_partitions(problem, assignment)))
+    return Plan(tuple(_entry(problem, assignment, partition) for partition in changed_partitions(problem, assignment)))
 
 
 def current_plan(problem: Problem, assignment: Assignment) -> Plan:
     """The present lists of the same partitions: where to go back to, and what is expected before the start."""
     present = Assignment.current(problem.partitions)
-    return Plan(tuple(_wish(problem, present, partition) for partition in changed_partitions(problem, assignment)))
+    return Plan(tuple(_entry(problem, present, partition) for partition in changed_partitions(problem, assignment)))
 
 
 def changed_partitions(problem: Problem, assignment: Assignment) -> list[int]:
@@ -43,17 +43,17 @@ def assignment_of(problem: Problem, plan: Plan) -> Assignment:
     IllegalPlan, which names every partition, broker and log directory that is not there, and repeated partitions.
     """
     problems = [f"{name} is named more than once" for name in plan.duplicate_partitions]
-    problems += [f"{wish.topic_partition}: a broker is named more than once in {list(wish.replicas)}"
-                 for wish in plan.assignments if wish.duplicate_replicas]  # fmt: skip
-    places = {wish.topic_partition: index_of(problem.partitions, wish.topic_partition) for wish in plan.assignments}
+    problems += [f"{entry.topic_partition}: a broker is named more than once in {list(entry.replicas)}"
+                 for entry in plan.assignments if entry.duplicate_replicas]  # fmt: skip
+    places = {entry.topic_partition: index_of(problem.partitions, entry.topic_partition) for entry in plan.assignments}
     problems += [f"{name} is not a partition of this cluster" for name, place in places.items() if place is None]
     known = {int(broker): index for index, broker in enumerate(problem.brokers.ids)}
     dirs = _directories(problem)
     problems += list(_unknown(plan, known, dirs))
     if problems:
         raise IllegalPlan(tuple(problems))
-    lists = {places[wish.topic_partition]: [known[broker] for broker in wish.replicas] for wish in plan.assignments}
-    named = {places[wish.topic_partition]: _named_dirs(wish, known, dirs) for wish in plan.assignments}
+    lists = {places[entry.topic_partition]: [known[broker] for broker in entry.replicas] for entry in plan.assignments}
+    named = {places[entry.topic_partition]: _named_dirs(entry, known, dirs) for entry in plan.assignments}
     return _joined(problem.partitions, lists, named)
 
 
@@ -70,7 +70,7 @@ def index_of(partitions: Partitions, name: TopicPartition) -> int | None:
     return place if place < end and partitions.numbers[place] == name.partition else None
 
 
-def _wish(problem: Problem, assignment: Assignment, partition: int) -> PartitionAssignment:
+def _entry(problem: Problem, assignment: Assignment, partition: int) -> PartitionAssignment:
     places = slice(assignment.offsets[partition], assignment.offsets[partition + 1])
     hosts, chosen = assignment.replicas[places], assignment.log_dirs[places].tolist()
     present = dict(zip(problem.partitions.list_of(partition).tolist(), _present_dirs(problem, partition), strict=True))
@@ -100,20 +100,22 @@ def _directories(problem: Problem) -> dict[tuple[int, str], int]:
 
 
 def _unknown(plan: Plan, brokers: dict[int, int], dirs: dict[tuple[int, str], int]) -> Iterable[str]:
-    for wish in plan.assignments:
-        if not wish.replicas:
-            yield f"{wish.topic_partition} would have no replica"
-        for broker, path in zip(wish.replicas, wish.log_dirs, strict=True):
+    for entry in plan.assignments:
+        if not entry.replicas:
+            yield f"{entry.topic_partition} would have no replica"
+        for broker, path in zip(entry.replicas, entry.log_dirs, strict=True):
             if broker not in brokers:
-                yield f"{wish.topic_partition}: there is no broker {broker}"
+                yield f"{entry.topic_partition}: there is no broker {broker}"
             elif path != ANY_LOG_DIR and (broker, path) not in dirs:
-                yield f"{wish.topic_partition}: broker {broker} has no log directory {path}"
+                yield f"{entry.topic_partition}: broker {broker} has no log directory {path}"
 
 
-def _named_dirs(wish: PartitionAssignment, brokers: dict[int, int], dirs: dict[tuple[int, str], int]) -> dict[int, int]:
+def _named_dirs(
+    entry: PartitionAssignment, brokers: dict[int, int], dirs: dict[tuple[int, str], int]
+) -> dict[int, int]:
     return {
         brokers[broker]: dirs[broker, path]
-        for broker, path in zip(wish.replicas, wish.log_dirs, strict=True)
+        for broker, path in zip(entry.replicas, entry.log_dirs, strict=True)
         if path != ANY_LOG_DIR
     }
 

@@ -3,7 +3,7 @@
 Forced changes are named by what forces them. For the others, the loads after the plan are taken, the one change is
 undone, and the growth of the distance from the bands is its worth. A change that is worth nothing alone (one half of an
 exchange) is told by what it takes off the distance today; `together` if that is nothing either, or `topic-spread` where
-that is wished for.
+the policy asks for it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from kreassign.model.plan_facts import Reason
+from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.check.changes import Changes, changes_of
 from kreassign.planner.check.evaluate import Evaluation
 from kreassign.planner.check.legality import rack_excess
-from kreassign.planner.problem.arrays import BoolArray, BytesArray, FloatArray, IntArray
-from kreassign.planner.problem.partitions import NOWHERE, Assignment
+from kreassign.planner.goals import TOPIC_SPREAD
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
 ROUNDING = 1e-9
-TOPIC_SPREAD = "topic-spread"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import Infeasible
+from kreassign.planner.arrays import NOWHERE, BoolArray, IndexArray
 from kreassign.planner.goals import Goal
-from kreassign.planner.problem.arrays import BoolArray, IndexArray
-from kreassign.planner.problem.partitions import NOWHERE
 from kreassign.planner.problem.problem import Budget, Problem, RackRule
-from kreassign.planner.search.encoding import rack_indices
-from kreassign.planner.search.state import Frame, State
+from kreassign.planner.search.compiled.state import Encoding, State
 
 SHOWN = 5
 ROUNDING = 1e-9
@@ -46,18 +44,18 @@ def _factors(problem: Problem) -> Iterator[tuple[str, str]]:
     """Too few brokers, or racks under the strict rule, for the wanted number of replicas; per broker set."""
     if not problem.rules.between_brokers:
         return
-    partitions, brokers, racks = problem.partitions, problem.brokers, rack_indices(problem)
+    partitions, brokers, racks = problem.partitions, problem.brokers, problem.rack_of_broker
     strict = problem.rules.racks is RackRule.STRICT
-    for tenant in np.unique(partitions.broker_sets):
-        members = brokers.staying & ((tenant == NOWHERE) | (brokers.broker_sets == tenant))
+    for broker_set in np.unique(partitions.broker_sets):
+        members = brokers.staying & ((broker_set == NOWHERE) | (brokers.broker_sets == broker_set))
         places = len(np.unique(racks[members])) if strict else int(members.sum())
         wanted = partitions.wanted_factors
         grows = wanted > partitions.factors
         bound = grows | problem.rules.repair_racks if strict else np.ones_like(grows)
-        short = (partitions.broker_sets == tenant) & (wanted > places) & bound & partitions.may_move
+        short = (partitions.broker_sets == broker_set) & (wanted > places) & bound & partitions.may_move
         if short.any():
             what = "racks" if strict else "brokers"
-            where = "" if tenant == NOWHERE else " of its broker set"
+            where = "" if broker_set == NOWHERE else " of its broker set"
             goal = "racks" if strict else "replication factor"
             text = f"{int(wanted[short].max())} replicas need as many {what}{where}, there are {places}"
             yield goal, f"{text}: {_names(problem, np.flatnonzero(short))}"
@@ -90,11 +88,11 @@ def _leaderless(problem: Problem) -> Iterator[tuple[str, str]]:
         yield "leaders", "no broker is left that may lead"
 
 
-def refuse_unplaced(problem: Problem, frame: Frame, state: State, slots: IndexArray) -> None:
+def refuse_unplaced(problem: Problem, encoding: Encoding, state: State, slots: IndexArray) -> None:
     """Raise Infeasible for replicas that have to go somewhere and found no broker."""
-    reasons = dict.fromkeys(_why_unplaced(problem, frame, state, int(slot)) for slot in slots[:SHOWN])
-    missing = int(problem.partitions.size_bytes[frame.owners[slots]].sum())
-    names = _names(problem, np.unique(frame.owners[slots]))
+    reasons = dict.fromkeys(_why_unplaced(problem, encoding, state, int(slot)) for slot in slots[:SHOWN])
+    missing = int(problem.partitions.size_bytes[encoding.owners[slots]].sum())
+    names = _names(problem, np.unique(encoding.owners[slots]))
     raise Infeasible(
         f"{len(slots)} replicas ({missing} bytes) must be placed and no broker may take them: {names}; "
         + "; ".join(sentence for _, sentence in reasons),
@@ -102,53 +100,53 @@ def refuse_unplaced(problem: Problem, frame: Frame, state: State, slots: IndexAr
     )
 
 
-def _why_unplaced(problem: Problem, frame: Frame, state: State, slot: int) -> tuple[str, str]:
+def _why_unplaced(problem: Problem, encoding: Encoding, state: State, slot: int) -> tuple[str, str]:
     """The first rule, in the order they narrow the choice, that leaves no broker."""
-    partition = frame.owners[slot]
-    others = state.places[frame.offsets[partition] : frame.offsets[partition + 1]]
-    others, lost = others[others >= 0], frame.lost[frame.offsets[partition] : frame.offsets[partition + 1]]
+    partition = encoding.owners[slot]
+    others = state.places[encoding.offsets[partition] : encoding.offsets[partition + 1]]
+    others, lost = others[others >= 0], encoding.lost_on[encoding.offsets[partition] : encoding.offsets[partition + 1]]
     leads = state.leaders[partition] == slot
-    load = frame.as_leader[partition] if leads else frame.as_follower[partition]
-    left = frame.receiving.copy()
+    load = encoding.leader_load[partition] if leads else encoding.follower_load[partition]
+    left = encoding.receiving.copy()
     for rule, allowed, sentence in (
-        ("receivers", frame.receiving, "no broker may receive replicas"),
-        ("broker sets", _members(frame, int(partition)), "none of its broker set may receive"),
-        ("leaders", frame.leading | (not leads), "none of the receivers may lead"),
+        ("receivers", encoding.receiving, "no broker may receive replicas"),
+        ("broker sets", _members(encoding, int(partition)), "none of its broker set may receive"),
+        ("leaders", encoding.leading | (not leads), "none of the receivers may lead"),
         ("distinct brokers", ~np.isin(np.arange(len(left)), others), "every receiver holds a replica of it already"),
         ("log directories", ~np.isin(np.arange(len(left)), lost), "every other receiver has lost its copy of it"),
-        ("racks", _roomy_racks(frame, int(partition), others), "every receiver is in a rack that is full"),
+        ("racks", _roomy_racks(encoding, int(partition), others), "every receiver is in a rack that is full"),
     ):
         left &= allowed
         if not left.any():
             return rule, sentence
-    short = np.maximum(load - state.spare[left], 0.0) / np.maximum(load, ROUNDING)
+    short = np.maximum(load - state.spare_capacity[left], 0.0) / np.maximum(load, ROUNDING)
     goal = problem.bands[int(short.min(axis=0).argmax())].goal
     return goal.name, f"no receiver has enough {goal.name} left"
 
 
-def _members(frame: Frame, partition: int) -> BoolArray:
-    tenant = frame.partition_sets[partition]
-    result: BoolArray = (frame.broker_sets == tenant) | (tenant == NOWHERE)
+def _members(encoding: Encoding, partition: int) -> BoolArray:
+    broker_set = encoding.partition_sets[partition]
+    result: BoolArray = (encoding.broker_sets == broker_set) | (broker_set == NOWHERE)
     return result
 
 
-def _roomy_racks(frame: Frame, partition: int, others: IndexArray) -> BoolArray:
-    used = np.bincount(frame.racks[others], minlength=int(frame.racks.max()) + 1)
-    result: BoolArray = used[frame.racks] < frame.rack_limit[partition]
+def _roomy_racks(encoding: Encoding, partition: int, others: IndexArray) -> BoolArray:
+    used = np.bincount(encoding.racks[others], minlength=int(encoding.racks.max()) + 1)
+    result: BoolArray = used[encoding.racks] < encoding.rack_limit[partition]
     return result
 
 
-def refuse_overfull(problem: Problem, frame: Frame, state: State) -> None:
+def refuse_overfull(problem: Problem, encoding: Encoding, state: State) -> None:
     """Raise Infeasible when, without any budget in the way, brokers are still above their capacity in the end."""
     if problem.budget != Budget() or not problem.rules.between_brokers:
         return
     found: list[tuple[str, str]] = []
     for column, band in enumerate(problem.bands):
-        spare = state.spare[:, column]
-        over = np.flatnonzero((spare < -ROUNDING) & frame.staying)
+        spare = state.spare_capacity[:, column]
+        over = np.flatnonzero((spare < -ROUNDING) & encoding.staying)
         if len(over):
             limit = problem.brokers.capacity_of(band.goal.name)[over]
-            unit = problem.totals[column] / max(1, int(frame.staying.sum())) / band.weight
+            unit = problem.totals[column] / max(1, int(encoding.staying.sum())) / band.weight
             excess = ", ".join(
                 f"broker {problem.brokers.ids[broker]} by {_amount(-spare[broker] * unit, band.goal)} of "
                 f"{_amount(float(room), band.goal)}"

@@ -1,44 +1,48 @@
-"""The search for a plan: what must be, then leaders, then moves by relief per byte, then pairs, then trimming.
+"""The search for a plan: passes over one encoded problem, in the order of `PASSES`.
 
-Deterministic: the same problem gives the same plan, byte for byte. docs/concepts/planning.md explains the order.
+Deterministic: the same problem gives the same plan, byte for byte. docs/concepts/planning.md explains each pass.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from kreassign.planner.problem.arrays import FloatArray, IndexArray
-from kreassign.planner.problem.partitions import Assignment
+from kreassign.planner.arrays import FloatArray, IndexArray
+from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Budget, Problem
-from kreassign.planner.search import kernels, passes
-from kreassign.planner.search.disks import in_log_dirs
-from kreassign.planner.search.encoding import (
-    Framed,
-    adopt,
-    framed,
-    half_widths,
-    misplaced,
-    refresh,
-    scales,
-    settled_assignment,
-)
+from kreassign.planner.search.compiled import kernels, loops
+from kreassign.planner.search.compiled.state import REMOVED, UNPLACED, Encoding, SlotsByBroker, State, slots_by_broker
+from kreassign.planner.search.encoding import Search, adopt, decode, encode, half_widths, misplaced, refresh, scales
 from kreassign.planner.search.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
-from kreassign.planner.search.state import EMPTY, GONE, Frame, Residents, State, residents_of
+from kreassign.planner.search.log_dirs import in_log_dirs
 from kreassign.planner.search.topic_spread import spread_topics
 
-# Relief per scaled byte: a replica of average proportions that lessens an excess and a want of one goal is worth 2.
-MOVE_WORTHS = (48.0, 16.0, 6.0, 4.0, 2.5, 1.5, 0.5)
-# Part of what leading brings that a change of leader must relieve.
-LEAD_WORTHS = (1.5, 1.0, 0.5, 0.2, 0.05, 0.0)
-EXCHANGE_WORTHS = (1.0, 0.2, 0.0)
-EXCHANGE_TRIES = 1_500
-CHAIN_TRIES = 60
-SMALLER_TRIES = 12
+# Gain per scaled byte: a replica of average proportions that lessens an excess and a want of one goal gains 2.
+MOVE_THRESHOLDS = (48.0, 16.0, 6.0, 4.0, 2.5, 1.5, 0.5)
+# Part of what leading brings that a change of leader must gain.
+LEADER_THRESHOLDS = (1.5, 1.0, 0.5, 0.2, 0.05, 0.0)
+CAPACITY_THRESHOLDS = (1.0, 0.1, 0.0)
+EXCHANGE_THRESHOLDS = (1.0, 0.2, 0.0)
+EXCHANGE_ATTEMPTS = 1_500
+CHAIN_ATTEMPTS = 60
+SMALLER_ATTEMPTS = 12
 # Bands several times as wide, for what cannot be met; in the end as they are.
 LEVEL_WIDTHS = (8.0, 4.0, 2.8, 2.0, 1.4, 1.0)
-LEVEL_WORTHS = (4.0, 2.0, 0.5)
+LEVEL_THRESHOLDS = (4.0, 2.0, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step of the search: its name, what it does, and when it runs, in words and as a test of the search so far."""
+
+    name: str
+    does: str
+    when: str
+    applies: Callable[[Search], bool]
+    run: Callable[[Search], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,160 +58,213 @@ class Solution:
     undone: IndexArray
 
 
-def solve(problem: Problem, begin: Assignment | None = None) -> Solution:
+def solve(problem: Problem, start: Assignment | None = None) -> Solution:
     """The assignment that meets the rules and comes nearest to the bands, at few bytes.
 
-    With `begin` the search starts from that assignment; what counts as copied is still what is not there now.
-    Raises Infeasible when the rules cannot be met; a budget that is too small for what must be is no such rule: what
+    With `start` the search begins with that assignment; what counts as copied is still what is not there now.
+    Raises Infeasible when the rules cannot be met; a budget that is too small for forced changes is no such rule: what
     does not fit remains as it is.
     """
-    assignment, missed, undone = _solved(problem, begin)
-    return Solution(in_log_dirs(problem, assignment, lambda inner: _solved(inner)[0]), missed, undone)
+    solution = _solve_brokers(problem, start)
+    assignment = in_log_dirs(problem, solution.assignment, lambda inner: _solve_brokers(inner).assignment)
+    return Solution(assignment, solution.missed, solution.undone)
 
 
-def _solved(problem: Problem, begin: Assignment | None = None) -> tuple[Assignment, FloatArray, IndexArray]:
+def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solution:
     refuse_impossible(problem)
-    search = framed(problem)
-    if begin is not None:
-        adopt(search, begin)
-    undone = _force(problem, search)
-    _relieve_capacities(problem, search)
-    if problem.bands or problem.rules.least_topic_leaders:
-        _balance(search.frame, search.state)
-        _level(problem, search)
-    spread_topics(problem, search.frame, search.state)
-    refuse_overfull(problem, search.frame, search.state)
+    search = encode(problem)
+    if start is not None:
+        adopt(search, start)
+    for one in PASSES:
+        if one.applies(search):
+            one.run(search)
+    refuse_overfull(problem, search.encoding, search.state)
     missed = _missed(problem, search.state)
-    return settled_assignment(problem, search.frame, search.state), missed, undone
+    return Solution(decode(problem, search.encoding, search.state), missed, search.undone)
 
 
-# --- what must be ----------------------------------------------------------------------------------------------------
+# --- forced changes --------------------------------------------------------------------------------------------------
 
 
-def _force(problem: Problem, search: Framed) -> IndexArray:
-    """Drains, dead brokers, racks, factors, leaders that may not lead. Returns the partitions left undone."""
-    frame, state = search.frame, search.state
-    if problem.rules.between_brokers:
-        wrong = misplaced(frame, state, repair_racks=problem.rules.repair_racks) & frame.movable[frame.owners]
-        leaving = np.flatnonzero(wrong)
-        if len(leaving):
-            passes.place_pass(frame, state, leaving, np.full_like(leaving, EMPTY))
-        if (problem.partitions.wanted_factors < problem.partitions.factors).any():
-            passes.shrink_pass(frame, state, problem.partitions.wanted_factors.astype(np.int64))
-    if _barred_leaders(frame, state):
-        passes.demote_pass(frame, state)
-    waiting = np.flatnonzero(state.places == EMPTY)
+def _force(search: Search) -> None:
+    """Drains, dead brokers, racks, factors, leaders that may not lead; what the budget does not allow is `undone`."""
+    problem, encoding, state = search.problem, search.encoding, search.state
+    _unplace(search)
+    if _barred_leaders(encoding, state):
+        loops.demote_pass(encoding, state)
+    waiting = np.flatnonzero(state.places == UNPLACED)
     if not len(waiting):
-        return waiting
-    largest_first = waiting[np.argsort(-frame.size[frame.owners[waiting]], kind="stable")]
-    passes.fill_pass(frame, state, largest_first)
-    unplaced = np.flatnonzero(state.places == EMPTY)
+        return
+    largest_first = waiting[np.argsort(-encoding.size[encoding.owners[waiting]], kind="stable")]
+    loops.fill_pass(encoding, state, largest_first)
+    unplaced = np.flatnonzero(state.places == UNPLACED)
     if len(unplaced) and problem.budget == Budget():
-        refuse_unplaced(problem, frame, state, unplaced)
-    homes = frame.homes[unplaced]
-    passes.place_pass(frame, state, unplaced, np.where(homes >= 0, homes, GONE))
-    undone = np.unique(frame.owners[unplaced])
-    _give_way(frame, state, undone)
-    return undone
+        refuse_unplaced(problem, encoding, state, unplaced)
+    initial = encoding.initial_brokers[unplaced]
+    loops.place_pass(encoding, state, unplaced, np.where(initial >= 0, initial, REMOVED))
+    search.undone = np.unique(encoding.owners[unplaced])
+    _return_crowding(encoding, state, search.undone)
 
 
-def _give_way(frame: Frame, state: State, undone: IndexArray) -> None:
-    """New replicas go again that were put into a rack from which another was to leave, and then could not."""
+def _unplace(search: Search) -> None:
+    """Take what cannot stay from its broker, and remove replicas that are too many."""
+    problem, encoding, state = search.problem, search.encoding, search.state
+    if not problem.rules.between_brokers:
+        return
+    wrong = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
+    leaving = np.flatnonzero(wrong)
+    if len(leaving):
+        loops.place_pass(encoding, state, leaving, np.full_like(leaving, UNPLACED))
+    if (problem.partitions.wanted_factors < problem.partitions.factors).any():
+        loops.shrink_pass(encoding, state, problem.partitions.wanted_factors.astype(np.int64))
+
+
+def _return_crowding(encoding: Encoding, state: State, undone: IndexArray) -> None:
+    """Take back new replicas that were put into a rack which another was to leave, and then could not."""
     for partition in undone.tolist():
-        slots = np.arange(frame.offsets[partition], frame.offsets[partition + 1])
-        for slot in slots[(state.places[slots] >= 0) & (state.places[slots] != frame.homes[slots])]:
+        slots = np.arange(encoding.offsets[partition], encoding.offsets[partition + 1])
+        for slot in slots[(state.places[slots] >= 0) & (state.places[slots] != encoding.initial_brokers[slots])]:
             others = state.places[slots[(slots != slot) & (state.places[slots] >= 0)]]
-            beside = int((frame.racks[others] == frame.racks[state.places[slot]]).sum())
-            if beside >= frame.rack_limit[partition] and slot != state.leaders[partition]:
-                home = frame.homes[slot]
-                passes.place_pass(frame, state, np.array([slot]), np.array([home if home >= 0 else GONE]))
+            beside = int((encoding.racks[others] == encoding.racks[state.places[slot]]).sum())
+            if beside >= encoding.rack_limit[partition] and slot != state.leaders[partition]:
+                initial = encoding.initial_brokers[slot]
+                loops.place_pass(encoding, state, np.array([slot]), np.array([initial if initial >= 0 else REMOVED]))
 
 
-def _barred_leaders(frame: Frame, state: State) -> bool:
+def _barred_leaders(encoding: Encoding, state: State) -> bool:
     """Whether any partition is led from a broker that may not lead."""
     hosts = state.places[state.leaders]
-    return bool((~frame.leading[np.maximum(hosts, 0)] & (hosts >= 0)).any())
+    return bool((~encoding.leading[np.maximum(hosts, 0)] & (hosts >= 0)).any())
 
 
-def _relieve_capacities(problem: Problem, search: Framed) -> None:
-    """Bring overfull brokers within their capacities, whatever that does to the bands; later changes keep it so."""
-    frame, state = search.frame, search.state
-    if not (state.spare < -kernels.TINY).any():
-        return
-    hard = state._replace(lack=np.full_like(state.lack, -np.inf), room=state.spare.copy())
-    for worth in (1.0, 0.1, 0.0):
-        _balance_leaders(frame, hard)
-        passes.move_pass(frame, hard, worth)
-    for worth in EXCHANGE_WORTHS:
-        if _outside(hard):
-            _pair(frame, hard, worth)
-    refresh(problem, frame, state)
+def _relieve_capacities(search: Search) -> None:
+    encoding, state = search.encoding, search.state
+    # The hard limits in the place of the bands: only what exceeds them counts as missed.
+    hard = state._replace(shortfall=np.full_like(state.shortfall, -np.inf), headroom=state.spare_capacity.copy())
+    for threshold in CAPACITY_THRESHOLDS:
+        _change_leaders(encoding, hard)
+        loops.move_pass(encoding, hard, threshold)
+    for threshold in EXCHANGE_THRESHOLDS:
+        if _outside_bands(hard):
+            _change_pairs(encoding, hard, threshold)
+    refresh(search.problem, encoding, state)
 
 
-# --- what shall be ---------------------------------------------------------------------------------------------------
+# --- bands -----------------------------------------------------------------------------------------------------------
 
 
-def _balance(frame: Frame, state: State) -> None:
-    _balance_leaders(frame, state)
-    for worth in MOVE_WORTHS:
-        moved = passes.move_pass(frame, state, worth)
-        if moved and worth < 1:
-            _balance_leaders(frame, state)
-    for worth in EXCHANGE_WORTHS:
-        if _outside(state):
-            _pair(frame, state, worth)
-    _trim(frame, state)
+def _move(search: Search) -> None:
+    for threshold in MOVE_THRESHOLDS:
+        moved = loops.move_pass(search.encoding, search.state, threshold)
+        if moved and threshold < 1:
+            _change_leaders(search.encoding, search.state)
 
 
-def _level(problem: Problem, search: Framed) -> None:
-    """Where a band cannot be met, bring the farthest brokers nearer: the same for bands several times as wide.
+def _exchange(search: Search) -> None:
+    for threshold in EXCHANGE_THRESHOLDS:
+        if _outside_bands(search.state):
+            _change_pairs(search.encoding, search.state, threshold)
 
-    The sum of what is missed does not tell whether one broker misses much or many miss a little. Nothing is trimmed
-    afterwards, because trimming cannot tell either.
-    """
-    frame, state = search.frame, search.state
-    if not _outside(state):
-        return
+
+def _trim(search: Search) -> None:
+    encoding, state = search.encoding, search.state
+    largest_first = np.argsort(-encoding.size[encoding.owners], kind="stable")
+    loops.return_pass(encoding, state, largest_first)
+    loops.smaller_pass(encoding, state, _by_broker(encoding, state), SMALLER_ATTEMPTS)
+
+
+def _level(search: Search) -> None:
+    # Nothing is trimmed afterwards: trimming cannot tell either whether one broker misses much or many miss a little.
+    encoding, state = search.encoding, search.state
     for width in LEVEL_WIDTHS:
-        extra = (width - 1) * half_widths(problem)
-        state.lack[:] -= extra
-        state.room[:] = np.minimum(state.room + extra, state.spare)
-        if _outside(state):
-            for worth in LEVEL_WORTHS:
-                _balance_leaders(frame, state)
-                passes.move_pass(frame, state, worth)
-            _pair(frame, state, LEVEL_WORTHS[-1])
-        refresh(problem, frame, state)
+        extra = (width - 1) * half_widths(search.problem)
+        state.shortfall[:] -= extra
+        state.headroom[:] = np.minimum(state.headroom + extra, state.spare_capacity)
+        if _outside_bands(state):
+            for threshold in LEVEL_THRESHOLDS:
+                _change_leaders(encoding, state)
+                loops.move_pass(encoding, state, threshold)
+            _change_pairs(encoding, state, LEVEL_THRESHOLDS[-1])
+        refresh(search.problem, encoding, state)
 
 
-def _balance_leaders(frame: Frame, state: State) -> None:
-    for worth in LEAD_WORTHS:
-        passes.lead_pass(frame, state, worth)
+def _change_leaders(encoding: Encoding, state: State) -> None:
+    for threshold in LEADER_THRESHOLDS:
+        loops.lead_pass(encoding, state, threshold)
 
 
-def _pair(frame: Frame, state: State, worth: float) -> None:
+def _change_pairs(encoding: Encoding, state: State, threshold: float) -> None:
     """Two changes at once around the brokers that are still outside their bands, then single ones again."""
-    passes.exchange_pass(frame, state, _residents(frame, state), EXCHANGE_TRIES, worth)
-    passes.lead_chain_pass(frame, state, _residents(frame, state), CHAIN_TRIES)
-    if _outside(state):
-        passes.move_pass(frame, state, worth)
-        _balance_leaders(frame, state)
+    loops.exchange_pass(encoding, state, _by_broker(encoding, state), EXCHANGE_ATTEMPTS, threshold)
+    loops.lead_chain_pass(encoding, state, _by_broker(encoding, state), CHAIN_ATTEMPTS)
+    if _outside_bands(state):
+        loops.move_pass(encoding, state, threshold)
+        _change_leaders(encoding, state)
 
 
-def _trim(frame: Frame, state: State) -> None:
-    largest_first = np.argsort(-frame.size[frame.owners], kind="stable")
-    passes.return_pass(frame, state, largest_first)
-    passes.smaller_pass(frame, state, _residents(frame, state), SMALLER_TRIES)
+def _by_broker(encoding: Encoding, state: State) -> SlotsByBroker:
+    return slots_by_broker(state.places, len(encoding.racks))
 
 
-def _residents(frame: Frame, state: State) -> Residents:
-    return residents_of(state.places, len(frame.racks))
+def _outside_bands(state: State) -> bool:
+    return bool((state.shortfall > kernels.TINY).any() or (state.headroom < -kernels.TINY).any())
 
 
-def _outside(state: State) -> bool:
-    return bool((state.lack > kernels.TINY).any() or (state.room < -kernels.TINY).any())
+def _has_bands(search: Search) -> bool:
+    return bool(search.problem.bands or search.problem.rules.least_topic_leaders)
 
 
 def _missed(problem: Problem, state: State) -> FloatArray:
-    outside = np.maximum(np.maximum(state.lack, -state.room), 0.0)[:, : len(problem.bands)]
+    outside = np.maximum(np.maximum(state.shortfall, -state.headroom), 0.0)[:, : len(problem.bands)]
     return np.where(outside > 2 * kernels.TINY, outside, 0.0) / scales(problem)[: len(problem.bands)]
+
+
+# --- the order -------------------------------------------------------------------------------------------------------
+
+PASSES: tuple[Pass, ...] = (
+    Pass(
+        "Forced changes",
+        "place what cannot stay: drains, dead brokers, crowded racks, other factors, leaders that may not lead",
+        "always",
+        lambda _: True,
+        _force,
+    ),
+    Pass(
+        "Capacities",
+        "bring overfull brokers within their hard limits, whatever that does to the bands; later passes keep it so",
+        "a broker is over a limit",
+        lambda search: bool((search.state.spare_capacity < -kernels.TINY).any()),
+        _relieve_capacities,
+    ),
+    Pass(
+        "Leaders",
+        "change leaders, which copies nothing",
+        "there is a band",
+        _has_bands,
+        lambda search: _change_leaders(search.encoding, search.state),
+    ),
+    Pass("Moves", "move single replicas, the most gain per byte first", "there is a band", _has_bands, _move),
+    Pass(
+        "Pairs",
+        "exchange two replicas, or change two leaders, where no single change helps",
+        "there is a band, and a broker outside one",
+        _has_bands,
+        _exchange,
+    ),
+    Pass("Trimming", "take back what the bands do not need, largest first", "there is a band", _has_bands, _trim),
+    Pass(
+        "Levelling",
+        "bring the farthest brokers nearer, by bands several times as wide",
+        "there is a band, and a broker outside one",
+        lambda search: _has_bands(search) and _outside_bands(search.state),
+        _level,
+    ),
+    Pass(
+        "Topic spread",
+        "share out the replicas of each topic, where no broker gets farther from a band by it",
+        "the policy asks for it",
+        lambda search: search.problem.rules.topic_spread is not None,
+        lambda search: spread_topics(search.problem, search.encoding, search.state),
+    ),
+)
+"""The search, in order. Inside each broker with several log directories it runs once more: see `log_dirs.py`."""

@@ -1,38 +1,37 @@
-"""Topic spread: the replicas of each topic shared out over the brokers, in whole replicas.
+"""Topic spread: the replicas of each topic spread evenly over the brokers, in whole replicas.
 
 It comes after all other goals: no change that takes a broker farther from any band is made for it. What counts is how
 many replicas of topic t broker b holds, n(t, b); with s(b) the share of the broker and N(t) the replicas of the topic,
-it shall be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
+it should be from floor(N s (1 - tolerance)) to ceil(N s (1 + tolerance)).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IndexArray
 from kreassign.planner.goals import REPLICAS
-from kreassign.planner.problem.arrays import BoolArray, FloatArray, IndexArray
-from kreassign.planner.problem.partitions import NOWHERE
 from kreassign.planner.problem.problem import Problem
-from kreassign.planner.search import spread_pass
-from kreassign.planner.search.state import Frame, State, residents_of
+from kreassign.planner.search.compiled.spread_loops import Spread, spread_pass
+from kreassign.planner.search.compiled.state import Encoding, State, slots_by_broker
 
 ROUNDS = 4
-TRIES = 64
+ATTEMPTS = 64
 ROUNDING = 1e-9
 
 
-def spread_topics(problem: Problem, frame: Frame, state: State) -> None:
+def spread_topics(problem: Problem, encoding: Encoding, state: State) -> None:
     """Change a state so that topics are spread, as far as bands, rules and budget allow."""
     tolerance = problem.rules.topic_spread
     if tolerance is None or not problem.rules.between_brokers:
         return
     counts = np.zeros((len(problem.partitions.topic_names), len(problem.brokers)), np.int64)
     placed = state.places >= 0
-    np.add.at(counts, (problem.partitions.topics[frame.owners[placed]], state.places[placed]), 1)
+    np.add.at(counts, (problem.partitions.topics[encoding.owners[placed]], state.places[placed]), 1)
     least, most = _limits(problem, tolerance)
-    spread = spread_pass.Spread(problem.partitions.topics.astype(np.int64), counts, least, most)
+    spread = Spread(problem.partitions.topics.astype(np.int64), counts, least, most)
     for _ in range(ROUNDS):
-        if not spread_pass.spread_pass(frame, state, spread, residents_of(state.places, len(frame.racks)), TRIES):
+        if not spread_pass(encoding, state, spread, slots_by_broker(state.places, len(encoding.racks)), ATTEMPTS):
             break
 
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from kreassign.planner.problem.arrays import BoolArray, FloatArray
-from kreassign.planner.problem.brokers import Brokers
-from kreassign.planner.problem.partitions import Partitions
+from kreassign.planner.arrays import BoolArray, FloatArray
+from kreassign.planner.problem.cluster import Brokers, Partitions
 from kreassign.planner.problem.problem import Problem
-from kreassign.planner.tasks.only_forced import forced
+from kreassign.planner.tasks.balance import forced
 
 
 def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:

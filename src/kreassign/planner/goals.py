@@ -1,0 +1,141 @@
+"""The goals: each is a load that every replica brings to its broker, and that should be even.
+
+All goals of kreassign stand in `GOALS` and `OPTIONAL_GOALS`; other packages bring their own by an entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Protocol
+
+import numpy as np
+
+from kreassign.errors import InputError
+from kreassign.planner.arrays import BytesArray, FloatArray
+
+ENTRY_POINT_GROUP = "kreassign.goals"
+"""Packages name their goals in this group: `weight = "my_goals:WEIGHT"`, where WEIGHT is a Goal."""
+
+TOPIC_SPREAD = "topic-spread"
+"""Named among the goals, but no load of a broker: see `search/topic_spread.py`."""
+
+
+class PartitionLoads(Protocol):
+    """What a goal may read of P partitions, an array of shape (P,) each; `problem.cluster.Partitions` has it."""
+
+    @property
+    def size_bytes(self) -> BytesArray:
+        """Bytes of one replica."""
+
+    @property
+    def write_bytes_per_s(self) -> FloatArray:
+        """What producers write."""
+
+    @property
+    def read_bytes_per_s(self) -> FloatArray:
+        """What the leader sends to consumers and followers."""
+
+    @property
+    def leader_cpu(self) -> FloatArray:
+        """Processor use of the leader, in any unit."""
+
+    @property
+    def follower_cpu(self) -> FloatArray:
+        """Processor use of a follower, in the same unit."""
+
+    def __len__(self) -> int: ...
+
+
+Column = Callable[[PartitionLoads], FloatArray]
+"""From the partitions to one number for each: shape (P,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One resource to balance.
+
+    A replica adds `leader(partitions)[p]` to its broker while it leads partition p, and `follower(partitions)[p]`
+    while it follows. That is all the search knows of a goal, so a goal of the user's own is such a value too.
+    `name` is also the key of the broker's capacity for it, `unit` what one of it is called when shown, `why` says what
+    the goal is good for. `counts` says that loads are whole numbers, so that its bands are too.
+    """
+
+    name: str
+    unit: str
+    leader: Column
+    follower: Column
+    why: str = ""
+    counts: bool = False
+
+
+def nothing(partitions: PartitionLoads) -> FloatArray:
+    """The load of a role that does not use the resource."""
+    return np.zeros(len(partitions))
+
+
+def one_each(partitions: PartitionLoads) -> FloatArray:
+    """The load of a resource that counts."""
+    return np.ones(len(partitions))
+
+
+def _size(partitions: PartitionLoads) -> FloatArray:
+    return partitions.size_bytes.astype(float)
+
+
+def _written(partitions: PartitionLoads) -> FloatArray:
+    return partitions.write_bytes_per_s
+
+
+def _read(partitions: PartitionLoads) -> FloatArray:
+    return partitions.read_bytes_per_s
+
+
+def _leader_cpu(partitions: PartitionLoads) -> FloatArray:
+    return partitions.leader_cpu
+
+
+def _follower_cpu(partitions: PartitionLoads) -> FloatArray:
+    return partitions.follower_cpu
+
+
+# name, unit, load while leading, load while following, why
+DISK = Goal("disk", "B", _size, _size, "a replica takes its size, whatever its role")
+NET_IN = Goal("net-in", "B/s", _written, _written, "a leader receives what is written, a follower its copy")
+NET_OUT = Goal("net-out", "B/s", _read, nothing, "only leaders send, to consumers and followers")
+CPU = Goal("cpu", "", _leader_cpu, _follower_cpu, "leading costs more than following")
+REPLICAS = Goal("replicas", "", one_each, one_each, "every replica costs open files and fetches", counts=True)
+LEADERS = Goal("leaders", "", one_each, nothing, "clients speak to leaders only", counts=True)
+POTENTIAL_NET_OUT = Goal(
+    "potential-net-out", "B/s", _read, _read, "what a broker would send if it led all that it holds"
+)
+
+GOALS = (DISK, NET_IN, NET_OUT, CPU, REPLICAS, LEADERS)
+"""The goals that apply unless others are named, most important first."""
+
+OPTIONAL_GOALS = (POTENTIAL_NET_OUT,)
+"""Pursued only if named."""
+
+_BY_NAME = {goal.name: goal for goal in (*GOALS, *OPTIONAL_GOALS)}
+
+
+def goal_named(name: str) -> Goal:
+    """The goal of this name.
+
+    Raises InputError when there is none, or when what an entry point names is no goal or cannot be imported.
+    """
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    found = entry_points(group=ENTRY_POINT_GROUP, name=name)
+    if not found:
+        installed = sorted(entry_points(group=ENTRY_POINT_GROUP).names)
+        raise InputError(f"there is no goal {name!r}; there are {', '.join([*_BY_NAME, *installed])}")
+    (entry, *_) = found
+    try:
+        goal = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"goal {name!r} cannot be loaded from {entry.value}: {error}") from error
+    if not isinstance(goal, Goal):
+        raise InputError(f"{entry.value}, the goal {name!r}, is a {type(goal).__name__}, not a kreassign Goal")
+    return goal

@@ -1,0 +1,440 @@
+"""The loops of the search over all partitions, compiled; built from the single changes of `kernels.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kreassign.planner.arrays import IndexArray
+from kreassign.planner.search.compiled.compiler import compiled, compiled_part
+from kreassign.planner.search.compiled.kernels import (
+    LEADER_CHANGES,
+    NO_BROKER,
+    TINY,
+    all_receivers,
+    best_destination,
+    brokers_below_band,
+    copy_cost,
+    fits,
+    gain,
+    is_initial,
+    lead,
+    load_of,
+    may_host,
+    may_leave,
+    most_headroom,
+    place,
+    update_deficit,
+)
+from kreassign.planner.search.compiled.state import REMOVED, UNPLACED, Encoding, SlotsByBroker, State
+
+RNG_FACTOR, RNG_STEP = 6364136223846793005, 1442695040888963407  # Knuth's MMIX generator
+# --- one change after the other --------------------------------------------------------------------------------------
+
+
+@compiled
+def move_pass(encoding: Encoding, state: State, threshold: float) -> int:
+    """Make every move that relieves at least `threshold` per scaled byte; how many there were.
+
+    A replica that is away from initial_broker already goes elsewhere for nothing.
+    """
+    below, receivers = brokers_below_band(encoding, state), all_receivers(encoding)
+    moved = 0
+    for partition in range(encoding.offsets.shape[0] - 1):
+        for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+            origin = state.places[slot]
+            if origin < 0 or not may_leave(encoding, state, slot):
+                continue
+            load = load_of(encoding, state, slot)
+            least = threshold * encoding.size[partition]
+            possible, whole = 0.0, 0.0
+            for goal in range(load.shape[0]):
+                possible += min(load[goal], below.largest_shortfall[goal])
+                whole += load[goal]
+            if least >= possible + whole and origin == encoding.initial_brokers[slot]:
+                continue
+            least = max(least - threshold * copy_cost(encoding, partition, origin), TINY)
+            given = gain(state, origin, load, -1.0)
+            if given + possible <= least:
+                continue
+            broker = best_destination(encoding, state, slot, below, (least - given, possible - TINY))
+            if broker == NO_BROKER and given > least:
+                broker = most_headroom(encoding, state, slot, receivers)
+            if broker != NO_BROKER:
+                place(encoding, state, slot, broker)
+                update_deficit(state, below, origin)
+                update_deficit(state, below, broker)
+                moved += 1
+    return moved
+
+
+@compiled
+def lead_pass(encoding: Encoding, state: State, threshold: float) -> int:
+    """Change every leader that relieves at least `threshold` of what leading brings; how many there were."""
+    changed = 0
+    for partition in range(encoding.offsets.shape[0] - 1):
+        leader = state.leaders[partition]
+        if not encoding.may_change_leader[partition] or state.places[leader] < 0:
+            continue
+        extra = encoding.leader_load[partition] - encoding.follower_load[partition]
+        given = gain(state, state.places[leader], extra, -1.0)
+        best, most = leader, max(threshold * extra.sum(), TINY)
+        if given + extra.sum() <= most:
+            continue
+        for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+            broker = state.places[slot]
+            if slot == leader or broker < 0 or not encoding.leading[broker]:
+                continue
+            gained = given + gain(state, broker, extra, 1.0)
+            if gained > most and fits(state, broker, extra) and may_pay_leader_change(encoding, state, partition):
+                best, most = slot, gained
+        if best != leader:
+            lead(encoding, state, best)
+            changed += 1
+    return changed
+
+
+@compiled_part
+def may_pay_leader_change(encoding: Encoding, state: State, partition: int) -> bool:
+    """Whether the budget allows another leader."""
+    at_home = state.places[state.leaders[partition]] == encoding.initial_leaders[partition]
+    return bool(not at_home or state.budget_left[LEADER_CHANGES] >= 1.0)
+
+
+# --- what must be ----------------------------------------------------------------------------------------------------
+
+
+@compiled
+def place_pass(encoding: Encoding, state: State, slots: IndexArray, brokers: IndexArray) -> None:
+    """Put the replica of each slot on the broker given for it, or nowhere, whatever the rules say."""
+    for index in range(slots.shape[0]):
+        place(encoding, state, slots[index], brokers[index])
+
+
+@compiled
+def adopt_pass(encoding: Encoding, state: State, slots: IndexArray, brokers: IndexArray, leaders: IndexArray) -> None:
+    """Put replicas where another plan has them, and let these slots lead."""
+    for index in range(slots.shape[0]):
+        place(encoding, state, slots[index], brokers[index])
+    for index in range(leaders.shape[0]):
+        lead(encoding, state, leaders[index])
+
+
+@compiled
+def shrink_pass(encoding: Encoding, state: State, wanted: IndexArray) -> None:
+    """Give up replicas down to the wanted numbers; those that are given up already count no more."""
+    for partition in range(wanted.shape[0]):
+        count = 0
+        for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+            count += int(encoding.initial_brokers[slot] >= 0 and state.places[slot] != REMOVED)
+        for _ in range(wanted[partition], count):
+            slot = most_dispensable(encoding, state, partition)
+            if state.leaders[partition] == slot and not hand_over(encoding, state, partition):
+                break
+            place(encoding, state, slot, REMOVED)
+
+
+@compiled_part
+def most_dispensable(encoding: Encoding, state: State, partition: int) -> int:
+    """Of the replicas of a partition: one that has no place, or shares its rack, or relieves its broker most."""
+    best, most = 0, -np.inf
+    for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+        broker = state.places[slot]
+        if broker == REMOVED:
+            continue
+        gained = 1e9
+        if broker >= 0:
+            gained = gain(state, broker, load_of(encoding, state, slot), -1.0)
+            for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+                neighbour = state.places[other]
+                if other != slot and neighbour >= 0 and encoding.racks[neighbour] == encoding.racks[broker]:
+                    gained += 1e3
+        gained -= 1e6 if state.leaders[partition] == slot else 0.0
+        if gained > most:
+            best, most = slot, gained
+    return best
+
+
+@compiled
+def demote_pass(encoding: Encoding, state: State) -> None:
+    """Where the leader is on a broker that may not lead, let another lead; where none can, take its place away."""
+    for partition in range(encoding.offsets.shape[0] - 1):
+        broker = state.places[state.leaders[partition]]
+        barred = broker >= 0 and not encoding.leading[broker] and not encoding.fixed[partition]
+        if barred and not hand_over(encoding, state, partition) and encoding.movable[partition]:
+            place(encoding, state, state.leaders[partition], UNPLACED)
+
+
+@compiled_part
+def hand_over(encoding: Encoding, state: State, partition: int) -> bool:
+    """Let the replica lead that is relieved most, of those that have a place and may; False if there is none."""
+    extra = encoding.leader_load[partition] - encoding.follower_load[partition]
+    leader = state.leaders[partition]
+    best, most, initial_leader = leader, -np.inf, encoding.initial_leaders[partition]
+    former = state.places[leader]
+    cannot_afford = (former == initial_leader or former < 0) and state.budget_left[LEADER_CHANGES] < 1.0
+    for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+        broker = state.places[slot]
+        if slot == leader or broker < 0 or not encoding.leading[broker]:
+            continue
+        if cannot_afford and broker != initial_leader:
+            continue
+        gained = gain(state, broker, extra, 1.0) - (0.0 if fits(state, broker, extra) else 1e6)
+        if gained > most:
+            best, most = slot, gained
+    if best == leader:
+        return False
+    lead(encoding, state, best)
+    return True
+
+
+@compiled
+def fill_pass(encoding: Encoding, state: State, order: IndexArray) -> None:
+    """Give every slot of `order` a broker, where the rules, the capacities and the budget allow any."""
+    receivers = all_receivers(encoding)
+    for slot in order:
+        below = brokers_below_band(encoding, state)
+        broker = best_destination(encoding, state, slot, below, (TINY, np.inf))
+        if broker == NO_BROKER:
+            broker = most_headroom(encoding, state, slot, receivers)
+        if broker == NO_BROKER:
+            broker = best_destination(encoding, state, slot, receivers, (-np.inf, np.inf))
+        if broker != NO_BROKER:
+            place(encoding, state, slot, broker)
+
+
+# --- pairs of changes, where none alone helps ------------------------------------------------------------------------
+
+
+@compiled_part
+def random_below(state: State, below: int) -> int:
+    """A number from 0 to `below` - 1 from the seeded generator."""
+    state.rng_state[0] = state.rng_state[0] * RNG_FACTOR + RNG_STEP
+    return int(((state.rng_state[0] >> 33) & 0x7FFFFFFF) % below)
+
+
+@compiled_part
+def exchange_gain(encoding: Encoding, state: State, one: int, other: int) -> float:
+    """Relief of two replicas changing their brokers."""
+    difference = load_of(encoding, state, other) - load_of(encoding, state, one)
+    here, there = state.places[one], state.places[other]
+    return gain(state, here, difference, 1.0) + gain(state, there, difference, -1.0)
+
+
+@compiled_part
+def exchange_cost(encoding: Encoding, state: State, one: int, other: int) -> float:
+    """Scaled bytes that the same costs; negative where it brings replicas initial_broker."""
+    here, there = state.places[one], state.places[other]
+    first, second = encoding.owners[one], encoding.owners[other]
+    after = copy_cost(encoding, first, there) + copy_cost(encoding, second, here)
+    return after - copy_cost(encoding, first, here) - copy_cost(encoding, second, there)
+
+
+@compiled_part
+def may_exchange(encoding: Encoding, state: State, one: int, other: int) -> bool:
+    """Whether the rules and capacities allow it."""
+    here, there = state.places[one], state.places[other]
+    if not (may_leave(encoding, state, one) and may_leave(encoding, state, other)):
+        return False
+    if not (may_enter(encoding, one, there) and may_enter(encoding, other, here)):
+        return False
+    difference = load_of(encoding, state, other) - load_of(encoding, state, one)
+    if not (fits(state, here, difference) and fits(state, there, -difference)):
+        return False
+    return may_host(encoding, state, one, there) and may_host(encoding, state, other, here)
+
+
+@compiled_part
+def may_enter(encoding: Encoding, slot: int, broker: int) -> bool:
+    """Whether a broker takes replicas, or took this one before."""
+    return bool(
+        encoding.receiving[broker] or (encoding.staying[broker] and is_initial(encoding, encoding.owners[slot], broker))
+    )
+
+
+@compiled_part
+def exchange(encoding: Encoding, state: State, one: int, other: int) -> bool:
+    """Carry it out, unless the budget is not enough."""
+    here, there = state.places[one], state.places[other]
+    place(encoding, state, one, there)
+    place(encoding, state, other, here)
+    if overdrawn(state, here, there):
+        place(encoding, state, one, here)
+        place(encoding, state, other, there)
+        return False
+    return True
+
+
+@compiled_part
+def overdrawn(state: State, one: int, other: int) -> bool:
+    """Whether more is spent than the budget has."""
+    limits = min(
+        state.bytes_in_left[one], state.bytes_in_left[other], state.bytes_out_left.min(), state.budget_left.min()
+    )
+    return bool(limits < -TINY)
+
+
+@compiled
+def exchange_pass(encoding: Encoding, state: State, by_broker: SlotsByBroker, attempts: int, threshold: float) -> int:
+    """Around every broker outside its bands, make the best exchange of so many drawn ones, while any helps."""
+    made = 0
+    for broker in range(encoding.racks.shape[0]):
+        first, last = by_broker.starts[broker], by_broker.starts[broker + 1]
+        while first < last and (max(state.shortfall[broker].max(), -state.headroom[broker].min())) > TINY:
+            best, partner, most = by_broker.slots[first], by_broker.slots[first], 0.0
+            for _ in range(attempts):
+                one = by_broker.slots[first + random_below(state, last - first)]
+                other = random_below(state, state.places.shape[0])
+                if state.places[one] != broker or state.places[other] < 0 or state.places[other] == broker:
+                    continue
+                gained = exchange_gain(encoding, state, one, other)
+                if gained <= TINY:
+                    continue
+                gained -= threshold * exchange_cost(encoding, state, one, other)
+                if gained > most and may_exchange(encoding, state, one, other):
+                    best, partner, most = one, other, gained
+            if most == 0.0 or not exchange(encoding, state, best, partner):
+                break
+            made += 1
+    return made
+
+
+@compiled
+def lead_chain_pass(encoding: Encoding, state: State, by_broker: SlotsByBroker, attempts: int) -> int:
+    """Around every broker outside its bands, change two leaders at once where one alone does not help."""
+    made = 0
+    for broker in range(encoding.racks.shape[0]):
+        first, last = by_broker.starts[broker], by_broker.starts[broker + 1]
+        for _ in range(attempts if first < last else 0):
+            if role_excess(encoding, state, broker) <= TINY:
+                break
+            slot = by_broker.slots[first + random_below(state, last - first)]
+            partition = encoding.owners[slot]
+            former = state.leaders[partition]
+            if state.places[slot] != broker or not encoding.may_change_leader[partition]:
+                continue
+            if former == slot:
+                span = encoding.offsets[partition + 1] - encoding.offsets[partition]
+                slot = encoding.offsets[partition] + random_below(state, span)
+            made += try_lead_chain(encoding, state, by_broker, slot, broker)
+    return made
+
+
+@compiled_part
+def role_excess(encoding: Encoding, state: State, broker: int) -> float:
+    """How far a broker is from its bands in the goals that depend on who leads."""
+    most = 0.0
+    for goal in range(state.shortfall.shape[1]):
+        if encoding.role_goals[goal]:
+            most = max(most, state.shortfall[broker, goal], -state.headroom[broker, goal])
+    return most
+
+
+@compiled_part
+def try_lead_chain(encoding: Encoding, state: State, by_broker: SlotsByBroker, slot: int, broker: int) -> int:
+    """Let a slot lead, then make the best second change at the other broker; undo it unless both together help."""
+    former = state.leaders[encoding.owners[slot]]
+    if state.places[slot] < 0 or state.places[former] < 0 or not lead_allowed(encoding, state, slot):
+        return 0
+    first_gain = lead_gain(encoding, state, slot)
+    middle = state.places[slot] if state.places[former] == broker else state.places[former]
+    lead(encoding, state, slot)
+    best, most = former, -first_gain + TINY
+    for index in range(by_broker.starts[middle], by_broker.starts[middle + 1]):
+        candidate = by_broker.slots[index]
+        partition = encoding.owners[candidate]
+        if (
+            state.places[candidate] != middle
+            or not encoding.may_change_leader[partition]
+            or partition == encoding.owners[slot]
+        ):
+            continue
+        for second in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+            takes = second == candidate or state.leaders[partition] == candidate
+            if takes and state.places[second] >= 0 and lead_allowed(encoding, state, second):
+                gained = lead_gain(encoding, state, second)
+                if gained > most:
+                    best, most = second, gained
+    lead(encoding, state, best)
+    return int(best != former)
+
+
+@compiled_part
+def lead_gain(encoding: Encoding, state: State, slot: int) -> float:
+    """Gain of another slot leading its partition."""
+    partition = encoding.owners[slot]
+    extra = encoding.leader_load[partition] - encoding.follower_load[partition]
+    former = state.places[state.leaders[partition]]
+    return gain(state, former, extra, -1.0) + gain(state, state.places[slot], extra, 1.0)
+
+
+@compiled_part
+def lead_allowed(encoding: Encoding, state: State, slot: int) -> bool:
+    """Whether a slot that does not lead may, by the rules, the capacity and the budget."""
+    partition, broker = encoding.owners[slot], state.places[slot]
+    if (
+        state.leaders[partition] == slot
+        or not encoding.leading[broker]
+        or not may_pay_leader_change(encoding, state, partition)
+    ):
+        return False
+    return fits(state, broker, encoding.leader_load[partition] - encoding.follower_load[partition])
+
+
+# --- trimming --------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def return_pass(encoding: Encoding, state: State, order: IndexArray) -> int:
+    """Take back every move that the bands do not need, in the order given; how many there were."""
+    returned = 0
+    for slot in order:
+        partition, origin = encoding.owners[slot], state.places[slot]
+        if origin < 0 or is_initial(encoding, partition, origin):
+            continue
+        load = load_of(encoding, state, slot)
+        given = gain(state, origin, load, -1.0)
+        for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+            initial_broker = encoding.initial_brokers[other]
+            if initial_broker < 0 or not encoding.staying[initial_broker] or not fits(state, initial_broker, load):
+                continue
+            if given + gain(state, initial_broker, load, 1.0) >= -TINY and may_host(
+                encoding, state, slot, initial_broker
+            ):
+                place(encoding, state, slot, initial_broker)
+                returned += 1
+                break
+    return returned
+
+
+@compiled
+def smaller_pass(encoding: Encoding, state: State, by_broker: SlotsByBroker, attempts: int) -> int:
+    """Let smaller replicas go in the place of moved ones, where the bands stay as they are; how many there were."""
+    made = 0
+    for slot in range(state.places.shape[0]):
+        initial_broker, origin = encoding.initial_brokers[slot], state.places[slot]
+        if (
+            initial_broker < 0
+            or origin < 0
+            or origin == initial_broker
+            or is_initial(encoding, encoding.owners[slot], origin)
+        ):
+            continue
+        first, last = by_broker.starts[initial_broker], by_broker.starts[initial_broker + 1]
+        for _ in range(attempts if first < last else 0):
+            other = by_broker.slots[first + random_below(state, last - first)]
+            if (
+                encoding.size[encoding.owners[other]] >= encoding.size[encoding.owners[slot]]
+                or state.places[other] != initial_broker
+            ):
+                continue
+            if (
+                exchange_gain(encoding, state, slot, other) < -TINY
+                or exchange_cost(encoding, state, slot, other) > -TINY
+            ):
+                continue
+            if not may_exchange(encoding, state, slot, other):
+                continue
+            if exchange(encoding, state, slot, other):
+                made += 1
+                break
+    return made

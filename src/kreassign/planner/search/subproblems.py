@@ -1,0 +1,162 @@
+"""One large problem as several small ones that are solved apart, and their plans as one again. Pure.
+
+Partitioned optimization (POP; Narayanan et al., SOSP 2021): partitions are dealt at random to k sub-problems, and every
+sub-problem has all brokers with a k-th of what each may still carry. A sub-problem is given, for each broker and goal,
+
+    mean_i = load_i + (mean - load) / k
+
+where load is what the broker carries now, in all or of this sub-problem's partitions alone. So chance in the dealing
+costs nothing: a broker that is at its share in the whole is at its share in every part, and one that is above it gives
+a k-th of the excess in each. What rounding leaves is repaired by one more search that begins with the merged plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from kreassign.errors import Infeasible
+from kreassign.planner.arrays import FloatArray, IndexArray
+from kreassign.planner.problem.cluster import Assignment, Brokers, Partitions
+from kreassign.planner.problem.problem import Budget, Problem
+from kreassign.planner.search.search import Solution, solve
+
+DEFAULT_SEED = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A sub-problem; its partitions are those with these `indices` in the whole, ascending."""
+
+    indices: IndexArray
+    problem: Problem
+
+
+def split(problem: Problem, count: int, seed: int = DEFAULT_SEED) -> tuple[Part, ...]:
+    """At most `count` sub-problems; the same for the same problem, count and seed. None of them is empty.
+
+    Topics stay whole where a rule is about all partitions of a topic. Directories of brokers are left to the repair.
+    """
+    dealt = _dealt(problem, count, np.random.default_rng(seed))
+    load, mean = _loads(problem), problem.limits.mean
+    parts = [np.flatnonzero(dealt == part) for part in range(count)]
+    return tuple(Part(indices, _part(problem, indices, (load, mean), count)) for indices in parts if len(indices))
+
+
+Answer = Assignment | str
+"""An assignment, or in words why there is none."""
+
+SolveAll = Callable[[Sequence[Problem]], Sequence[Answer]]
+"""Solves problems, anywhere and in any order, and gives the answers in the order of the problems."""
+
+
+def solve_in_parts(problem: Problem, count: int, seed: int, solve_all: SolveAll) -> Solution:
+    """Split, solve, merge, and repair once with the whole in view. Raises what `solve` raises of the whole."""
+    if count <= 1:
+        return solve(problem)
+    parts = split(problem, count, seed)
+    return solve(problem, start=merged(problem, parts, solve_all([part.problem for part in parts])))
+
+
+def attempt(problem: Problem) -> Answer:
+    """What `solve` finds, or the words of its refusal: both can be sent from one process to another."""
+    try:
+        return solve(problem).assignment
+    except Infeasible as refusal:
+        return str(refusal)
+
+
+def merged(problem: Problem, parts: Sequence[Part], found: Sequence[Answer]) -> Assignment:
+    """The assignments of the parts as one of the whole; what has none stays as it is: the repair sees to it."""
+    counts = problem.partitions.factors.astype(np.int64)
+    for part, answer in zip(parts, found, strict=True):
+        if isinstance(answer, Assignment):
+            counts[part.indices] = np.diff(answer.offsets)
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    replicas, log_dirs = (np.empty(offsets[-1], np.int32) for _ in range(2))
+    for part, answer in zip(parts, found, strict=True):
+        own = answer if isinstance(answer, Assignment) else Assignment.current(part.problem.partitions)
+        places = _spans(offsets[part.indices], np.diff(own.offsets).astype(np.int64))
+        replicas[places], log_dirs[places] = own.replicas, own.log_dirs
+    return Assignment(offsets.astype(np.int32), replicas, log_dirs)
+
+
+def subset(partitions: Partitions, indices: IndexArray) -> Partitions:
+    """Some of the partitions, in the same order."""
+    factors = partitions.factors[indices]
+    slots = _spans(partitions.offsets[indices].astype(np.int64), factors.astype(np.int64))
+    whole = {"topic_names", "offsets"}
+    per_replica = {"replicas", "log_dirs", "is_lost"}
+    chosen = {
+        one.name: getattr(partitions, one.name)[slots if one.name in per_replica else indices]
+        for one in fields(Partitions)
+        if one.name not in whole
+    }
+    offsets = np.concatenate(([0], np.cumsum(factors))).astype(np.int32)
+    return Partitions(topic_names=partitions.topic_names, offsets=offsets, **chosen)
+
+
+def _spans(starts: IndexArray, lengths: IndexArray) -> IndexArray:
+    """All indices of spans, one after the other."""
+    ends = np.cumsum(lengths)
+    spans: IndexArray = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - lengths), lengths)
+    return spans
+
+
+def _dealt(problem: Problem, count: int, generator: np.random.Generator) -> IndexArray:
+    """The part of each partition: dealt round after a shuffle, so that parts are of one size, up to a topic."""
+    partitions, rules = problem.partitions, problem.rules
+    if rules.topic_spread is None and not rules.least_topic_leaders:
+        units, names = len(partitions), np.arange(len(partitions))
+    else:
+        units, names = len(partitions.topic_names), partitions.topics.astype(np.int64)
+    turns = np.empty(units, np.int64)
+    turns[generator.permutation(units)] = np.arange(units) % count
+    dealt: IndexArray = turns[names]
+    return dealt
+
+
+def _loads(problem: Problem) -> FloatArray:
+    """What every broker carries now, by band; shape (N, R)."""
+    partitions = problem.partitions
+    owners = partitions.owners
+    heads = np.zeros(len(partitions.replicas), bool)
+    heads[partitions.offsets[:-1][partitions.factors > 0]] = True
+    loads = np.zeros((len(problem.brokers), len(problem.bands)))
+    for column, band in enumerate(problem.bands):
+        brought = np.where(heads, band.goal.leader(partitions)[owners], band.goal.follower(partitions)[owners])
+        loads[:, column] = np.bincount(partitions.replicas, brought, len(problem.brokers))
+    return loads
+
+
+def _part(problem: Problem, indices: IndexArray, whole: tuple[FloatArray, FloatArray], count: int) -> Problem:
+    part = replace(problem, partitions=subset(problem.partitions, indices), budget=_budget(problem.budget, count))
+    part = replace(part, log_dirs=None, rules=replace(problem.rules, between_log_dirs=False))
+    load, mean = whole
+    own = _loads(part)
+    shares = np.maximum(own + (mean - load) / count, 0.0)
+    names = [band.goal.name for band in problem.bands]
+    room = {
+        name: np.maximum(own[:, column] + (problem.brokers.capacity_of(name) - load[:, column]) / count, 0.0)
+        for column, name in enumerate(names)
+        if name in problem.brokers.capacity
+    }
+    return replace(part, brokers=_shared(problem.brokers, dict(zip(names, shares.T, strict=True)), room))
+
+
+def _shared(brokers: Brokers, shares: dict[str, FloatArray], room: dict[str, FloatArray]) -> Brokers:
+    """With these shares and limits; a goal without any load keeps equal shares."""
+    usable = {name: share for name, share in shares.items() if share[brokers.staying].sum() > 0}
+    return replace(brokers, shares={**brokers.shares, **usable}, capacity={**brokers.capacity, **room})
+
+
+def _budget(budget: Budget, count: int) -> Budget:
+    """A part's share of every limit; what rounding leaves is there for the repair."""
+    limits = {
+        one.name: None if (limit := getattr(budget, one.name)) is None else limit // count
+        for one in fields(Budget)
+        if one.name != "rate_bytes_per_s"
+    }
+    return replace(budget, **limits)

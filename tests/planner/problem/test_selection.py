@@ -1,0 +1,48 @@
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.planner.problem.selection import TopicChoice, chosen_brokers
+from tests.planner.worlds import brokers, partition, world
+
+BROKERS = world(brokers(3, 1, 7), [partition(0, 1)]).brokers
+
+
+def test_brokers_are_chosen_by_id() -> None:
+    assert chosen_brokers(BROKERS, (7, 1)).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(("ids", "words"), [
+    ((4, 9, 1), "there is no broker 4, 9 in this cluster; it has 1, 3, 7"),
+    ((), "name at least one broker"),
+])  # fmt: skip
+def test_brokers_that_are_not_there_are_refused(ids: tuple[int, ...], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        chosen_brokers(BROKERS, ids)
+
+
+NAMES = ("orders", "orders-late", "users")
+PARTITIONS = world(brokers(1), [partition(0, 1, topic=name) for name in NAMES]).partitions
+
+
+@pytest.mark.parametrize(("choice", "chosen"), [
+    (TopicChoice(), {"orders", "orders-late", "users"}),
+    (TopicChoice(("orders",)), {"orders"}),
+    (TopicChoice(patterns=("orders.*",)), {"orders", "orders-late"}),
+    (TopicChoice(("users",), ("orders-.*",)), {"users", "orders-late"}),
+    (TopicChoice(excluded=("orders",)), {"orders-late", "users"}),
+    (TopicChoice(patterns=("orders.*",), excluded=(".*late",)), {"orders"}),
+])  # fmt: skip
+def test_topics_are_chosen_by_name_and_whole_pattern(choice: TopicChoice, chosen: set[str]) -> None:
+    assert {name for name, is_in in zip(NAMES, choice.of(PARTITIONS), strict=True) if is_in} == chosen
+
+
+@pytest.mark.parametrize(("choice", "words"), [
+    (TopicChoice(("order",)), "there is no topic 'order' in this cluster; did you mean 'orders', 'orders-late'"),
+    (TopicChoice(("x",)), "there is no topic 'x' in this cluster$"),
+    (TopicChoice(patterns=("order",)), "no topic matches 'order'; a pattern must match the whole name"),
+    (TopicChoice(excluded=("x.*",)), "no topic matches 'x"),
+    (TopicChoice(patterns=("(",)), "'\\(' is not a regular expression"),
+])  # fmt: skip
+def test_a_choice_of_nothing_is_refused(choice: TopicChoice, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        choice.of(PARTITIONS)
