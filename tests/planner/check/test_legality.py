@@ -160,7 +160,7 @@ def test_what_is_out_of_reach_is_told_and_breaks_nothing() -> None:
     problem = world(hosts, [partition(0, 2, may_move=False), partition(1, 1, lost_on=(1,), may_move=False)])
     found = evaluate(problem, Assignment.current(problem.partitions))
     assert (found.violations, found.unfinished) == ((), ())
-    why = "no broker that lives has a copy to make others from; it stays on brokers"
+    why = "no live broker has a copy to replicate from; it stays on brokers"
     assert found.out_of_reach == (
         f"t-0: {why} [2] until one of them comes back",
         f"t-1: {why} [1] until one of them comes back",

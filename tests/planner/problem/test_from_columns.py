@@ -61,9 +61,9 @@ def test_directories_are_found_by_broker_and_path() -> None:
 
 
 def test_a_copy_in_no_directory_of_a_broker_with_a_failed_one_is_lost() -> None:
-    mended = BrokerFacts(1, log_dirs=(LogDirFacts("/x"),)), BrokerFacts(3, log_dirs=(LogDirFacts("/z"),))
-    failed = HOSTS[0], mended[0], BrokerFacts(3, log_dirs=(LogDirFacts("/z", is_offline=True), LogDirFacts("/y")))
-    assert not problem_from((HOSTS[0], *mended), COLUMNS).partitions.is_lost.any()
+    repaired = BrokerFacts(1, log_dirs=(LogDirFacts("/x"),)), BrokerFacts(3, log_dirs=(LogDirFacts("/z"),))
+    failed = HOSTS[0], repaired[0], BrokerFacts(3, log_dirs=(LogDirFacts("/z", is_offline=True), LogDirFacts("/y")))
+    assert not problem_from((HOSTS[0], *repaired), COLUMNS).partitions.is_lost.any()
     found = problem_from(failed, COLUMNS)
     assert found.partitions.is_lost.tolist() == [False, False, False, True, False]
     assert found.log_dirs is not None

@@ -29,7 +29,7 @@ def test_the_live_brokers_are_evened_out_around_what_the_dead_one_holds() -> Non
     bands = (Band(DISK, 0.2), Band(REPLICAS), Band(LEADERS))
     problem, told = ignore_dead_brokers(rebalance(world(HOSTS, loads, bands=bands)))
     assert told == (
-        "broker 4 is not live: 2 partitions with a replica there stay as they are; `kreassign plan repair` mends them",
+        "broker 4 is not live: 2 partitions with a replica there are not touched; `kreassign plan repair` repairs them",
     )
     after = lists(problem)
     assert (after[12], after[13]) == ([4, 2], [2, 4])
@@ -39,14 +39,14 @@ def test_the_live_brokers_are_evened_out_around_what_the_dead_one_holds() -> Non
     assert sorted(judged.after[:, 0]) == pytest.approx([20 * GIGABYTE, 40 * GIGABYTE, 50 * GIGABYTE, 50 * GIGABYTE])
 
 
-def test_lost_copies_stay_in_the_list_for_the_directory_to_be_mended() -> None:
+def test_lost_copies_stay_in_the_list_for_the_directory_to_be_repaired() -> None:
     loads = [partition(0, 1, 2, lost_on=(1,)), partition(1, 2, 3)]
     problem, told = ignore_dead_brokers(world(brokers(1, 2, 3), loads, bands=(Band(DISK, None),)))
     assert told[0].startswith("broker 1 has lost copies with a log directory: 1 partitions")
     assert lists(problem)[0] == [1, 2]
 
 
-def test_what_the_task_must_change_is_mended_with_it() -> None:
+def test_what_the_task_must_change_is_repaired_with_it() -> None:
     loads = [partition(0, 3, 4), partition(1, 1, 4), partition(2, 3, 1, lost_on=(1,)), partition(3, 3, 1)]
     hosts = [*HOSTS, BrokerFacts(5)]
     problem, told = ignore_dead_brokers(only_forced(drain_brokers(world(hosts, loads, bands=(Band(DISK, None),)), [3])))
@@ -58,7 +58,7 @@ def test_what_the_task_must_change_is_mended_with_it() -> None:
     assert len(told) == 1
 
 
-def test_partitions_of_another_factor_are_mended_with_it() -> None:
+def test_partitions_of_another_factor_are_repaired_with_it() -> None:
     loads = [partition(0, 1, 4), partition(1, 2, 4, topic="u")]
     problem, _ = ignore_dead_brokers(change_factors(world(HOSTS, loads, bands=(Band(DISK, None),)), 3))
     assert [sorted(one) for one in lists(problem).values()] == [[1, 2, 3], [1, 2, 3]]
@@ -79,7 +79,7 @@ def test_leaders_of_a_topic_are_not_asked_of_a_dead_broker() -> None:
     assert {after[number][0] for number in range(3)} == {1, 2, 3}
 
 
-def test_what_cannot_be_mended_with_the_task_is_refused() -> None:
+def test_what_cannot_be_repaired_with_the_task_is_refused() -> None:
     problem, _ = ignore_dead_brokers(drain_brokers(world(HOSTS, [partition(0, 2, 3, 4)]), [3]))
     with pytest.raises(Infeasible, match="no broker may take them: t-0; every receiver holds a replica of it already"):
         solve(problem)

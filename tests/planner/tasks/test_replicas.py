@@ -37,7 +37,7 @@ def test_partitions_are_filled_up_but_never_thinned_out() -> None:
     assert repair(REPAIRED, factors=False).partitions.wanted_factors.tolist() == REPAIRED.partitions.factors.tolist()
 
 
-def test_racks_are_mended_unless_they_shall_not() -> None:
+def test_racks_are_repaired_unless_told_not_to() -> None:
     assert repair(REPAIRED).rules.repair_racks
     assert not repair(REPAIRED, racks=False).rules.repair_racks
 

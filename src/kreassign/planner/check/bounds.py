@@ -87,7 +87,7 @@ def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
 
 
 def _forced(problem: Problem) -> int:
-    """Bytes of the replicas that no present one can stand for."""
+    """Bytes of the replicas that no present one can serve as."""
     partitions, rules = problem.partitions, problem.rules
     usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
     if rules.repair_racks:

@@ -64,7 +64,7 @@ class Evaluation:
 
     `violations` has a sentence per broken rule; an empty one means that the plan is legal and its hard goals hold.
     `unfinished` says which forced changes (drains, factors, repairs) a budget left undone,
-    `out_of_reach` which partitions no plan can mend. `before`, `after`, `low` and
+    `out_of_reach` which partitions no plan can repair. `before`, `after`, `low` and
     `high` have shape (brokers, goals); `bytes_in`, `bytes_out` (sent by the present leaders) and `peak_bytes` (what a
     broker holds when every copy has arrived and none has gone) one value per broker.
     """
@@ -230,7 +230,7 @@ def _total(problem: Problem, goal: Goal) -> float:
 
 
 def _shares(problem: Problem, goal: Goal) -> FloatArray:
-    """Which part of the total each broker should carry: as told, else by capacity, else all the same."""
+    """Which part of the total each broker should carry: as `shares` says, else by capacity, else all the same."""
     brokers = problem.brokers
     limit = brokers.capacity.get(goal.name)
     stays = brokers.is_live & ~brokers.must_empty

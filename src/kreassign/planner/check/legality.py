@@ -60,7 +60,7 @@ def unfinished(case: Case) -> tuple[str, ...]:
 
 
 def out_of_reach(case: Case) -> tuple[str, ...]:
-    """Partitions that no plan can mend because nobody that lives has a copy, a sentence each."""
+    """Partitions that no plan can repair because no live broker has a copy, a sentence each."""
     return tuple(_shown(_out_of_reach(case)))
 
 
@@ -125,7 +125,7 @@ def _must_give_up_leading(case: Case) -> BoolArray:
 
 
 def _leaders(case: Case) -> Iterator[str]:
-    """Nobody leads who may not, unless the partition is fixed or has no other replica."""
+    """No broker leads that may not, unless the partition is fixed or has no other replica."""
     brokers = case.problem.brokers
     barred = ~brokers.may_lead | ~brokers.is_live
     others = np.logical_or.reduceat(~barred[case.assignment.replicas], case.assignment.offsets[:-1])
@@ -254,7 +254,7 @@ def _out_of_reach(case: Case) -> Iterator[str]:
     now = case.problem.partitions
     for partition in np.flatnonzero(~now.within_reach(case.problem.brokers.is_live)):
         yield (
-            f"{now.name(int(partition))}: no broker that lives has a copy to make others from; it stays on brokers "
+            f"{now.name(int(partition))}: no live broker has a copy to replicate from; it stays on brokers "
             f"{case.problem.brokers.ids[now.list_of(int(partition))].tolist()} until one of them comes back"
         )
 
@@ -307,4 +307,4 @@ RULES: tuple[Rule, ...] = (
     _least_leaders, _budget,
 )  # fmt: skip
 FORCED: tuple[Rule, ...] = (_leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired)
-"""What a task demands; with a budget it may stay undone, and is then told as such."""
+"""What a task demands; with a budget it may stay undone, and is then `unfinished`."""

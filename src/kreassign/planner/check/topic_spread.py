@@ -60,7 +60,7 @@ def _high(middle: float, tolerance: float) -> int:
 
 
 def _parts(problem: Problem) -> FloatArray:
-    """Share of all replicas that each broker should hold: as told, else by its limit, else all the same."""
+    """Share of all replicas that each broker should hold: as `shares` says, else by its limit, else all the same."""
     brokers = problem.brokers
     stays = brokers.is_live & ~brokers.must_empty
     limit = brokers.capacity.get("replicas")

@@ -17,7 +17,7 @@ from kreassign.planner.problem.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class LogDirFacts:
-    """A log directory. `capacity_bytes` is what replicas may take of it, reserve taken off; None: nobody knows.
+    """A log directory. `capacity_bytes` is what replicas may take of it, reserve taken off; None if unknown.
 
     One that is offline has failed: it receives nothing, and what was in it is lost.
     """
@@ -58,10 +58,10 @@ class PartitionFacts:
 
     The first replica is the preferred leader: plans are made for the state in which it leads. `log_dirs` names the
     directory of each replica, in their order, or is empty. `read_bytes_per_s` is what its leader sends (consumers and
-    followers). `wanted_factor` is the number of replicas it shall have, None for what it has. `may_move` False keeps
+    followers). `wanted_factor` is the number of replicas to reach, None for the present one. `may_move` False keeps
     replicas, order and leader as they are; they count for the load of their brokers all the same.
     `lost_on` names brokers of the list that live but have lost their copy with a log directory: a broker that did
-    cannot be given another one of the same partition before the directory is mended.
+    cannot be given another one of the same partition before the directory is repaired.
     """
 
     topic_partition: TopicPartition
@@ -186,7 +186,7 @@ def _replica_dirs(loads: Sequence[PartitionFacts], hosts: Sequence[BrokerFacts])
     ]
     for place in places:
         if place[1] is not None and place not in known:
-            raise InputError(f"broker {place[0]} has no log directory {place[1]}, but a replica is said to be in it")
+            raise InputError(f"broker {place[0]} has no log directory {place[1]}, but a replica is listed in it")
     return _ints(NOWHERE if path is None else known[broker, path] for broker, path in places)
 
 

@@ -16,7 +16,7 @@ from kreassign.planner.problem.facts import BrokerFacts, problem_of
 from kreassign.planner.problem.problem import Problem
 
 # Share of a broker's processor that bytes cost it, relative to each other: taking writes in as leader, sending, and
-# taking copies in as follower. Nobody measures cpu per partition; these are the weights that Cruise Control ships.
+# taking copies in as follower. Kafka does not measure cpu per partition; Cruise Control ships these weights.
 CPU_PER_WRITE = 0.7
 CPU_PER_READ = 0.15
 CPU_PER_COPY = 0.15
@@ -98,7 +98,7 @@ def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads
 def _settled(found: Partitions, brokers: Brokers, hosts: Sequence[BrokerFacts]) -> Partitions:
     """With what is lost: a copy in no directory that its broker knows, where one of the broker's has failed.
 
-    What nobody has a copy of any more cannot be copied from anywhere, so it stays until a copy comes back.
+    Partitions without a live replica cannot be repaired: they stay until a replica comes back.
     """
     failed = {host.id for host in hosts if any(one.is_offline for one in host.log_dirs)}
     is_lost = np.isin(brokers.ids, sorted(failed))[found.replicas] & (found.log_dirs == NOWHERE)

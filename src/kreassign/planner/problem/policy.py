@@ -85,14 +85,16 @@ def _with_limits(problem: Problem, policy: PlanPolicy) -> Problem:
     capacity = {name: limits.copy() for name, limits in brokers.capacity.items()}
     for name in {*policy.capacity, *(name for limits in policy.broker_capacity.values() for name in limits)}:
         common = policy.capacity.get(name, np.inf)
-        told = (
+        common_limits = (
             capacity.get(name, np.full(len(ids), np.inf)) if name not in policy.capacity else np.full(len(ids), common)
         )
         own = [policy.broker_capacity.get(broker, {}).get(name) for broker in ids]
-        capacity[name] = np.array([old if new is None else new for old, new in zip(told.tolist(), own, strict=True)])
+        capacity[name] = np.array(
+            [old if new is None else new for old, new in zip(common_limits.tolist(), own, strict=True)]
+        )
     shares = np.array([policy.shares.get(broker, 1.0) for broker in ids])
-    told_shares = dict.fromkeys((band.goal.name for band in problem.bands), shares) if policy.shares else brokers.shares
-    return replace(problem, brokers=replace(brokers, capacity=dict(sorted(capacity.items())), shares=told_shares))
+    own_shares = dict.fromkeys((band.goal.name for band in problem.bands), shares) if policy.shares else brokers.shares
+    return replace(problem, brokers=replace(brokers, capacity=dict(sorted(capacity.items())), shares=own_shares))
 
 
 def _with_sets(problem: Problem, sets: tuple[BrokerSet, ...]) -> Problem:

@@ -29,10 +29,10 @@ class RackRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """How even one resource shall be: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
+    """How even one resource should be: within `tolerance` (0.10 for ±10 %) of each broker's share of the total.
 
-    Without a tolerance only the capacity limits it. `weight` says what missing it counts for against other goals,
-    per unit of the mean, where not all can be met.
+    Without a tolerance only the capacity limits it. `weight` is the cost of missing it, per unit of the
+    mean, relative to other goals, where not all can be met.
     """
 
     goal: Goal
@@ -66,12 +66,12 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a plan may do, and must.
+    """What a plan may and must do.
 
     `between_brokers`, `leaders` and `between_log_dirs` are the kinds of change allowed. `repair_racks` makes a present
-    violation of the rack rule something to be mended; without it, no partition gets worse. `least_topic_leaders`
-    names topics of which every broker shall lead at least so many partitions. `topic_spread` is the tolerance within
-    which the replicas of every topic shall be shared out, after all bands; None if it does not matter.
+    violation of the rack rule something to repair; without it, no partition gets worse. `least_topic_leaders`
+    is the least number of partitions of a topic that every broker has to lead. `topic_spread` is the tolerance within
+    which the replicas of every topic should be spread, after all bands; None if it does not matter.
     """
 
     racks: RackRule = RackRule.EVEN

@@ -22,7 +22,7 @@ _FORCED = {
     "drain": "broker {source} is to be emptied",
     "repair": "broker {source} is dead",
     "factor": "the number of replicas is to change",
-    "demote": "broker {source} shall lead nothing",
+    "demote": "broker {source} is to lead nothing",
     "racks": "too many replicas are in one rack",
     "log-dirs": "its log directories are uneven",
     "together": "together with other changes it brings brokers nearer to their bands",

@@ -2,8 +2,8 @@
 
 Forced changes are named by what forces them. For the others, the loads after the plan are taken, the one change is
 undone, and the growth of the distance from the bands is its worth. A change that is worth nothing alone (one half of an
-exchange) is told by what it takes off the distance today; `together` if that is nothing either, or `topic-spread` where
-the policy asks for it.
+exchange) is explained by what it takes off the distance today; by `together` if that is nothing either, or by
+`topic-spread` where the policy asks for it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[tu
     now = problem.partitions
     lost = set(zip(now.owners[now.is_lost].tolist(), now.replicas[now.is_lost].tolist(), strict=True))
     present = Assignment.current(problem.partitions)
-    mended = rack_excess(problem, present) - rack_excess(problem, assignment)
+    repaired = rack_excess(problem, present) - rack_excess(problem, assignment)
     found: list[tuple[str, float, str] | None] = []
     for partition, source, destination, leading in zip(
         shifts.partitions.tolist(), shifts.sources.tolist(), shifts.destinations.tolist(), shifts.leading.tolist(),
@@ -163,8 +163,8 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[tu
             found.append(("drain", weight, "B"))
         elif leading and not brokers.may_lead[source]:
             found.append(("demote", 1.0, ""))
-        elif not leading and mended[partition] > 0:
-            found.append(("racks", float(mended[partition]), ""))
+        elif not leading and repaired[partition] > 0:
+            found.append(("racks", float(repaired[partition]), ""))
         else:
             found.append(None)
     return found
@@ -179,9 +179,9 @@ def _said(
 ) -> list[Reason]:
     source, destination = (_broker_id(problem, one[number]) for one in (shifts.sources, shifts.destinations))
     other = "together" if problem.rules.topic_spread is None else TOPIC_SPREAD
-    told = [forced] if forced else worth or [(other, 0.0, "")]
+    causes = [forced] if forced else worth or [(other, 0.0, "")]
     leading = bool(shifts.leading[number])
-    return [Reason(goal, source, destination, amount, unit, leading) for goal, amount, unit in told]
+    return [Reason(goal, source, destination, amount, unit, leading) for goal, amount, unit in causes]
 
 
 def _broker_id(problem: Problem, index: int) -> int | None:

@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 
 def refuse_impossible(problem: Problem) -> None:
-    """Raise Infeasible for what can be told without searching; all reasons at once."""
+    """Raise Infeasible for what is known without searching; all reasons at once."""
     found = [
         *_pinned(problem), *_factors(problem), *_capacities(problem), *_topic_leaders(problem), *_leaderless(problem)
     ]  # fmt: skip

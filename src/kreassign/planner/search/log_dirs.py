@@ -22,7 +22,7 @@ def in_log_dirs(problem: Problem, assignment: Assignment, solve: Solve) -> Assig
 
     Directories are filled within the tolerance of the disk goal around their share of what their broker holds;
     replicas that arrive go where there is room, and as few bytes as possible move between directories. A replica
-    that stays in a directory nobody knows is left out. Raises Infeasible when a broker's directories cannot hold it.
+    that stays in an unknown directory is left out. Raises Infeasible when a broker's directories cannot hold it.
     """
     dirs = problem.log_dirs
     if dirs is None or not problem.rules.between_log_dirs:

@@ -16,8 +16,8 @@ from kreassign.planner.tasks.balance import forced
 def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
     """The problem with dead brokers and lost copies left as they are, and a sentence for each broker with any.
 
-    Partitions with a copy there are fixed; only those that the task forces to change are mended with it, because a
-    change of such a list brings all its replicas back. A dead broker receives nothing, and is expected to carry what it
+    Partitions with a copy there are fixed; only those that the task forces to change are repaired with it, because a
+    change of such a list recreates all its replicas. A dead broker receives nothing, and is expected to carry what it
     is left with. Brokers to be drained are not left: they may be dead.
     """
     dead = ~problem.brokers.is_live & ~problem.brokers.must_empty
@@ -25,8 +25,8 @@ def ignore_dead_brokers(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
     touched = _any(problem.partitions, gone)
     if not (touched.any() or dead.any()):
         return problem, ()
-    mended = touched & problem.partitions.may_move & _demanded(problem, dead)
-    left = touched & ~mended
+    repaired = touched & problem.partitions.may_move & _demanded(problem, dead)
+    left = touched & ~repaired
     brokers, partitions = problem.brokers, problem.partitions
     stays = left[partitions.owners]
     problem = replace(
@@ -86,6 +86,6 @@ def _sentences(brokers: Brokers, partitions: Partitions, left: BoolArray, dead: 
         count = int((left & (partitions.replicas == broker)).sum())
         why = "is not live" if dead[broker] else "has lost copies with a log directory"
         yield (
-            f"broker {brokers.ids[broker]} {why}: {count} partitions with a replica there stay as they are; "
-            "`kreassign plan repair` mends them"
+            f"broker {brokers.ids[broker]} {why}: {count} partitions with a replica there are not touched; "
+            "`kreassign plan repair` repairs them"
         )

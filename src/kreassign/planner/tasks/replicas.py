@@ -16,7 +16,7 @@ from kreassign.planner.results.plans import assignment_of
 
 
 def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = None) -> Problem:
-    """Every partition of the topics shall have `factor` replicas.
+    """Every partition of the topics gets `factor` replicas.
 
     Raises InputError when that is less than 1 or more than there are brokers to hold them.
     """
@@ -29,9 +29,9 @@ def change_factors(problem: Problem, factor: int, topics: TopicChoice | None = N
 
 
 def repair(problem: Problem, *, racks: bool = True, factors: bool = True) -> Problem:
-    """Every replica on a dead broker, or lost with a log directory, is made anew elsewhere.
+    """Every replica on a dead broker, or lost with a log directory, is recreated elsewhere.
 
-    `racks` also mends partitions that break the rack rule, `factors` gives partitions with fewer replicas than most
+    `racks` also repairs partitions that break the rack rule, `factors` gives partitions with fewer replicas than most
     of their topic as many as those.
     """
     partitions = problem.partitions
@@ -56,8 +56,8 @@ def usual_factors(partitions: Partitions) -> IntArray:
 def restore(problem: Problem, wanted: Plan) -> tuple[Problem, Assignment]:
     """The lists of a plan, as they are; nothing is searched.
 
-    Returns the problem that the assignment is judged by: factors are those of the plan, and racks are the plan's own
-    affair. Raises IllegalPlan for partitions, brokers and log directories that are not there.
+    Returns the problem to evaluate the assignment by: factors are those of the plan, and the rack rule does not apply.
+    Raises IllegalPlan for partitions, brokers and log directories that are not there.
     """
     assignment = assignment_of(problem, wanted)
     rules = Rules(racks=RackRule.NONE, between_log_dirs=True)

@@ -71,11 +71,11 @@ def with_new_brokers(problem: Problem, count: int) -> Problem:
     ids = [*brokers.ids.tolist(), *range(int(brokers.ids.max()) + 1, int(brokers.ids.max()) + 1 + count)]
     racks = brokers.racks.tolist()
     for _ in range(count):
-        racks.append(_fullest_need(racks, len(brokers.rack_names)))
+        racks.append(_emptiest_rack(racks, len(brokers.rack_names)))
     return replace(problem, brokers=_extended(brokers, count, ids, racks))
 
 
-def _fullest_need(racks: list[int], known: int) -> int:
+def _emptiest_rack(racks: list[int], known: int) -> int:
     return min(range(known), key=lambda rack: (racks.count(rack), rack)) if known else NOWHERE
 
 
@@ -100,7 +100,7 @@ TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one resource asks for: `total` load, `limit` per broker (already lessened to the part used), brokers."""
+    """What one resource asks for: `total` load, `limit` per broker (already reduced to the part used), brokers."""
 
     goal: str
     unit: str
@@ -122,25 +122,25 @@ class RightSize:
 def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
     """The fewest brokers like those that are there, none above `at_most` of any limit.
 
-    Begins with what every resource needs alone and adds brokers until a placement is found. Raises InputError without
+    Starts with what every resource needs alone and adds brokers until a placement is found. Raises InputError without
     any limit, Infeasible when even `TRIES` more brokers than the resources ask for do not suffice.
     """
     if not 0 < at_most <= 1:
         raise InputError(f"brokers cannot be used at {at_most:.0%} of their limits; give more than 0 and at most 100 %")
-    lessened = _lessened(problem, at_most)
-    needs = _needs(lessened)
+    reduced = _reduced(problem, at_most)
+    needs = _needs(reduced)
     if not needs:
         raise InputError("no limit of the brokers is known; name some in the goals file, under [capacity]")
     least = max(*(need.brokers for need in needs), int(problem.partitions.wanted_factors.max(initial=1)), 1)
     for count in range(least, least + TRIES + 1):
-        if _fits(lessened, count):
+        if _fits(reduced, count):
             return RightSize(count, int(problem.brokers.staying.sum()), at_most, needs)
     raise Infeasible(
         f"no placement was found on {least} to {least + TRIES} brokers; some partition is too large for one"
     )
 
 
-def _lessened(problem: Problem, at_most: float) -> Problem:
+def _reduced(problem: Problem, at_most: float) -> Problem:
     brokers: Brokers = problem.brokers
     capacity = {name: limits * at_most for name, limits in brokers.capacity.items()}
     bands = tuple(Band(band.goal, None) for band in problem.bands)

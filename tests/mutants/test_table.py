@@ -1,0 +1,31 @@
+"""The table of mutants keeps up with the code."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.table import PACKAGE, Mutant, read_table
+
+ROOT = Path(__file__).parents[2]
+MUTANTS = read_table()
+LEAST = 150
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
+def test_the_place_of_a_mutant_is_there_exactly_once_and_the_fault_is_still_a_program(mutant: Mutant) -> None:
+    assert mutant.occurrences(ROOT) == 1
+    source = (ROOT / PACKAGE / mutant.module).read_text(encoding="utf-8")
+    assert ast.dump(ast.parse(mutant.applied(source))) != ast.dump(ast.parse(source))
+
+
+def test_every_mutant_has_an_id_of_its_own_and_tests_that_are_there() -> None:
+    assert [one for one, count in Counter(mutant.id for mutant in MUTANTS).items() if count > 1] == []
+    assert {test for mutant in MUTANTS for test in mutant.tests if not (ROOT / test).is_file()} == set()
+
+
+def test_there_are_mutants_of_everything_that_moves_data_or_judges_a_plan() -> None:
+    packages = Counter(mutant.module.partition("/")[0] for mutant in MUTANTS)
+    assert len(MUTANTS) >= LEAST
+    assert packages.keys() >= {"executor", "twin", "planner", "kafka_tools", "model"}
