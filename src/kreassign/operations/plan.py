@@ -15,7 +15,7 @@ from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
 from kreassign.planner.results.pareto import ANY_RATE, Choice
 from kreassign.planner.results.pareto import pareto as pareto_choices
-from kreassign.planner.search.subproblems import DEFAULT_SEED, Answer, attempt, solve_in_parts
+from kreassign.planner.search.subproblems import DEFAULT_SEED, Answer, attempt, solve_in_subproblems
 from kreassign.planner.tasks import fit_in, ignore_dead_brokers
 from kreassign.planner.tasks.what_if import RightSize, what_if
 from kreassign.planner.tasks.what_if import brokers_needed as right_size
@@ -38,7 +38,7 @@ class Search:
 
     def solve(self, problem: Problem) -> Assignment:
         """The plan for one problem. Raises Infeasible, and DataError when Spark fails."""
-        return solve_in_parts(problem, self.parts, self.seed, self.solve_all).assignment
+        return solve_in_subproblems(problem, self.parts, self.seed, self.solve_all).assignment
 
     def solve_all(self, problems: Sequence[Problem]) -> list[Answer]:
         """The plans for several problems, each as a whole; one that has none does not keep the others from theirs."""

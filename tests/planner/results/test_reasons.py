@@ -23,7 +23,7 @@ def test_a_move_is_worth_what_would_be_missed_without_it() -> None:
     assert found == {number: (Reason("disk", 1, 2, 20.0 * GIGABYTE, "B"),) for number in (0, 1)}
 
 
-def test_a_change_of_leader_is_told_apart_from_a_copy() -> None:
+def test_a_change_of_leader_is_distinguished_from_a_copy() -> None:
     problem = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 1, 2)], bands=(Band(LEADERS, 0.0),))
     assert reasons(problem, moved(problem, (0, (2, 1)))) == {0: (Reason("leaders", 1, 2, 2.0, leading=True),)}
 

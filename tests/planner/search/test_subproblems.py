@@ -9,7 +9,7 @@ from kreassign.errors import Infeasible
 from kreassign.planner import Assignment, Budget, Problem, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.results.outcome import least_bytes
-from kreassign.planner.search.subproblems import Answer, attempt, merged, solve_in_parts, split, subset
+from kreassign.planner.search.subproblems import Answer, attempt, merged, solve_in_subproblems, split, subset
 from tests.planner.worlds import brokers, partition, world
 
 """A problem in parts: nothing is lost on the way, and the plan is as good as that of the whole."""
@@ -64,13 +64,13 @@ def test_parts_that_stay_as_they_are_are_the_present_state_again(problem: Proble
 
 @pytest.mark.thorough
 def test_in_parts_hardly_more_is_copied_and_every_band_is_met(problem: Problem) -> None:
-    found = evaluate(problem, solve_in_parts(problem, 4, 1, here).assignment)
+    found = evaluate(problem, solve_in_subproblems(problem, 4, 1, here).assignment)
     assert (found.violations, found.misses()) == ((), ())
     assert found.moved_bytes <= 1.1 * least_bytes(problem, found)
 
 
 def test_the_same_seed_gives_the_same_plan_and_another_one_another(small: Problem) -> None:
-    plans = [plan_of(small, solve_in_parts(small, 3, seed, here).assignment) for seed in (1, 1, 2)]
+    plans = [plan_of(small, solve_in_subproblems(small, 3, seed, here).assignment) for seed in (1, 1, 2)]
     assert plans[0] == plans[1] != plans[2]
 
 
@@ -81,14 +81,14 @@ def test_plans_of_random_clusters_in_parts_break_no_rule(seed: int) -> None:
     alone = attempt(whole)
     if isinstance(alone, str):
         with pytest.raises(Infeasible):
-            solve_in_parts(whole, 3, 1, here)
+            solve_in_subproblems(whole, 3, 1, here)
         return
-    assert evaluate(whole, solve_in_parts(whole, 3, 1, here).assignment).violations == ()
+    assert evaluate(whole, solve_in_subproblems(whole, 3, 1, here).assignment).violations == ()
 
 
 def test_a_budget_holds_for_all_parts_together(small: Problem) -> None:
     limited = replace(small, budget=Budget(moves=20))
-    assert evaluate(limited, solve_in_parts(limited, 3, 1, here).assignment).moves == 20
+    assert evaluate(limited, solve_in_subproblems(limited, 3, 1, here).assignment).moves == 20
 
 
 def test_a_search_that_begins_elsewhere_still_counts_from_where_things_are() -> None:

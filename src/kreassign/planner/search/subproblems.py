@@ -1,11 +1,11 @@
 """One large problem as several small ones that are solved apart, and their plans as one again. Pure.
 
-Partitioned optimization (POP; Narayanan et al., SOSP 2021): partitions are dealt at random to k sub-problems, and every
-sub-problem has all brokers with a k-th of what each may still carry. A sub-problem is given, for each broker and goal,
+Partitioned optimization (POP; Narayanan et al., SOSP 2021): partitions are assigned at random to k subproblems, and
+every subproblem has all brokers with a k-th of the load that each may still take. For each broker and goal it is given
 
     mean_i = load_i + (mean - load) / k
 
-where load is what the broker carries now, in all or of this sub-problem's partitions alone. So chance in the dealing
+where load is the present load of the broker, in all or of this subproblem's partitions alone. So the random assignment
 costs nothing: a broker that is at its share in the whole is at its share in every part, and one that is above it gives
 a k-th of the excess in each. What rounding leaves is repaired by one more search that begins with the merged plan.
 """
@@ -27,22 +27,22 @@ DEFAULT_SEED = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """A sub-problem; its partitions are those with these `indices` in the whole, ascending."""
+class Subproblem:
+    """A subproblem; its partitions are those with these `indices` in the whole, ascending."""
 
     indices: IndexArray
     problem: Problem
 
 
-def split(problem: Problem, count: int, seed: int = DEFAULT_SEED) -> tuple[Part, ...]:
-    """At most `count` sub-problems; the same for the same problem, count and seed. None of them is empty.
+def split(problem: Problem, count: int, seed: int = DEFAULT_SEED) -> tuple[Subproblem, ...]:
+    """At most `count` subproblems; the same for the same problem, count and seed. None of them is empty.
 
     Topics stay whole where a rule is about all partitions of a topic. Directories of brokers are left to the repair.
     """
-    dealt = _dealt(problem, count, np.random.default_rng(seed))
+    assigned = _assigned(problem, count, np.random.default_rng(seed))
     load, mean = _loads(problem), problem.limits.mean
-    parts = [np.flatnonzero(dealt == part) for part in range(count)]
-    return tuple(Part(indices, _part(problem, indices, (load, mean), count)) for indices in parts if len(indices))
+    parts = [np.flatnonzero(assigned == part) for part in range(count)]
+    return tuple(Subproblem(indices, _part(problem, indices, (load, mean), count)) for indices in parts if len(indices))
 
 
 Answer = Assignment | str
@@ -52,7 +52,7 @@ SolveAll = Callable[[Sequence[Problem]], Sequence[Answer]]
 """Solves problems, anywhere and in any order, and gives the answers in the order of the problems."""
 
 
-def solve_in_parts(problem: Problem, count: int, seed: int, solve_all: SolveAll) -> Solution:
+def solve_in_subproblems(problem: Problem, count: int, seed: int, solve_all: SolveAll) -> Solution:
     """Split, solve, merge, and repair once with the whole in view. Raises what `solve` raises of the whole."""
     if count <= 1:
         return solve(problem)
@@ -68,7 +68,7 @@ def attempt(problem: Problem) -> Answer:
         return str(refusal)
 
 
-def merged(problem: Problem, parts: Sequence[Part], found: Sequence[Answer]) -> Assignment:
+def merged(problem: Problem, parts: Sequence[Subproblem], found: Sequence[Answer]) -> Assignment:
     """The assignments of the parts as one of the whole; what has none stays as it is: the repair sees to it."""
     counts = problem.partitions.factors.astype(np.int64)
     for part, answer in zip(parts, found, strict=True):
@@ -105,17 +105,17 @@ def _spans(starts: IndexArray, lengths: IndexArray) -> IndexArray:
     return spans
 
 
-def _dealt(problem: Problem, count: int, generator: np.random.Generator) -> IndexArray:
-    """The part of each partition: dealt round after a shuffle, so that parts are of one size, up to a topic."""
+def _assigned(problem: Problem, count: int, generator: np.random.Generator) -> IndexArray:
+    """The subproblem of each partition: round-robin after a shuffle, so that all are of one size, up to a topic."""
     partitions, rules = problem.partitions, problem.rules
     if rules.topic_spread is None and not rules.least_topic_leaders:
         units, names = len(partitions), np.arange(len(partitions))
     else:
         units, names = len(partitions.topic_names), partitions.topics.astype(np.int64)
-    turns = np.empty(units, np.int64)
-    turns[generator.permutation(units)] = np.arange(units) % count
-    dealt: IndexArray = turns[names]
-    return dealt
+    numbers_of_units = np.empty(units, np.int64)
+    numbers_of_units[generator.permutation(units)] = np.arange(units) % count
+    numbers: IndexArray = numbers_of_units[names]
+    return numbers
 
 
 def _loads(problem: Problem) -> FloatArray:

@@ -253,7 +253,7 @@ def may_enter(encoding: Encoding, slot: int, broker: int) -> bool:
 
 @compiled_part
 def exchange(encoding: Encoding, state: State, one: int, other: int) -> bool:
-    """Carry it out, unless the budget is not enough."""
+    """Make the exchange, unless the budget does not allow it."""
     here, there = state.places[one], state.places[other]
     place(encoding, state, one, there)
     place(encoding, state, other, here)
