@@ -107,7 +107,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         capacity = ("--broker-capacity", "100kB/s", "--throttle-floor", "60kB/s")
         followed = terminal.type("throttle", run_id, "auto", *capacity)
         assert "throttled to what other traffic leaves of 100 kB/s per broker" in followed.stdout
-        assert terminal.runs[0]["auto"]["floor_bytes_per_s"] == 60_000
+        assert terminal.runs[0]["rates"]["adaptive"]["floor_bytes_per_s"] == 60_000
         paced = terminal.type("pace", run_id, "--max-moves-per-source", "1", "--max-bytes", "none")
         assert "order makespan, at most 1 moves per source, 100 elections a step" in paced.stdout
         assert terminal.runs[0]["pace"]["caps"]["source"] == {"moves": 1, "size_bytes": None}

@@ -148,7 +148,7 @@ def test_a_snapshot_of_a_served_cluster_is_served_again_and_planned_for(tmp_path
 
 
 @pytest.mark.parametrize(("words", "complaint"), [
-    (["snapshot", "--bootstrap-server", "x:1"], "say where to write the snapshot: --data DIR, --out FILE, or both"),
+    (["snapshot", "--bootstrap-server", "x:1"], "specify --data DIR, --out FILE, or both"),
     (["plan"], "specify --data DIR or --snapshot FILE"),
 ])  # fmt: skip
 def test_what_was_not_said_is_asked_for(words: list[str], complaint: str) -> None:
