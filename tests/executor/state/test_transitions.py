@@ -1,0 +1,253 @@
+"""The table of transitions, walked with every kind of event: every row is reached, and leads only where it says."""
+
+from __future__ import annotations
+
+from collections import deque
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+
+from kreassign.executor.events import (
+    CallFailed,
+    CancelIntended,
+    CancelRequested,
+    ConfigsRead,
+    Event,
+    HealthObserved,
+    HoldRequested,
+    LeadersElected,
+    MovesCancelled,
+    MovesObserved,
+    MovesSubmitted,
+    PaceRequested,
+    PlacementState,
+    Refusal,
+    ReleaseRequested,
+    RunResumed,
+    RunStarted,
+    StopRequested,
+    SubmissionIntended,
+    ThrottleIntended,
+    ThrottleRequested,
+    ThrottleRestored,
+    ThrottleSet,
+    TimePassed,
+    TrafficMeasured,
+    Unwritten,
+    VerdictsRecorded,
+    Verified,
+)
+from kreassign.executor.guards import GuardName, Health, Reaction
+from kreassign.executor.guards.settings import settings
+from kreassign.executor.instructions import (
+    CancelMoves,
+    CheckHealth,
+    ElectLeaders,
+    Instruction,
+    MeasureTraffic,
+    ObserveMoves,
+    ReadConfigs,
+    RecordVerdicts,
+    RestoreThrottle,
+    SetThrottle,
+    SubmitMoves,
+    Wait,
+)
+from kreassign.executor.scheduling import Pace, PaceChange
+from kreassign.executor.state import TRANSITIONS, Phase
+from kreassign.executor.state.machine import handle
+from kreassign.executor.state.run import Run
+from kreassign.executor.state.transition import Key
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle.rates import ThrottleRates
+from kreassign.model import ConfigResource, TopicPartition
+from tests.executor.stories import LIVE, MOVES, RATE, look, started
+
+pytestmark = pytest.mark.thorough
+
+FAR_MS = 400_000
+"""Longer than every patience."""
+
+PLACES_AT_MOST = 450
+"""So many places are enough for every row, from all beginnings together."""
+
+
+class Explorer:
+    """Walks from state to state with every kind of event and answer, breadth first."""
+
+    def __init__(self) -> None:
+        self.reached: dict[Key, set[type]] = {}
+        self._known: set[object] = set()
+
+    def walk(self, begun: RunStarted) -> None:
+        """Follow everything that may happen after a run began."""
+        run = Run()
+        self._known.clear()
+        todo = deque([(run, self._step(run, begun, ()), begun)])
+        while todo:
+            run, instructions, last = todo.popleft()
+            for event in _next_events(instructions, last):
+                if (type(run.state), type(event)) not in TRANSITIONS:
+                    continue
+                after = deepcopy(run)
+                followed = self._step(after, event, instructions)
+                place = _place(after, followed, event)
+                if place not in self._known and len(self._known) < PLACES_AT_MOST:
+                    self._known.add(place)
+                    todo.append((after, followed, event))
+
+    def _step(self, run: Run, event: Event, instructions: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+        key: Key = (type(run.state), type(event))
+        followed = handle(run, event)
+        self.reached.setdefault(key, set()).add(type(run.state))
+        return followed or instructions
+
+
+def _place(run: Run, instructions: tuple[Instruction, ...], last: Event) -> object:
+    """Where a run is, as far as that matters for what may follow."""
+    return (
+        (type(run.state), run.state.restore.afterwards if run.state.phase is Phase.RESTORING else None),
+        tuple(map(type, instructions)),
+        isinstance(last, ThrottleIntended | SubmissionIntended | CancelIntended),
+        tuple(sorted(record.status for record in run.moves.records.values())),
+        bool(run.throttle.pending),
+        run.control.wind_down is None,
+        (run.control.rates.adaptive is not None, bool(run.identity.reactions), bool(run.throttle.awaited)),
+    )
+
+
+def _next_events(instructions: tuple[Instruction, ...], last: Event) -> list[Event]:
+    """What may come: a request at any time, else what the first instruction ends in."""
+    at_ms = last.at_ms + 1_000
+    is_announced = isinstance(last, ThrottleIntended | SubmissionIntended | CancelIntended)
+    answers = _answers(instructions[0], at_ms, is_announced=is_announced) if instructions else []
+    # Between its announcement and its answer a change is not interrupted, except by the end of the process.
+    return [RunResumed(at_ms, LIVE), *answers] if is_announced else [*_requests(at_ms), *answers]
+
+
+def _shape(what: object) -> object:
+    if isinstance(what, Run):
+        return (
+            tuple(record.status for record in what.moves.records.values()),
+            bool(what.throttle.pending),
+            bool(what.throttle.awaited),
+            what.control.is_held,
+        )
+    return repr(what)[:200] if isinstance(what, MovesObserved | Verified | MovesSubmitted) else type(what).__name__
+
+
+def _requests(at_ms: int) -> list[Event]:
+    return [
+        HoldRequested(at_ms, 1),
+        ReleaseRequested(at_ms, 2),
+        CancelRequested(at_ms, 3, is_now=True),
+        CancelRequested(at_ms, 4, is_now=False),
+        PaceRequested(at_ms, 5, PaceChange(elections_per_step=1)),
+        ThrottleRequested(at_ms, 6, 2 * RATE),
+        ThrottleRequested(at_ms, 7, None),
+        StopRequested(at_ms),
+        RunResumed(at_ms, LIVE),
+    ]
+
+
+def _looks(at_ms: int) -> list[Event]:
+    places = (PlacementState.UNTOUCHED, PlacementState.MOVING, PlacementState.ARRIVED, PlacementState.DELETED)
+    led = [look(at_ms, PlacementState.ARRIVED, leader=4)]
+    one = [look(at_ms, PlacementState.ARRIVED, MOVES[0])]
+    return [MovesObserved(at_ms, ()), *led, *one, *(look(at_ms, place) for place in places)]
+
+
+def _answers(first: Instruction, at_ms: int, *, is_announced: bool) -> list[Event]:
+    """What the instruction may end in; a change is announced before that."""
+    failed: list[Event] = [CallFailed(at_ms, "no answer"), CallFailed(at_ms + FAR_MS, "no answer")]
+    match first:
+        case SetThrottle(overrides):
+            return _settings(at_ms) if is_announced else [ThrottleIntended(at_ms, overrides)]
+        case SubmitMoves(targets):
+            names = tuple(targets)
+            return [*_submitted(names, at_ms), *failed] if is_announced else [SubmissionIntended(at_ms, names)]
+        case CancelMoves(names):
+            cancelled = [MovesCancelled(at_ms, names), *failed]
+            return cancelled if is_announced else [CancelIntended(at_ms, names)]
+        case Wait() | RestoreThrottle() | MeasureTraffic() | RecordVerdicts():
+            return _certain_answers(first, at_ms)
+    return [*_readings(first, at_ms), *failed]
+
+
+def _certain_answers(first: Instruction, at_ms: int) -> list[Event]:
+    match first:
+        case RestoreThrottle():
+            return [ThrottleRestored(at_ms), ThrottleRestored(at_ms, by_controller=LIVE)]
+        case MeasureTraffic():
+            return [TrafficMeasured(at_ms, ())]
+        case RecordVerdicts(verdicts):
+            return [VerdictsRecorded(at_ms, verdicts)]
+    return [TimePassed(at_ms)]
+
+
+def _readings(first: Instruction, at_ms: int) -> list[Event]:
+    match first:
+        case ReadConfigs(keys):
+            return _configs(keys, at_ms)
+        case ObserveMoves():
+            return _looks(at_ms)
+        case CheckHealth():
+            return [HealthObserved(at_ms, Health(LIVE)), HealthObserved(at_ms, Health(LIVE, cordoned=(2,)))]
+        case ElectLeaders(names):
+            return [LeadersElected(at_ms, names)]
+    wrong = Verified(at_ms, ("a-0: not there",))
+    return [Verified(at_ms, ()), wrong, replace(wrong, at_ms=at_ms + FAR_MS)]
+
+
+def _configs(keys: tuple[ConfigKey, ...], at_ms: int) -> list[Event]:
+    unread = ConfigsRead(at_ms, (), ("broker 0 could not be read",))
+    none = tuple(ConfigValue(key, None) for key in keys)
+    of_the_run = tuple(ConfigValue(key, str(RATE)) for key in keys)
+    foreign = tuple(ConfigValue(key, "7") for key in keys)
+    found = [ConfigsRead(at_ms, values) for values in (none, of_the_run, foreign)]
+    return [*found, unread, replace(unread, at_ms=at_ms + FAR_MS), ConfigsRead(at_ms, (), (), down=(2,))]
+
+
+def _settings(at_ms: int) -> list[Event]:
+    failed = ThrottleSet(at_ms, ("no",), failed=(ConfigResource.broker(0),))
+    down = ThrottleSet(at_ms, (), (Unwritten(2, "it is down"),))
+    return [ThrottleSet(at_ms), failed, replace(failed, at_ms=at_ms + FAR_MS), down]
+
+
+def _submitted(names: tuple[TopicPartition, ...], at_ms: int) -> list[Event]:
+    refused = tuple(Refusal(name, "no") for name in names)
+    return [
+        MovesSubmitted(at_ms, names),
+        MovesSubmitted(at_ms, (), refused),
+        MovesSubmitted(at_ms, (), unknown=names),
+    ]
+
+
+def beginnings() -> list[RunStarted]:
+    """With a throttle, without one, with one that adapts, with guards, and with elections one by one."""
+    adaptive = replace(started(), rates=ThrottleRates(adaptive=AdaptiveThrottle(10 * RATE)))
+    return [
+        started(),
+        started(throttle=None),
+        adaptive,
+        replace(started(throttle=None), guards=settings({GuardName.CORDONED: Reaction.CANCEL})),
+        replace(started(throttle=None), pace=Pace(elections_per_step=1)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def explored() -> dict[Key, set[type]]:
+    explorer = Explorer()
+    for begun in beginnings():
+        explorer.walk(begun)
+    return explorer.reached
+
+
+def test_every_row_is_reached(explored: dict[Key, set[type]]) -> None:
+    assert [_named(key) for key in TRANSITIONS if key not in explored] == []
+
+
+def _named(key: Key) -> str:
+    return f"{key[0].__name__}, {key[1].__name__}"
