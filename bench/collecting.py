@@ -70,7 +70,7 @@ def measure() -> None:
 def _row(partitions: int, brokers: int) -> str:
     world = TwinTransport(Twin(_blueprint(partitions, brokers)))
     counted = CountingTransport(world)
-    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    settings = client_settings(bootstrap_servers="broker-0:9092")
     with tempfile.TemporaryDirectory() as data, AdminClient.connect(settings, clock=world, transport=counted) as client:
         take_round(client, world)  # the first also connects and asks for versions
         counted.requests = counted.received_bytes = 0

@@ -135,7 +135,7 @@ def cost_of(count: int) -> Cost:
     with twin_of(case) as (_, transport, _), tempfile.TemporaryDirectory() as folder:
         del case  # the twin has it
         meter, before = Meter(transport), _mib()
-        chosen = client_settings({}, bootstrap_servers="broker-0:9092")
+        chosen = client_settings(bootstrap_servers="broker-0:9092")
         begun_s, begun_ms = time.process_time(), meter.now_ms()
         with AdminClient.connect(chosen, clock=meter, transport=meter) as client:
             started = prepare(client, plan, RunSettings("run", begun_ms, NO_THROTTLE, settings(), NO_LIMITS))

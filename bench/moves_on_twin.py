@@ -121,6 +121,6 @@ def twin_of(case: Case) -> Iterator[tuple[Twin, TwinTransport, AdminClient]]:
     """A twin with this cluster, its transport, which is also its clock, and a client."""
     twin = Twin(blueprint(case), TwinSettings())
     transport = TwinTransport(twin)
-    settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
+    settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
     with AdminClient.connect(settings, clock=transport, transport=transport) as client:
         yield twin, transport, client

@@ -158,7 +158,7 @@ def measure() -> None:
     with KafkaCluster.start(ClusterSpec(brokers=BROKERS)) as cluster:
         cluster.create_topic(TOPIC, [list(before) for before, _ in lists])
         load_topic(cluster.bootstrap_servers, TOPIC, sizes)
-        settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
+        settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
         with AdminClient.connect(settings) as client:
             _warm(cluster)
             for _ in range(ROUNDS):

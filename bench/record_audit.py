@@ -36,7 +36,7 @@ PROBLEMS = ("lost", "duplicated", "added", "altered", "displaced", "first_offset
 def measure(records: int = 10_000_000) -> None:
     """Print the times and what was found."""
     with KafkaCluster.start(ClusterSpec(brokers=BROKERS)) as cluster, tempfile.TemporaryDirectory() as folder:
-        settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
+        settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
         with AdminClient.connect(settings) as client:
             _measure(cluster, client, Path(folder), records // PARTITIONS)
 

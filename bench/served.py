@@ -60,7 +60,7 @@ def served(*options: str) -> Iterator[Served]:
     try:
         assert process.stdout is not None
         servers = [process.stdout.readline() for _ in range(2)][-1].partition(": ")[2].strip()
-        settings = client_settings({}, bootstrap_servers=servers)
+        settings = client_settings(bootstrap_servers=servers)
         with AdminClient.connect(settings) as client:
             client.describe_cluster()
         yield Served(time.perf_counter() - started, servers, process.pid)

@@ -38,7 +38,7 @@ def compare(*, partitions: int, moving: int, runs: int) -> None:
     spec = ClusterSpec(version="4.3.1", brokers=SOURCES + 1, broker_config={"broker.session.timeout.ms": "3600000"})
     spec = ClusterSpec(version="4.3.1", brokers=SOURCES + 1, broker_config=NEVER_CATCH_UP)
     with KafkaCluster.start(spec) as cluster:
-        settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
+        settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
         with AdminClient.connect(settings) as admin:
             created = topics.create(admin, partitions, SOURCES, replication_factor=1)
             topics.write_one_record_each(cluster.bootstrap_servers, created[:moving])

@@ -97,7 +97,7 @@ def _row(each: Compared) -> str:
 
 def _compare(cluster: KafkaCluster, case: Case) -> Compared:
     clock = SystemClock()
-    settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
+    settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
     with AdminClient.connect(settings) as admin, ExitStack() as while_moving:
         started = clock.monotonic_s()
         _create(cluster, case)
@@ -176,6 +176,6 @@ def predict(case: Case, sizes: Mapping[TopicPartition, int]) -> dict[TopicPartit
     twin = Twin(blueprint, TwinSettings(replication=ReplicationSettings(batch_bytes=BATCH_BYTES)))
     transport = TwinTransport(twin)
     address = blueprint.brokers[0].registered_address
-    settings = client_settings({}, bootstrap_servers=f"{address.host}:{address.port}")
+    settings = client_settings(bootstrap_servers=f"{address.host}:{address.port}")
     with AdminClient.connect(settings, clock=transport, transport=transport) as admin:
         return carry_out(admin, transport, case)

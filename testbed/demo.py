@@ -135,7 +135,7 @@ def check_copies(bootstrap_servers: str, before: ClusterSnapshot) -> str:
     """Ask every broker for every copy; a sentence if all have their whole log, CopiesIncomplete if not."""
     ends = {key: partition.end_offset or 0 for key, partition in before.partitions}
     rates = {key: partition.write_bytes_per_s or 0.0 for key, partition in before.partitions}
-    with AdminClient.connect(client_settings({}, bootstrap_servers=bootstrap_servers)) as client:
+    with AdminClient.connect(client_settings(bootstrap_servers=bootstrap_servers)) as client:
         answers = client.replica_status(ends)
     answers.raise_if_any()
     copies = [copy for found in answers.ok.values() for copy in found]

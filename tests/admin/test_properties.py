@@ -100,12 +100,12 @@ def test_controllers_may_be_named_in_the_file() -> None:
 
 def test_no_address_anywhere_is_refused() -> None:
     with pytest.raises(InputError, match="give the addresses"):
-        client_settings({})
+        client_settings()
 
 
 def test_the_file_names_the_client() -> None:
     assert settings(client_id="ours").client_id == "ours"
-    assert client_settings({}, bootstrap_servers="b", client_id="caller").client_id == "caller"
+    assert client_settings(bootstrap_servers="b", client_id="caller").client_id == "caller"
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ class OverTcp:
     def __init__(self, release: str, server: ServerThread) -> None:
         self.release = release
         self.clock = SystemClock()
-        self.transport = TcpTransport(client_settings({}, bootstrap_servers="127.0.0.1:1"))
+        self.transport = TcpTransport(client_settings(bootstrap_servers="127.0.0.1:1"))
         self._server = server
 
     @property
@@ -165,7 +165,7 @@ class RealKafka:
         self.release = cluster.version.rpartition(".")[0]
         self._batch_bytes = batch_bytes
         self.clock = SystemClock()
-        self.transport = TcpTransport(client_settings({}, bootstrap_servers=cluster.bootstrap_servers))
+        self.transport = TcpTransport(client_settings(bootstrap_servers=cluster.bootstrap_servers))
         self._cluster = cluster
 
     @property
@@ -239,7 +239,7 @@ class Cluster:
         self._connections: dict[int, Connection] = {}
         self.brokers = tuple(sorted(node for node in backend.nodes if node != CONTROLLER))
         servers = ",".join(str(backend.nodes[broker]) for broker in self.brokers)
-        settings = client_settings({}, bootstrap_servers=servers)
+        settings = client_settings(bootstrap_servers=servers)
         self.client = AdminClient.connect(settings, clock=backend.clock, transport=backend.transport)
 
     def __enter__(self) -> Self:

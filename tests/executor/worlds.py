@@ -74,7 +74,7 @@ class World:
         blueprint = replace(cluster(brokers=5), topics=(topic,))
         self.twin = Twin(blueprint if log_dir_bytes is None else _small(blueprint, log_dir_bytes), TwinSettings())
         self.transport = TwinTransport(self.twin)
-        settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
+        settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
         self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
         self.controllers: AdminClient | None = None
         self.seen: list[Event] = []
@@ -110,7 +110,7 @@ class World:
 
     def let_reach_controllers(self) -> None:
         """Runs from now on can talk to the controllers."""
-        settings = client_settings({}, bootstrap_controllers=f"controller-{self.twin.controller_id}:9093")
+        settings = client_settings(bootstrap_controllers=f"controller-{self.twin.controller_id}:9093")
         self.controllers = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
 
     @property

@@ -29,7 +29,7 @@ class Box:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.twin: Twin = twin({"foo": [[0, 1], [1, 0]]})
         self.clock = TwinTransport(self.twin)
-        settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
+        settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
         self.client = AdminClient.connect(settings, clock=self.clock, transport=self.clock)
         self._capsys = capsys
 

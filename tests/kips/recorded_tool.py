@@ -96,7 +96,7 @@ class ToolOnTwin:
     def __init__(self, twin: Twin) -> None:
         self.twin = twin
         self.transport = RecordingTransport(twin)
-        settings = client_settings({}, bootstrap_servers="broker-0:9092")
+        settings = client_settings(bootstrap_servers="broker-0:9092")
         self._client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
         other = TwinTransport(twin)
         self.admin = AdminClient.connect(settings, clock=other, transport=other)

@@ -52,7 +52,7 @@ def refused(capsys: pytest.CaptureFixture[str], address: str, *words: str) -> st
 def as_before(asked: Twin) -> bool:
     resources = [*map(ConfigResource.broker, range(4)), ConfigResource.topic("foo")]
     world = TwinTransport(asked)
-    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    settings = client_settings(bootstrap_servers="broker-0:9092")
     with AdminClient.connect(settings, transport=world, clock=world) as client:
         told = client.describe_configs(resources, names=(*BROKER_THROTTLES, *TOPIC_THROTTLES)).raise_if_any()
         moving = client.list_partition_reassignments()

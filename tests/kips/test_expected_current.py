@@ -30,7 +30,7 @@ def asked() -> Twin:
 @pytest.fixture
 def client(asked: Twin) -> AdminClient:
     world = TwinTransport(asked)
-    settings = client_settings({}, bootstrap_servers="broker-0:9092,broker-1:9092")
+    settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
     return AdminClient.connect(settings, clock=world, transport=world)
 
 

@@ -27,7 +27,7 @@ WITH_ZOOKEEPER = KAFKA_3_9_ZOOKEEPER.with_kip_179()
 def client_of(asked: Twin) -> AdminClient:
     transport = TwinTransport(asked)
     address = asked.address(0, asked.listener)
-    settings = client_settings({}, bootstrap_servers=f"{address.host}:{address.port}")
+    settings = client_settings(bootstrap_servers=f"{address.host}:{address.port}")
     return AdminClient.connect(settings, transport=transport, clock=transport)
 
 

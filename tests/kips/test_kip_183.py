@@ -40,7 +40,7 @@ def twin(request: pytest.FixtureRequest) -> Twin:
 
 def client_of(twin: Twin) -> AdminClient:
     transport = TwinTransport(twin)
-    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    settings = client_settings(bootstrap_servers="broker-0:9092")
     return AdminClient.connect(settings, clock=transport, transport=transport)
 
 
@@ -125,7 +125,7 @@ def test_elections_at_the_same_time_are_held_one_after_the_other() -> None:
         first = thread.server.addresses()[0]
 
         def elect(_: int) -> bool:
-            with AdminClient.connect(client_settings({}, bootstrap_servers=f"{first.host}:{first.port}")) as client:
+            with AdminClient.connect(client_settings(bootstrap_servers=f"{first.host}:{first.port}")) as client:
                 return client.elect_leaders([T1]).failed == {}
 
         assert sorted(clients.map(elect, range(8))) == [False] * 7 + [True]

@@ -25,7 +25,7 @@ class TwinStage:
         self.twin: Twin = twin({"orders": [[1, 2, 3]]}, brokers=BROKERS, version=version)
         world = TwinTransport(self.twin)
         self.client = AdminClient.connect(
-            client_settings({}, bootstrap_servers="broker-0:9092"), clock=world, transport=world
+            client_settings(bootstrap_servers="broker-0:9092"), clock=world, transport=world
         )
         self.partition = TopicPartition("orders", 0)
 

@@ -45,7 +45,7 @@ class ServedTool:
         return self("--execute", "--reassignment-json-file", self.plan(targets), *words)
 
     def client(self) -> AdminClient:
-        return AdminClient.connect(client_settings({}, bootstrap_servers=self._address))
+        return AdminClient.connect(client_settings(bootstrap_servers=self._address))
 
     def moving(self) -> dict[TopicPartition, tuple[int, ...]]:
         with self.client() as client:

@@ -20,7 +20,7 @@ def test_the_doctor_finds_an_override_that_never_ends_and_a_forgotten_throttle_a
     tmp_path: Path,
 ) -> None:
     world = TwinTransport(Twin(cluster({"t": [[0, 1]]}), TwinSettings()))
-    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    settings = client_settings(bootstrap_servers="broker-0:9092")
     rate = ConfigResource.broker(3)
     with AdminClient.connect(settings, clock=world, transport=world) as client:
         client.alter_partition_reassignments({tp(0): (0, 1, 2)}).raise_if_any()

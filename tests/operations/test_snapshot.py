@@ -49,7 +49,7 @@ def look(blueprint: Blueprint) -> tuple[ClusterSnapshot, Twin]:
     """What a client sees of a new twin, and the twin."""
     twin = Twin(blueprint)
     transport = TwinTransport(twin)
-    settings = client_settings({}, bootstrap_servers="broker-0:9092")
+    settings = client_settings(bootstrap_servers="broker-0:9092")
     with AdminClient.connect(settings, clock=transport, transport=transport) as client:
         return whole_snapshot(client, observe(client, 0), transport, 10.0), twin
 

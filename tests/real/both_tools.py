@@ -78,7 +78,7 @@ class Tool:
         self._places: dict[str, str] = {}
         self._transcript: list[str] = []
         self._is_clean = False
-        settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
+        settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
         self.admin = AdminClient.connect(settings)
 
     # --- what a scenario starts from ----------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def end_started() -> None:
         if process.poll() is None:
             process.kill()
             process.communicate()
-            settings = client_settings({}, bootstrap_servers=cluster.bootstrap_servers)
+            settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
             with AdminClient.connect(settings) as client:
                 client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
                 client.incremental_alter_configs(clear_broker_changes(client.describe_cluster().broker_ids))

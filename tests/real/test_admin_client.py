@@ -186,7 +186,7 @@ def test_a_controller_of_zookeeper_mode_that_moved_is_found(kafka_zookeeper: Kaf
 
 def test_a_controller_of_a_quorum_that_moved_is_found(start_cluster: Callable[[ClusterSpec], KafkaCluster]) -> None:
     cluster = start_cluster(ClusterSpec(brokers=1, controllers=3))
-    settings = client_settings({}, bootstrap_controllers=cluster.bootstrap_controllers)
+    settings = client_settings(bootstrap_controllers=cluster.bootstrap_controllers)
     transport = CountingTransport(settings)
     absent = TopicPartition("absent", 0)
     with AdminClient.connect(settings, transport=transport) as client:
@@ -276,7 +276,7 @@ def test_a_cluster_that_cannot_list_fenced_brokers_says_which_version_could(kafk
 
 
 def controllers_client(cluster: KafkaCluster) -> AdminClient:
-    return AdminClient.connect(client_settings({}, bootstrap_controllers=cluster.bootstrap_controllers))
+    return AdminClient.connect(client_settings(bootstrap_controllers=cluster.bootstrap_controllers))
 
 
 def test_controllers_take_reassignments_elections_topics_and_configs(kafka: KafkaCluster, topic_name: str) -> None:
@@ -301,10 +301,10 @@ def test_controllers_take_reassignments_elections_topics_and_configs(kafka: Kafk
 @pytest.mark.parametrize("controllers_expected", [True, False])
 def test_the_wrong_kind_of_address_is_named_at_once(controllers_expected: bool, kafka: KafkaCluster) -> None:
     if controllers_expected:
-        settings = client_settings({}, bootstrap_controllers=kafka.bootstrap_servers)
+        settings = client_settings(bootstrap_controllers=kafka.bootstrap_servers)
         words = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
     else:
-        settings = client_settings({}, bootstrap_servers=kafka.bootstrap_controllers)
+        settings = client_settings(bootstrap_servers=kafka.bootstrap_controllers)
         words = r"does not offer Metadata \(API 3\)"
     started = time.monotonic()
     with AdminClient.connect(settings) as client, pytest.raises(ClusterError, match=words) as refused:

@@ -50,7 +50,7 @@ def test_a_twin_goes_on_with_what_a_real_cluster_was_doing(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     key, target = hold_a_move(kafka, topic_name, tmp_path)
-    settings = client_settings({}, bootstrap_servers=kafka.bootstrap_servers)
+    settings = client_settings(bootstrap_servers=kafka.bootstrap_servers)
     with AdminClient.connect(settings) as real:
         wait_until(lambda: copied(real, key, target[0]) > 0, timeout_s=30, what="the first bytes of the new copy")
         file = tmp_path / "cluster.json"
@@ -60,7 +60,7 @@ def test_a_twin_goes_on_with_what_a_real_cluster_was_doing(
             assert "1 active reassignments" in said.stdout
             twin = Twin(blueprint_of(read_snapshot(file), Speeds()))
             transport = TwinTransport(twin)
-            inside = client_settings({}, bootstrap_servers="broker-0:9092")
+            inside = client_settings(bootstrap_servers="broker-0:9092")
             with AdminClient.connect(inside, clock=transport, transport=transport) as simulated:
                 compare(real, simulated, topic_name)
                 # Throttled to 0.1 MB/s in the twin as in the cluster; the twin's time costs nothing.

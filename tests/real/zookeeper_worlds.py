@@ -65,7 +65,7 @@ class World:
 
     def ask(self, question: Callable[[AdminClient], Any]) -> Any:
         """Ask the brokers something, over a connection of its own."""
-        with AdminClient.connect(client_settings({}, bootstrap_servers=self.bootstrap)) as client:
+        with AdminClient.connect(client_settings(bootstrap_servers=self.bootstrap)) as client:
             return question(client)
 
     def content(self, path: str) -> bytes | None:

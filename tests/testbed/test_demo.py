@@ -30,7 +30,7 @@ SCENARIO = """
 
 def seen_of(server: ServerThread) -> tuple[str, ClusterSnapshot]:
     host, port = server.server.addresses()[0]
-    with AdminClient.connect(client_settings({}, bootstrap_servers=f"{host}:{port}")) as client:
+    with AdminClient.connect(client_settings(bootstrap_servers=f"{host}:{port}")) as client:
         return f"{host}:{port}", whole_snapshot(client, observe(client, 0), SystemClock(), 0)
 
 

@@ -28,7 +28,7 @@ class Race:
 
     def client(self, broker: int = 12) -> AdminClient:
         """A client that knows no broker but this one, which therefore answers what any broker may."""
-        settings = client_settings({}, bootstrap_servers=f"broker-{broker}:9092")
+        settings = client_settings(bootstrap_servers=f"broker-{broker}:9092")
         return AdminClient.connect(settings, clock=self.world, transport=self.world)
 
     def begin_move(self, *target: int) -> None:

@@ -60,7 +60,10 @@ class AdminClient:
     def connect(
         cls, settings: ClientSettings, *, clock: Clock | None = None, transport: Transport | None = None
     ) -> AdminClient:
-        """A client for these settings. Nothing is sent before the first call."""
+        """A client for these settings. Nothing is sent before the first call.
+
+        `clock` and `transport` are for tests and rehearsals on a simulated cluster.
+        """
         clock = clock or SystemClock()
         return cls(Session(settings, transport or TcpTransport(settings, clock), clock), clock)
 
@@ -96,7 +99,7 @@ class AdminClient:
     # --- topics -----------------------------------------------------------------------------------------------
 
     def list_topics(self, *, include_internal: bool = False, timeout_ms: int | None = None) -> tuple[str, ...]:
-        """Names of the topics that we may see, sorted."""
+        """Names of the topics that the client may see, sorted; internal ones only with `include_internal`."""
         self._needs_brokers("list_topics")
         topics = self._session.call(translate.list_topics(), To.ANY, timeout_ms)
         return tuple(sorted(name for name, is_internal in topics.items() if include_internal or not is_internal))
@@ -104,7 +107,10 @@ class AdminClient:
     def describe_topics(
         self, names: Iterable[str] | None = None, *, timeout_ms: int | None = None
     ) -> Batch[str, Topic]:
-        """Partitions, replicas, ISR and leaders of these topics, or (None) of all."""
+        """Partitions, replicas, ISR and leaders of these topics, or (None) of all.
+
+        A topic that does not exist fails with UNKNOWN_TOPIC_OR_PARTITION.
+        """
         self._needs_brokers("describe_topics")
         wanted = None if names is None else list(dict.fromkeys(names))
         if wanted is not None and not wanted:
@@ -156,13 +162,13 @@ class AdminClient:
         return self._session.call(translate.delete_topics(wanted), To.CONTROLLER, timeout_ms)
 
     def create_partitions(
-        self, wishes: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
+        self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
     ) -> Batch[str, None]:
-        """Give topics more partitions."""
-        if not wishes:
+        """Give topics more partitions: a new total, and where the new partitions go (None: the controller chooses)."""
+        if not new_partitions:
             return Batch()
         return self._session.call(
-            translate.create_partitions(wishes, validate_only=validate_only), To.CONTROLLER, timeout_ms
+            translate.create_partitions(new_partitions, validate_only=validate_only), To.CONTROLLER, timeout_ms
         )
 
     # --- reassignments ----------------------------------------------------------------------------------------
@@ -177,8 +183,8 @@ class AdminClient:
     ) -> Batch[TopicPartition, None]:
         """Start or override reassignments, or cancel them where the target is None (KIP-455).
 
-        With `expected`, these partitions are looked at right before: unless each is at rest and has exactly that
-        list, `Drifted` is raised with the differences, and nothing is sent.
+        With `expected`, the replica lists of these partitions are read first: unless each has exactly that list and
+        is not being reassigned, `Drifted` is raised with the differences and nothing is sent.
 
         Without `allow_replication_factor_change` the controller refuses a target of another length (KIP-860); a
         cluster that does not know that option is refused here. Large calls are sent in several requests; if one of
@@ -214,7 +220,7 @@ class AdminClient:
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OngoingReassignment]:
-        """What is being reassigned, among these partitions or (None) everywhere; the rest is left out."""
+        """The ongoing reassignments of these partitions or (None) of all; other partitions are left out."""
         wanted = None if partitions is None else list(partitions)
         if wanted is not None and not wanted:
             return {}
@@ -241,13 +247,15 @@ class AdminClient:
     def alter_partition_counts(
         self, counts: Mapping[str, int], *, validate_only: bool = False, timeout_ms: int | None = None
     ) -> Batch[str, None]:
-        """Give topics so many partitions in all (KIP-179); with `validate_only` check and change nothing.
+        """Set the total number of partitions of topics (KIP-179); with `validate_only` check and change nothing.
 
-        A cluster that does not know the request is asked in the words of those that Kafka has; so are the others of
-        this section. Errors: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, CLUSTER_AUTHORIZATION_FAILED.
+        Kafka never shipped the requests of KIP-179: for a cluster that does not offer them, this and the next two
+        methods decide here and send Kafka's own requests.
+
+        Errors: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, CLUSTER_AUTHORIZATION_FAILED.
         """
         return topic_changes.alter_partition_counts(
-            self, self._session, counts, topic_changes.How(validate_only, timeout_ms)
+            self, self._session, counts, topic_changes.CallOptions(validate_only, timeout_ms)
         )
 
     def alter_replication_factors(
@@ -258,14 +266,16 @@ class AdminClient:
         may_undercut_min_in_sync: bool = False,
         timeout_ms: int | None = None,
     ) -> Batch[str, None]:
-        """Give every partition of topics so many replicas (KIP-179); this starts reassignments.
+        """Set the replication factor of topics (KIP-179) by starting reassignments.
 
-        Where replicas come and go: `model/topic_changes/replication_factors.py`. Errors: INVALID_TOPIC_EXCEPTION,
-        INVALID_REPLICATION_FACTOR, REASSIGNMENT_IN_PROGRESS, CLUSTER_AUTHORIZATION_FAILED.
+        Which brokers gain or lose replicas: see `kreassign.model.topic_changes.replication_factors`.
+
+        Errors: INVALID_TOPIC_EXCEPTION, INVALID_REPLICATION_FACTOR, REASSIGNMENT_IN_PROGRESS,
+        CLUSTER_AUTHORIZATION_FAILED.
         """
-        how = topic_changes.How(validate_only, timeout_ms)
+        options = topic_changes.CallOptions(validate_only, timeout_ms)
         return topic_changes.alter_replication_factors(
-            self, self._session, factors, how, may_undercut_min_in_sync=may_undercut_min_in_sync
+            self, self._session, factors, options, may_undercut_min_in_sync=may_undercut_min_in_sync
         )
 
     def reassign_partitions(
@@ -275,30 +285,30 @@ class AdminClient:
         validate_only: bool = False,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
-        """Start to move partitions (KIP-179); one that moves already is refused, unlike by KIP-455.
+        """Start reassignments (KIP-179). Unlike by KIP-455, a partition that is being reassigned already is refused.
 
         Errors: INVALID_TOPIC_EXCEPTION, UNKNOWN_MEMBER_ID for an unknown broker, INVALID_REPLICA_ASSIGNMENT,
         REASSIGNMENT_IN_PROGRESS, CLUSTER_AUTHORIZATION_FAILED.
         """
-        how = topic_changes.How(validate_only, timeout_ms)
-        return topic_changes.reassign_partitions(self, self._session, targets, how)
+        options = topic_changes.CallOptions(validate_only, timeout_ms)
+        return topic_changes.reassign_partitions(self, self._session, targets, options)
 
     def view_topics(self, topics: Iterable[str], *, timeout_ms: int | None = None) -> TopicsView:
-        """What changes of these topics are decided upon (`kreassign.model.topic_changes`); unknown ones are not in it.
+        """What `kreassign.model.topic_changes` needs to decide on changes of these topics; unknown topics are left out.
 
-        A broker that does not tell what it holds counts as empty.
+        A broker that does not answer what it stores counts as empty.
         """
         return topic_changes.whole_view(
-            self, tuple(topics), topic_changes.How(validate_only=True, timeout_ms=timeout_ms)
+            self, tuple(topics), topic_changes.CallOptions(validate_only=True, timeout_ms=timeout_ms)
         )
 
     def elect_preferred_leaders(
         self, partitions: Iterable[TopicPartition] | None, *, timeout_ms: int | None = None
     ) -> PreferredElectionResult:
-        """Make the preferred replicas leaders of these partitions or (None) of all (KIP-183).
+        """Elect the preferred leaders of these partitions or (None) of all (KIP-183).
 
-        Unlike `elect_leaders`, a partition that its preferred replica leads already is well. One that is named twice
-        counts once.
+        Unlike with `elect_leaders`, a partition that its preferred replica leads already succeeds. A partition that is
+        named twice counts once.
         """
         found = self.elect_leaders(partitions, timeout_ms=timeout_ms)
         return PreferredElectionResult(translate.already_led(found))
@@ -312,7 +322,7 @@ class AdminClient:
         names: Iterable[str] | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
-        """Configuration of topics and brokers; with `names` only those keys. Brokers are asked themselves."""
+        """Configuration of topics and brokers, with `names` only those keys. Each broker answers for itself."""
         keys = None if names is None else tuple(names)
 
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
@@ -327,7 +337,7 @@ class AdminClient:
         validate_only: bool = False,
         timeout_ms: int | None = None,
     ) -> Batch[ConfigResource, None]:
-        """Change configuration (KIP-339): topics in one request, each broker's at that very broker.
+        """Change configuration (KIP-339): all topics in one request, each broker's own at that broker.
 
         With `bootstrap_controllers` everything goes to the active controller, which also takes the configuration
         of a broker that is down.
@@ -357,7 +367,7 @@ class AdminClient:
         partitions: Iterable[TopicPartition] | None = None,
         timeout_ms: int | None = None,
     ) -> Batch[int, tuple[LogDir, ...]]:
-        """Log directories of these brokers or (None) of all live ones, with all copies or those of `partitions`."""
+        """Log directories of these brokers or (None) of all live ones, with all replicas or those of `partitions`."""
         self._needs_brokers("describe_log_dirs")
         call = translate.describe_log_dirs(partitions)
         asked = self.describe_cluster(timeout_ms=timeout_ms).broker_ids if brokers is None else brokers
@@ -366,10 +376,10 @@ class AdminClient:
     def alter_replica_log_dirs(
         self, targets: Mapping[TopicPartitionReplica, str], *, timeout_ms: int | None = None
     ) -> Batch[TopicPartitionReplica, None]:
-        """Move copies into other directories of their brokers; the call only starts the moves (KIP-113).
+        """Move replicas into other log directories of their brokers; the call only starts the moves (KIP-113).
 
-        The directory where a copy already is cancels a running move. A broker that does not host the copy yet
-        answers REPLICA_NOT_AVAILABLE and puts it there when it comes.
+        The directory where a replica already is cancels a running move. A broker that does not host the replica yet
+        answers REPLICA_NOT_AVAILABLE and creates it in that directory later.
         """
         self._needs_brokers("alter_replica_log_dirs")
         grouped: dict[int, dict[TopicPartition, str]] = {}
@@ -394,7 +404,7 @@ class AdminClient:
     def list_offsets(
         self, partitions: Iterable[TopicPartition], *, earliest: bool = False, timeout_ms: int | None = None
     ) -> Batch[TopicPartition, int]:
-        """The high watermark of each partition, or with `earliest` its first offset, as its leader says."""
+        """The high watermark of each partition, or with `earliest` its first offset, from its leader."""
         spec = OffsetSpec.EARLIEST if earliest else OffsetSpec.LATEST
         return self._session.ask_leaders(
             partitions, lambda some: self._leaders_offsets(some, spec, timeout_ms), timeout_ms
@@ -420,11 +430,11 @@ class AdminClient:
         known: Mapping[TopicPartition, Partition] = MappingProxyType({}),
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-        """How far every replica of these partitions is (KIP-179), each asked at its own broker.
+        """Offsets, size and lag of every replica of these partitions (KIP-179), each from its own broker.
 
-        A partition that is `known` is not described again; its replicas there are those that are asked about.
+        Partitions in `known` are not described again: the replicas listed there are asked about.
 
-        During a reassignment the adding replicas are among them: their lag is what is left to copy. A replica that is
+        During a reassignment this includes the adding replicas: their lag is what is left to copy. A replica that is
         offline or whose broker does not answer is left out; a partition whose leader does not answer fails.
         """
         asked = list(dict.fromkeys(partitions))

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from kreassign.admin import pem
 from kreassign.admin.settings import TLS_VERSIONS, Address, ClientSettings, Sasl, Secret, SecurityProtocol, Tls
@@ -92,13 +93,17 @@ def read_properties(path: str | Path) -> dict[str, str]:
 
 
 def client_settings(
-    properties: Mapping[str, str],
+    properties: Mapping[str, str] = MappingProxyType({}),
     *,
     bootstrap_servers: str | None = None,
     bootstrap_controllers: str | None = None,
     client_id: str = "kreassign",
 ) -> ClientSettings:
-    """Settings from properties; what the caller passes wins over `bootstrap.*`, the file wins over `client_id`."""
+    """Settings from client properties, as `read_properties` reads them from a file, or from addresses alone.
+
+    An address that is passed wins over `bootstrap.servers` and `bootstrap.controllers` of the properties; their
+    `client.id` wins over `client_id`. Raises InputError, which names the property, for what is wrong or not supported.
+    """
     _warn_of_unknown(properties)
     if bootstrap_servers is None and bootstrap_controllers is None:
         bootstrap_servers = properties.get("bootstrap.servers")

@@ -1,4 +1,4 @@
-"""The requests of KIP-179: sent as such to a cluster that has them, put together from those that Kafka has for others.
+"""The requests of KIP-179: sent as such to a cluster that has them, composed of Kafka's own requests for others.
 
 For the latter the decision is made here, on a view of the cluster that is read first, by the same functions by which a
 cluster would decide (`kreassign.model.topic_changes`); only what was found legal is sent.
@@ -7,13 +7,24 @@ cluster would decide (`kreassign.model.topic_changes`); only what was found lega
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from kreassign.admin.call import rejection
 from kreassign.admin.session import Session, To
 from kreassign.admin.translate import kip_179 as translate
 from kreassign.errors import ClusterError, Unsupported
-from kreassign.model import Batch, Broker, ConfigResource, LogDir, NewPartitions, Topic, TopicPartition
+from kreassign.model import (
+    Batch,
+    Broker,
+    Cluster,
+    ConfigEntry,
+    ConfigResource,
+    LogDir,
+    NewPartitions,
+    OngoingReassignment,
+    Topic,
+    TopicPartition,
+)
 from kreassign.model.batch import join
 from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION, has_code
 from kreassign.model.topic_changes import (
@@ -27,90 +38,139 @@ from kreassign.model.topic_changes import (
 from kreassign.wire import kip_179
 from kreassign.wire.api import Api
 
-if TYPE_CHECKING:
-    from kreassign.admin.client import AdminClient
-
 _MIN_IN_SYNC = "min.insync.replicas"
 
 Key = TypeVar("Key")
-Wish = TypeVar("Wish")
+Value = TypeVar("Value")
 
 
-class How(NamedTuple):
+class CallOptions(NamedTuple):
     """Whether to check only, and how long each request may take (None: the client's default)."""
 
     validate_only: bool
     timeout_ms: int | None
 
 
+class KafkaCalls(Protocol):
+    """The calls of `AdminClient` from which these requests are composed; it says what each of them does."""
+
+    def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:
+        """The brokers."""
+        ...
+
+    def describe_topics(
+        self, names: Iterable[str] | None = None, *, timeout_ms: int | None = None
+    ) -> Batch[str, Topic]:
+        """Partitions of topics."""
+        ...
+
+    def describe_configs(
+        self,
+        resources: Iterable[ConfigResource],
+        *,
+        names: Iterable[str] | None = None,
+        timeout_ms: int | None = None,
+    ) -> Batch[ConfigResource, Mapping[str, ConfigEntry]]:
+        """Configuration of topics."""
+        ...
+
+    def describe_log_dirs(
+        self,
+        brokers: Iterable[int] | None = None,
+        *,
+        partitions: Iterable[TopicPartition] | None = None,
+        timeout_ms: int | None = None,
+    ) -> Batch[int, tuple[LogDir, ...]]:
+        """Log directories of all brokers."""
+        ...
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OngoingReassignment]:
+        """What is being reassigned."""
+        ...
+
+    def create_partitions(
+        self, new_partitions: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int | None = None
+    ) -> Batch[str, None]:
+        """Give topics more partitions."""
+        ...
+
+    def alter_partition_reassignments(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, timeout_ms: int | None = None
+    ) -> Batch[TopicPartition, None]:
+        """Start reassignments."""
+        ...
+
+
 def alter_partition_counts(
-    client: AdminClient, session: Session, counts: Mapping[str, int], how: How
+    client: KafkaCalls, session: Session, counts: Mapping[str, int], options: CallOptions
 ) -> Batch[str, None]:
-    """Give topics so many partitions."""
+    """Set the partition counts of topics."""
     if not counts:
         return Batch()
     try:
-        call = translate.alter_partition_counts(counts, validate_only=how.validate_only)
-        return session.call(call, To.CONTROLLER, how.timeout_ms)
+        call = translate.alter_partition_counts(counts, validate_only=options.validate_only)
+        return session.call(call, To.CONTROLLER, options.timeout_ms)
     except Unsupported:
-        view = TopicsView({}, _topics(client, counts, how))
-    decided = _sorted_out(kip_179.ALTER_PARTITION_COUNTS, decide_partition_counts(view, counts.items()))
-    wishes = {topic: NewPartitions(count) for topic, count in decided.ok.items()}
-    made = client.create_partitions(wishes, validate_only=how.validate_only, timeout_ms=how.timeout_ms)
+        view = TopicsView({}, _topics(client, counts, options))
+    decided = _as_batch(kip_179.ALTER_PARTITION_COUNTS, decide_partition_counts(view, counts.items()))
+    valuees = {topic: NewPartitions(count) for topic, count in decided.ok.items()}
+    made = client.create_partitions(valuees, validate_only=options.validate_only, timeout_ms=options.timeout_ms)
     return join([made, Batch({}, decided.failed)])
 
 
 def alter_replication_factors(
-    client: AdminClient,
+    client: KafkaCalls,
     session: Session,
     factors: Mapping[str, int],
-    how: How,
+    options: CallOptions,
     *,
     may_undercut_min_in_sync: bool,
 ) -> Batch[str, None]:
-    """Give topics so many replicas. A topic of which the cluster refuses a partition fails with that refusal."""
+    """Set the replication factors of topics. A topic fails with the first refusal of one of its partitions."""
     if not factors:
         return Batch()
     try:
         call = translate.alter_replication_factors(
-            factors, validate_only=how.validate_only, may_undercut_min_in_sync=may_undercut_min_in_sync
+            factors, validate_only=options.validate_only, may_undercut_min_in_sync=may_undercut_min_in_sync
         )
-        return session.call(call, To.CONTROLLER, how.timeout_ms)
+        return session.call(call, To.CONTROLLER, options.timeout_ms)
     except Unsupported:
-        view = whole_view(client, factors, how)
+        view = whole_view(client, factors, options)
     decisions = decide_replication_factors(view, factors.items(), may_undercut_min_in_sync=may_undercut_min_in_sync)
-    decided = _sorted_out(kip_179.ALTER_REPLICATION_FACTORS, decisions)
+    decided = _as_batch(kip_179.ALTER_REPLICATION_FACTORS, decisions)
     targets = {key: replicas for targets in decided.ok.values() for key, replicas in targets.items()}
-    refused = {} if how.validate_only else _start(client, targets, how).failed
+    refused = {} if options.validate_only else _start(client, targets, options).failed
     failed = {key.topic: refused[key] for key in sorted(refused, reverse=True)}  # of each topic its first partition
     return Batch({topic: None for topic in decided.ok if topic not in failed}, {**decided.failed, **failed})
 
 
 def reassign_partitions(
-    client: AdminClient, session: Session, targets: Mapping[TopicPartition, tuple[int, ...]], how: How
+    client: KafkaCalls, session: Session, targets: Mapping[TopicPartition, tuple[int, ...]], options: CallOptions
 ) -> Batch[TopicPartition, None]:
-    """Start to move partitions."""
+    """Start reassignments."""
     if not targets:
         return Batch()
     try:
-        call = translate.reassign_partitions(targets, validate_only=how.validate_only)
-        return session.call(call, To.CONTROLLER, how.timeout_ms)
+        call = translate.reassign_partitions(targets, validate_only=options.validate_only)
+        return session.call(call, To.CONTROLLER, options.timeout_ms)
     except Unsupported:
-        view = _view(client, {key.topic for key in targets}, how, log_dirs={}, min_in_sync={})
-    decided = _sorted_out(kip_179.REASSIGN_PARTITIONS, decide_reassignments(view, targets.items()))
-    if how.validate_only:
+        view = _view(client, {key.topic for key in targets}, options, log_dirs={}, min_in_sync={})
+    decided = _as_batch(kip_179.REASSIGN_PARTITIONS, decide_reassignments(view, targets.items()))
+    if options.validate_only:
         return decided.map(lambda _target: None)
-    return join([_start(client, decided.ok, how), Batch({}, decided.failed)])
+    return join([_start(client, decided.ok, options), Batch({}, decided.failed)])
 
 
 def _start(
-    client: AdminClient, targets: Mapping[TopicPartition, tuple[int, ...]], how: How
+    client: KafkaCalls, targets: Mapping[TopicPartition, tuple[int, ...]], options: CallOptions
 ) -> Batch[TopicPartition, None]:
-    return client.alter_partition_reassignments(dict(targets), timeout_ms=how.timeout_ms)
+    return client.alter_partition_reassignments(dict(targets), timeout_ms=options.timeout_ms)
 
 
-def _sorted_out(api: Api, decided: Mapping[Key, Wish | Refusal]) -> Batch[Key, Wish]:
-    ok = {key: wish for key, wish in decided.items() if not isinstance(wish, Refusal)}
+def _as_batch(api: Api, decided: Mapping[Key, Value | Refusal]) -> Batch[Key, Value]:
+    ok = {key: value for key, value in decided.items() if not isinstance(value, Refusal)}
     failed: dict[Key, ClusterError] = {
         key: rejection(api, refusal.code, refusal.message, key)
         for key, refusal in decided.items()
@@ -119,43 +179,43 @@ def _sorted_out(api: Api, decided: Mapping[Key, Wish | Refusal]) -> Batch[Key, W
     return Batch(ok, failed)
 
 
-def whole_view(client: AdminClient, topics: Iterable[str], how: How) -> TopicsView:
-    """With what brokers hold, and what topics must have in sync. A broker that does not tell counts as empty."""
+def whole_view(client: KafkaCalls, topics: Iterable[str], options: CallOptions) -> TopicsView:
+    """The view with sizes of replicas and `min.insync.replicas`. A broker that does not answer counts as empty."""
     resources = {name: ConfigResource.topic(name) for name in topics}
-    configs = client.describe_configs(resources.values(), names=(_MIN_IN_SYNC,), timeout_ms=how.timeout_ms).ok
+    configs = client.describe_configs(resources.values(), names=(_MIN_IN_SYNC,), timeout_ms=options.timeout_ms).ok
     min_in_sync = {
         name: int(entry.value)
         for name, resource in resources.items()
         if (entry := configs.get(resource, {}).get(_MIN_IN_SYNC)) is not None and entry.value is not None
     }
-    log_dirs = client.describe_log_dirs(timeout_ms=how.timeout_ms).ok
-    return _view(client, resources, how, log_dirs=log_dirs, min_in_sync=min_in_sync)
+    log_dirs = client.describe_log_dirs(timeout_ms=options.timeout_ms).ok
+    return _view(client, resources, options, log_dirs=log_dirs, min_in_sync=min_in_sync)
 
 
 def _view(
-    client: AdminClient,
+    client: KafkaCalls,
     topics: Iterable[str],
-    how: How,
+    options: CallOptions,
     *,
     log_dirs: Mapping[int, tuple[LogDir, ...]],
     min_in_sync: Mapping[str, int],
 ) -> TopicsView:
-    found = _topics(client, topics, how)
+    found = _topics(client, topics, options)
     partitions = [entry.topic_partition for topic in found.values() for entry in topic.partitions]
-    ongoing = client.list_partition_reassignments(partitions, timeout_ms=how.timeout_ms).keys()
-    return topics_view(_registered(client, how), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync)
+    ongoing = client.list_partition_reassignments(partitions, timeout_ms=options.timeout_ms).keys()
+    return topics_view(_registered(client, options), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync)
 
 
-def _registered(client: AdminClient, how: How) -> tuple[Broker, ...]:
-    """The brokers, those that are down too where the cluster tells of them (Kafka 4.0)."""
+def _registered(client: KafkaCalls, options: CallOptions) -> tuple[Broker, ...]:
+    """The brokers, fenced ones too where the cluster lists them (Kafka 4.0)."""
     try:
-        return client.describe_cluster(include_fenced=True, timeout_ms=how.timeout_ms).brokers
+        return client.describe_cluster(include_fenced=True, timeout_ms=options.timeout_ms).brokers
     except Unsupported:
-        return client.describe_cluster(timeout_ms=how.timeout_ms).brokers
+        return client.describe_cluster(timeout_ms=options.timeout_ms).brokers
 
 
-def _topics(client: AdminClient, names: Iterable[str], how: How) -> Mapping[str, Topic]:
-    described = client.describe_topics(names, timeout_ms=how.timeout_ms)
+def _topics(client: KafkaCalls, names: Iterable[str], options: CallOptions) -> Mapping[str, Topic]:
+    described = client.describe_topics(names, timeout_ms=options.timeout_ms)
     for error in described.failed.values():
         if not has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
             raise error

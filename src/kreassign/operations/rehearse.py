@@ -100,7 +100,7 @@ def rehearse(request: RunRequest, snapshot: ClusterSnapshot, speeds: Speeds = TY
     transport, observer = TwinTransport(twin), Observer()
     live = [broker.registered_address for broker in blueprint.brokers if not broker.is_down]
     bootstrap = ",".join(f"{address.host}:{address.port}" for address in live)
-    chosen = client_settings({}, bootstrap_servers=bootstrap)
+    chosen = client_settings(bootstrap_servers=bootstrap)
     with AdminClient.connect(chosen, clock=transport, transport=transport) as client:
         started = prepare(client, request.plan.plan, settings, expected=request.plan.expected)
         pause_s = _pause(started, blueprint)

@@ -51,7 +51,7 @@ class Served:
         return line.partition(": ")[2]
 
     def admin(self) -> AdminClient:
-        return AdminClient.connect(client_settings({}, bootstrap_servers=self.bootstrap()))
+        return AdminClient.connect(client_settings(bootstrap_servers=self.bootstrap()))
 
     def end(self, how: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Exit code and standard error after a signal."""
@@ -82,7 +82,7 @@ def test_a_cluster_is_served_until_it_is_interrupted(how: signal.Signals) -> Non
         assert served.lines[0] == "Kafka 3.9 twin with 4 brokers; Ctrl-C ends it"
         with served.admin() as admin:
             assert [broker.rack for broker in admin.describe_cluster().brokers] == ["a", "b", "a", "b"]
-        controllers = client_settings({}, bootstrap_controllers=served.bootstrap("controllers"))
+        controllers = client_settings(bootstrap_controllers=served.bootstrap("controllers"))
         with AdminClient.connect(controllers) as admin:
             assert admin.list_partition_reassignments() == {}
         assert served.end(how) == (0, "")
@@ -207,7 +207,7 @@ def test_things_break_on_command(tmp_path: Path) -> None:
         assert served.lines[0].endswith("with 3 brokers; Ctrl-C ends it")
         with served.admin() as admin:
             assert admin.describe_cluster().broker_ids == (0, 2)
-        controllers = client_settings({}, bootstrap_controllers=served.bootstrap("controllers"))
+        controllers = client_settings(bootstrap_controllers=served.bootstrap("controllers"))
         with AdminClient.connect(controllers) as admin:
             found = admin.describe_cluster()
             assert (found.broker_ids, found.controller_id) == ((100, 101, 102), 101)

@@ -242,7 +242,7 @@ def test_a_port_that_cannot_be_had_is_said_so() -> None:
 
 def admin_of(server: ServerThread) -> AdminClient:
     servers = ",".join(f"{host}:{port}" for node, (host, port) in server.server.addresses().items() if node < 100)
-    return AdminClient.connect(client_settings({}, bootstrap_servers=servers))
+    return AdminClient.connect(client_settings(bootstrap_servers=servers))
 
 
 def test_a_broker_that_is_down_cannot_be_reached_until_it_is_back(server: ServerThread) -> None:

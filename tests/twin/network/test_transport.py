@@ -28,7 +28,7 @@ TOPICS = {"orders": [[0, 1], [1, 2]]}
 
 
 def client(world: TwinTransport, **settings: str | None) -> AdminClient:
-    found = client_settings({}, **(settings or {"bootstrap_servers": "broker-0:9092,broker-1:9092"}))
+    found = client_settings(**(settings or {"bootstrap_servers": "broker-0:9092,broker-1:9092"}))
     return AdminClient.connect(found, clock=world, transport=world)
 
 
