@@ -7,7 +7,14 @@ from pathlib import Path
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.operations.audit import write_chronicle
-from kreassign.pipeline.tables.audit_schemas import RUN_ARRIVALS, RUN_CALLS, RUN_MOVES, RUN_PROMISES, RUN_TABLES, RUNS
+from kreassign.pipeline.tables.audit_schemas import (
+    RUN_CALLS,
+    RUN_COPY_PROGRESS,
+    RUN_ETA_HISTORY,
+    RUN_MOVES,
+    RUN_TABLES,
+    RUNS,
+)
 from kreassign.pipeline.tables.parquet import read_rows
 from tests.executor.worlds import World
 
@@ -23,5 +30,5 @@ def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tm
     assert (run["run_id"], run["cluster_id"], run["state"], run["problem"]) == ("run-1", "twin", "done", None)
     moves = {row["partition"]: row for row in read_rows(tmp_path / "data", RUN_MOVES)}
     assert [(row["adding"], row["rearranging"]) for _, row in sorted(moves.items())] == [([2], []), ([], [])]
-    counts = [len(read_rows(tmp_path / "data", table)) for table in (RUN_ARRIVALS, RUN_PROMISES, RUN_CALLS)]
+    counts = [len(read_rows(tmp_path / "data", table)) for table in (RUN_COPY_PROGRESS, RUN_ETA_HISTORY, RUN_CALLS)]
     assert counts == [len(told.copy_progress), len(told.eta_history), len(told.calls)]

@@ -113,7 +113,7 @@ def compare_readings(before: str, after: str, data: Path, master: str | None = N
 
 def _run_row(run: RunHistory) -> Row:
     known = {name: getattr(run, name) for name in RUNS.column_names if hasattr(run, name)}
-    return known | {"residue_count": len(run.throttle_residue), "problem": "; ".join(run.problems) or None}
+    return known | {"unrestored_count": len(run.throttle_residue), "problem": "; ".join(run.problems) or None}
 
 
 def _move_row(move: MoveHistory, head: Row) -> Row:
@@ -131,10 +131,10 @@ def _findings(row: Row, brokers: Iterable[Row]) -> Iterator[str]:
         yield f"the run is {row['state']}: {row['complete_count']} of {row['move_count']} moves are complete"
     if row["off_target_count"]:
         yield f"{row['off_target_count']} complete moves are elsewhere in the snapshot after: table audit_moves"
-    if row["residue_count"]:
-        yield f"{row['residue_count']} throttle settings were not restored: see `kreassign doctor`"
+    if row["unrestored_count"]:
+        yield f"{row['unrestored_count']} throttle settings were not restored: see `kreassign doctor`"
     for broker in brokers:
-        if broker["is_throttle_respected"] is False:
+        if broker["is_within_throttle"] is False:
             yield f"broker {broker['broker']} used {broker['throttle_use']:.0%} of its throttle over a minute"
 
 

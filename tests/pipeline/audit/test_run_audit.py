@@ -76,7 +76,7 @@ def test_a_run_that_kept_its_promises(spark: SparkSession, world: World, tmp_pat
     assert run["predicted_s"] == 2 * SIZE / RATE
     assert run["copying_s"] == pytest.approx(run["predicted_s"], rel=0.2)
     assert run["eta_error"] < 0.5
-    assert (run["residue_count"], run["over_throttle_count"], run["troubled_call_count"]) == (0, 0, 0)
+    assert (run["unrestored_count"], run["over_throttle_count"], run["failed_call_count"]) == (0, 0, 0)
     assert run["call_count"] == len(read_rows(data, RUN_CALLS))
     # Brokers 0 and 1 held three copies each; broker 1 still does, of six on five brokers.
     assert run["imbalance_before"] == pytest.approx(1.5)
@@ -119,5 +119,5 @@ def test_a_throttle_that_was_raised_counts_from_then_on(spark: SparkSession, wor
     run = audit(spark, world, tmp_path / "data")
     receiver = next(row for row in run["brokers"] if row["broker"] == 2)
     assert receiver["peak_in_bytes_per_s"] > RATE
-    assert receiver["is_throttle_respected"]
+    assert receiver["is_within_throttle"]
     assert run["findings"] == []

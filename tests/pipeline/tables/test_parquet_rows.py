@@ -8,8 +8,9 @@ import pytest
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.ingest.snapshots import partition_rows, sample_rows, snapshot_tables
-from kreassign.pipeline.tables.parquet import read_rows, write_rows
-from kreassign.pipeline.tables.schemas import PARTITIONS, PLAN_INPUTS, QUARANTINE, SAMPLES, Row
+from kreassign.pipeline.tables.audit_schemas import RUN_ETA_HISTORY, RUNS
+from kreassign.pipeline.tables.parquet import check_columns, read_rows, write_rows
+from kreassign.pipeline.tables.schemas import PARTITIONS, PLAN_INPUTS, QUARANTINE, SAMPLES, STRING, Column, Row, Table
 from tests.pipeline.clusters import observation, sample_round
 
 
@@ -87,3 +88,16 @@ def test_null_is_allowed_where_the_schema_says_so(tmp_path: Path) -> None:
     rows = [row | {"topic_id": None} for row in partition_rows(observation())]
     write_rows(tmp_path, PARTITIONS, rows, file_stem="a")
     assert [row["topic_id"] for row in read_rows(tmp_path, PARTITIONS)] == [None, None]
+
+
+def test_a_table_with_the_name_of_an_older_version_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "run_promises").mkdir()
+    with pytest.raises(DataError, match=r"the table run_promises of an older kreassign, which is run_eta_history now"):
+        read_rows(tmp_path, RUN_ETA_HISTORY)
+
+
+def test_columns_of_an_older_version_are_refused_in_any_file(tmp_path: Path) -> None:
+    old = Table("runs", "Runs.", "kreassign audit run", ("run_id",), (Column("run_id", STRING, "id"),))
+    write_rows(tmp_path, old, [{"run_id": "run-1"}], file_stem="run-1")
+    with pytest.raises(DataError, match=r"run-1\.parquet lacks the columns .*unrestored_count"):
+        check_columns(tmp_path, RUNS)

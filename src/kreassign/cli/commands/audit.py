@@ -155,8 +155,8 @@ def lines(run: Row) -> Iterator[str]:
     yield f"  rate: at most {format_rate(peak)} into one broker; {throttle}"
     yield f"  fullest broker above the mean: {_balance(run)}"
     yield (
-        f"  calls: {run['call_count']}, {run['troubled_call_count']} with problems; "
-        f"verdicts of guards: {run['verdict_count']}"
+        f"  calls: {run['call_count']}, {run['failed_call_count']} with problems; "
+        f"verdicts of guards: {run['breach_count']}"
     )
     for sentence in run["findings"]:
         yield f"  finding: {sentence}"

@@ -14,12 +14,12 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_TABLES
-from kreassign.pipeline.tables.parquet import has_table
+from kreassign.pipeline.tables.parquet import check_columns, has_table
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, Row, Table
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
-RESPECTED = 1.1
-"""So much of its throttle a broker may use over a minute: Kafka evens out bursts over eleven seconds."""
+THROTTLE_TOLERANCE = 1.1
+"""How much of its throttle a broker may use over a minute: Kafka averages over eleven seconds."""
 
 _RUN = ("run_id", "cluster_id")
 _MOVE = (*_RUN, "topic", "partition")
@@ -27,14 +27,14 @@ _MOVE = (*_RUN, "topic", "partition")
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What journals told (see `run_schemas.py`) and the snapshot tables; the latter may be empty."""
+    """The tables of journals (see `audit_schemas.py`) and of snapshots; the latter may be empty."""
 
     runs: DataFrame
     moves: DataFrame
-    arrivals: DataFrame
-    promises: DataFrame
+    copy_progress: DataFrame
+    etas: DataFrame
     calls: DataFrame
-    verdicts: DataFrame
+    breaches: DataFrame
     clusters: DataFrame
     brokers: DataFrame
     partitions: DataFrame
@@ -61,29 +61,29 @@ def runs_in_snapshots(runs: DataFrame, clusters: DataFrame) -> DataFrame:
     return runs.join(found, on="run_id", how="left")
 
 
-def audit_moves(told: Sources, runs: DataFrame) -> DataFrame:
+def audit_moves(sources: Sources, runs: DataFrame) -> DataFrame:
     """Table `audit_moves`; `runs` as `runs_in_snapshots` makes them."""
-    moves = told.moves.join(runs.select("run_id", "snapshot_after"), on="run_id")
+    moves = sources.moves.join(runs.select("run_id", "snapshot_after"), on="run_id")
     predicted = sql.col("size_bytes") * (sql.size("adding") + sql.size("rearranging"))
     seconds = (sql.col("completed_ms") - sql.col("submitted_ms")) / 1000
     return (
-        moves.join(_stored(told, moves), on=list(_MOVE), how="left")
-        .join(_promised(told), on=list(_MOVE), how="left")
+        moves.join(_stored(sources, moves), on=list(_MOVE), how="left")
+        .join(_eta_errors_of_moves(sources), on=list(_MOVE), how="left")
         .withColumnRenamed("bytes_copied", "copied_bytes")
         .withColumn("predicted_bytes", predicted)
         .withColumn("bytes_error", _ratio("copied_bytes", "predicted_bytes") - 1)
         .withColumn("duration_s", seconds)
         .withColumn("rate_bytes_per_s", _ratio("copied_bytes", "duration_s"))
-        .withColumn("promise_count", sql.coalesce("promise_count", sql.lit(0)))
+        .withColumn("eta_count", sql.coalesce("eta_count", sql.lit(0)))
         .select(*AUDIT_MOVES.column_names)
     )
 
 
-def _stored(told: Sources, moves: DataFrame) -> DataFrame:
+def _stored(sources: Sources, moves: DataFrame) -> DataFrame:
     """Per move, as the snapshot after shows it: size of the new copies, and whether the list is the planned one."""
     wanted = moves.select(*_MOVE, "snapshot_after", "target", sql.explode_outer("adding").alias("broker"))
-    lists = told.partitions.select(sql.col("snapshot_id").alias("snapshot_after"), "topic", "partition", "replicas")
-    sizes = told.replicas.select(
+    lists = sources.partitions.select(sql.col("snapshot_id").alias("snapshot_after"), "topic", "partition", "replicas")
+    sizes = sources.replicas.select(
         sql.col("snapshot_id").alias("snapshot_after"), "topic", "partition", "broker", "size_bytes"
     )
     keys = ["snapshot_after", "topic", "partition"]
@@ -102,36 +102,36 @@ def _stored(told: Sources, moves: DataFrame) -> DataFrame:
     )
 
 
-def _promised(told: Sources) -> DataFrame:
-    """Per move, how far off its promises were, relative to the time that was really left."""
-    ends = told.moves.where("status = 'complete'").select(*_MOVE, sql.col("completed_ms").alias("end_ms"))
-    return _eta_errors(told.promises.where("topic is not null").join(ends, on=list(_MOVE)), _MOVE)
+def _eta_errors_of_moves(sources: Sources) -> DataFrame:
+    """Per move, the errors of its ETAs, relative to the time that was really left."""
+    ends = sources.moves.where("status = 'complete'").select(*_MOVE, sql.col("completed_ms").alias("end_ms"))
+    return _eta_errors(sources.etas.where("topic is not null").join(ends, on=list(_MOVE)), _MOVE)
 
 
-def _eta_errors(promises: DataFrame, key: tuple[str, ...]) -> DataFrame:
+def _eta_errors(etas: DataFrame, key: tuple[str, ...]) -> DataFrame:
     left_s = (sql.col("end_ms") - sql.col("at_ms")) / 1000
     off = (sql.col("eta_s") - left_s) / left_s
     return (
-        promises.where(left_s > 0)
+        etas.where(left_s > 0)
         .groupBy(*key)
         .agg(
-            sql.count("*").alias("promise_count"),
+            sql.count("*").alias("eta_count"),
             sql.avg(sql.abs(off)).alias("eta_error"),
             sql.avg(off).alias("eta_bias"),
         )
     )
 
 
-def audit_brokers(told: Sources, runs: DataFrame) -> DataFrame:
+def audit_brokers(sources: Sources, runs: DataFrame) -> DataFrame:
     """Table `audit_brokers`: brokers of either snapshot, and those that take part in the run."""
-    flows = broker_flows(told.moves, told.arrivals)
-    before, after = (_holdings(told, runs, when) for when in ("before", "after"))
+    flows = broker_flows(sources.moves, sources.copy_progress)
+    before, after = (_holdings(sources, runs, when) for when in ("before", "after"))
     use = sql.col("throttle_use")
     return (
-        flows.join(_present(told, runs), on=[*_RUN, "broker"], how="full")
+        flows.join(_present(sources, runs), on=[*_RUN, "broker"], how="full")
         .join(before, on=[*_RUN, "broker"], how="full")
         .join(after, on=[*_RUN, "broker"], how="full")
-        .join(_planned(told, runs), on=[*_RUN, "broker"], how="left")
+        .join(_planned(sources, runs), on=[*_RUN, "broker"], how="left")
         .join(runs.select("run_id", "snapshot_before", "snapshot_after"), on="run_id")
         .withColumns({name: sql.coalesce(name, sql.lit(0)) for name in _COUNTED})
         .withColumns(
@@ -141,9 +141,9 @@ def audit_brokers(told: Sources, runs: DataFrame) -> DataFrame:
                 for name in (f"stored_bytes_{when}", f"leaders_{when}")
             }
         )
-        .withColumn("stored_bytes_planned", sql.col("stored_bytes_before") + _or_none("stored_bytes_more"))
-        .withColumn("leaders_planned", sql.col("leaders_before") + _or_none("leaders_more"))
-        .withColumn("is_throttle_respected", use <= RESPECTED)
+        .withColumn("stored_bytes_planned", sql.col("stored_bytes_before") + _or_zero("stored_bytes_more"))
+        .withColumn("leaders_planned", sql.col("leaders_before") + _or_zero("leaders_more"))
+        .withColumn("is_within_throttle", use <= THROTTLE_TOLERANCE)
         .select(*AUDIT_BROKERS.column_names)
     )
 
@@ -156,26 +156,26 @@ def _known(name: str, when: str) -> Column:
     return sql.when(sql.col(f"snapshot_{when}").isNotNull(), sql.coalesce(sql.col(name), sql.lit(0)))
 
 
-def _or_none(name: str) -> Column:
+def _or_zero(name: str) -> Column:
     return sql.coalesce(sql.col(name), sql.lit(0))
 
 
-def _present(told: Sources, runs: DataFrame) -> DataFrame:
+def _present(sources: Sources, runs: DataFrame) -> DataFrame:
     """The brokers of the snapshots around each run, empty ones too."""
     snapshots = runs.select(*_RUN, sql.explode(sql.array("snapshot_before", "snapshot_after")).alias("snapshot_id"))
     return (
-        told.brokers.select("snapshot_id", "broker")
+        sources.brokers.select("snapshot_id", "broker")
         .join(snapshots, on="snapshot_id")
         .select(*_RUN, "broker")
         .distinct()
     )
 
 
-def _holdings(told: Sources, runs: DataFrame, when: str) -> DataFrame:
+def _holdings(sources: Sources, runs: DataFrame, when: str) -> DataFrame:
     """Bytes and leaderships of each broker in the snapshot before or after."""
     snapshots = runs.select(*_RUN, sql.col(f"snapshot_{when}").alias("snapshot_id"))
     return (
-        told.replicas.drop("cluster_id")
+        sources.replicas.drop("cluster_id")
         .join(snapshots, on="snapshot_id")
         .groupBy(*_RUN, "broker")
         .agg(
@@ -185,18 +185,21 @@ def _holdings(told: Sources, runs: DataFrame, when: str) -> DataFrame:
     )
 
 
-def _planned(told: Sources, runs: DataFrame) -> DataFrame:
+def _planned(sources: Sources, runs: DataFrame) -> DataFrame:
     """What the plan adds to each broker and takes from it: bytes by the sizes of the journal, and leaderships."""
     size = sql.col("size_bytes")
     removing = sql.explode(sql.array_except("original", "target"))
     nothing = sql.lit(0)
-    leaders = told.partitions.select(sql.col("snapshot_id").alias("snapshot_before"), "topic", "partition", "leader")
-    led = told.moves.join(runs.select("run_id", "snapshot_before"), on="run_id").join(
+    leaders = sources.partitions.select(sql.col("snapshot_id").alias("snapshot_before"), "topic", "partition", "leader")
+    moves = sources.moves
+    led = moves.join(runs.select("run_id", "snapshot_before"), on="run_id").join(
         leaders, on=["snapshot_before", "topic", "partition"]
     )
     changes = [
-        told.moves.select(*_RUN, sql.explode("adding").alias("broker"), size.alias("bytes"), nothing.alias("leaders")),
-        told.moves.select(*_RUN, removing.alias("broker"), (-size).alias("bytes"), nothing.alias("leaders")),
+        sources.moves.select(
+            *_RUN, sql.explode("adding").alias("broker"), size.alias("bytes"), nothing.alias("leaders")
+        ),
+        sources.moves.select(*_RUN, removing.alias("broker"), (-size).alias("bytes"), nothing.alias("leaders")),
         led.select(*_RUN, sql.col("leader").alias("broker"), nothing.alias("bytes"), sql.lit(-1).alias("leaders")),
         led.select(*_RUN, sql.col("target")[0].alias("broker"), nothing.alias("bytes"), sql.lit(1).alias("leaders")),
     ]
@@ -208,15 +211,15 @@ def _planned(told: Sources, runs: DataFrame) -> DataFrame:
     )
 
 
-def audit_runs(told: Sources, runs: DataFrame, moves: DataFrame, brokers: DataFrame) -> DataFrame:
+def audit_runs(sources: Sources, runs: DataFrame, moves: DataFrame, brokers: DataFrame) -> DataFrame:
     """Table `audit_runs`, from the other two."""
     per_second = sql.col("throttle_bytes_per_s")
     joined = runs
-    for part in (_of_moves(moves), _of_brokers(brokers), _of_calls(told.calls), _of_promises(told, runs)):
+    for part in (_of_moves(moves), _of_brokers(brokers), _of_calls(sources.calls), _eta_errors_of_runs(sources, runs)):
         joined = joined.join(part, on="run_id", how="left")
-    verdicts = told.verdicts.groupBy("run_id").agg(sql.count("*").alias("verdict_count"))
+    breaches = sources.breaches.groupBy("run_id").agg(sql.count("*").alias("breach_count"))
     return (
-        joined.join(verdicts, on="run_id", how="left")
+        joined.join(breaches, on="run_id", how="left")
         .fillna(0, subset=list(_TOTALS))
         .withColumn("predicted_s", sql.when(per_second > 0, sql.col("most_bytes") / per_second))
         .withColumn("duration_s", (sql.col("ended_ms") - sql.col("started_ms")) / 1000)
@@ -226,7 +229,7 @@ def audit_runs(told: Sources, runs: DataFrame, moves: DataFrame, brokers: DataFr
 
 _TOTALS = (
     "move_count", "complete_count", "off_target_count", "predicted_bytes", "copied_bytes", "over_throttle_count",
-    "call_count", "troubled_call_count", "verdict_count",
+    "call_count", "failed_call_count", "breach_count",
 )  # fmt: skip
 
 
@@ -249,7 +252,7 @@ def _of_brokers(brokers: DataFrame) -> DataFrame:
     }
     return brokers.groupBy("run_id").agg(
         sql.max(sql.greatest("predicted_in_bytes", "predicted_out_bytes")).alias("most_bytes"),
-        sql.count_if(~sql.col("is_throttle_respected")).alias("over_throttle_count"),
+        sql.count_if(~sql.col("is_within_throttle")).alias("over_throttle_count"),
         *(column.alias(name) for name, column in spread.items()),
     )
 
@@ -257,16 +260,16 @@ def _of_brokers(brokers: DataFrame) -> DataFrame:
 def _of_calls(calls: DataFrame) -> DataFrame:
     return calls.groupBy("run_id").agg(
         sql.count("*").alias("call_count"),
-        sql.count_if((sql.col("refused") > 0) | (sql.col("unknown") > 0)).alias("troubled_call_count"),
+        sql.count_if((sql.col("refused") > 0) | (sql.col("unknown") > 0)).alias("failed_call_count"),
     )
 
 
-def _of_promises(told: Sources, runs: DataFrame) -> DataFrame:
-    """What was told of all moves together, against the last one that completed."""
-    ends = told.moves.groupBy("run_id").agg(sql.max("completed_ms").alias("end_ms"))
+def _eta_errors_of_runs(sources: Sources, runs: DataFrame) -> DataFrame:
+    """What was predicted for all moves together, against the last one that completed."""
+    ends = sources.moves.groupBy("run_id").agg(sql.max("completed_ms").alias("end_ms"))
     is_over = runs.where("state = 'done'").select("run_id")
-    promises = told.promises.where("topic is null").join(ends, on="run_id").join(is_over, on="run_id")
-    return _eta_errors(promises, ("run_id",)).select("run_id", "eta_error")
+    etas = sources.etas.where("topic is null").join(ends, on="run_id").join(is_over, on="run_id")
+    return _eta_errors(etas, ("run_id",)).select("run_id", "eta_error")
 
 
 def _ratio(over: str, under: str) -> Column:
@@ -278,9 +281,9 @@ MINUTE_MS = 60_000
 _SIDES = {"in": "broker", "out": "source"}
 
 
-def broker_flows(moves: DataFrame, arrivals: DataFrame) -> DataFrame:
+def broker_flows(moves: DataFrame, copy_progress: DataFrame) -> DataFrame:
     """Per run and broker: bytes predicted and copied, peaks, and the part of the throttle that was used."""
-    parts = _parts(arrivals)
+    parts = _parts(copy_progress)
     found = _predicted(moves)
     for side, column in _SIDES.items():
         found = found.join(_peaks(_by_broker(parts, column), side), on=[*_RUN, "broker"], how="full")
@@ -297,11 +300,11 @@ def _predicted(moves: DataFrame) -> DataFrame:
     return both.groupBy(*_RUN, "broker").agg(*(sql.sum(side).alias(f"predicted_{side}_bytes") for side in _SIDES))
 
 
-def _parts(arrivals: DataFrame) -> DataFrame:
+def _parts(copy_progress: DataFrame) -> DataFrame:
     """What each look added to each copy. A copy that was begun anew adds from nothing."""
     copy = Window.partitionBy("run_id", "topic", "partition", "broker").orderBy("at_ms")
     more = sql.col("done_bytes") - sql.coalesce(sql.lag("done_bytes").over(copy), sql.lit(0))
-    return arrivals.withColumn("more_bytes", sql.greatest(more, sql.lit(0)))
+    return copy_progress.withColumn("more_bytes", sql.greatest(more, sql.lit(0)))
 
 
 def _by_broker(parts: DataFrame, column: str) -> DataFrame:
@@ -349,14 +352,16 @@ def write_run_audit(spark: SparkSession, data_dir: Path) -> Mapping[str, list[Ro
 
     Doing it again makes the same tables. Snapshots may be missing: then what they would tell is NULL.
     """
-    told = Sources(
+    for table in RUN_TABLES:
+        check_columns(data_dir, table)
+    sources = Sources(
         *(read_table(spark, data_dir, table) for table in RUN_TABLES),
         *(_read_or_empty(spark, data_dir, table) for table in (CLUSTERS, BROKERS, PARTITIONS, REPLICAS)),
     )
-    runs = runs_in_snapshots(told.runs, told.clusters)
-    moves = _written(spark, data_dir, AUDIT_MOVES, audit_moves(told, runs))
-    brokers = _written(spark, data_dir, AUDIT_BROKERS, audit_brokers(told, runs))
-    summary = _written(spark, data_dir, AUDIT_RUNS, audit_runs(told, runs, moves, brokers))
+    runs = runs_in_snapshots(sources.runs, sources.clusters)
+    moves = _written(spark, data_dir, AUDIT_MOVES, audit_moves(sources, runs))
+    brokers = _written(spark, data_dir, AUDIT_BROKERS, audit_brokers(sources, runs))
+    summary = _written(spark, data_dir, AUDIT_RUNS, audit_runs(sources, runs, moves, brokers))
     return {AUDIT_RUNS.name: _rows(summary, ("run_id",)), AUDIT_BROKERS.name: _rows(brokers, ("run_id", "broker"))}
 
 

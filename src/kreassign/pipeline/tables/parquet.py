@@ -83,17 +83,23 @@ def dataset_of(table: Table, files: Sequence[Path]) -> ds.Dataset:
 
 
 def hour_folder(time_ms: int) -> str:
-    """Date and hour (UTC) as folders, in the way of naming that Hive began."""
+    """Date and hour (UTC) as folders, as Hive names partitions."""
     return f"{datetime.fromtimestamp(time_ms // 1000, UTC):date=%Y-%m-%d/hour=%H}"
 
 
 def has_table(data_dir: Path, table: Table) -> bool:
-    """Whether there is a table at all, for those that a reader can do without."""
+    """Whether there is such a table, for readers that can do without."""
     return (data_dir / table.name).is_dir()
 
 
+def check_columns(data_dir: Path, table: Table) -> None:
+    """Raise DataError unless every file of a table has its columns: Spark looks at one file and fills in NULL."""
+    for file in _files(data_dir, table):
+        _check_columns(table, file)
+
+
 def arrow_schema(table: Table) -> pa.Schema:
-    """The table's columns as pyarrow says them; that a value may not be missing is checked when rows are written."""
+    """The schema for pyarrow; NULL in columns that are not nullable is refused when rows are written."""
     return pa.schema([pa.field(column.name, _ARROW_TYPES[column.type]) for column in table.columns])
 
 
@@ -104,8 +110,18 @@ def _files(data_dir: Path, table: Table) -> list[Path]:
         key=lambda path: path.name,
     )
     if not files:
-        raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
+        raise missing_table(table, data_dir, has_former=(data_dir / (table.former_name or table.name)).is_dir())
     return files
+
+
+def missing_table(table: Table, data_dir: object, *, has_former: bool) -> DataError:
+    """The error of a table that is not there, or is there by the name that an older kreassign gave it."""
+    if has_former and table.former_name:
+        return DataError(
+            f"{data_dir} has the table {table.former_name} of an older kreassign, which is {table.name} now; write it "
+            f"anew with `{table.made_by}`"
+        )
+    return DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
 
 
 def _is_hidden(path: Path) -> bool:
@@ -123,7 +139,7 @@ def _check_columns(table: Table, file: Path) -> None:
     if wrong:
         raise DataError(
             f"table {table.name}: {file} lacks the columns {', '.join(wrong)} of this version of kreassign, or has "
-            f"them in another type; make it anew with `{table.made_by}`"
+            f"them in another type; remove it and run `{table.made_by}` again"
         )
 
 

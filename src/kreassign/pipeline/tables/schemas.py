@@ -43,7 +43,8 @@ class Column:
 class Table:
     """One table: a folder of Parquet files named like it.
 
-    `made_by` is the command that writes it, `key` the columns that tell its rows apart.
+    `made_by` is the command that writes it, `key` the columns that identify a row, `former_name` what an older version
+    called it.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Table:
     made_by: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+    former_name: str | None = None
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -66,7 +68,7 @@ _SNAPSHOT = "kreassign snapshot"
 _COLLECT = "kreassign collect"
 _LOAD = "kreassign load"
 
-CLUSTER_ID = Column("cluster_id", STRING, "id that the cluster gives itself")
+CLUSTER_ID = Column("cluster_id", STRING, "id of the cluster")
 _SNAPSHOT_COLUMNS = (
     Column("snapshot_id", STRING, "time and cluster of the snapshot; sorts by time"),
     CLUSTER_ID,
@@ -80,34 +82,35 @@ _POSITION = Column("position", INT, "place in the replica list; 0 is the preferr
 _SIZE = _optional(
     "size_bytes",
     BIGINT,
-    "size of the segments of the leader's copy, else of the largest copy; NULL when no broker told",
+    "size of the segments of the leader's replica, else of the largest one; NULL when no broker answered",
 )
 _WRITE_BYTES = _optional(
     "write_bytes_per_s",
     DOUBLE,
-    "bytes that producers add per second, before replication, estimated from offsets; NULL unless `coverage` is "
+    "bytes per second that producers write, before replication, estimated from offsets; NULL unless `coverage` is "
     "`measured`",
 )
-_EPOCH = Column("epoch", INT, "how often the log had begun anew by then")
-_NO_INTERVAL = ", bytes per second; NULL without an interval outside of gaps, or without bytes per record"
+_EPOCH = Column("epoch", INT, "how often the log had been reset by then")
+_NO_INTERVAL = ", bytes per second; NULL without an interval outside gaps, or without bytes per record"
 _NO_TREND = ", by a straight line through the means of whole days; NULL with less than three such days"
 _COVERAGE = Column(
     "coverage",
     STRING,
-    "what the rates rest on: `measured`; or why they are NULL: `no samples`, "
-    "`one sample`, `reset` (only one sample since the log began anew), `no size` (the rate of "
+    "what the rates are based on: `measured`; or why they are NULL: `no samples`, "
+    "`one sample`, `reset` (only one sample since the log was reset), `no size` (the rate of "
     "records is known, their size is not)",
 )
 _VERDICT = Column(
     "verdict",
     STRING,
-    "whether to plan by it: `enough`; `short`, less than a day; `gaps`, more than a tenth of the time is missing; "
+    "whether there is enough data to plan with: `enough`; `short`, less than a day; `gaps`, more than a tenth of the "
+    "time is missing; "
     "`unknown`, there is no rate, see `coverage`",
 )
 
 CLUSTERS = Table(
     "clusters",
-    "Snapshots that were taken in full. Written last: a snapshot that is not in here was broken off.",
+    "Complete snapshots. Written last: a snapshot that is missing here was interrupted.",
     _SNAPSHOT,
     ("snapshot_id",),
     (
@@ -115,10 +118,10 @@ CLUSTERS = Table(
         Column(
             "controller_id",
             INT,
-            "controller as the cluster told it; in KRaft mode some live broker, not the controller",
+            "controller id in the metadata; in KRaft mode some live broker, not the controller",
         ),
         Column("broker_count", INT, "brokers in the cluster's metadata"),
-        Column("topic_count", INT, "topics, internal ones too"),
+        Column("topic_count", INT, "topics, including internal ones"),
         Column("partition_count", BIGINT, "partitions of these topics"),
     ),
 )
@@ -133,8 +136,8 @@ BROKERS = Table(
         BROKER,
         Column("host", STRING, "host of the listener that clients use"),
         Column("port", INT, "port of that listener"),
-        _optional("rack", STRING, "rack of the broker; NULL where it names none"),
-        Column("is_fenced", BOOLEAN, "whether the controller keeps clients away from it"),
+        _optional("rack", STRING, "rack of the broker; NULL if it has none"),
+        Column("is_fenced", BOOLEAN, "whether the controller has fenced it"),
         _optional("log_dirs_error", STRING, "why its log directories are not in the snapshot; NULL if they are"),
     ),
 )
@@ -150,10 +153,10 @@ LOG_DIRS = Table(
         Column("path", STRING, "absolute path of the directory on its broker"),
         _optional("error", STRING, "why the directory is offline; NULL if it works"),
         _optional("total_bytes", BIGINT, "size of its file system; NULL before Kafka 3.3"),
-        _optional("usable_bytes", BIGINT, "room left on its file system; NULL before Kafka 3.3"),
+        _optional("usable_bytes", BIGINT, "free space on its file system; NULL before Kafka 3.3"),
         Column("is_cordoned", BOOLEAN, "whether automatic placement avoids it; false before Kafka 4.3"),
-        Column("replica_count", INT, "copies of partitions in it, those being built too"),
-        Column("replica_bytes", BIGINT, "size of these copies"),
+        Column("replica_count", INT, "replicas in it, including future ones"),
+        Column("replica_bytes", BIGINT, "size of these replicas"),
     ),
 )
 
@@ -168,18 +171,18 @@ PARTITIONS = Table(
         _TOPIC_ID,
         _PARTITION,
         Column("is_internal", BOOLEAN, "whether the topic is one of Kafka's own"),
-        Column("leader", INT, "broker that leads it; -1 when none does"),
-        Column("leader_epoch", INT, "number of its leaderships so far; -1 where the cluster does not tell"),
-        Column("replicas", INTS, "full replica list in order; during a move the target, then what is being removed"),
-        Column("isr", INTS, "brokers whose copies are in sync"),
-        Column("adding", INTS, "brokers that a running move adds; empty without one"),
-        Column("removing", INTS, "brokers that a running move takes away; empty without one"),
+        Column("leader", INT, "leader; -1 without one"),
+        Column("leader_epoch", INT, "its leader epoch; -1 where the cluster does not report it"),
+        Column("replicas", INTS, "replica list in order; during a reassignment the target, then removing replicas"),
+        Column("isr", INTS, "the in-sync replicas"),
+        Column("adding", INTS, "adding replicas of a reassignment; empty without one"),
+        Column("removing", INTS, "removing replicas of a reassignment; empty without one"),
     ),
 )
 
 REPLICAS = Table(
     "replicas",
-    "Copies of partitions of a snapshot: one row per place in a replica list.",
+    "Replicas of a snapshot: one row per position in a replica list.",
     _SNAPSHOT,
     ("snapshot_id", "topic", "partition", "broker"),
     (
@@ -189,31 +192,31 @@ REPLICAS = Table(
         BROKER,
         _POSITION,
         Column("is_leader", BOOLEAN, "whether this broker leads the partition"),
-        Column("is_in_sync", BOOLEAN, "whether the copy is in the ISR"),
-        Column("is_adding", BOOLEAN, "whether a running move adds it"),
-        Column("is_removing", BOOLEAN, "whether a running move takes it away"),
-        _optional("log_dir", STRING, "path of the directory that holds it; NULL when its broker did not tell"),
-        _optional("size_bytes", BIGINT, "size of its segments; NULL when its broker did not tell"),
-        _optional("future_log_dir", STRING, "directory to which the broker is moving it; NULL when it is not"),
-        _optional("future_size_bytes", BIGINT, "how much of it is there already; NULL when it is not being moved"),
+        Column("is_in_sync", BOOLEAN, "whether it is in the ISR"),
+        Column("is_adding", BOOLEAN, "whether a reassignment is adding it"),
+        Column("is_removing", BOOLEAN, "whether a reassignment is removing it"),
+        _optional("log_dir", STRING, "log directory that holds it; NULL when its broker did not answer"),
+        _optional("size_bytes", BIGINT, "size of its segments; NULL when its broker did not answer"),
+        _optional("future_log_dir", STRING, "log directory to which the broker is moving it; NULL when it is not"),
+        _optional("future_size_bytes", BIGINT, "size of the future replica there; NULL when it is not being moved"),
     ),
 )
 
 SAMPLES = Table(
     "samples",
-    "Offsets and size of each partition, one row per partition and round. Partitions whose leader gave no offsets "
+    "Offsets and size of each partition, one row per partition and round. Partitions whose leader did not answer "
     "have no row in that round.",
     _COLLECT,
     ("cluster_id", "taken_ms", "topic", "partition"),
     (
         CLUSTER_ID,
-        Column("taken_ms", BIGINT, "when the end offsets of the round were asked, ms since the epoch"),
+        Column("taken_ms", BIGINT, "when the end offsets of the round were requested, ms since the epoch"),
         _TOPIC,
         _TOPIC_ID,
         _PARTITION,
-        Column("leader", INT, "broker that led it; -1 when none did"),
-        Column("start_offset", BIGINT, "first offset that the leader keeps"),
-        Column("end_offset", BIGINT, "high watermark: the offset after the last record that all in-sync copies have"),
+        Column("leader", INT, "leader; -1 without one"),
+        Column("start_offset", BIGINT, "log start offset of the leader"),
+        Column("end_offset", BIGINT, "high watermark: the offset after the last record that all in-sync replicas have"),
         _SIZE,
     ),
 )
@@ -225,7 +228,7 @@ THROTTLES = Table(
     ("cluster_id", "taken_ms", "resource_type", "resource", "name"),
     (
         CLUSTER_ID,
-        Column("taken_ms", BIGINT, "when the end offsets of the round were asked, ms since the epoch"),
+        Column("taken_ms", BIGINT, "when the end offsets of the round were requested, ms since the epoch"),
         Column("resource_type", STRING, "`broker` for rates, `topic` for lists of replicas"),
         Column("resource", STRING, "id of the broker, or name of the topic"),
         Column("name", STRING, "key of the configuration"),
@@ -245,10 +248,10 @@ RATES = Table(
         _TOPIC,
         _TOPIC_ID,
         _PARTITION,
-        Column("leader", INT, "broker that led it; -1 when none did"),
+        Column("leader", INT, "leader; -1 without one"),
         _EPOCH,
         _optional("seconds", DOUBLE, "since the sample before; NULL for the first"),
-        _optional("new_records", BIGINT, "offsets used up since then; NULL for the first, and when the log began anew"),
+        _optional("new_records", BIGINT, "offsets assigned since then; NULL for the first, and when the log was reset"),
         _optional(
             "sized_records",
             BIGINT,
@@ -257,21 +260,21 @@ RATES = Table(
         _optional(
             "new_bytes", BIGINT, "bytes that the log grew by meanwhile; NULL as `sized_records`, or without sizes"
         ),
-        Column("start_offset", BIGINT, "first offset that the leader keeps"),
+        Column("start_offset", BIGINT, "log start offset of the leader"),
         Column("end_offset", BIGINT, "high watermark"),
         _SIZE,
         Column(
             "verdict",
             STRING,
-            "`good`; `gap`, longer than three usual intervals: right on average, useless for peaks; `first`, nothing "
-            "is before it; `reset`, the log began anew",
+            "`good`; `gap`, longer than three usual intervals: right on average, useless for peaks; `first`, "
+            "there is none before it; `reset`, the log was reset",
         ),
     ),
 )
 
 LOAD_HOURS = Table(
     "load_hours",
-    "What was written in each hour. An interval belongs to the hour in which it ends.",
+    "What was written in each hour. An interval counts in the hour in which it ends.",
     _LOAD,
     ("cluster_id", "topic", "partition", "epoch", "hour_ms"),
     (
@@ -279,8 +282,8 @@ LOAD_HOURS = Table(
         _TOPIC,
         _PARTITION,
         _EPOCH,
-        Column("hour_ms", BIGINT, "begin of the hour"),
-        Column("seconds", DOUBLE, "time of this hour that was measured"),
+        Column("hour_ms", BIGINT, "start of the hour"),
+        Column("seconds", DOUBLE, "seconds of this hour that were measured"),
         Column("new_records", BIGINT, "records written in it"),
         _optional("mean_size_bytes", DOUBLE, "mean size of the partition; NULL without sizes"),
     ),
@@ -297,19 +300,19 @@ LOAD_MODEL = Table(
         _TOPIC,
         _PARTITION,
         _SIZE,
-        _optional("bytes_per_record", DOUBLE, "size of a record as its log stores it; NULL when it cannot be told"),
+        _optional("bytes_per_record", DOUBLE, "size of a record as stored in the log; NULL when unknown"),
         _optional(
             "record_size_basis",
             STRING,
-            "what `bytes_per_record` rests on: `growth`, how the log grew from sample to sample; `log`, the mean over "
-            "all that it keeps; NULL when it cannot be told",
+            "what `bytes_per_record` is based on: `growth`, how the log grew between samples; `log`, the mean over "
+            "the whole log; NULL when unknown",
         ),
         _WRITE_BYTES,
         _optional("p50_write_bytes_per_s", DOUBLE, "median of the intervals" + _NO_INTERVAL),
         _optional("p95_write_bytes_per_s", DOUBLE, "95th percentile of the intervals" + _NO_INTERVAL),
         _optional("p99_write_bytes_per_s", DOUBLE, "99th percentile of the intervals" + _NO_INTERVAL),
         _optional(
-            "peak_hour", INT, "hour of the day (UTC) with most writes; NULL unless all hours of the day were seen"
+            "peak_hour", INT, "hour of the day (UTC) with most writes; NULL unless all hours of the day were measured"
         ),
         _optional("peak_write_bytes_per_s", DOUBLE, "mean rate in that hour of the day; NULL as `peak_hour`"),
         _optional("growth_bytes_per_s_per_day", DOUBLE, "growth of the rate from day to day" + _NO_TREND),
@@ -319,13 +322,13 @@ LOAD_MODEL = Table(
         _optional(
             "write_records_per_s",
             DOUBLE,
-            "offsets that producers use up per second; NULL with less than two usable samples",
+            "offsets per second that producers write; NULL with less than two usable samples",
         ),
-        Column("sample_count", INT, "samples that the rates rest on: those since the last reset"),
+        Column("sample_count", INT, "samples that the rates are based on: those since the last reset"),
         Column("span_s", DOUBLE, "seconds between the first and the last of them; 0 with less than two"),
-        Column("covered_share", DOUBLE, "part of the span that is not in gaps; 0 with less than two samples"),
-        Column("day_count", INT, "whole days that growth rests on"),
-        Column("reset_count", INT, "times that the log began anew: the topic was re-created or offsets went back"),
+        Column("covered_share", DOUBLE, "share of the span outside gaps; 0 with less than two samples"),
+        Column("day_count", INT, "whole days that growth is based on"),
+        Column("reset_count", INT, "how often the log was reset: the topic was re-created or offsets went back"),
         _COVERAGE,
         _VERDICT,
     ),
@@ -338,10 +341,10 @@ FORECAST = Table(
     ("cluster_id", "topic", "partition"),
     (
         CLUSTER_ID,
-        Column("snapshot_id", STRING, "snapshot that it starts from"),
+        Column("snapshot_id", STRING, "snapshot that it is based on"),
         _TOPIC,
         _PARTITION,
-        Column("horizon_days", DOUBLE, "how far ahead it looks"),
+        Column("horizon_days", DOUBLE, "how many days ahead"),
         _optional("size_bytes", DOUBLE, "size then; NULL when the present size is unknown"),
         _optional("write_bytes_per_s", DOUBLE, "rate then; NULL when the present rate is unknown"),
         _optional(
@@ -355,15 +358,14 @@ FORECAST = Table(
         Column(
             "basis",
             STRING,
-            "`trend`, growth is sure; `flat`, growth cannot be told from none and is left out; `no trend`, there are "
-            "too few days",
+            "`trend`, growth is significant; `flat`, growth is not and is ignored; `no trend`, there are too few days",
         ),
     ),
 )
 
 SKEW = Table(
     "skew",
-    "How unevenly the partitions of each topic are written to, and its leaders are placed.",
+    "How unevenly writes and leaders of each topic are distributed.",
     _LOAD,
     ("cluster_id", "topic"),
     (
@@ -371,15 +373,15 @@ SKEW = Table(
         Column("snapshot_id", STRING, "snapshot that the topic is in"),
         _TOPIC,
         Column("partition_count", INT, "its partitions"),
-        Column("known_count", INT, "of them those with a known write rate"),
+        Column("known_count", INT, "partitions with a known write rate"),
         _optional("write_bytes_per_s", DOUBLE, "rate of the topic, of its known partitions; NULL without any"),
         _optional("hottest_partition", INT, "partition with the highest rate; NULL without any known one"),
         _optional("hottest_ratio", DOUBLE, "its rate over the mean of the topic; NULL when nothing is written"),
         _optional(
             "evenness",
             DOUBLE,
-            "1 when all known partitions get the same, towards 0 when one gets all: entropy of their shares over the "
-            "largest possible; NULL with less than two known partitions, or when nothing is written",
+            "Pielou's evenness: 1 when all known partitions get the same, towards 0 when one gets all; NULL with less "
+            "than two known partitions, or when nothing is written",
         ),
         Column("leader_broker_count", INT, "brokers that lead partitions of it"),
         Column("most_leaders_on_a_broker", INT, "the most partitions of it that one broker leads; 0 without leaders"),
@@ -401,7 +403,7 @@ STEP_COUNTS = Table(
         Column("table_name", STRING, "table that the step read or made"),
         Column("good", BIGINT, "rows that were used"),
         Column("bad", BIGINT, "rows that failed a check and are in `quarantine`"),
-        Column("late", BIGINT, "rows left out without being wrong: duplicates, and samples behind their neighbours"),
+        Column("late", BIGINT, "rows dropped without being wrong: duplicates, and samples out of order"),
     ),
 )
 
@@ -418,7 +420,7 @@ PLAN_INPUTS = Table(
         BROKER,
         _POSITION,
         Column("is_leader", BOOLEAN, "whether this broker leads the partition"),
-        Column("is_reassigning", BOOLEAN, "whether the partition is being moved already: leave it alone"),
+        Column("is_reassigning", BOOLEAN, "whether the partition is being reassigned already: not to be planned"),
         _SIZE,
         _WRITE_BYTES,
         _optional("p95_write_bytes_per_s", DOUBLE, "95th percentile of the intervals" + _NO_INTERVAL),
@@ -450,7 +452,7 @@ _STREAM = "kreassign stream-metrics"
 
 METRICS = Table(
     "metrics",
-    "Metrics that brokers told of themselves, by way of Prometheus or of Cruise Control's reporter.",
+    "Metrics of brokers, from Prometheus or from Cruise Control's metrics reporter.",
     "kreassign import-metrics` or `kreassign stream-metrics",
     ("cluster_id", "taken_ms", "broker", "topic", "partition", "name"),
     (
@@ -467,7 +469,7 @@ METRICS = Table(
         Column(
             "name",
             STRING,
-            "what it is: counters end in `_total`, rates in `_per_s`, parts of one in `_share`, the rest says its unit",
+            "counters end in `_total`, rates in `_per_s`, fractions in `_share`, others in their unit",
         ),
         Column("value", DOUBLE, "its value"),
     ),
@@ -475,7 +477,7 @@ METRICS = Table(
 
 METRICS_QUARANTINE = Table(
     "metrics_quarantine",
-    "Records of a topic of metrics that say nothing, each with the reason.",
+    "Invalid records of a topic of metrics, each with the reason.",
     _STREAM,
     ("row_json",),
     QUARANTINE_COLUMNS,
@@ -483,13 +485,17 @@ METRICS_QUARANTINE = Table(
 
 METRIC_BATCHES = Table(
     "metric_batches",
-    "Records of a topic of metrics by what became of them, batch by batch of the stream.",
+    "Number of valid, invalid and late records of each batch of the stream.",
     _STREAM,
     ("batch", "verdict"),
     (
         Column("batch", BIGINT, "number of the batch"),
         Column("verdict", STRING, "`good`: in `metrics`; `bad`: in `metrics_quarantine`; `late`: behind the watermark"),
-        Column("records", BIGINT, "how many; of late ones only when the stream has told, which a killed one may not"),
+        Column(
+            "records",
+            BIGINT,
+            "how many; a stream that is killed may not have written the late ones",
+        ),
     ),
 )
 

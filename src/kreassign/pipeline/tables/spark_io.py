@@ -27,7 +27,7 @@ _MISSING = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 
 
 def struct_type(table: Table) -> spark_types.StructType:
-    """The table's schema as Spark says it, with the comments."""
+    """The schema for Spark, with the comments."""
     return spark_types.StructType(
         [
             spark_types.StructField(
