@@ -1,7 +1,7 @@
-"""How true the foretold end of a run is: what was said at 10, 25, 50 and 75 % of it against when it really ended.
+"""How true the predicted end of a run is: what was said at 10, 25, 50 and 75 % of it against when it really ended.
 
 Random plans on a twin in virtual time, carried out as `kreassign run` does, with a look every four seconds; what is
-foretold and measured is the end of the last move. An error of +10 % means that the run was said to take a tenth of
+predicted and measured is the end of the last move. An error of +10 % means that the run was said to take a tenth of
 its whole time longer than it did.
 """
 

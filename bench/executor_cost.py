@@ -1,6 +1,6 @@
 """What a run costs: processor time, requests, memory and journal by the number of its moves, on a twin in its process.
 
-The twin answers inside the same process, so its share of the processor time is measured too, and told apart: all time
+The twin answers inside the same process, so its share of the processor time is measured too, and separately: all time
 spent in answering a frame or in letting time pass is the twin's. Memory is told before the client begins, with the
 twin and its partitions, and at the end; the difference is the most that the run and what the twin adds to it took.
 """

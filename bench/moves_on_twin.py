@@ -1,4 +1,4 @@
-"""Plans to be carried out on a twin in virtual time: what is moved, the cluster for it, and the least time it needs.
+"""Plans to be executed on a twin in virtual time: what is moved, the cluster for it, and the least time it needs.
 
 A twin has only the partitions that move: the others rest, and would only make it larger. Every broker sends and
 receives at most `RATE`; disks are faster and large.

@@ -46,7 +46,7 @@ LONGEST_S = 240.0
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to carry a plan out; without a command nothing is moved."""
+    """A way to execute a plan; without a command nothing is moved."""
 
     name: str
     command: Callable[[KafkaCluster, Path], tuple[str, ...]] | None = None
@@ -190,7 +190,7 @@ def _felt(
     observer = Observer(client)
     with LiveTraffic(cluster.bootstrap_servers, TOPIC, PARTITIONS, RECORDS_PER_S, RECORD_BYTES) as traffic, observer:
         begun_s = time.monotonic()
-        _carry_out(cluster, way, plan, observer)
+        _execute(cluster, way, plan, observer)
         observer.felt.over_s = time.monotonic() - begun_s
     observer.felt.moved_s = (observer.ended_s or begun_s) - begun_s
     observer.felt.median_ms, observer.felt.p99_ms = traffic.percentiles_ms()
@@ -204,11 +204,11 @@ def _plan(client: AdminClient, lists: list[tuple[tuple[int, ...], tuple[int, ...
     (topic,) = client.describe_topics([TOPIC]).raise_if_any().values()
     first = next(each for each in topic.partitions if each.topic_partition.partition == 0)
     side = 1 if first.replicas == lists[0][0] else 0
-    wishes = (PartitionAssignment(TopicPartition(TOPIC, number), pair[side]) for number, pair in enumerate(lists))
-    return Plan(tuple(wishes))
+    assignments = (PartitionAssignment(TopicPartition(TOPIC, number), pair[side]) for number, pair in enumerate(lists))
+    return Plan(tuple(assignments))
 
 
-def _carry_out(cluster: KafkaCluster, way: Way, plan: Path, observer: Observer) -> None:
+def _execute(cluster: KafkaCluster, way: Way, plan: Path, observer: Observer) -> None:
     if way.command is None:
         time.sleep(CALM_S)
         return

@@ -1,6 +1,6 @@
-"""How well a twin foretells when moves end: the same throttled plans on four real brokers and on a twin of them.
+"""How well a twin predicts when moves end: the same throttled plans on four real brokers and on a twin of them.
 
-One client carries out each plan in both worlds in the same way. The twin learns how many bytes are in each partition
+One client executes each plan in both worlds in the same way. The twin learns how many bytes are in each partition
 and what is written to it; all else it has from its own settings. The moves of one plan are compared one by one.
 """
 
@@ -56,7 +56,7 @@ class Compared:
 
     @property
     def total_error(self) -> float:
-        """By how much the end of the whole plan was foretold too late, as a part of what was measured."""
+        """By how much the end of the whole plan was predicted too late, as a part of what was measured."""
         return max(self.predicted_s.values()) / max(self.measured_s.values()) - 1
 
 
@@ -105,7 +105,7 @@ def _compare(cluster: KafkaCluster, case: Case) -> Compared:
         sizes = _sizes(admin, case)
         if case.writes_per_s:
             while_moving.enter_context(_producing(cluster, case))
-        measured = carry_out(admin, clock, case)
+        measured = execute(admin, clock, case)
         while_moving.close()
         admin.delete_topics([case.topic]).raise_if_any()
     return Compared(case, measured, predict(case, sizes))
@@ -142,7 +142,7 @@ def _sizes(admin: AdminClient, case: Case) -> dict[TopicPartition, int]:
     return {key: held[key] for key in case.targets}
 
 
-def carry_out(admin: AdminClient, clock: Clock, case: Case) -> dict[TopicPartition, float]:
+def execute(admin: AdminClient, clock: Clock, case: Case) -> dict[TopicPartition, float]:
     """Throttle and submit the plan as Kafka's tool does, look until nothing moves; when each move ended, seconds."""
     current = {key: case.partitions[key.partition].before for key in case.targets}
     moves = move_map({}, case.targets, current)
@@ -178,4 +178,4 @@ def predict(case: Case, sizes: Mapping[TopicPartition, int]) -> dict[TopicPartit
     address = blueprint.brokers[0].registered_address
     settings = client_settings(bootstrap_servers=f"{address.host}:{address.port}")
     with AdminClient.connect(settings, clock=transport, transport=transport) as admin:
-        return carry_out(admin, transport, case)
+        return execute(admin, transport, case)

@@ -44,7 +44,7 @@ def _rebalance(client: AdminClient, twin: Served, topics: dict[str, Topic]) -> N
     targets = _targets(topics, random.Random(SEED))
     still = next(key for key in sorted(targets) if key.partition == 0)._replace(partition=1)
     before = _size(client, still, topics)
-    _, took = _timed(twin, lambda: _carry_out(client, targets))
+    _, took = _timed(twin, lambda: _execute(client, targets))
     simulated_h = (_size(client, still, topics) / before - 1) / GROWTH_PER_S / 3600
     _row(f"{len(targets):,} moves, {IN_FLIGHT} under way: {simulated_h:.1f} simulated hours", took, twin)
 
@@ -62,7 +62,7 @@ def _targets(topics: dict[str, Topic], chance: random.Random) -> dict[TopicParti
     }
 
 
-def _carry_out(client: AdminClient, targets: dict[TopicPartition, tuple[int, ...]]) -> None:
+def _execute(client: AdminClient, targets: dict[TopicPartition, tuple[int, ...]]) -> None:
     waiting = list(targets.items())
     while (ongoing := client.list_partition_reassignments()) or waiting:
         next_ones = [waiting.pop() for _ in range(min(len(waiting), IN_FLIGHT - len(ongoing)))]

@@ -121,7 +121,7 @@ class Day:
         self._throttle(len(chosen))
 
     def live(self) -> int:
-        """Carry out the plan, as many moves at a time as may be in flight; how many there were."""
+        """Execute the plan, as many moves at a time as may be in flight; how many there were."""
         moves = len(self._waiting)
         for _ in range(IN_FLIGHT):
             self._begin_next()

@@ -158,7 +158,7 @@ class KafkaCluster:
         wait_until(self._is_ready, timeout_s=timeout_s, what=f"brokers {sorted(self._awake())} known to each other")
 
     def close(self, *, keep_logs: bool = False) -> None:
-        """End all processes at once and remove all files, but for logs and configuration if wished (says where)."""
+        """End all processes at once and remove all files, but for logs and configuration if asked to (says where)."""
         if self._closed:
             return
         self._closed = True
@@ -221,7 +221,7 @@ class KafkaCluster:
     def _ask_controller(self, ask: Callable[[int], None]) -> None:
         """Give a request to the controller, anew where that has just become another one.
 
-        In ZooKeeper mode only the controller itself carries requests out; with KRaft the broker named forwards them.
+        In ZooKeeper mode only the controller itself executes requests; with KRaft the broker named forwards them.
         """
 
         def is_taken() -> bool:

@@ -73,8 +73,8 @@ def _load(cluster: KafkaCluster) -> list[Ledger]:
     for number, (topic, assignments) in enumerate(TOPICS.items()):
         probe.create_topic(port, topic, [list(replicas) for replicas in assignments])
         wait_until(partial(_has_leaders, port, topic), timeout_s=30, what=f"leaders of {topic}")
-        wishes = dict.fromkeys(range(len(assignments)), MEGABYTES_PER_PARTITION[topic] * 1_000_000)
-        ledgers.append(load_topic(cluster.bootstrap_servers, topic, wishes, seed=number))
+        sizes = dict.fromkeys(range(len(assignments)), MEGABYTES_PER_PARTITION[topic] * 1_000_000)
+        ledgers.append(load_topic(cluster.bootstrap_servers, topic, sizes, seed=number))
         print(f"{topic}: {len(assignments)} partitions, {ledgers[-1].count} records")
     return ledgers
 

@@ -23,7 +23,7 @@ def test_a_malformed_plan_names_the_file_if_there_is_one() -> None:
 
 def test_an_illegal_plan_shows_every_violation() -> None:
     error = IllegalPlan(("first", "second"))
-    assert str(error) == "the plan cannot be carried out:\n  - first\n  - second"
+    assert str(error) == "the plan cannot be executed:\n  - first\n  - second"
     assert error.violations == ("first", "second")
 
 

@@ -55,7 +55,7 @@ RETIRED = (
     Retired(r"disturbances?", "response fault"),
     # Commands and options
     Retired(r"kreassign tidy", "kreassign compact"),
-    Retired(r"rates over", "measure for"),
+    Retired("rates over", "measure for", as_name=True),
     # Ordinary words that were names of something else
     Retired("tidy", "compact", as_name=True),
     Retired("carrying", "run session", as_name=True),

@@ -53,7 +53,7 @@ class IllegalPlan(InputError):
     """A plan breaks rules that can be checked before anything is sent."""
 
     def __init__(self, violations: tuple[str, ...]) -> None:
-        super().__init__("the plan cannot be carried out:\n" + "\n".join(f"  - {line}" for line in violations))
+        super().__init__("the plan cannot be executed:\n" + "\n".join(f"  - {line}" for line in violations))
         self.violations = violations
 
 
