@@ -80,15 +80,9 @@ BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 # Where a retired word is still used. This table only gets shorter; when it is empty it goes.
 STILL_USED: dict[str, tuple[str, ...]] = {
-    r"(?:plans?|runs?|moves?) (?:\S+ ){0,2}carried (?:\S+ )?out": (
-        "bench",
-        "src/kreassign/errors.py",
-        "src/kreassign/executor",
-    ),
+    r"(?:plans?|runs?|moves?) (?:\S+ ){0,2}carried (?:\S+ )?out": ("src/kreassign/executor",),
     r"(?:tell|tells|telling|told) (?:\S+ )?apart": (
-        "bench",
         "src/kreassign/model",
-        "src/kreassign/twin",
         "tests",
     ),
     r"be otherwise": (
@@ -101,13 +95,10 @@ STILL_USED: dict[str, tuple[str, ...]] = {
         "tests",
     ),
     r"carr(?:y|ies|ying) (?:\S+ ){0,3}?out(?! of)": (
-        "bench",
-        "docs",
         "src/kreassign/cli",
         "src/kreassign/executor",
         "src/kreassign/kafka_tools",
         "src/kreassign/model",
-        "testbed",
         "tests",
     ),
     r"chronicles?": ("src/kreassign/operations",),
@@ -116,10 +107,7 @@ STILL_USED: dict[str, tuple[str, ...]] = {
         "src/kreassign/operations",
         "tests",
     ),
-    r"doors?|doorbells?": (
-        "src/kreassign/twin",
-        "tests",
-    ),
+    r"doors?|doorbells?": ("tests",),
     r"ending": (
         "src/kreassign/pipeline",
         "src/kreassign/twin",
@@ -129,7 +117,6 @@ STILL_USED: dict[str, tuple[str, ...]] = {
         "src/kreassign/operations",
         "src/kreassign/twin",
     ),
-    r"foret(?:old|ells?)": ("bench",),
     r"homes": ("tests",),
     r"lanes?": ("src/kreassign/executor",),
     r"left runs?": ("src/kreassign/executor",),
@@ -143,10 +130,6 @@ STILL_USED: dict[str, tuple[str, ...]] = {
         "src/kreassign/executor",
         "src/kreassign/operations",
     ),
-    r"rates over": (
-        "bench",
-        "src/kreassign/executor",
-    ),
     r"roads?": ("tests",),
     r"sightings?": (
         "src/kreassign/executor",
@@ -155,13 +138,11 @@ STILL_USED: dict[str, tuple[str, ...]] = {
     r"telling": ("testbed",),
     r"turns": ("src/kreassign/executor",),
     r"what becomes of": (
-        "docs",
         "src/kreassign/executor",
         "tests",
     ),
     r"whereabouts": ("src/kreassign/executor",),
     r"wish(?:es|ed)?": (
-        "bench",
         "docs",
         "scripts",
         "src/kreassign/admin",
@@ -171,8 +152,6 @@ STILL_USED: dict[str, tuple[str, ...]] = {
         "src/kreassign/model",
         "src/kreassign/operations",
         "src/kreassign/report",
-        "src/kreassign/twin",
-        "testbed",
         "tests",
     ),
 }
