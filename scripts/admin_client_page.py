@@ -119,11 +119,11 @@ def _signature(name: str, method: Callable[..., Any]) -> str:
     keywords = [value.kind is value.KEYWORD_ONLY for value in shown]
     if any(keywords):
         parameters.insert(keywords.index(True), "*")
-    ending = f") -> {signature.return_annotation}"
-    line = f"{name}({', '.join(parameters)}{ending}"
+    closing = f") -> {signature.return_annotation}"
+    line = f"{name}({', '.join(parameters)}{closing}"
     if len(line) <= 110:
         return line
-    return "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), ending])
+    return "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), closing])
 
 
 def _parameter(parameter: inspect.Parameter) -> str:

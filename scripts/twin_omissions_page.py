@@ -64,7 +64,7 @@ def header(text: str) -> Header:
 def offered(api_key: int) -> str:
     """The versions of an API by release, as a header has to name them: `0-1 on 3.7; 0-2 on 3.9, 4.2, 4.3`."""
     if api_key in _NO_KAFKAS:
-        return "0, where the twin was told to offer KIP-179"
+        return "0, if the twin was started with KIP-179"
     ranges = [(release.versions(api_key), release.name) for release in RELEASES]
     groups = [
         (versions, [name for _, name in members]) for versions, members in groupby(ranges, key=lambda pair: pair[0])

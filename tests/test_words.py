@@ -137,10 +137,7 @@ STILL_USED: dict[str, tuple[str, ...]] = {
     ),
     r"telling": ("testbed",),
     r"turns": ("src/kreassign/executor",),
-    r"what becomes of": (
-        "src/kreassign/executor",
-        "tests",
-    ),
+    r"what becomes of": ("src/kreassign/executor",),
     r"whereabouts": ("src/kreassign/executor",),
     r"wish(?:es|ed)?": (
         "docs",

@@ -9,9 +9,9 @@ def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == states_page() + "\n", "run `python scripts/run_states_page.py`"
 
 
-def test_it_draws_runs_and_moves_and_tells_what_becomes_of_a_debt() -> None:
+def test_it_draws_runs_and_moves_and_says_how_each_setting_is_restored() -> None:
     page = states_page()
-    assert "    moving --> paused" in page
+    assert "    Observing --> Paused" in page
     assert "    recalled --> cancelled" in page
     assert "| sent | untouched | sent, submit again; failed |" in page
-    assert "| any other | somebody else's: it stays and is told; nothing is owed any more |" in page
+    assert "| any other | set by someone else: it is kept and reported, and no longer to be restored |" in page
