@@ -7,7 +7,7 @@ from bench.random_clusters import random_cluster
 from kreassign.errors import InputError
 from kreassign.planner import Assignment, Band, BrokerFacts, Budget, Rules, bytes_bound, least_seconds, solve
 from kreassign.planner.check.evaluate import evaluate
-from kreassign.planner.goals import DISK, REPLICAS
+from kreassign.planner.goals import DISK, NET_IN, REPLICAS
 from tests.planner.worlds import GIGABYTE, brokers, partition, world
 
 
@@ -96,3 +96,9 @@ def test_a_balanced_arrangement_needs_nothing() -> None:
     assert bytes_bound(level).total == 0
     assert evaluate(level, Assignment.current(level.partitions)).misses() == ()
     assert np.isfinite(least_seconds(level, 1.0))
+
+
+def test_bytes_that_carry_the_excess_of_several_goals_count_once() -> None:
+    loads = [partition(number, 1, gigabytes=10, write_bytes_per_s=1e6) for number in range(4)]
+    problem = world(brokers(1, 2), loads, bands=(Band(DISK, 0.0), Band(NET_IN, 0.0)))
+    assert bytes_bound(problem).excess == 20 * GIGABYTE

@@ -49,6 +49,14 @@ def test_brokers_outside_their_band_are_named_with_the_amount() -> None:
     assert (len(level.misses()), level.imbalance) == (2, found.imbalance)
 
 
+def test_the_imbalance_is_the_widest_miss_also_below_a_band() -> None:
+    loads = [partition(0, 1, gigabytes=15), partition(1, 2, gigabytes=15)]
+    problem = world(brokers(1, 2, 3), loads, bands=(Band(DISK, 0.1),))
+    found = evaluate(problem, Assignment.current(problem.partitions))
+    assert [(miss.broker, miss.amount / GIGABYTE) for miss in found.misses()] == [(3, -9.0), (1, 4.0), (2, 4.0)]
+    assert found.imbalance == pytest.approx(0.9)
+
+
 def test_an_even_cluster_misses_nothing() -> None:
     problem = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)])
     found = evaluate(problem, Assignment.current(problem.partitions))

@@ -137,6 +137,13 @@ def test_topics_keep_their_least_leaders() -> None:
     assert broken(problem, (1, (1, 2))) == ("broker 2 leads 0 partitions of topic t, not 1",)
 
 
+def test_a_broker_to_be_drained_needs_no_leaders_of_a_topic() -> None:
+    hosts, loads = brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 1)]
+    rules = Rules(least_topic_leaders={"t": 1})
+    assert broken(world(hosts, loads, rules=rules)) == ("broker 3 leads 0 partitions of topic t, not 1",)
+    assert broken(world([*hosts[:2], replace(hosts[2], must_empty=True)], loads, rules=rules)) == ()
+
+
 LOST = "t-0: broker 1 has lost its copy, but is to have one"
 KEPT = "t-0: broker 1 still has a copy, but is to have none"
 FORCED = [
@@ -185,6 +192,17 @@ def test_a_budget_is_kept(budget: Budget, words: str) -> None:
     (sentence,) = broken(problem, (0, (3, 2)), (1, (2, 4)))
     assert words in sentence
     assert broken(problem) == ()
+
+
+def test_what_is_written_during_a_copy_counts_for_the_time_of_its_brokers() -> None:
+    """s = 10 GB at r = 1 GB/s, written at w = 0.5 GB/s: s r / (r - w) = 20 GB pass until the copy has caught up."""
+    budget = Budget(bytes_in_per_broker=15 * GIGABYTE, rate_bytes_per_s=1e9)
+    at_rest = world(brokers(1, 2), [partition(0, 1)], budget=budget)
+    written = world(brokers(1, 2), [partition(0, 1, write_bytes_per_s=5e8)], budget=budget)
+    assert broken(at_rest, (0, (2,))) == ()
+    assert broken(written, (0, (2,))) == (
+        "the budget allows 15000000000 bytes into one broker, the plan has 20000000000",
+    )
 
 
 def test_many_broken_rules_are_cut_short() -> None:
