@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kreassign.model import TopicPartition
-from kreassign.model.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from kreassign.model.topic_changes import Refusal, decide_partition_counts, decide_reassignments
+from kreassign.model.error_codes import INVALID_REPLICATION_FACTOR, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
+from kreassign.model.topic_changes import Refusal, decide_partition_counts, decide_reassignments, min_in_sync_undercut
 from tests.model.topic_changes.views import FOO, FOO_0, FOO_1, partition, view
 
 TWO = view(partition(0, (0, 1)), partition(1, (1, 2)), ongoing=frozenset({FOO_1}))
@@ -37,6 +37,7 @@ def test_each_topic_has_an_outcome_of_its_own() -> None:
     [
         (("nope", 0), (0,), 17, "Unable to find a topic named nope."),
         ((FOO, 9), (0,), 39, "Unable to find partition foo:9."),
+        ((FOO, 2), (0,), 39, "Unable to find partition foo:2."),
         ((FOO, -1), (0,), 39, "Unable to find partition foo:-1."),
         ((FOO, 0), (), 39, "The manual partition assignment includes an empty replica list."),
         ((FOO, 0), (1, 1), 39, "The manual partition assignment includes the broker 1 more than once."),
@@ -56,3 +57,11 @@ def test_a_partition_named_twice_gets_neither_target() -> None:
 
 def test_a_legal_target_is_what_was_asked_for() -> None:
     assert decide_reassignments(TWO, [(FOO_0, (3, 4))]) == {FOO_0: (3, 4)}
+
+
+def test_only_what_shrinks_below_the_least_in_sync_undercuts_it() -> None:
+    seen = view(partition(0, (0,)), partition(1, (1, 2, 3)), min_in_sync=2)
+    assert min_in_sync_undercut(seen, {FOO_0: (4,), FOO_1: (4,)}) == {
+        FOO_1: Refusal(INVALID_REPLICATION_FACTOR, "Replication factor 1 is below min.insync.replicas=2 of topic foo.")
+    }
+    assert min_in_sync_undercut(seen, {FOO_1: (4, 5)}) == {}

@@ -22,6 +22,12 @@ def test_a_new_replica_goes_to_the_rack_that_has_none() -> None:
     assert decided == {FOO: {FOO_0: (0, 1, 2)}}
 
 
+def test_a_rack_that_has_none_comes_before_an_emptier_broker() -> None:
+    brokers = (BrokerView(0, "a"), BrokerView(1, "a"), BrokerView(2, "b", size_bytes=9, replica_count=1))
+    decided = decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)])
+    assert decided == {FOO: {FOO_0: (0, 2)}}
+
+
 def test_within_a_rack_the_broker_with_the_fewest_bytes_is_taken() -> None:
     brokers = (BrokerView(0, "a"), BrokerView(1, "b", size_bytes=9, replica_count=1), BrokerView(2, "b", size_bytes=5))
     decided = decide_replication_factors(view(partition(0, (0,)), brokers=brokers), [(FOO, 2)])
