@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from zipfile import ZipFile
 
 import pytest
 
@@ -52,3 +53,16 @@ def test_compiled_code_is_renewed_when_what_it_calls_in_another_file_changes(
         (folder / "called.py").write_text(CALLED.format(step=1 if version == "one" else 10))
         (folder / "caller.py").write_text(CALLER)
         assert loaded(folder, monkeypatch).twice(10) == expected
+
+
+def test_compiled_code_of_an_archive_is_kept_as_that_of_a_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Spark sends a package to its executors as an archive.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with ZipFile(tmp_path / "loops.zip", "w") as archive:
+        archive.writestr("called.py", CALLED.format(step=1))
+        archive.writestr("caller.py", CALLER)
+    caller = loaded(tmp_path / "loops.zip", monkeypatch)
+    assert caller.twice(10) == 12
+    assert list((tmp_path / "cache").rglob("caller.twice*.nbi"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
+from zipfile import Path as ZipPath
 
 import numba
 from numba.core import caching
@@ -43,7 +44,16 @@ def _kept(function: Callable[_Parameters, _Result], **options: bool) -> Callable
 
 @cache
 def _digest(folder: Path) -> str:
-    sources = sorted(folder.glob("*.py"))
+    return _digest_of(folder)
+
+
+@cache
+def _digest_in_zip(archive: str, folder: str) -> str:
+    return _digest_of(ZipPath(archive, f"{folder}/"))
+
+
+def _digest_of(folder: Path | ZipPath) -> str:
+    sources = sorted((source for source in folder.iterdir() if source.name.endswith(".py")), key=lambda one: one.name)
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
@@ -68,4 +78,15 @@ class UserWide(_OfFolder, caching.UserWideCacheLocator):
     """In the user's cache."""
 
 
-_LOCATORS = ",".join(f"{__name__}.{one.__name__}" for one in (UserProvided, InTree, UserWide))  # in numba's order
+class InZip(caching.ZipCacheLocator):
+    """In the user's cache too, for a package that Spark sent to its executors as an archive."""
+
+    _zip_path: str
+    _internal_path: str
+
+    def get_source_stamp(self) -> str:
+        """All sources of the folder in the archive."""
+        return _digest_in_zip(self._zip_path, self._internal_path.rpartition("/")[0])
+
+
+_LOCATORS = ",".join(f"{__name__}.{one.__name__}" for one in (UserProvided, InTree, UserWide, InZip))  # numba's order
