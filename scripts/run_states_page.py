@@ -139,11 +139,11 @@ def _outcomes(status: MoveStatus, where: PlacementState) -> list[tuple[MoveStatu
         record = MoveRecord(move, status, submissions=tries, recalls=tries, doubtful_since_ms=doubtful_ms)
         record.see(PartitionObservation(move.topic_partition, where, (), (), 0), 0)
         found.append((conclude(record, DOUBT_MS), record))
-    return [(record.status, wish) for wish, record in found]
+    return [(record.status, action) for action, record in found]
 
 
-def _told(status: MoveStatus, wish: NextAction) -> str:
-    return status.value if wish is NextAction.NOTHING else f"{status.value}, {wish.value} again"
+def _told(status: MoveStatus, action: NextAction) -> str:
+    return status.value if action is NextAction.NOTHING else f"{status.value}, {action.value} again"
 
 
 def _order(status: MoveStatus, where: PlacementState) -> tuple[int, int]:

@@ -19,8 +19,8 @@ from pathlib import Path
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.model.snapshot_json import parse_snapshot
+from testbed.demo_console import export_bootstrap, kreassign, run_kreassign, step, words
 from testbed.errors import CopiesIncomplete
-from testbed.telling import export_bootstrap, kreassign, run_kreassign, stop, words
 from testbed.waiting import wait_until
 
 OUTPUT = Path("build/demo")
@@ -52,25 +52,25 @@ def _walk() -> None:
     data, snapshot = OUTPUT / "data", OUTPUT / "before.json"
     with _cluster() as bootstrap_servers:
         export_bootstrap(bootstrap_servers)
-        with stop("Snapshot: what is where, how large, and how fast it grows"):
+        with step("Snapshot: what is where, how large, and how fast it grows"):
             run_kreassign("snapshot", "--data", data, "--out", snapshot, "--measure-for", "2s")
         loads = _loads(data, snapshot)
-        with stop("Plan: even brokers for few bytes"):
+        with step("Plan: even brokers for few bytes"):
             run_kreassign("plan", *loads, "--out", OUTPUT / "plan.json")
-        with stop(f"Run, paced at {THROTTLE} per broker, and watch it from a second process"):
+        with step(f"Run, paced at {THROTTLE} per broker, and watch it from a second process"):
             journal = _run_and_watch(OUTPUT / "plan.json")
-        with stop("Verify: replicas, order, ISR, leaders, throttles"):
+        with step("Verify: replicas, order, ISR, leaders, throttles"):
             run_kreassign("verify", OUTPUT / "plan.json")
-        with stop("Look at every copy: is all of its log there?"):
+        with step("Look at every copy: is all of its log there?"):
             print(check_copies(bootstrap_servers, parse_snapshot(snapshot.read_text(), str(snapshot))))
-        with stop("Report: before and after"):
+        with step("Report: before and after"):
             run_kreassign("snapshot", "--data", data)
             run_kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")
 
 
 def _loads(data: Path, snapshot: Path) -> tuple[str, Path]:
     """What to plan by, as an option of `plan`: the load model if Spark can run here, else the snapshot."""
-    with stop("Samples and load model: how much is written to each partition, on Spark"):
+    with step("Samples and load model: how much is written to each partition, on Spark"):
         if missing := missing_for_spark():
             print(
                 f"{missing}\nwithout it there is no load model here; the snapshot has sizes and rates to plan by, too"
@@ -94,7 +94,7 @@ def _paragraph(scenario: Path) -> list[str]:
 @contextmanager
 def _cluster() -> Iterator[str]:
     """The twin, for the length of the block; its bootstrap servers."""
-    with stop("Start the cluster"):
+    with step("Start the cluster"):
         command = kreassign("twin", "start", "--scenario", SCENARIO, "--port", "0")
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, RecordsLost, probe
+from testbed.demo_console import export_bootstrap, run_kreassign, step, words
 from testbed.producing import Producing
 from testbed.records import Ledger, load_topic, verify_readable
-from testbed.telling import export_bootstrap, run_kreassign, stop, words
 from testbed.waiting import wait_until
 
 OUTPUT = Path("build/demo")
@@ -47,18 +47,18 @@ def main() -> None:
 
 
 def _walk() -> None:
-    with stop("Start four brokers of Kafka 4.3.1 on this machine"):
+    with step("Start four brokers of Kafka 4.3.1 on this machine"):
         cluster = KafkaCluster.start(ClusterSpec(version="4.3.1", brokers=4, racks=("a", "b", "c", "d", "e")))
     with cluster:
-        with stop("Create topics and load them with real records, unevenly placed"):
+        with step("Create topics and load them with real records, unevenly placed"):
             ledgers = _load(cluster)
         partitions = len(TOPICS[PRODUCED_TOPIC])
         with Producing(cluster.bootstrap_servers, PRODUCED_TOPIC, partitions=partitions, records_per_s=60) as producing:
-            with stop("A fifth, empty broker joins; a producer keeps writing"):
+            with step("A fifth, empty broker joins; a producer keeps writing"):
                 cluster.add_broker()
                 cluster.wait_ready()
             _move(cluster.bootstrap_servers)
-        with stop("Read back every acknowledged record"):
+        with step("Read back every acknowledged record"):
             if producing.failures:
                 raise RecordsLost(f"{len(producing.failures)} records were refused, first {producing.failures[0]}")
             ledgers.append(producing.ledger)
@@ -87,19 +87,19 @@ def _has_leaders(port: int, topic: str) -> bool:
 def _move(bootstrap_servers: str) -> None:
     export_bootstrap(bootstrap_servers)
     data, plan, state = OUTPUT / "data", OUTPUT / "plan.json", OUTPUT / "state"
-    with stop("Snapshot: what is where"):
+    with step("Snapshot: what is where"):
         run_kreassign("snapshot", "--data", data)
-    with stop("Samples: how fast it grows"):
+    with step("Samples: how fast it grows"):
         run_kreassign("collect", "--data", data, "--interval", "2s", "--rounds", "4")
-    with stop("Load model: sizes and rates per partition, on Spark"):
+    with step("Load model: sizes and rates per partition, on Spark"):
         run_kreassign("load", "--data", data)
-    with stop("Plan: even brokers for few bytes"):
+    with step("Plan: even brokers for few bytes"):
         run_kreassign("plan", "--data", data, "--out", plan)
-    with stop(f"Run: paced at {THROTTLE} per broker"):
+    with step(f"Run: paced at {THROTTLE} per broker"):
         run_kreassign("run", plan, "--throttle", THROTTLE, "--state-dir", state)
-    with stop("Verify: replicas, order, ISR, leaders, throttles"):
+    with step("Verify: replicas, order, ISR, leaders, throttles"):
         run_kreassign("verify", plan)
-    with stop("Report: before and after"):
+    with step("Report: before and after"):
         run_kreassign("snapshot", "--data", data)
         journal = next(state.rglob("*.sqlite"))
         run_kreassign("report", "--data", data, "--run", journal, "--out", OUTPUT / "report.html")

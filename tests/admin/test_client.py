@@ -228,7 +228,9 @@ TRIED_OUT: dict[Api, Callable[..., object]] = {
 
 
 @pytest.mark.parametrize("changed", TRIED_OUT, ids=lambda entry: entry.name)
-def test_a_change_is_only_tried_out_when_that_is_wished(changed: Api, node: Listener, connect: Connect) -> None:
+def test_validate_only_is_sent_when_it_is_asked_for_and_not_otherwise(
+    changed: Api, node: Listener, connect: Connect
+) -> None:
     join(node)
     node.answers |= {
         api.CREATE_TOPICS: answers.named(api.CREATE_TOPICS, {"t": answers.FINE}),

@@ -10,7 +10,7 @@ OLD_KEY = (
 )
 
 
-def test_certificates_and_keys_are_told_apart() -> None:
+def test_certificates_and_keys_are_distinguished() -> None:
     text = f"{CERTIFICATE}\n{KEY}\n{CERTIFICATE}\n"
     assert pem.certificates(text) == f"{CERTIFICATE}\n{CERTIFICATE}"
     assert pem.private_keys(text) == KEY

@@ -44,11 +44,11 @@ def test_a_plan_is_kafkas_json_and_fills_the_empty_broker(tmp_path: Path) -> Non
     tables(tmp_path, *UNEVEN)
     result = plan(tmp_path, "--out", tmp_path / "plan.json", "--current-out", tmp_path / "current.json")
     assert result.exit_code == 0, result.output
-    wishes = read_plan(tmp_path / "plan.json")
-    assert list(wishes.replicas.values()) == [(2,), (2,)]
+    found = read_plan(tmp_path / "plan.json")
+    assert list(found.replicas.values()) == [(2,), (2,)]
     assert json.loads((tmp_path / "plan.json").read_text())["version"] == 1
     current = read_plan(tmp_path / "current.json").replicas
-    assert current.keys() == wishes.replicas.keys()
+    assert current.keys() == found.replicas.keys()
     assert sorted(current.values()) == [(0,), (1,)]
 
 

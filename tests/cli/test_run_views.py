@@ -159,7 +159,7 @@ def test_an_unknown_run_is_refused_with_the_runs_that_are_known(tmp_path: Path, 
     assert "run-1" in text
 
 
-def test_watch_ends_with_the_summary_when_nobody_carries_the_run_out(tmp_path: Path) -> None:
+def test_watch_ends_with_the_summary_when_no_process_executes_the_run(tmp_path: Path) -> None:
     written(tmp_path, *WHOLE)
     code, text = invoke("watch", "run-1", "--state-dir", tmp_path)
     assert code == 0

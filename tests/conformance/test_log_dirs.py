@@ -29,7 +29,7 @@ def described(cluster: Cluster, partition: TopicPartition | None, node: int = 0)
     return found
 
 
-def homes(cluster: Cluster, partition: TopicPartition, node: int) -> set[str]:
+def log_dirs_of(cluster: Cluster, partition: TopicPartition, node: int) -> set[str]:
     """Where a broker has a partition; both places for a moment while it swaps them."""
     return {
         one.log_dir
@@ -77,7 +77,7 @@ def test_a_copy_is_told_in_its_directory_with_its_size(cluster: Cluster) -> None
         (copy,) = copies
         assert (copy.partition_index, copy.offset_lag, copy.is_future_key) == (0, 0, False)
         assert SIZE_BYTES <= copy.partition_size < 2 * SIZE_BYTES
-    assert not homes(cluster, partition, 2)
+    assert not log_dirs_of(cluster, partition, 2)
 
 
 def test_an_empty_list_asks_for_no_copies(cluster: Cluster) -> None:
@@ -92,8 +92,8 @@ def test_unknown_partitions_are_in_no_directory(cluster: Cluster) -> None:
 
 def test_new_copies_go_to_the_directory_with_the_fewest(cluster: Cluster) -> None:
     partitions = cluster.create((0,), (0,), (0,), (0,))
-    cluster.until(lambda: all(homes(cluster, partition, 0) for partition in partitions), "all copies")
-    found = [homes(cluster, partition, 0) for partition in partitions]
+    cluster.until(lambda: all(log_dirs_of(cluster, partition, 0) for partition in partitions), "all copies")
+    found = [log_dirs_of(cluster, partition, 0) for partition in partitions]
     assert {len(one) for one in found} == {1}
     counts = [sum(one == {path} for one in found) for path in cluster.backend.log_dirs(0)]
     assert min(counts) >= 1
@@ -108,17 +108,17 @@ def test_a_copy_moves_into_the_other_directory(cluster: Cluster) -> None:
     cluster.backend.write(partition, SIZE_BYTES)
     target = other_dir(cluster, partition, 0)
     assert alter(cluster, 0, target, partition) == {partition: 0}
-    cluster.until(lambda: homes(cluster, partition, 0) == {target}, f"{partition} in {target}")
+    cluster.until(lambda: log_dirs_of(cluster, partition, 0) == {target}, f"{partition} in {target}")
     assert cluster.listed(partition) is None
     cluster.becomes(partition, (0, 1), {0, 1}, 0)
 
 
 def test_the_directory_where_a_copy_is_already_is_fine(cluster: Cluster) -> None:
     partition = cluster.create_one(0, 1)
-    cluster.until(lambda: bool(homes(cluster, partition, 0)), f"{partition} on broker 0")
-    (home,) = homes(cluster, partition, 0)
-    assert alter(cluster, 0, home, partition) == {partition: 0}
-    assert homes(cluster, partition, 0) == {home}
+    cluster.until(lambda: bool(log_dirs_of(cluster, partition, 0)), f"{partition} on broker 0")
+    (log_dir,) = log_dirs_of(cluster, partition, 0)
+    assert alter(cluster, 0, log_dir, partition) == {partition: 0}
+    assert log_dirs_of(cluster, partition, 0) == {log_dir}
 
 
 def test_refusals_name_what_is_wrong_by_code(cluster: Cluster) -> None:
@@ -137,7 +137,7 @@ def test_a_broker_remembers_the_directory_of_a_copy_that_is_to_come(cluster: Clu
     assert alter(cluster, 2, wanted, partition) == {partition: 9}
     cluster.move(partition, 0, 2)
     cluster.ends(partition)
-    cluster.until(lambda: homes(cluster, partition, 2) == {wanted}, f"{partition} in {wanted}")
+    cluster.until(lambda: log_dirs_of(cluster, partition, 2) == {wanted}, f"{partition} in {wanted}")
 
 
 def test_a_partition_may_move_between_brokers_and_directories_at_once(cluster: Cluster) -> None:
@@ -146,7 +146,7 @@ def test_a_partition_may_move_between_brokers_and_directories_at_once(cluster: C
     cluster.move(partition, 0, 2)
     assert alter(cluster, 0, target, partition) == {partition: 0}
     cluster.ends(partition)
-    cluster.until(lambda: homes(cluster, partition, 0) == {target}, f"{partition} in {target}")
+    cluster.until(lambda: log_dirs_of(cluster, partition, 0) == {target}, f"{partition} in {target}")
     cluster.becomes(partition, (0, 2), {0, 2}, 0)
 
 
@@ -171,8 +171,8 @@ def test_nothing_moves_into_a_cordoned_directory_and_new_copies_go_elsewhere(clu
         assert alter(cluster, 2, closed, hosted, coming) == {hosted: 39, coming: 39}
         cluster.move(coming, 0, 2)
         cluster.ends(coming)
-        cluster.until(lambda: bool(homes(cluster, coming, 2)), f"{coming} on broker 2")
-        assert homes(cluster, coming, 2) == set(cluster.backend.log_dirs(2)) - {closed}
+        cluster.until(lambda: bool(log_dirs_of(cluster, coming, 2)), f"{coming} on broker 2")
+        assert log_dirs_of(cluster, coming, 2) == set(cluster.backend.log_dirs(2)) - {closed}
     finally:
         cordon(cluster, 2, None)
 

@@ -54,7 +54,7 @@ def test_a_topic_is_told_with_its_partitions(cluster: Cluster) -> None:
     assert described == {0: (0, 0, 0, [0, 1], []), 1: (0, 2, 0, [2, 1], []), 2: (0, 1, 0, [1, 0], [])}
 
 
-def test_names_that_are_not_there_and_names_that_cannot_be_are_told_apart(cluster: Cluster) -> None:
+def test_unknown_names_and_invalid_names_are_distinguished(cluster: Cluster) -> None:
     found = described(cluster, TOPIC(name="nope"), TOPIC(name="a/b"), TOPIC(name=""), TOPIC(name="x" * 250))
     assert sorted(found) == [("", 17), ("a/b", 17), ("nope", 3), ("x" * 250, 17)]
 

@@ -37,9 +37,9 @@ def plan(*rows):
 
 
 def test_partitions_are_in_progress_completed_or_elsewhere_and_sorted():
-    wishes = plan((FOO_1, (1, 2, 4)), (FOO_0, (0, 1, 2)), (BAR_0, (2, 3, 0)))
+    asked = plan((FOO_1, (1, 2, 4)), (FOO_0, (0, 1, 2)), (BAR_0, (2, 3, 0)))
     ongoing = {BAR_0: OngoingReassignment((2, 3, 1), (1,), ())}
-    assert partition_states(wishes, ongoing, {"foo": topic("foo", (0, 1, 2), (2, 1, 4))}) == (
+    assert partition_states(asked, ongoing, {"foo": topic("foo", (0, 1, 2), (2, 1, 4))}) == (
         "Status of partition reassignment:\n"
         "Reassignment of partition bar-0 is still in progress.\n"
         "Reassignment of partition foo-0 is completed.\n"

@@ -13,7 +13,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.znodes import format_election, format_reassignments, parse_partition_state, paths
 from kreassign.twin.controller.elections import ElectLeaders
 from tests.kafka_tools.znodes import ControllerClock, znodes_of
-from tests.twin.zookeeper.towns import FOO, Town
+from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster
 
 BAR, BAZ = TopicPartition("bar", 0), TopicPartition("baz", 0)
 
@@ -22,7 +22,9 @@ def plan(replicas: tuple[int, ...], key: TopicPartition = FOO) -> Plan:
     return Plan((PartitionAssignment(key, replicas),))
 
 
-def execute(town: Town, replicas: tuple[int, ...], key: TopicPartition = FOO, *, throttle: int = -1) -> None:
+def execute(
+    cluster: ZooKeeperCluster, replicas: tuple[int, ...], key: TopicPartition = FOO, *, throttle: int = -1
+) -> None:
     request = ExecuteRequest(
         plan(replicas, key),
         is_additional=False,
@@ -31,11 +33,11 @@ def execute(town: Town, replicas: tuple[int, ...], key: TopicPartition = FOO, *,
         timeout_ms=10_000,
         allows_replication_factor_change=True,
     )
-    zookeeper_mode.execute(znodes_of(town), request, ControllerClock(town))
+    zookeeper_mode.execute(znodes_of(cluster), request, ControllerClock(cluster))
 
 
-def verify(town: Town, replicas: tuple[int, ...]) -> None:
-    zookeeper_mode.verify(znodes_of(town), VerifyRequest(plan(replicas), preserves_throttles=False))
+def verify(cluster: ZooKeeperCluster, replicas: tuple[int, ...]) -> None:
+    zookeeper_mode.verify(znodes_of(cluster), VerifyRequest(plan(replicas), preserves_throttles=False))
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -45,71 +47,71 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_a_plan_is_taken_up_and_verified(capsys: pytest.CaptureFixture[str]) -> None:
-    town = Town([1, 2]).begin()
-    execute(town, (3, 4))
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    execute(cluster, (3, 4))
     assert lines(capsys)[-1] == "Successfully started partition reassignment for foo-0"
-    assert town.lists == ((3, 4, 1, 2), (3, 4), (1, 2))
-    town.settle()
-    verify(town, (3, 4))
+    assert cluster.lists == ((3, 4, 1, 2), (3, 4), (1, 2))
+    cluster.settle()
+    verify(cluster, (3, 4))
     assert "Reassignment of partition foo-0 is completed." in lines(capsys)
 
 
 def test_a_plan_for_a_topic_that_is_being_deleted_starts_no_move(capsys: pytest.CaptureFixture[str]) -> None:
     """`/admin/delete_topics` names the topic; its own znode is still there, so that the tool finds the partition."""
-    town = Town([1, 2], others={"bar": [[5, 6]]}).begin()
-    town.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
-    began = len(town.tree.log)
-    execute(town, (3, 4))
+    cluster = ZooKeeperCluster([1, 2], others={"bar": [[5, 6]]}).begin()
+    cluster.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
+    began = len(cluster.tree.log)
+    execute(cluster, (3, 4))
     assert lines(capsys)[-1] == "Successfully started partition reassignment for foo-0"
-    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
-    written = [write.content for writes in town.tree.log[began:] for write in writes if hasattr(write, "content")]
+    assert paths.REASSIGN_PARTITIONS not in cluster.tree.znodes
+    written = [write.content for writes in cluster.tree.log[began:] for write in writes if hasattr(write, "content")]
     assert not [content for content in written if b"adding_replicas" in content and b"[3,4]" in content]
-    verify(town, (3, 4))
+    verify(cluster, (3, 4))
     assert "There is no active reassignment of partition foo-0, but replica set is  rather than 3,4." in lines(capsys)
-    execute(town, (6, 4), BAR)
+    execute(cluster, (6, 4), BAR)
     assert lines(capsys)[-1] == "Successfully started partition reassignment for bar-0"
 
 
 @pytest.mark.parametrize("target", [(3, 4), (5, 6)], ids=["the same", "another"])
 def test_beside_a_reassignment_znode_nothing_is_started(target: tuple[int, ...]) -> None:
-    town = Town([1, 2]).begin()
+    cluster = ZooKeeperCluster([1, 2]).begin()
     waiting = format_reassignments({FOO: (3, 4)})
-    town.tree.put(paths.REASSIGN_PARTITIONS, waiting)
+    cluster.tree.put(paths.REASSIGN_PARTITIONS, waiting)
     with pytest.raises(TerseError, match="there is an existing partition assignment"):
-        execute(town, target, throttle=1_000)
-    assert town.tree.znodes[paths.REASSIGN_PARTITIONS].content == waiting
-    assert not [path for path in town.tree.znodes if path.startswith(paths.CONFIG_CHANGE_PREFIX)]
+        execute(cluster, target, throttle=1_000)
+    assert cluster.tree.znodes[paths.REASSIGN_PARTITIONS].content == waiting
+    assert not [path for path in cluster.tree.znodes if path.startswith(paths.CONFIG_CHANGE_PREFIX)]
 
 
 # --- elections -----------------------------------------------------------------------------------------------------
 
 
-def leaders(town: Town) -> dict[TopicPartition, int]:
+def leaders(cluster: ZooKeeperCluster) -> dict[TopicPartition, int]:
     return {
-        key: parse_partition_state(key, town.tree.znodes[paths.partition_state_path(key)].content).leader
+        key: parse_partition_state(key, cluster.tree.znodes[paths.partition_state_path(key)].content).leader
         for key in (FOO, BAR, BAZ)
     }
 
 
-def town_to_elect_in() -> Town:
+def cluster_to_elect_in() -> ZooKeeperCluster:
     """Of foo only an unclean election finds a leader; of bar the preferred replica could lead; of baz it is down."""
-    town = Town([1, 2], others={"bar": [[3, 4]], "baz": [[5, 6]]}).begin()
+    cluster = ZooKeeperCluster([1, 2], others={"bar": [[3, 4]], "baz": [[5, 6]]}).begin()
     for broker in (1, 3, 5):
-        town.twin.crash(broker)
-    town.settle()
-    town.twin.crash(2)
+        cluster.twin.crash(broker)
+    cluster.settle()
+    cluster.twin.crash(2)
     for broker in (1, 3):
-        town.twin.start(broker)
-    town.settle()
-    assert leaders(town) == {FOO: -1, BAR: 4, BAZ: 6}
-    return town
+        cluster.twin.start(broker)
+    cluster.settle()
+    assert leaders(cluster) == {FOO: -1, BAR: 4, BAZ: 6}
+    return cluster
 
 
 @pytest.mark.parametrize("keys", [(FOO, BAR, BAZ), None], ids=["partitions by name", "all"])
 def test_the_election_znode_is_served_as_a_request_for_a_preferred_election(
     keys: tuple[TopicPartition, ...] | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    by_znode, by_request, unclean = town_to_elect_in(), town_to_elect_in(), town_to_elect_in()
+    by_znode, by_request, unclean = cluster_to_elect_in(), cluster_to_elect_in(), cluster_to_elect_in()
     topics = (("foo", (0,)), ("bar", (0,)), ("baz", (0,)))
     by_request.controller.elect_leaders(ElectLeaders(ElectionType.PREFERRED, topics))
     unclean.controller.elect_leaders(ElectLeaders(ElectionType.UNCLEAN, topics))
@@ -128,22 +130,22 @@ def test_the_election_znode_is_served_as_a_request_for_a_preferred_election(
 def test_beside_an_election_znode_nothing_is_requested(
     waiting: tuple[TopicPartition, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    town = Town([1, 2], others={"bar": [[3, 4]], "baz": [[5, 6]]}).begin()
+    cluster = ZooKeeperCluster([1, 2], others={"bar": [[3, 4]], "baz": [[5, 6]]}).begin()
     content = format_election(waiting)
-    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, content)
+    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, content)
     with pytest.raises(PlainError) as caught:
-        elect_through_znode(znodes_of(town), (FOO, BAR))
+        elect_through_znode(znodes_of(cluster), (FOO, BAR))
     pending = ",".join(map(str, waiting))
     assert (caught.value.message, caught.value.reason) == (
         "Admin command failed",
         f"Preferred replica leader election currently in progress for {pending}. Aborting operation",
     )
     assert lines(capsys) == []
-    assert town.tree.znodes[paths.PREFERRED_REPLICA_ELECTION].content == content
+    assert cluster.tree.znodes[paths.PREFERRED_REPLICA_ELECTION].content == content
 
 
 def test_partitions_that_do_not_exist_are_left_out_of_the_znode(capsys: pytest.CaptureFixture[str]) -> None:
-    town = Town([1, 2]).begin()
-    elect_through_znode(znodes_of(town), (FOO, BAR))
-    assert town.tree.znodes[paths.PREFERRED_REPLICA_ELECTION].content == format_election([FOO])
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    elect_through_znode(znodes_of(cluster), (FOO, BAR))
+    assert cluster.tree.znodes[paths.PREFERRED_REPLICA_ELECTION].content == format_election([FOO])
     assert lines(capsys)[-1] == "Skipping preferred replica leader election for partition bar-0 since it doesn't exist."

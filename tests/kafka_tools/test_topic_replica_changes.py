@@ -132,20 +132,20 @@ def test_what_is_so_already_is_nothing_to_change(run, cluster):
     assert run(*words, "--topic", "a", "--replica-assignment", "0:1,1:2") == (0, said)
 
 
-@pytest.mark.parametrize("wish", [("--replication-factor", "1"), ("--replica-assignment", "0")])
-def test_nothing_shrinks_below_min_insync_replicas_but_by_force(run, cluster, wish):
+@pytest.mark.parametrize("options", [("--replication-factor", "1"), ("--replica-assignment", "0")])
+def test_nothing_shrinks_below_min_insync_replicas_but_by_force(run, cluster, options):
     asked, words = cluster
-    code, out = run(*words, "--topic", "safe", *wish)
+    code, out = run(*words, "--topic", "safe", *options)
     assert (code, replicas(asked, "safe")) == (1, (0, 1, 2))
     assert "Replication factor 1 is below min.insync.replicas=2 of topic safe." in out
 
-    assert run(*words, "--topic", "safe", *wish, "--force")[0] == 0
+    assert run(*words, "--topic", "safe", *options, "--force")[0] == 0
     settle(asked, "safe")
     assert replicas(asked, "safe") == (0,)
 
 
 @pytest.mark.parametrize(
-    ("topic", "wish", "said"),
+    ("topic", "options", "said"),
     [
         ("a|b", ("--replication-factor", "3"), "b: A partition reassignment is in progress: b-0."),
         ("a", ("--replication-factor", "9"), "a: Unable to replicate the partition 9 time(s)"),
@@ -158,10 +158,10 @@ def test_nothing_shrinks_below_min_insync_replicas_but_by_force(run, cluster, wi
         ("nowhere", ("--replication-factor", "3"), "Topic 'nowhere' does not exist as expected"),
     ],
 )
-def test_what_is_refused_changes_nothing_not_even_what_was_fine(run, cluster, topic, wish, said):
+def test_what_is_refused_changes_nothing_not_even_what_was_fine(run, cluster, topic, options, said):
     asked, words = cluster
     before = everything(asked)
-    code, out = run(*words, "--topic", topic, *wish)
+    code, out = run(*words, "--topic", topic, *options)
     assert (code, everything(asked)) == (1, before)
     assert out.startswith("Error while executing topic command : ")
     assert said in out

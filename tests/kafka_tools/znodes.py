@@ -10,7 +10,7 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 from kreassign.kafka_tools.zookeeper import ZooKeeper
 from kreassign.twin.zookeeper.tree import Create
 from tests.twin.zookeeper.memory_tree import Tree
-from tests.twin.zookeeper.towns import Town
+from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
 
 @dataclass
@@ -55,23 +55,23 @@ class KazooOnTree:
         self._tree.put(path, content)
 
 
-def znodes_of(town: Town) -> ZooKeeper:
+def znodes_of(cluster: ZooKeeperCluster) -> ZooKeeper:
     """What the tools do with the ZooKeeper of this twin."""
-    return ZooKeeper(KazooOnTree(town.tree))
+    return ZooKeeper(KazooOnTree(cluster.tree))
 
 
 class ControllerClock:
     """The twin's time; while the tool waits, its controller acts on what is in ZooKeeper."""
 
-    def __init__(self, town: Town) -> None:
-        self._town = town
+    def __init__(self, cluster: ZooKeeperCluster) -> None:
+        self._cluster = cluster
 
     def now_ms(self) -> int:
-        return self._town.twin.now_ms
+        return self._cluster.twin.now_ms
 
     def monotonic_s(self) -> float:
-        return self._town.twin.now_ms / 1000
+        return self._cluster.twin.now_ms / 1000
 
     def sleep(self, seconds: float) -> None:
-        self._town.twin.advance(round(seconds * 1000))
-        self._town.controller.process_changes()
+        self._cluster.twin.advance(round(seconds * 1000))
+        self._cluster.controller.process_changes()

@@ -18,7 +18,7 @@ from kreassign.wire import kip_179
 from kreassign.wire.api import Api, Message
 from tests.kips.topic_change_checks import CHECKS, Check
 from tests.twin.asking import ask, partition, twin
-from tests.twin.zookeeper.towns import Town
+from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
 WITH = DEFAULT.with_kip_179()
 WITH_ZOOKEEPER = KAFKA_3_9_ZOOKEEPER.with_kip_179()
@@ -45,7 +45,7 @@ def test_on_a_twin(check: Check, client: AdminClient) -> None:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("version", [WITH_ZOOKEEPER, KAFKA_3_9_ZOOKEEPER], ids=["with its requests", "without"])
 def test_in_zookeeper_mode(check: Check, version: KafkaVersion) -> None:
-    with client_of(Town(version=version).begin().twin) as client:
+    with client_of(ZooKeeperCluster(version=version).begin().twin) as client:
         check(client, "orders")
 
 
@@ -53,22 +53,22 @@ FOO = TopicPartition("foo", 0)
 
 
 def test_a_move_in_zookeeper_mode_is_kept_in_the_znode_of_its_topic_until_it_ends() -> None:
-    town = Town([1, 2, 3], version=WITH_ZOOKEEPER).begin()
-    with client_of(town.twin) as client:
+    cluster = ZooKeeperCluster([1, 2, 3], version=WITH_ZOOKEEPER).begin()
+    with client_of(cluster.twin) as client:
         client.reassign_partitions({FOO: (4, 3, 2)}).raise_if_any()
-        assert town.lists == ((4, 3, 2, 1), (4,), (1,))
-        town.settle()
-        assert town.lists == ((4, 3, 2), (), ())
+        assert cluster.lists == ((4, 3, 2, 1), (4,), (1,))
+        cluster.settle()
+        assert cluster.lists == ((4, 3, 2), (), ())
         client.alter_replication_factors({"foo": 2}).raise_if_any()
-        assert len(town.settle().lists[0]) == 2
+        assert len(cluster.settle().lists[0]) == 2
         assert not client.list_partition_reassignments()
 
 
 def test_new_partitions_in_zookeeper_mode_go_only_to_brokers_that_are_alive() -> None:
-    town = Town([1, 2, 3], version=WITH_ZOOKEEPER).begin()
-    with client_of(town.twin) as client:
+    cluster = ZooKeeperCluster([1, 2, 3], version=WITH_ZOOKEEPER).begin()
+    with client_of(cluster.twin) as client:
         for broker in (4, 5, 6):
-            town.twin.stop(broker)
+            cluster.twin.stop(broker)
         client.alter_partition_counts({"foo": 40}).raise_if_any()
         assert {replica for one in client.describe_topics(["foo"])["foo"].partitions for replica in one.replicas} == {
             0, 1, 2, 3,
@@ -76,10 +76,10 @@ def test_new_partitions_in_zookeeper_mode_go_only_to_brokers_that_are_alive() ->
 
 
 def test_new_partitions_in_zookeeper_mode_are_refused_in_its_own_words() -> None:
-    town = Town([1, 2, 3], version=WITH_ZOOKEEPER).begin()
-    with client_of(town.twin) as client:
+    cluster = ZooKeeperCluster([1, 2, 3], version=WITH_ZOOKEEPER).begin()
+    with client_of(cluster.twin) as client:
         for broker in (2, 3, 4, 5, 6):
-            town.twin.stop(broker)
+            cluster.twin.stop(broker)
         refused = client.alter_partition_counts({"foo": 4}).failed["foo"]
         assert isinstance(refused, Rejected)
         assert (refused.code, refused.message) == (38, "Replication factor: 3 larger than available brokers: 2.")
@@ -90,7 +90,7 @@ def test_nodes_that_are_not_the_active_controller_refuse_the_requests() -> None:
     passive = next(node for node in quorum.node_ids if node > 4 and node != quorum.controller_id)
     for known in kip_179.APIS[:3]:
         assert ask(quorum, known, 0, node=passive, topics=[]).error_code == 41
-        assert ask(Town(version=WITH_ZOOKEEPER).begin().twin, known, 0, node=1, topics=[]).error_code == 41
+        assert ask(ZooKeeperCluster(version=WITH_ZOOKEEPER).begin().twin, known, 0, node=1, topics=[]).error_code == 41
 
 
 def held(asked: Twin) -> AdminClient:

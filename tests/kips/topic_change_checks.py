@@ -136,16 +136,16 @@ def partitions_are_moved_and_the_rest_is_refused(client: AdminClient, name: str)
     _create(client, name, *[(0, 1)] * (len(ILLEGAL) + 1))
     moved, *others = (TopicPartition(name, number) for number in range(len(ILLEGAL) + 1))
     nowhere, unknown = TopicPartition("nope", 0), TopicPartition(name, 99)
-    wishes = {moved: (2, 1), nowhere: (0,), unknown: (0,), **dict(zip(others, ILLEGAL, strict=True))}
+    requested = {moved: (2, 1), nowhere: (0,), unknown: (0,), **dict(zip(others, ILLEGAL, strict=True))}
     expected = {
         **{str(key): refusal for key, refusal in zip(others, ILLEGAL.values(), strict=True)},
         "nope-0": (17, "Unable to find a topic named nope."),
         str(unknown): (39, f"Unable to find partition {name}:99."),
     }
-    dry = client.reassign_partitions(wishes, validate_only=True)
+    dry = client.reassign_partitions(requested, validate_only=True)
     assert (list(dry.ok), _refusals(dry.failed)) == ([moved], expected)
     assert _replicas(client, name) == [(0, 1)] * (len(ILLEGAL) + 1)
-    result = client.reassign_partitions(wishes)
+    result = client.reassign_partitions(requested)
     assert (list(result.ok), _refusals(result.failed)) == ([moved], expected)
     _comes_to(client, name, (2, 1), *[(0, 1)] * len(ILLEGAL))
 

@@ -51,7 +51,7 @@ def test_order_and_duplicates_are_kept():
         for topic, number in [("foo", 1), ("bar", 0), ("foo", 1)]
     ]
     plan = parse_plan(json.dumps({"partitions": rows}))
-    assert [str(wish) for wish in plan.assignments] == ["foo-1: 1,1", "bar-0: 1,1", "foo-1: 1,1"]
+    assert [str(assignment) for assignment in plan.assignments] == ["foo-1: 1,1", "bar-0: 1,1", "foo-1: 1,1"]
 
 
 def test_empty_replica_lists_are_read():
@@ -199,10 +199,13 @@ TOPIC_NAMES = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 
 @given(st.lists(st.tuples(TOPIC_NAMES, st.integers(0, 2**31 - 1), st.lists(st.integers(0, 9), max_size=4))))
 def test_what_is_written_reads_back_sorted(rows):
-    wishes = [PartitionAssignment(TopicPartition(topic, number), tuple(ids)) for topic, number, ids in rows]
-    read = parse_plan(format_plan(Plan(tuple(wishes)))).assignments
-    assert sorted(read, key=repr) == sorted(wishes, key=repr)
-    keys = [(wish.topic_partition.topic.encode("utf-16-be"), wish.topic_partition.partition) for wish in read]
+    assignments = [PartitionAssignment(TopicPartition(topic, number), tuple(ids)) for topic, number, ids in rows]
+    read = parse_plan(format_plan(Plan(tuple(assignments)))).assignments
+    assert sorted(read, key=repr) == sorted(assignments, key=repr)
+    keys = [
+        (assignment.topic_partition.topic.encode("utf-16-be"), assignment.topic_partition.partition)
+        for assignment in read
+    ]
     assert keys == sorted(keys)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
-from kreassign.operations.audit import write_chronicle
+from kreassign.operations.audit import write_audit_trail
 from kreassign.pipeline.tables.audit_schemas import (
     RUN_CALLS,
     RUN_COPY_PROGRESS,
@@ -24,7 +24,7 @@ def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tm
     assert world.run(world.prepared({0: (2, 1), 1: (1, 0)})).state == "done"
     told = audit_trail(read_events(world.path()))
     for _ in range(2):
-        write_chronicle(told, tmp_path / "data")
+        write_audit_trail(told, tmp_path / "data")
     assert {path.name for path in (tmp_path / "data").iterdir()} == {table.name for table in RUN_TABLES}
     (run,) = read_rows(tmp_path / "data", RUNS)
     assert (run["run_id"], run["cluster_id"], run["state"], run["problem"]) == ("run-1", "twin", "done", None)

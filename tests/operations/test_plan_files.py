@@ -10,9 +10,9 @@ from kreassign.operations.plan_files import PlanFile, read_plan, read_plan_file,
 
 
 def test_a_plan_that_was_written_is_read_back(tmp_path: Path) -> None:
-    wishes = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
-    write_plan(tmp_path / "plan.json", wishes)
-    assert read_plan(tmp_path / "plan.json") == wishes
+    plan = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
+    write_plan(tmp_path / "plan.json", plan)
+    assert read_plan(tmp_path / "plan.json") == plan
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
 
@@ -26,9 +26,9 @@ def test_what_is_no_plan_is_refused_with_the_name_of_the_file(tmp_path: Path, co
     assert str(path) in str(refused.value)
 
 
-WISHES = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
+PLAN = Plan((PartitionAssignment(TopicPartition("t", 0), (2, 1)),))
 FACTS = PlanFacts(
-    plan_id(WISHES),
+    plan_id(PLAN),
     "hash",
     "rebalance",
     Totals(0, 0, 1),
@@ -37,33 +37,33 @@ FACTS = PlanFacts(
 
 
 def test_facts_are_kept_beside_the_plan_and_read_with_it(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan.json", WISHES, FACTS)
+    write_plan(tmp_path / "plan.json", PLAN, FACTS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.facts.json", "plan.json"]
     found = read_plan_file(tmp_path / "plan.json")
-    assert found == PlanFile(WISHES, {TopicPartition("t", 0): (1, 2)}, FACTS)
+    assert found == PlanFile(PLAN, {TopicPartition("t", 0): (1, 2)}, FACTS)
 
 
 def test_a_plan_without_facts_expects_nothing(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan", WISHES)
-    assert read_plan_file(tmp_path / "plan") == PlanFile(WISHES)
+    write_plan(tmp_path / "plan", PLAN)
+    assert read_plan_file(tmp_path / "plan") == PlanFile(PLAN)
 
 
 def test_a_new_plan_leaves_no_facts_of_the_old_one(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan.json", WISHES, FACTS)
+    write_plan(tmp_path / "plan.json", PLAN, FACTS)
     write_plan(tmp_path / "plan.json", Plan())
     assert read_plan_file(tmp_path / "plan.json") == PlanFile(Plan())
 
 
 def test_facts_of_another_plan_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    write_plan(path, WISHES, FACTS)
+    write_plan(path, PLAN, FACTS)
     path.write_text(path.read_text().replace("[2,1]", "[2,3]"))
     with pytest.raises(MalformedPlan, match=r"plan\.facts\.json: describes plan .* was changed after"):
         read_plan_file(path)
 
 
 def test_damaged_facts_are_refused_with_the_name_of_their_file(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan.json", WISHES)
+    write_plan(tmp_path / "plan.json", PLAN)
     (tmp_path / "plan.facts.json").write_text("{}")
     with pytest.raises(MalformedPlan) as refused:
         read_plan_file(tmp_path / "plan.json")
@@ -75,5 +75,5 @@ def test_proposals_of_cruise_control_are_read_as_a_plan(tmp_path: Path) -> None:
     path.write_text(
         '{"proposals":[{"topicPartition":{"topic":"t","partition":0},"oldReplicas":[1,2],"newReplicas":[2,1]}]}'
     )
-    assert read_plan(path) == WISHES
+    assert read_plan(path) == PLAN
     assert read_plan_file(path).expected == {TopicPartition("t", 0): (1, 2)}

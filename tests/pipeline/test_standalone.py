@@ -90,7 +90,7 @@ def test_the_load_is_the_same_as_on_a_laptop(submit: Submit, spark: SparkSession
 
 
 @pytest.mark.kafka
-def test_the_road_of_a_real_cluster_from_samples_to_audits(
+def test_the_workflow_on_a_real_cluster_from_samples_to_audits(
     submit: Submit, kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     one, two, *_ = sorted(kafka.brokers)

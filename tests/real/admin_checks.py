@@ -190,9 +190,9 @@ def held(client: AdminClient, cluster: KafkaCluster, topic: str, bytes_per_s: in
     rates = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
     listed = {ConfigResource.topic(topic): dict.fromkeys(lists, "*")}
     rated = {ConfigResource.broker(broker): dict.fromkeys(rates, str(bytes_per_s)) for broker in cluster.brokers}
-    for wished in (listed, rated):
+    for requested in (listed, rated):
         client.incremental_alter_configs(
-            {owner: [ConfigChange.set(*pair) for pair in values.items()] for owner, values in wished.items()}
+            {owner: [ConfigChange.set(*pair) for pair in values.items()] for owner, values in requested.items()}
         ).raise_if_any()
     # Brokers learn of changes one after the other: what knows its rate knows of the lists.
     with client_of(cluster) as asking:
@@ -205,9 +205,11 @@ def held(client: AdminClient, cluster: KafkaCluster, topic: str, bytes_per_s: in
         ).raise_if_any()
 
 
-def _set(client: AdminClient, wished: Mapping[ConfigResource, Mapping[str, str]], names: Sequence[str]) -> bool:
-    found = client.describe_configs(wished, names=names).raise_if_any()
-    return {owner: {name: entry.value for name, entry in entries.items()} for owner, entries in found.items()} == wished
+def _set(client: AdminClient, requested: Mapping[ConfigResource, Mapping[str, str]], names: Sequence[str]) -> bool:
+    found = client.describe_configs(requested, names=names).raise_if_any()
+    return {
+        owner: {name: entry.value for name, entry in entries.items()} for owner, entries in found.items()
+    } == requested
 
 
 def leaders_are_elected(_cluster: KafkaCluster, client: AdminClient, topic: str) -> None:
@@ -305,12 +307,12 @@ def copies_move_between_directories(cluster: KafkaCluster, client: AdminClient, 
     (partition,) = created(client, topic, (0, 1))
     load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
 
-    def homes(broker: int) -> set[str]:
+    def log_dirs(broker: int) -> set[str]:
         """One directory, but for the moment in which the broker swaps the copies: then both."""
         dirs = client.describe_log_dirs([broker], partitions=[partition])[broker]
         return {log_dir.path for log_dir in dirs for copy in log_dir.replicas if not copy.is_future}
 
-    (target,) = set(map(str, cluster.brokers[0].log_dirs)) - homes(0)
+    (target,) = set(map(str, cluster.brokers[0].log_dirs)) - log_dirs(0)
     here, nowhere, elsewhere = (TopicPartitionReplica(broker, topic, 0) for broker in (0, 1, 2))
     batch = client.alter_replica_log_dirs(
         {here: target, nowhere: "/no/such/directory", elsewhere: str(cluster.brokers[2].log_dirs[0])}
@@ -318,7 +320,7 @@ def copies_move_between_directories(cluster: KafkaCluster, client: AdminClient, 
     assert dict(batch.ok) == {here: None}
     assert refusal(batch, nowhere) == (57, "The user-specified log directory is not found in the broker config.")
     assert refusal(batch, elsewhere)[0] == 9
-    wait_until(lambda: homes(0) == {target}, timeout_s=PATIENCE_S, what=f"{here} in its new directory")
+    wait_until(lambda: log_dirs(0) == {target}, timeout_s=PATIENCE_S, what=f"{here} in its new directory")
 
 
 def offsets_are_those_of_the_log(cluster: KafkaCluster, client: AdminClient, topic: str) -> None:

@@ -98,12 +98,12 @@ class Tool:
 
     def plan(
         self,
-        wishes: Mapping[str, Sequence[int]] | Sequence[tuple[str, Sequence[int]]],
+        requested: Mapping[str, Sequence[int]] | Sequence[tuple[str, Sequence[int]]],
         log_dirs: Mapping[str, Sequence[str]] | None = None,
     ) -> str:
         """A reassignment file for partitions like `foo-0`, as pairs if one comes twice; returns its path."""
         entries = []
-        for name, replicas in wishes.items() if isinstance(wishes, Mapping) else wishes:
+        for name, replicas in requested.items() if isinstance(requested, Mapping) else requested:
             topic, _, number = name.rpartition("-")
             if topic.endswith("-"):  # foo--1: a negative number
                 topic, number = topic[:-1], f"-{number}"

@@ -19,8 +19,8 @@ def prepare(tool: Tool) -> None:
     """Topic a: 0 and 1 are led by another replica than the preferred one, 2 by that one; topic b likewise."""
     tool.topic("a", [0, 1], [1, 2], [2, 0])
     tool.topic("b", [1, 0])
-    wishes = {"a-0": (1, 0), "a-1": (2, 1), "b-0": (0, 1)}
-    targets = {TopicPartition.parse(tool.real_name(name)): replicas for name, replicas in wishes.items()}
+    requested = {"a-0": (1, 0), "a-1": (2, 1), "b-0": (0, 1)}
+    targets = {TopicPartition.parse(tool.real_name(name)): replicas for name, replicas in requested.items()}
     tool.admin.alter_partition_reassignments(targets).raise_if_any()
     tool.settle()
 

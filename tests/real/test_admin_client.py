@@ -117,8 +117,8 @@ def test_refusals_of_targets_come_with_kafkas_words(kafka: KafkaCluster, topic_n
 def test_a_guarded_factor_stays_and_an_unguarded_one_may_change(kafka: KafkaCluster, topic_name: str) -> None:
     with client_of(kafka) as client:
         first, second = created(client, topic_name, (0, 1, 2), (0, 1, 2))
-        wishes = {first: (0, 1), second: (1, 2, 3)}
-        batch = client.alter_partition_reassignments(wishes, allow_replication_factor_change=False)
+        requested = {first: (0, 1), second: (1, 2, 3)}
+        batch = client.alter_partition_reassignments(requested, allow_replication_factor_change=False)
         assert dict(batch.ok) == {second: None}
         assert refusal(batch, first) == (38, "The replication factor is changed from 3 to 2")
         wait_idle(client, second)

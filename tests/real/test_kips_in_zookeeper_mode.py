@@ -58,10 +58,10 @@ def test_in_zookeeper_mode_a_move_is_started_whatever_time_the_request_has(
     """As KIP-455 says; a controller of a quorum heeds the time."""
     (partition,) = created(client, topic_name, (0, 1))
     entry = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic
-    wish = entry(name=topic_name, partitions=[entry.ReassignablePartition(partition_index=0, replicas=[2, 1])])
+    topic = entry(name=topic_name, partitions=[entry.ReassignablePartition(partition_index=0, replicas=[2, 1])])
     controller = client.describe_cluster().controller_id
     asked = api.ALTER_PARTITION_REASSIGNMENTS
-    answer = _ask(zookeeper_mode, controller, asked, 0, timeout_ms=timeout_ms, topics=[wish])
+    answer = _ask(zookeeper_mode, controller, asked, 0, timeout_ms=timeout_ms, topics=[topic])
     assert (answer.error_code, answer.responses[0].partitions[0].error_code) == (0, 0)
     wait_idle(client, partition)
     wait_replicas(client, partition, (2, 1))

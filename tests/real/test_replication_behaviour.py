@@ -98,12 +98,12 @@ def test_each_thread_moves_one_log_at_a_time_between_directories(undisturbed: Ka
     load(undisturbed, topic_name, [[0]] * 8, 4 * MB)
     with client_of(undisturbed) as client:
         paths = [log_dir.path for log_dir in dirs(client, 0)]
-        wishes = {
+        requested = {
             TopicPartitionReplica(0, topic_name, replica.topic_partition.partition): paths[1 - paths.index(path)]
             for path, replica in copies(client, 0, topic_name)
         }
         client.incremental_alter_configs(log_dir_rate_changes([0], 8 * MB)).raise_if_any()
-        client.alter_replica_log_dirs(wishes).raise_if_any()
+        client.alter_replica_log_dirs(requested).raise_if_any()
         most: Counter[int] = Counter()
 
         def is_done() -> bool:

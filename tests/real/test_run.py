@@ -40,8 +40,8 @@ def loaded(cluster: KafkaCluster, topic: str, replicas: Sequence[Sequence[int]],
 
 def plan_file(folder: Path, topic: str, targets: Mapping[int, tuple[int, ...]]) -> Path:
     path = folder / "plan.json"
-    wishes = (PartitionAssignment(TopicPartition(topic, number), target) for number, target in targets.items())
-    write_plan(path, Plan(tuple(wishes)))
+    moves = (PartitionAssignment(TopicPartition(topic, number), target) for number, target in targets.items())
+    write_plan(path, Plan(tuple(moves)))
     return path
 
 
@@ -239,7 +239,9 @@ def test_a_move_that_someone_cancels_fails_the_run_and_leaves_no_throttle(
     assert assignments(kafka, topic_name) == {0: (1, 0)}  # a cancel gives the old brokers back, not their order
 
 
-def test_a_deleted_topic_ends_its_move_and_owes_nothing(kafka: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
+def test_a_deleted_topic_ends_its_move_and_leaves_nothing_to_restore(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
     loaded(kafka, topic_name, [(0, 1)], 20 * MEGABYTE)
     process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", "100kB/s")
     wait_for_copies(tmp_path)

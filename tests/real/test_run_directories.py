@@ -16,7 +16,7 @@ from testbed.records import verify_readable
 from tests.real.test_run import MEGABYTE, assignments, client_of, invoke, loaded, run_to_the_end, throttles
 
 
-def homes(cluster: KafkaCluster, topic: str) -> dict[tuple[int, int], str | None]:
+def locations(cluster: KafkaCluster, topic: str) -> dict[tuple[int, int], str | None]:
     """In which directory each copy is, by partition and broker."""
     with client_of(cluster) as client:
         found = replica_locations(
@@ -34,12 +34,12 @@ def test_copies_between_brokers_and_between_directories_are_throttled_and_undone
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     acknowledged = loaded(kafka, topic_name, [(0, 1), (0, 1), (0, 1)], 4 * MEGABYTE)
-    before, at_home = homes(kafka, topic_name), throttles(kafka, topic_name)
+    before, at_home = locations(kafka, topic_name), throttles(kafka, topic_name)
     there, here = other(kafka, 2, None), other(kafka, 0, before[1, 0])
     both = other(kafka, 1, before[2, 1])
-    wishes = ((2, 1), (there, "any")), ((0, 1), (here, "any")), ((3, 1), ("any", both))
+    rows = ((2, 1), (there, "any")), ((0, 1), (here, "any")), ((3, 1), ("any", both))
     plan = tmp_path / "plan.json"
-    named = (PartitionAssignment(TopicPartition(topic_name, number), *wish) for number, wish in enumerate(wishes))
+    named = (PartitionAssignment(TopicPartition(topic_name, number), *row) for number, row in enumerate(rows))
     write_plan(plan, Plan(tuple(named)))
 
     found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "2MB/s")
@@ -48,12 +48,12 @@ def test_copies_between_brokers_and_between_directories_are_throttled_and_undone
     # The copy within broker 0 went at its own rate.
     assert found["ended_ms"] - found["started_ms"] >= 0.7 * 4 / 2 * 1000
     assert assignments(kafka, topic_name) == {0: (2, 1), 1: (0, 1), 2: (3, 1)}
-    after = homes(kafka, topic_name)
+    after = locations(kafka, topic_name)
     assert (after[0, 2], after[1, 0], after[2, 1]) == (there, here, both)
     (journal,) = find_journals(tmp_path / "state")
-    owed = [event.overrides for event in read_events(journal) if isinstance(event, ThrottleIntended)]
+    intended = [event.overrides for event in read_events(journal) if isinstance(event, ThrottleIntended)]
     assert {
-        override.key.broker for overrides in owed for override in overrides if override.key.name == LOG_DIR_RATE
+        override.key.broker for overrides in intended for override in overrides if override.key.name == LOG_DIR_RATE
     } == {0, 1}
     assert throttles(kafka, topic_name) == at_home
 
@@ -61,7 +61,7 @@ def test_copies_between_brokers_and_between_directories_are_throttled_and_undone
 
     assert undone.exit_code == 0, undone.output
     assert assignments(kafka, topic_name) == dict.fromkeys(range(3), (0, 1))
-    back = homes(kafka, topic_name)
+    back = locations(kafka, topic_name)
     assert (back[1, 0], back[2, 1]) == (before[1, 0], before[2, 1])
     assert throttles(kafka, topic_name) == at_home
     verify_readable(kafka.bootstrap_servers, acknowledged)

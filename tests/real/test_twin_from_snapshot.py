@@ -104,11 +104,11 @@ def compare(real: AdminClient, simulated: AdminClient, topic: str) -> None:
         # The copy under way has grown on the real cluster since.
         assert size == pytest.approx(there[key][1], rel=0.01, abs=1_500_000), key
     resources = [ConfigResource.topic(topic), *(ConfigResource.broker(broker.id) for broker in one.brokers)]
-    configs, wished = simulated.describe_configs(resources).ok, real.describe_configs(resources).ok
+    configs, expected = simulated.describe_configs(resources).ok, real.describe_configs(resources).ok
     for resource in resources:
-        names = [name for name in wished[resource] if "throttled" in name]
+        names = [name for name in expected[resource] if "throttled" in name]
         assert {name: configs[resource][name].value for name in names} == {
-            name: wished[resource][name].value for name in names
+            name: expected[resource][name].value for name in names
         }, resource
     assert {name: configs[ConfigResource.broker(0)][name].value for name in THROTTLES} == THROTTLES
     for partition, end in real.list_offsets([TopicPartition(topic, 0), TopicPartition(topic, 1)]).ok.items():

@@ -35,8 +35,8 @@ def _reassign(*words: str) -> Finished:
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
-def _plan(folder: Path, **wishes: list[int]) -> str:
-    entries = [{"topic": topic, "partition": 0, "replicas": replicas} for topic, replicas in wishes.items()]
+def _plan(folder: Path, **requested: list[int]) -> str:
+    entries = [{"topic": topic, "partition": 0, "replicas": replicas} for topic, replicas in requested.items()]
     path = folder / "plan.json"
     path.write_text(json.dumps({"version": 1, "partitions": entries}), encoding="utf-8")
     return str(path)

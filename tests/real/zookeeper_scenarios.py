@@ -61,7 +61,7 @@ def generate(tool: Tool) -> None:
 def bad_plans(tool: Tool) -> None:
     """An unknown partition and topic, unknown brokers, nothing, a duplicate, no replicas, log directories."""
     tool.topic("foo", [0, 1])
-    for wishes in (
+    for requested in (
         {"foo-9": [0], "nope-0": [0]},
         {"foo-0": [7, 8]},
         {},
@@ -70,7 +70,7 @@ def bad_plans(tool: Tool) -> None:
         {"foo-0": []},
         {"foo-0": [-1]},
     ):
-        tool("--execute", PLAN, tool.plan(wishes), via=THROUGH)
+        tool("--execute", PLAN, tool.plan(requested), via=THROUGH)
     in_a_directory = tool.plan({"foo-0": [0, 1]}, {"foo-0": ["/somewhere", "any"]})
     tool("--execute", PLAN, in_a_directory, via=THROUGH)
     tool("--verify", PLAN, in_a_directory, via=THROUGH)

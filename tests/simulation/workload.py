@@ -79,28 +79,28 @@ class Operator:
 
     def _alter(self) -> str:
         partitions = self._some_partitions()
-        wishes = {key: self._target() for key in partitions}
-        return f"{wishes} {self._ask(wishes, allow=self._chance.random() < 0.8)}"
+        requested = {key: self._target() for key in partitions}
+        return f"{requested} {self._ask(requested, allow=self._chance.random() < 0.8)}"
 
     def _cancel(self) -> str:
         moving = sorted(self._twin.metadata.reassigning)
         partitions = moving if moving and self._chance.random() < 0.7 else self._some_partitions()
         return self._ask(dict.fromkeys(partitions), allow=True)
 
-    def _ask(self, wishes: dict[TopicPartition, tuple[int, ...] | None], *, allow: bool) -> str:
-        if not wishes:
+    def _ask(self, requested: dict[TopicPartition, tuple[int, ...] | None], *, allow: bool) -> str:
+        if not requested:
             return "nothing"
-        leaving = {key: self._leaving(key) for key in wishes}
+        leaving = {key: self._leaving(key) for key in requested}
         try:
-            batch = self._admin.alter_partition_reassignments(wishes, allow_replication_factor_change=allow)
+            batch = self._admin.alter_partition_reassignments(requested, allow_replication_factor_change=allow)
         except NOT_DONE:
             raise
         except ClusterError:
-            for key in wishes:
+            for key in requested:
                 self.promises.targets.pop(key, None)
             raise
         for key in batch.ok:
-            target = wishes[key]
+            target = requested[key]
             # Who is leaving already leaves all the same if nobody else is to leave, as on a real controller.
             if target is None or leaving[key] & set(target):
                 self.promises.targets.pop(key, None)

@@ -25,8 +25,8 @@ ORDERS = TopicPartition("orders", 0)
 
 
 def move(asked: Twin, topic: str, number: int, *target: int) -> None:
-    wish = AlterReassignments((TopicTargets(topic, (Target(number, target),)),))
-    answer = asked.commit(alter_reassignments(asked.context, wish))
+    change = AlterReassignments((TopicTargets(topic, (Target(number, target),)),))
+    answer = asked.commit(alter_reassignments(asked.context, change))
     assert [outcome.code for entry in answer.topics for _, outcome in entry.outcomes] == [0]
 
 

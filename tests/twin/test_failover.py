@@ -114,8 +114,8 @@ def test_whoever_takes_over_at_any_record_and_carries_on_ends_in_the_same_state(
 
 
 def move(twin: Twin, target: tuple[int, ...]) -> None:
-    wishes = tuple(TopicTargets("orders", (Target(number, target),)) for number in range(2))
-    twin.commit(alter_reassignments(twin.context, AlterReassignments(wishes)))
+    requested = tuple(TopicTargets("orders", (Target(number, target),)) for number in range(2))
+    twin.commit(alter_reassignments(twin.context, AlterReassignments(requested)))
 
 
 def test_a_twin_whose_log_is_torn_in_its_last_decision_has_lost_that_one_or_nothing(tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_a_broker_that_is_down_is_unknown_to_the_tool(box: JavaTools) -> None:
     assert "Error: Unknown broker id 3" in box.reassign("--execute", {"orders-0": [0, 3]}).stdout
 
 
-def test_the_wrong_kind_of_node_is_told_apart(box: JavaTools) -> None:
+def test_the_wrong_kind_of_node_is_distinguished(box: JavaTools) -> None:
     brokers, controller = (box.bootstrap[kind] for kind in (Endpoint.BROKER, Endpoint.CONTROLLER))
     mixed_up = box.run_plainly(REASSIGN, "--bootstrap-controller", brokers, "--list")
     assert "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER" in (

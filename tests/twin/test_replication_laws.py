@@ -212,7 +212,7 @@ def who_can_follow_and_is_in_sync_costs_nothing(box: Box) -> None:
         assert CopyKey(row, number) not in replicas.state.copies
     # Half a byte counts as nothing, but the millisecond of the arrival may be still to come.
     arrived = np.asarray(replicas.state.copies.live["runs"] & (replicas.positions.lags() <= 0))
-    assert not (arrived & replicas.fitting(arrived)).any()
+    assert not (arrived & replicas.fits(arrived)).any()
 
 
 def every_law(box: Box) -> None:

@@ -72,8 +72,8 @@ def test_a_replica_that_is_eligible_from_an_earlier_life_cannot_be_added_while_n
     asked.stop(0)
     assert eligible(asked) == (0, 1)
     for target, code in (((0, 1), -1), ((1,), -1), ((0, 2), 0)):
-        wish = AlterReassignments((TopicTargets("t", (Target(0, target),)),))
-        ((_, outcome),) = asked.commit(alter_reassignments(asked.context, wish)).topics[0].outcomes
+        request = AlterReassignments((TopicTargets("t", (Target(0, target),)),))
+        ((_, outcome),) = asked.commit(alter_reassignments(asked.context, request)).topics[0].outcomes
         assert (outcome.code, outcome.message) == (code, None)
 
 

@@ -37,7 +37,7 @@ def exit_code(found: RunHistory) -> int:
 
 
 def document(history: RunHistory, *, is_active: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-    """A run for programs: every field of its history, whether a process carries it out, and its progress."""
+    """A run for programs: every field of its history, whether a process executes it, and its progress."""
     found = asdict(history) | {"bytes_copied": history.bytes_copied, "is_active": is_active}
     if progress is not None:
         found["progress"] = overall_fields(progress)

@@ -49,7 +49,7 @@ def _run(words: list[str]) -> None:
     reached = _settings(options)
     try:
         with AdminClient.connect(reached) as client:
-            _carry_out(action, client, options)
+            _execute(action, client, options)
     except ClusterError as error:
         raise _failed(java_message(error, _CALLS.get(action, "listTopics"))) from error
     except (ToolError, InputError) as error:
@@ -60,7 +60,7 @@ def _failed(message: str) -> PlainError:
     return PlainError("", also_said=f"Error while executing topic command : {message}")
 
 
-def _carry_out(action: Action, client: AdminClient, options: Options) -> None:
+def _execute(action: Action, client: AdminClient, options: Options) -> None:
     match action:
         case Action.LIST:
             actions.list_topics(client, options)

@@ -1,4 +1,4 @@
-"""What is wished for when a topic is created or grows."""
+"""What is requested when a topic is created or gets more partitions."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ ANY_LOG_DIR = "any"
 
 @dataclass(frozen=True, slots=True)
 class PartitionAssignment:
-    """The replica list wished for one partition, in order; the first broker is the preferred leader.
+    """The target replica list of one partition, in order; the first broker is the preferred leader.
 
     `log_dirs` names one directory per replica: an absolute path on that broker, or `ANY_LOG_DIR` where the broker
     may choose. Left out, every replica may go anywhere.
@@ -39,9 +39,9 @@ class PartitionAssignment:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Wishes for many partitions, in the order in which they were written down.
+    """Target replica lists of many partitions, in the order in which they were written down.
 
-    A plan read from a file may name a partition twice; whoever carries it out has to refuse that, whoever only
+    A plan read from a file may name a partition twice; whoever executes it has to refuse that, whoever only
     looks at it takes the last mention, as Kafka's tool does.
     """
 
@@ -53,32 +53,32 @@ class Plan:
     @property
     def topics(self) -> tuple[str, ...]:
         """Names of the topics, each once, in Kafka's order of strings."""
-        return tuple(sorted({wish.topic_partition.topic for wish in self.assignments}, key=utf16_order))
+        return tuple(sorted({assignment.topic_partition.topic for assignment in self.assignments}, key=utf16_order))
 
     @property
     def brokers(self) -> tuple[int, ...]:
         """Every broker named in a replica list, ascending."""
-        return tuple(sorted({broker for wish in self.assignments for broker in wish.replicas}))
+        return tuple(sorted({broker for assignment in self.assignments for broker in assignment.replicas}))
 
     @property
     def replicas(self) -> dict[TopicPartition, tuple[int, ...]]:
         """The replica list per partition; the last mention of a partition counts."""
-        return {wish.topic_partition: wish.replicas for wish in self.assignments}
+        return {assignment.topic_partition: assignment.replicas for assignment in self.assignments}
 
     @property
     def log_dirs(self) -> dict[TopicPartitionReplica, str]:
         """The directory per replica that has one; the last mention of a replica counts."""
         return {
-            TopicPartitionReplica(broker, *wish.topic_partition): log_dir
-            for wish in self.assignments
-            for broker, log_dir in zip(wish.replicas, wish.log_dirs, strict=True)
+            TopicPartitionReplica(broker, *assignment.topic_partition): log_dir
+            for assignment in self.assignments
+            for broker, log_dir in zip(assignment.replicas, assignment.log_dirs, strict=True)
             if log_dir != ANY_LOG_DIR
         }
 
     @property
     def duplicate_partitions(self) -> tuple[TopicPartition, ...]:
         """Partitions named more than once, in order of their first mention."""
-        times = Counter(wish.topic_partition for wish in self.assignments)
+        times = Counter(assignment.topic_partition for assignment in self.assignments)
         return tuple(partition for partition, count in times.items() if count > 1)
 
 

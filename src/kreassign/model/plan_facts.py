@@ -1,7 +1,7 @@
 """What is known about a plan besides its replica lists: the values behind the side file of a plan.
 
-Kafka's reassignment JSON has room for nothing but the wish. The facts say what the wish was made from, why, and what it
-will cost; whoever carries the plan out can check that the cluster is still the one it was made for.
+Kafka's reassignment JSON has room for nothing but target replica lists. The facts say what they were made from, why,
+and what it costs to reach them; whoever executes the plan can check that the cluster is still the one it was made for.
 """
 
 from __future__ import annotations
@@ -122,5 +122,5 @@ class PlanFacts:
 
 
 def plan_id(plan: Plan) -> str:
-    """The same for the same wishes, whatever file they come from: from the SHA-256 of the plan as it is written."""
+    """The same for the same assignments, whatever file they come from: of the SHA-256 of the plan as written."""
     return hashlib.sha256(format_plan(plan).encode()).hexdigest()[:ID_LENGTH]

@@ -29,15 +29,15 @@ def parse_plan(text: str) -> Plan:
 
 def format_plan(plan: Plan) -> str:
     """Write a reassignment file: compact, sorted by topic and partition, a directory for every replica."""
-    wishes = sorted(plan.assignments, key=lambda wish: partition_order(wish.topic_partition))
+    assignments = sorted(plan.assignments, key=lambda assignment: partition_order(assignment.topic_partition))
     partitions = [
         {
-            "topic": wish.topic_partition.topic,
-            "partition": wish.topic_partition.partition,
-            "replicas": wish.replicas,
-            "log_dirs": wish.log_dirs,
+            "topic": assignment.topic_partition.topic,
+            "partition": assignment.topic_partition.partition,
+            "replicas": assignment.replicas,
+            "log_dirs": assignment.log_dirs,
         }
-        for wish in wishes
+        for assignment in assignments
     ]
     return json.dumps({"version": VERSION, "partitions": partitions}, separators=(",", ":"), ensure_ascii=False)
 

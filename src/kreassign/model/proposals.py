@@ -49,16 +49,16 @@ def parse_proposals(text: str) -> Proposals:
     entries = document.get("proposals") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise MalformedPlan("no array `proposals` in it; ask Cruise Control with json=true and verbose=true")
-    wishes = [_wish(number, entry) for number, entry in enumerate(entries)]
+    assignments = [_assignment(number, entry) for number, entry in enumerate(entries)]
     expected = {
-        wish.topic_partition: _brokers(number, entry, "oldReplicas")
-        for number, (wish, entry) in enumerate(zip(wishes, entries, strict=True))
+        assignment.topic_partition: _brokers(number, entry, "oldReplicas")
+        for number, (assignment, entry) in enumerate(zip(assignments, entries, strict=True))
         if entry.get("oldReplicas")
     }
-    return Proposals(Plan(tuple(wishes)), expected)
+    return Proposals(Plan(tuple(assignments)), expected)
 
 
-def _wish(number: int, entry: Json) -> PartitionAssignment:
+def _assignment(number: int, entry: Json) -> PartitionAssignment:
     place = entry.get("topicPartition") if isinstance(entry, dict) else None
     topic, partition = (place.get("topic"), place.get("partition")) if isinstance(place, dict) else (None, None)
     if not isinstance(topic, str) or type(partition) is not int:

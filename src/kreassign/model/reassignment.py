@@ -45,7 +45,7 @@ class OngoingReassignment:
 class Reassignment:
     """The change from one replica list to another.
 
-    `original` is the list shown when the change is submitted, `target` the list wished for.
+    `original` is the list shown when the change is submitted, `target` the list asked for.
     """
 
     original: tuple[int, ...]

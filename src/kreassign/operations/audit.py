@@ -55,7 +55,7 @@ def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) 
     """
     told = [audit_trail(read_events(journal)) for journal in journals]
     for one in told:
-        write_chronicle(one, data)
+        write_audit_trail(one, data)
     jobs = spark_jobs("an audit")
     with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit") as spark:
         tables = jobs.run_audit.write_run_audit(spark, data)
@@ -63,7 +63,7 @@ def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) 
     return [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in names]
 
 
-def write_chronicle(told: AuditTrail, data: Path) -> None:
+def write_audit_trail(told: AuditTrail, data: Path) -> None:
     """Write what a journal tells into the tables of runs: one file in each; `runs` comes last and seals the others."""
     head = {"run_id": told.history.run_id, "cluster_id": told.history.cluster_id}
     parts: list[list[Row]] = [
@@ -117,7 +117,7 @@ def _run_row(run: RunHistory) -> Row:
 
 
 def _move_row(move: MoveHistory, head: Row) -> Row:
-    known = _row(move, head) | {"rearranging": [wish.broker for wish in move.log_dirs if wish.is_move]}
+    known = _row(move, head) | {"rearranging": [change.broker for change in move.log_dirs if change.is_move]}
     return {name: known[name] for name in RUN_MOVES.column_names}
 
 

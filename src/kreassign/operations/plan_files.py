@@ -48,7 +48,7 @@ def read_plan_file(path: Path) -> PlanFile:
     if facts.plan_id != plan_id(found.plan):
         raise MalformedPlan(
             f"describes plan {facts.plan_id}, but {path.name} is {plan_id(found.plan)}: the plan was changed after "
-            "it was made; plan anew, or remove this file to run the changed plan without its checks",
+            "it was made; make a new plan, or remove this file to run the changed plan without its checks",
             path=str(beside),
         )
     return PlanFile(found.plan, facts.expected, facts)

@@ -86,14 +86,16 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
 def plan_rollback(client: AdminClient, done: RunHistory) -> RollbackPlan:
     """What undoes a run, as the cluster is now."""
     names = sorted({move.topic for move in done.moves})
-    named = {(wish.broker, TopicPartition(move.topic, move.partition)) for move in done.moves for wish in move.log_dirs}
+    named = {
+        (change.broker, TopicPartition(move.topic, move.partition)) for move in done.moves for change in move.log_dirs
+    }
     brokers, partitions = {broker for broker, _ in named}, {name for _, name in named}
     found = client.describe_log_dirs(sorted(brokers), partitions=sorted(partitions)).ok if named else {}
     return rollback_plan(done.moves, partitions_of(client.describe_topics(names)), replica_locations(found))
 
 
 def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> RunRequest:
-    """As of the run that is undone, where nothing else is wished; not its hours, for they may be over."""
+    """As of the run that is undone, where nothing else is requested; not its hours, for they may be over."""
     first = read_events(journal)[0]
     assert isinstance(first, RunStarted)
     chosen = {setting.guard: setting.reaction for setting in first.guards} | dict(request.guards)

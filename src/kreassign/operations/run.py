@@ -128,7 +128,7 @@ def resume_run(client: AdminClient, path: Path, context: RunContext) -> RunHisto
 
 
 def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext, *, is_now: bool) -> RunHistory:
-    """Take up the run of this journal and bring it to its end. Raises InputError when it is there already."""
+    """Take up the run of this journal and cancel it. Raises InputError when it is there already."""
     found = read_history(path)
     if found.ended_ms is not None and not found.throttle_residue:
         raise InputError(f"run {path.stem} is already {found.state}; nothing to cancel")

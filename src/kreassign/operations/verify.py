@@ -21,7 +21,7 @@ from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 class Verification:
     """What was to be, what is, and every difference."""
 
-    wishes: Expectations
+    expected: Expectations
     facts: Facts
     findings: tuple[Finding, ...]
 
@@ -40,16 +40,20 @@ def verify_plan(client: AdminClient, plan: Plan, *, ignore_throttles: bool = Fal
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
     """Compare the cluster with what a run was to leave: its moves made, throttles as they were before it."""
     run = fold(read_events(journal))
-    before = () if ignore_throttles else tuple(ConfigValue(debt.key, debt.before) for debt in run.overrides.values())
+    before = (
+        ()
+        if ignore_throttles
+        else tuple(ConfigValue(override.key, override.before) for override in run.overrides.values())
+    )
     moves = [record.move for record in run.records.values()]
     targets = {move.topic_partition: move.target for move in moves}
     log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}
     return _verified(client, Expectations(targets, log_dirs, before, checks_sizes=True))
 
 
-def _verified(client: AdminClient, wishes: Expectations) -> Verification:
-    facts = queries.read_facts(client, wishes)
-    return Verification(wishes, facts, compare(wishes, facts))
+def _verified(client: AdminClient, expected: Expectations) -> Verification:
+    facts = queries.read_facts(client, expected)
+    return Verification(expected, facts, compare(expected, facts))
 
 
 def _no_throttles(plan: Plan, brokers: tuple[int, ...]) -> tuple[ConfigValue, ...]:

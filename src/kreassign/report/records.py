@@ -30,7 +30,7 @@ class MoveRecord(Protocol):
 
     @property
     def target(self) -> tuple[int, ...]:
-        """Replica list wished for."""
+        """Target replica list."""
 
     @property
     def adding(self) -> tuple[int, ...]:

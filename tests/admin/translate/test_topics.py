@@ -160,8 +160,8 @@ def test_a_broker_reads_the_topics_to_delete(names: list[str], version: int) -> 
 @pytest.mark.parametrize("version", range(api.CREATE_PARTITIONS.min_version, api.CREATE_PARTITIONS.max_version + 1))
 @pytest.mark.parametrize("validate_only", [True, False])
 def test_a_broker_reads_how_topics_shall_grow(version: int, validate_only: bool) -> None:
-    wishes = {"a": NewPartitions(5), "b": NewPartitions(3, ((1, 2),))}
-    seen = as_seen_by_broker(create_partitions(wishes, validate_only=validate_only), version)
+    requested = {"a": NewPartitions(5), "b": NewPartitions(3, ((1, 2),))}
+    seen = as_seen_by_broker(create_partitions(requested, validate_only=validate_only), version)
     assert (seen.timeout_ms, seen.validate_only) == (TIMEOUT_MS, validate_only)
     a, b = seen.topics
     assert (a.name, a.count, a.assignments) == ("a", 5, None)

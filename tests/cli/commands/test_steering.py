@@ -75,8 +75,8 @@ def serving_terminal(folder: Path) -> Iterator[Terminal]:
     with serving(twin, speed=SPEED) as thread:
         first = thread.server.addresses()[0]
         found = Terminal(first.host + f":{first.port}", folder)
-        wishes = (PartitionAssignment(TopicPartition("t", number), (3, 2)) for number in range(2))
-        write_plan(found.plan, Plan(tuple(wishes)))
+        assignments = (PartitionAssignment(TopicPartition("t", number), (3, 2)) for number in range(2))
+        write_plan(found.plan, Plan(tuple(assignments)))
         yield found
 
 

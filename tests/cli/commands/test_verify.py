@@ -71,8 +71,8 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
 
 
 def test_a_copy_that_has_left_the_directory_of_its_run_is_told(terminal: Terminal) -> None:
-    wish = PartitionAssignment(TopicPartition("t", 0), (3, 1), ("/data/3/d1", "any"))
-    write_plan(terminal.plan, Plan((wish,)))
+    assignment = PartitionAssignment(TopicPartition("t", 0), (3, 1), ("/data/3/d1", "any"))
+    write_plan(terminal.plan, Plan((assignment,)))
     ended = terminal.ask_cluster("run", terminal.plan, "--measure-for", 0, "--poll-interval", 0.1, "--format", "json")
     assert ended.exit_code == 0, ended.output
     run_id = json.loads(ended.stdout)["run_id"]

@@ -74,5 +74,5 @@ def test_a_throttle_is_told_in_words(rates: ThrottleRates, text: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "rehearse", "rollback"])
-def test_whatever_carries_moves_out_takes_rates_of_single_brokers(command: str) -> None:
+def test_commands_that_execute_moves_take_rates_of_single_brokers(command: str) -> None:
     assert "--throttle-broker ID=RATE" in CliRunner().invoke(kreassign, [command, "--help"]).stdout

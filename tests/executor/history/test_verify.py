@@ -6,7 +6,7 @@ from kreassign.model import ConfigResource, OngoingReassignment, Partition, Topi
 
 T0 = TopicPartition("t", 0)
 RATE = ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate")
-WISHES = Expectations({T0: (1, 2)})
+PLAN = Expectations({T0: (1, 2)})
 
 
 def facts(replicas: tuple[int, ...] = (1, 2), isr: tuple[int, ...] = (1, 2), leader: int = 1) -> Facts:
@@ -14,7 +14,7 @@ def facts(replicas: tuple[int, ...] = (1, 2), isr: tuple[int, ...] = (1, 2), lea
 
 
 def test_a_cluster_that_is_as_planned_gives_no_finding() -> None:
-    assert verify(WISHES, facts()) == ()
+    assert verify(PLAN, facts()) == ()
 
 
 @pytest.mark.parametrize(
@@ -28,18 +28,18 @@ def test_a_cluster_that_is_as_planned_gives_no_finding() -> None:
     ],
 )
 def test_each_difference_is_a_finding(found: Facts, kind: FindingKind, sentence: str) -> None:
-    (finding,) = verify(WISHES, found)
+    (finding,) = verify(PLAN, found)
     assert (finding.kind, str(finding)) == (kind, sentence)
 
 
 def test_a_move_under_way_is_the_one_finding_of_its_partition() -> None:
     moving = Facts({T0: Partition(T0, (2, 1, 0), (0,), 0)}, {T0: OngoingReassignment((1, 2, 0), (2,), (0,))})
-    (finding,) = verify(WISHES, moving)
+    (finding,) = verify(PLAN, moving)
     assert finding.kind is FindingKind.MOVING
 
 
 def test_a_partition_that_could_not_be_read_is_unknown_and_not_missing() -> None:
-    (finding,) = verify(WISHES, Facts({}, unread=((str(T0), "could not be described: timed out"),)))
+    (finding,) = verify(PLAN, Facts({}, unread=((str(T0), "could not be described: timed out"),)))
     assert finding.kind is FindingKind.UNKNOWN
 
 
@@ -76,15 +76,15 @@ def test_a_copy_in_sync_of_which_less_than_half_is_there_is_a_finding() -> None:
         sizes = {TopicPartitionReplica(1, "t", 0): 10_000_000, TopicPartitionReplica(2, "t", 0): size}
         return Facts(facts().partitions, sizes=sizes)
 
-    assert verify(WISHES, found(5_000_000)) == verify(WISHES, found(20_000_000)) == ()
-    (finding,) = verify(WISHES, found(4_999_999))
+    assert verify(PLAN, found(5_000_000)) == verify(PLAN, found(20_000_000)) == ()
+    (finding,) = verify(PLAN, found(4_999_999))
     assert finding.kind is FindingKind.SIZE
     assert finding.sentence.startswith("the copy on broker 2 has 4999999 bytes, that of the leader 10000000")
 
 
 def test_small_copies_may_differ() -> None:
     sizes = {TopicPartitionReplica(1, "t", 0): 1_000_000, TopicPartitionReplica(2, "t", 0): 0}
-    assert verify(WISHES, Facts(facts().partitions, sizes=sizes)) == ()
+    assert verify(PLAN, Facts(facts().partitions, sizes=sizes)) == ()
 
 
 def test_findings_come_sorted() -> None:

@@ -109,7 +109,7 @@ def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict
 
 
 @pytest.mark.parametrize("topic", CASES)
-def test_every_difference_is_found_and_told_apart(found: dict[str, dict[str, Any]], topic: str) -> None:
+def test_every_difference_is_found_and_distinguished(found: dict[str, dict[str, Any]], topic: str) -> None:
     row, (_, _, _, wanted) = found[topic], CASES[topic]
     problems = [name for name in PROBLEMS if wanted.get(name)]
     assert {name: row[name] for name in wanted} == wanted

@@ -13,7 +13,7 @@ from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES
-from kreassign.operations.audit import found_of, write_chronicle
+from kreassign.operations.audit import found_of, write_audit_trail
 from kreassign.operations.snapshot import observe
 from kreassign.pipeline.audit.run_audit import write_run_audit
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
@@ -38,7 +38,7 @@ def take_snapshot(world: World, data: Path) -> None:
 
 def audit(spark: SparkSession, world: World, data: Path) -> Row:
     """The run as the command finds it."""
-    write_chronicle(audit_trail(read_events(world.path())), data)
+    write_audit_trail(audit_trail(read_events(world.path())), data)
     tables = write_run_audit(spark, data)
     (run,) = tables["audit_runs"]
     return found_of(run, tables["audit_brokers"])

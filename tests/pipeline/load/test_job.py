@@ -21,7 +21,7 @@ def everything_made(data_dir: Path) -> list[list[str]]:
     return [sorted(map(str, read_rows(data_dir, table))) for table in (LOAD_MODEL, PLAN_INPUTS, QUARANTINE)]
 
 
-def test_the_road_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
     told: list[StepCount] = []
     run_load(spark, tmp_path, told.append)

@@ -30,7 +30,7 @@ def told(rows: DataFrame, *names: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row[name] for name in names) for row in rows.collect())
 
 
-def test_a_gap_a_reset_a_duplicate_and_a_clock_that_is_behind_are_told_apart(spark: SparkSession) -> None:
+def test_a_gap_a_reset_a_duplicate_and_a_clock_that_is_behind_are_distinguished(spark: SparkSession) -> None:
     def sample(second: int, end: int, partition: int = 0, topic_id: str = "id-1") -> dict[str, Any]:
         return {"taken_ms": 1000 * second, "end_offset": end, "partition": partition, "topic_id": topic_id}
 

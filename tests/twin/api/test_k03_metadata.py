@@ -45,7 +45,7 @@ def test_brokers_are_told_with_racks_and_one_of_them_is_called_the_controller() 
     assert response.controller_id in range(4)
 
 
-def test_what_is_unknown_and_what_no_topic_can_be_called_are_told_apart() -> None:
+def test_unknown_topics_and_invalid_names_are_distinguished() -> None:
     response = ask(twin(), api.METADATA, 13, topics=[TOPIC(name="nope"), TOPIC(name="no such/topic"), TOPIC(name="")])
     assert [(topic.name, topic.error_code) for topic in response.topics] == [
         ("nope", 3),

@@ -104,7 +104,7 @@ def test_no_time_means_nothing_is_done_and_everything_is_answered_so() -> None:
     ((), {}, True),
     (("orders",), {"timeout_ms": 0}, True),
 ])  # fmt: skip
-def test_only_an_answer_about_single_partitions_repeats_the_wish(
+def test_only_an_answer_about_single_partitions_repeats_whether_the_factor_may_change(
     topics: tuple[str, ...], options: dict[str, int], shown: bool
 ) -> None:
     asked = twin({"orders": [[0, 1]]})

@@ -49,8 +49,8 @@ def moving() -> Twin:
 
 
 def move(twin: Twin, target: tuple[int, ...] | None) -> None:
-    wish = AlterReassignments((TopicTargets("orders", (Target(0, target),)),))
-    twin.commit(alter_reassignments(twin.context, wish))
+    request = AlterReassignments((TopicTargets("orders", (Target(0, target),)),))
+    twin.commit(alter_reassignments(twin.context, request))
 
 
 def state(twin: Twin, key: TopicPartition = ORDERS) -> PartitionState:

@@ -1,4 +1,4 @@
-"""The record that a wish leads to, field by field: Kafka's PartitionChangeBuilderTest."""
+"""The record that an update leads to, field by field: Kafka's PartitionChangeBuilderTest."""
 
 from dataclasses import fields
 
@@ -15,9 +15,9 @@ FOO = TopicPartition("foo", 0)
 OLDER = rules_of("3.9")
 
 
-def written(world, wish):
+def written(world, update):
     """The fields of the record, without those that stay; None if there is no record."""
-    change = change_of(world.context, world.partition(), wish)
+    change = change_of(world.context, world.partition(), update)
     if change is None:
         return None
     assert change.topic_partition == FOO
@@ -34,7 +34,7 @@ def bar(**options):
     return foo("2 3 4 1 / 1 2 3 / 4 / 1 / 1", **options)
 
 
-def test_no_wish_needs_no_record():
+def test_an_update_that_changes_nothing_needs_no_record():
     assert written(foo(), PartitionUpdate()) is None
     assert written(foo(), PartitionUpdate(replicas=(2, 1, 3), isr=(2, 1, 3), adding=(), removing=())) is None
 
@@ -58,8 +58,8 @@ def test_an_isr_that_grows_completes_the_move():
 
 
 def test_going_back_raises_the_epoch_under_the_same_leader():
-    wish = PartitionUpdate(replicas=(2, 3, 1), adding=(), removing=(), isr=(1, 2, 3))
-    assert written(bar(), wish) == {
+    update = PartitionUpdate(replicas=(2, 3, 1), adding=(), removing=(), isr=(1, 2, 3))
+    assert written(bar(), update) == {
         "replicas": (2, 3, 1), "leader": 1, "adding": (), "removing": (), "directories": (UNASSIGNED,) * 3,
     }  # fmt: skip
 

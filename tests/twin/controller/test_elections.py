@@ -34,7 +34,7 @@ def elected(world, election_type, topics, **options):
 
 
 @pytest.mark.parametrize("election_type", [PREFERRED, UNCLEAN])
-def test_unknown_topics_and_partitions_are_told_apart(election_type):
+def test_unknown_topics_and_partitions_are_distinguished(election_type):
     world = World().topic("foo", "0 1")
     assert world.elect(election_type, ("bar", 0), ("foo", 9)) == [
         (3, "No such topic as bar"),

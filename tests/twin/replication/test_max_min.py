@@ -56,8 +56,8 @@ def networks(draw: st.DrawFn) -> Network:
     capacities = draw(st.lists(amounts, min_size=1, max_size=8))
     paths = st.lists(st.integers(0, len(capacities) - 1), min_size=1, max_size=4, unique=True)
     uses = draw(st.lists(paths, max_size=12))
-    wishes = st.one_of(st.just(1e9), st.floats(0.1, 100))
-    return capacities, uses, draw(st.lists(wishes, min_size=len(uses), max_size=len(uses)))
+    demands = st.one_of(st.just(1e9), st.floats(0.1, 100))
+    return capacities, uses, draw(st.lists(demands, min_size=len(uses), max_size=len(uses)))
 
 
 def loads(capacities: list[float], uses: list[list[int]], found: list[float]) -> NDArray[np.float64]:

@@ -306,7 +306,7 @@ def test_a_broker_says_where_it_put_a_copy() -> None:
     assert box.replication.readings.log_dir(tp(0), 1) == "/d1"
 
 
-def test_a_wish_to_join_is_repeated_until_it_is_granted() -> None:
+def test_a_request_to_join_the_isr_is_repeated_until_it_is_granted() -> None:
     box = Box(Given((0,)))
     box.add(0, 1)
     assert [time for time, _ in box.run(1.6, ReplicaCaughtUp)] == [0, 500, 1000, 1500]
@@ -314,7 +314,7 @@ def test_a_wish_to_join_is_repeated_until_it_is_granted() -> None:
     assert box.run(10) == []
 
 
-def test_a_copy_that_is_made_anew_is_wished_for_anew_and_not_twice() -> None:
+def test_a_copy_that_is_made_again_asks_to_join_the_isr_again_and_not_twice() -> None:
     box = Box(Given((0,)))
     box.add(0, 1)
     assert [time for time, _ in box.run(0.2, ReplicaCaughtUp)] == [0]
@@ -323,7 +323,7 @@ def test_a_copy_that_is_made_anew_is_wished_for_anew_and_not_twice() -> None:
     assert [time for time, _ in box.run(1.1, ReplicaCaughtUp)] == [200, 700, 1200]
 
 
-def test_a_wish_is_told_again_when_the_leader_is_back() -> None:
+def test_a_request_to_join_the_isr_is_repeated_when_the_leader_is_back() -> None:
     box = Box(Given((0,)))
     box.add(0, 1)
     assert len(box.run(0.4, ReplicaCaughtUp)) == 1

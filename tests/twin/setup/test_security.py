@@ -14,7 +14,7 @@ def security(text: str) -> Security:
     return read_security(KeyedTable.from_toml(text, "x.toml"))
 
 
-def test_nothing_said_opens_every_door() -> None:
+def test_without_settings_every_listener_is_open() -> None:
     assert security("") == OPEN
 
 

@@ -19,19 +19,19 @@ from kreassign.twin.zookeeper.control_requests import ControlRequest
 from kreassign.twin.zookeeper.delivery import Delivery
 from kreassign.wire.control import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, Json
 from tests.twin.zookeeper.sending import body
-from tests.twin.zookeeper.towns import FOO, Town
+from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster
 
 RECORDED = Path(__file__).with_name("kafka_3_9_1.jsonl")
 BROKERS = range(5)
 
-STEPS: dict[str, Callable[[Town], object]] = {
-    "[1, 2, 3] to [4, 3, 2]": lambda town: town.submit({FOO: (4, 3, 2)}),
-    "to [2, 3, 4]": lambda town: town.submit({FOO: (2, 3, 4)}),
-    "preferred election": lambda town: town.controller.elect_leaders(
+STEPS: dict[str, Callable[[ZooKeeperCluster], object]] = {
+    "[1, 2, 3] to [4, 3, 2]": lambda cluster: cluster.submit({FOO: (4, 3, 2)}),
+    "to [2, 3, 4]": lambda cluster: cluster.submit({FOO: (2, 3, 4)}),
+    "preferred election": lambda cluster: cluster.controller.elect_leaders(
         ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),))
     ),
-    "controller stopped": lambda town: town.twin.stop(0),
-    "to [2, 3, 0], 0 dead": lambda town: town.submit({FOO: (2, 3, 0)}),
+    "controller stopped": lambda cluster: cluster.twin.stop(0),
+    "to [2, 3, 0], 0 dead": lambda cluster: cluster.submit({FOO: (2, 3, 0)}),
 }
 
 Told = tuple[int, int, Json]
@@ -70,12 +70,14 @@ def comparable(shown: Json) -> Json:
 @pytest.fixture(scope="module")
 def sent() -> dict[str, list[Told]]:
     """By step, what the twin's controller sends."""
-    town, requests, found = Town([1, 2, 3]).begin(), list[ControlRequest](), dict[str, list[Told]]()
-    town.controller.on_messages = Delivery(town.twin, town.controller, lambda _, request: requests.append(request))
+    cluster, requests, found = ZooKeeperCluster([1, 2, 3]).begin(), list[ControlRequest](), dict[str, list[Told]]()
+    cluster.controller.on_messages = Delivery(
+        cluster.twin, cluster.controller, lambda _, request: requests.append(request)
+    )
     for step, act in STEPS.items():
         requests.clear()
-        act(town)
-        town.settle()
+        act(cluster)
+        cluster.settle()
         found[step] = [(one.broker_id, one.api_key, comparable(without_default_type(one))) for one in requests]
     return found
 

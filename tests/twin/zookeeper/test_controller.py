@@ -12,30 +12,30 @@ from kreassign.twin.zookeeper.control_messages import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.memory_tree import Candidate
-from tests.twin.zookeeper.towns import FOO, Town, left_by
+from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster, left_by
 
 NOT_ALIVE = "Replica assignment has brokers that are not alive."
 BAR = TopicPartition("bar", 0)
 
 
 def test_example_of_kip_455_from_1_2_3_to_4_3_2() -> None:
-    town = Town([1, 2, 3]).begin()
-    assert town.alter([4, 3, 2]) == (0, None)
-    assert town.lists == ((4, 3, 2, 1), (4,), (1,))
-    town.settle()
-    assert town.lists == ((4, 3, 2), (), ())
-    assert town.state[0] == 4
-    assert town.state[2] == {4, 3, 2}
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    assert cluster.alter([4, 3, 2]) == (0, None)
+    assert cluster.lists == ((4, 3, 2, 1), (4,), (1,))
+    cluster.settle()
+    assert cluster.lists == ((4, 3, 2), (), ())
+    assert cluster.state[0] == 4
+    assert cluster.state[2] == {4, 3, 2}
 
 
 def test_example_of_kip_455_on_the_way_to_3_4_5_and_cancelled() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.alter([3, 4, 5])
-    assert town.lists == ((3, 4, 5, 1, 2), (4, 5), (1, 2))
-    assert town.alter(None) == (0, None)
-    assert set(town.lists[0]) == {1, 2, 3}
-    assert town.lists[1:] == ((), ())
-    assert town.state[2] == {1, 2, 3}
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.alter([3, 4, 5])
+    assert cluster.lists == ((3, 4, 5, 1, 2), (4, 5), (1, 2))
+    assert cluster.alter(None) == (0, None)
+    assert set(cluster.lists[0]) == {1, 2, 3}
+    assert cluster.lists[1:] == ((), ())
+    assert cluster.state[2] == {1, 2, 3}
 
 
 def test_edge_case_of_kip_455_with_both_apis_and_a_failover() -> None:
@@ -43,11 +43,11 @@ def test_edge_case_of_kip_455_with_both_apis_and_a_failover() -> None:
 
     The document leaves this case open: there the next controller moves the partition as the znode says.
     """
-    first = Town([1, 2, 3], others={"bar": [[1, 2]]}).begin()
+    first = ZooKeeperCluster([1, 2, 3], others={"bar": [[1, 2]]}).begin()
     first.submit({FOO: (4, 5, 6), BAR: (3, 4)})
     first.alter([0, 1, 2])
     assert parse_reassignments(first.tree.znodes[paths.REASSIGN_PARTITIONS].content) == {BAR: (3, 4)}
-    second = Town(tree=left_by(first), others={"bar": [[1, 2]]}).begin()
+    second = ZooKeeperCluster(tree=left_by(first), others={"bar": [[1, 2]]}).begin()
     assert second.lists == ((0, 1, 2, 3), (0,), (3,))
     second.settle()
     assert second.lists == ((0, 1, 2), (), ())
@@ -56,37 +56,37 @@ def test_edge_case_of_kip_455_with_both_apis_and_a_failover() -> None:
 
 
 def test_the_last_submission_prevails_whichever_way_it_came() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.submit({FOO: (4, 5, 6)})
-    town.alter([3, 4, 5])
-    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
-    assert town.lists == ((3, 4, 5, 1, 2), (4, 5), (1, 2))
-    town.submit({FOO: (4, 5, 6)})
-    assert town.lists == ((4, 5, 6, 3, 1, 2), (4, 5, 6), (3, 1, 2))
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.submit({FOO: (4, 5, 6)})
+    cluster.alter([3, 4, 5])
+    assert paths.REASSIGN_PARTITIONS not in cluster.tree.znodes
+    assert cluster.lists == ((3, 4, 5, 1, 2), (4, 5), (1, 2))
+    cluster.submit({FOO: (4, 5, 6)})
+    assert cluster.lists == ((4, 5, 6, 3, 1, 2), (4, 5, 6), (3, 1, 2))
 
 
 def test_a_move_raises_the_leader_epoch_at_its_start_and_once_for_each_step_of_its_end() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.alter([4, 5, 6])
-    assert town.state[1] == 1
-    town.settle()
-    assert town.state == (4, 5, {4, 5, 6})
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.alter([4, 5, 6])
+    assert cluster.state[1] == 1
+    cluster.settle()
+    assert cluster.state == (4, 5, {4, 5, 6})
 
 
 def test_the_topic_znode_is_shortened_after_the_isr_and_before_the_entry_goes() -> None:
-    town = Town([1, 2]).begin()
-    town.submit({FOO: (3, 2)})
-    town.settle()
-    written = [write.path for writes in town.tree.log[-3:] for write in writes]
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.submit({FOO: (3, 2)})
+    cluster.settle()
+    written = [write.path for writes in cluster.tree.log[-3:] for write in writes]
     assert written == [paths.partition_state_path(FOO), paths.topic_path("foo"), paths.REASSIGN_PARTITIONS]
 
 
 def test_brokers_are_told_what_the_table_of_the_phases_says() -> None:
-    town = Town([1, 2, 3]).begin()
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
     batches: list[tuple[PartitionMessage, ...]] = []
-    town.controller.on_messages = batches.append
-    town.alter([4, 5, 6])
-    town.settle()
+    cluster.controller.on_messages = batches.append
+    cluster.alter([4, 5, 6])
+    cluster.settle()
     told = [[(one.leader, set(one.isr), one.recipients, one.stopped) for one in batch] for batch in batches]
     removed = (1, 2, 3)
     assert told == [
@@ -109,12 +109,12 @@ def test_brokers_are_told_what_the_table_of_the_phases_says() -> None:
 
 
 def test_an_override_starts_from_the_originals_and_drops_what_was_being_added() -> None:
-    town = Town([0]).begin()
-    town.alter([1])
-    town.alter([2])
-    assert town.lists == ((2, 0), (2,), (0,))
-    town.alter([0])
-    assert town.lists == ((0,), (), ())
+    cluster = ZooKeeperCluster([0]).begin()
+    cluster.alter([1])
+    cluster.alter([2])
+    assert cluster.lists == ((2, 0), (2,), (0,))
+    cluster.alter([0])
+    assert cluster.lists == ((0,), (), ())
 
 
 @pytest.mark.parametrize(("target", "text"), [
@@ -124,176 +124,178 @@ def test_an_override_starts_from_the_originals_and_drops_what_was_being_added() 
     ([1, 9], f"{NOT_ALIVE} Replica list: ArrayBuffer(9), live broker list: HashSet(0, 1, 2, 3, 4, 5, 6)"),
 ])  # fmt: skip
 def test_a_target_that_makes_no_sense_is_refused_in_kafkas_words(target: list[int], text: str) -> None:
-    assert Town().begin().alter(target) == (39, text)
+    assert ZooKeeperCluster().begin().alter(target) == (39, text)
 
 
 def test_unknown_partitions_and_idle_ones_are_refused() -> None:
-    town = Town().begin()
-    assert town.alter([1], "nope") == (3, "The partition does not exist.")
-    assert town.alter(None, "nope") == (85, "No partition reassignment is in progress.")
-    assert town.alter(None) == (85, "No partition reassignment is in progress.")
+    cluster = ZooKeeperCluster().begin()
+    assert cluster.alter([1], "nope") == (3, "The partition does not exist.")
+    assert cluster.alter(None, "nope") == (85, "No partition reassignment is in progress.")
+    assert cluster.alter(None) == (85, "No partition reassignment is in progress.")
 
 
 def test_entries_of_unknown_partitions_are_taken_out_of_the_znode_and_the_others_stay_until_they_are_done() -> None:
-    town = Town().begin()
-    town.submit({BAR: (1, 2), FOO: (4, 5)})
-    assert parse_reassignments(town.tree.znodes[paths.REASSIGN_PARTITIONS].content) == {FOO: (4, 5)}
-    town.settle()
-    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
+    cluster = ZooKeeperCluster().begin()
+    cluster.submit({BAR: (1, 2), FOO: (4, 5)})
+    assert parse_reassignments(cluster.tree.znodes[paths.REASSIGN_PARTITIONS].content) == {FOO: (4, 5)}
+    cluster.settle()
+    assert paths.REASSIGN_PARTITIONS not in cluster.tree.znodes
 
 
 def test_an_entry_that_is_so_already_is_done_at_once() -> None:
-    town = Town().begin()
-    town.submit({FOO: (1, 2, 3)})
-    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
+    cluster = ZooKeeperCluster().begin()
+    cluster.submit({FOO: (1, 2, 3)})
+    assert paths.REASSIGN_PARTITIONS not in cluster.tree.znodes
 
 
 def test_an_entry_may_name_a_broker_that_is_not_there_and_waits_for_it() -> None:
-    town = Town([0, 1]).begin()
-    town.submit({FOO: (0, 9)})
-    town.settle()
-    assert town.lists == ((0, 9, 1), (9,), (1,))
+    cluster = ZooKeeperCluster([0, 1]).begin()
+    cluster.submit({FOO: (0, 9)})
+    cluster.settle()
+    assert cluster.lists == ((0, 9, 1), (9,), (1,))
 
 
 def test_poison_in_the_znode_is_taken_out_and_told() -> None:
-    town = Town().begin()
-    town.tree.put(
+    cluster = ZooKeeperCluster().begin()
+    cluster.tree.put(
         paths.REASSIGN_PARTITIONS, b'{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[]}]}'
     )
-    town.controller.process_changes()
-    assert town.lists == ((1, 2, 3), (), ())
-    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
-    assert "no controller stays in office" in town.controller.notes[0]
+    cluster.controller.process_changes()
+    assert cluster.lists == ((1, 2, 3), (), ())
+    assert paths.REASSIGN_PARTITIONS not in cluster.tree.znodes
+    assert "no controller stays in office" in cluster.controller.notes[0]
 
 
 def test_a_malformed_znode_stays_and_does_no_harm() -> None:
-    town = Town().begin()
-    town.tree.put(paths.REASSIGN_PARTITIONS, b"{bad")
-    town.controller.process_changes()
-    town.controller.process_changes()
-    assert town.tree.znodes[paths.REASSIGN_PARTITIONS].content == b"{bad"
-    assert len(town.controller.notes) == 1
-    assert town.alter([4, 5, 6]) == (0, None)
+    cluster = ZooKeeperCluster().begin()
+    cluster.tree.put(paths.REASSIGN_PARTITIONS, b"{bad")
+    cluster.controller.process_changes()
+    cluster.controller.process_changes()
+    assert cluster.tree.znodes[paths.REASSIGN_PARTITIONS].content == b"{bad"
+    assert len(cluster.controller.notes) == 1
+    assert cluster.alter([4, 5, 6]) == (0, None)
 
 
 def test_edits_of_a_znode_that_is_there_are_not_looked_at() -> None:
-    town = Town().begin()
-    town.submit({FOO: (1, 9)})
-    town.submit({FOO: (1, 4)})
-    assert town.lists == ((1, 9, 2, 3), (9,), (2, 3))
+    cluster = ZooKeeperCluster().begin()
+    cluster.submit({FOO: (1, 9)})
+    cluster.submit({FOO: (1, 4)})
+    assert cluster.lists == ((1, 9, 2, 3), (9,), (2, 3))
 
 
 def test_an_election_znode_is_done_and_deleted_whatever_is_in_it() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.alter([2, 1, 3])
-    assert town.state[0] == 1
-    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO, BAR]))
-    town.controller.process_changes()
-    assert town.state[0] == 2
-    assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
-    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, b"{bad")
-    town.controller.process_changes()
-    assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.alter([2, 1, 3])
+    assert cluster.state[0] == 1
+    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO, BAR]))
+    cluster.controller.process_changes()
+    assert cluster.state[0] == 2
+    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
+    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, b"{bad")
+    cluster.controller.process_changes()
+    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
 
 
-def elect_by_znode(town: Town, *keys: TopicPartition) -> None:
+def elect_by_znode(cluster: ZooKeeperCluster, *keys: TopicPartition) -> None:
     """Leave an election of preferred leaders in its znode, and let the controller serve it."""
-    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election(keys))
-    town.controller.process_changes()
-    assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
+    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election(keys))
+    cluster.controller.process_changes()
+    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
 
 
-def elect_by_request(town: Town, election_type: ElectionType, key: TopicPartition = FOO) -> int:
+def elect_by_request(cluster: ZooKeeperCluster, election_type: ElectionType, key: TopicPartition = FOO) -> int:
     """Ask for the election of one partition; the code of its answer."""
-    answer = town.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
+    answer = cluster.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
     return answer.topics[0].outcomes[0][1].code
 
 
 def test_the_election_znode_asks_for_preferred_leaders_only_and_a_request_for_unclean_ones_too() -> None:
-    town = Town([1, 2, 3]).begin()
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
     for broker in (1, 2, 3):
-        town.twin.stop(broker)
-    town.twin.start(1)
-    town.settle()
-    assert town.state == (-1, 3, {3})
-    elect_by_znode(town, FOO)
-    assert town.state == (-1, 3, {3})
-    assert elect_by_request(town, ElectionType.PREFERRED) == PREFERRED_LEADER_NOT_AVAILABLE
-    assert town.state == (-1, 3, {3})
-    assert elect_by_request(town, ElectionType.UNCLEAN) == NONE
-    assert (town.state[0], town.state[2]) == (1, {1})
+        cluster.twin.stop(broker)
+    cluster.twin.start(1)
+    cluster.settle()
+    assert cluster.state == (-1, 3, {3})
+    elect_by_znode(cluster, FOO)
+    assert cluster.state == (-1, 3, {3})
+    assert elect_by_request(cluster, ElectionType.PREFERRED) == PREFERRED_LEADER_NOT_AVAILABLE
+    assert cluster.state == (-1, 3, {3})
+    assert elect_by_request(cluster, ElectionType.UNCLEAN) == NONE
+    assert (cluster.state[0], cluster.state[2]) == (1, {1})
 
 
 def test_the_election_znode_and_a_request_are_served_one_after_the_other_and_elect_once() -> None:
-    town = Town([1, 2, 3], others={"bar": [[1, 2, 3]]}).begin()
+    cluster = ZooKeeperCluster([1, 2, 3], others={"bar": [[1, 2, 3]]}).begin()
     for topic in ("foo", "bar"):
-        town.alter([2, 1, 3], topic)
-    _, epoch, _ = town.state
-    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
-    assert elect_by_request(town, ElectionType.PREFERRED) == NONE
-    assert town.state[:2] == (2, epoch + 1)
-    town.controller.process_changes()
-    assert paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes
-    assert town.state[:2] == (2, epoch + 1)
-    elect_by_znode(town, BAR)
-    bar = town.twin.metadata.partition(BAR)
+        cluster.alter([2, 1, 3], topic)
+    _, epoch, _ = cluster.state
+    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
+    assert elect_by_request(cluster, ElectionType.PREFERRED) == NONE
+    assert cluster.state[:2] == (2, epoch + 1)
+    cluster.controller.process_changes()
+    assert paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes
+    assert cluster.state[:2] == (2, epoch + 1)
+    elect_by_znode(cluster, BAR)
+    bar = cluster.twin.metadata.partition(BAR)
     assert bar is not None
     assert bar.leader == 2
-    assert elect_by_request(town, ElectionType.PREFERRED, BAR) == ELECTION_NOT_NEEDED
-    assert elect_by_request(town, ElectionType.UNCLEAN, BAR) == ELECTION_NOT_NEEDED
+    assert elect_by_request(cluster, ElectionType.PREFERRED, BAR) == ELECTION_NOT_NEEDED
+    assert elect_by_request(cluster, ElectionType.UNCLEAN, BAR) == ELECTION_NOT_NEEDED
 
 
 def test_elections_are_answered_in_the_words_of_this_mode() -> None:
-    town = Town([1, 2, 3]).begin()
-    answer = town.controller.elect_leaders(ElectLeaders(0, (("foo", (0,)), ("nope", (0,)))))
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    answer = cluster.controller.elect_leaders(ElectLeaders(0, (("foo", (0,)), ("nope", (0,)))))
     assert [one.outcomes[0][1].code for one in answer.topics] == [84, 3]
     assert answer.topics[1].outcomes[0][1].message == "The partition does not exist."
-    assert town.controller.elect_leaders(ElectLeaders(0, None)).topics == ()
-    strange = town.controller.elect_leaders(ElectLeaders(2, (("foo", (0,)),)))
+    assert cluster.controller.elect_leaders(ElectLeaders(0, None)).topics == ()
+    strange = cluster.controller.elect_leaders(ElectLeaders(2, (("foo", (0,)),)))
     assert (strange.outcome.code, strange.topics[0].outcomes[0][1].code) == (-1, -1)
 
 
 def test_throttles_that_a_tool_writes_are_learnt_from_the_notification() -> None:
-    town = Town().begin()
+    cluster = ZooKeeperCluster().begin()
     owner = ConfigResource.broker(1)
-    town.tree.put(paths.config_path(owner), format_config({"leader.replication.throttled.rate": "1000"}))
-    town.controller.process_changes()
-    assert town.twin.metadata.config(owner, "leader.replication.throttled.rate") is None
-    town.tree.put(f"{paths.CONFIG_CHANGE_PREFIX}9000000000", format_change(owner))
-    town.controller.process_changes()
-    assert town.twin.metadata.config(owner, "leader.replication.throttled.rate") == "1000"
+    cluster.tree.put(paths.config_path(owner), format_config({"leader.replication.throttled.rate": "1000"}))
+    cluster.controller.process_changes()
+    assert cluster.twin.metadata.config(owner, "leader.replication.throttled.rate") is None
+    cluster.tree.put(f"{paths.CONFIG_CHANGE_PREFIX}9000000000", format_change(owner))
+    cluster.controller.process_changes()
+    assert cluster.twin.metadata.config(owner, "leader.replication.throttled.rate") == "1000"
 
 
 def test_throttles_set_through_any_broker_are_written_with_a_notification_and_stay_as_nothing_when_taken_back() -> None:
-    town = Town().begin()
+    cluster = ZooKeeperCluster().begin()
     path, key = paths.config_path(ConfigResource.broker(1)), "leader.replication.throttled.rate"
     resource = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
 
     def alter(operation: int, value: str | None) -> None:
         config = resource.AlterableConfig(name=key, config_operation=operation, value=value)
         entry = resource(resource_type=4, resource_name="1", configs=[config])
-        ask(town.twin, api.INCREMENTAL_ALTER_CONFIGS, 1, node=1, resources=[entry], validate_only=False)
+        ask(cluster.twin, api.INCREMENTAL_ALTER_CONFIGS, 1, node=1, resources=[entry], validate_only=False)
 
     alter(0, "1000")
-    assert town.tree.znodes[path].content == format_config({key: "1000"})
+    assert cluster.tree.znodes[path].content == format_config({key: "1000"})
     alter(1, None)
-    assert town.tree.znodes[path].content == b'{"version":1,"config":{}}'
-    changes = [znode.content for name, znode in town.tree.znodes.items() if name.startswith(paths.CONFIG_CHANGE_PREFIX)]
+    assert cluster.tree.znodes[path].content == b'{"version":1,"config":{}}'
+    changes = [
+        znode.content for name, znode in cluster.tree.znodes.items() if name.startswith(paths.CONFIG_CHANGE_PREFIX)
+    ]
     assert changes == [b'{"version":2,"entity_path":"brokers/1"}'] * 2
 
 
 def test_brokers_that_are_not_the_controller_refuse() -> None:
-    town = Town().begin()
-    refused = ask(town.twin, api.ALTER_PARTITION_REASSIGNMENTS, 0, node=1, timeout_ms=1, topics=[])
+    cluster = ZooKeeperCluster().begin()
+    refused = ask(cluster.twin, api.ALTER_PARTITION_REASSIGNMENTS, 0, node=1, timeout_ms=1, topics=[])
     assert (refused.error_code, refused.error_message) == (41, "This is not the correct controller for this cluster.")
-    assert ask(town.twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=1, timeout_ms=1, topics=None).error_code == 41
-    assert ask(town.twin, api.METADATA, 5, node=1, topics=[]).controller_id == 0
+    assert ask(cluster.twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=1, timeout_ms=1, topics=None).error_code == 41
+    assert ask(cluster.twin, api.METADATA, 5, node=1, topics=[]).controller_id == 0
 
 
 def test_the_api_shows_a_move_that_a_znode_started() -> None:
-    town = Town([1, 2]).begin()
-    town.submit({FOO: (3, 2)})
-    listed = ask(town.twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=0, timeout_ms=1, topics=None)
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.submit({FOO: (3, 2)})
+    listed = ask(cluster.twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=0, timeout_ms=1, topics=None)
     (found,) = listed.topics[0].partitions
     assert (found.replicas, found.adding_replicas, found.removing_replicas) == ([3, 2, 1], [3], [1])
 
@@ -302,20 +304,20 @@ def test_the_api_shows_a_move_that_a_znode_started() -> None:
 
 
 def test_a_deposed_controller_writes_nothing() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.candidate.resign()
-    assert Candidate(town.tree).elect(5, 0) == 2
-    before = dict(town.tree.znodes)
-    assert town.alter([4, 5, 6]) == (41, "This is not the correct controller for this cluster.")
-    town.settle()
-    assert town.tree.znodes == before
-    assert town.twin.controller_id == -1
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.candidate.resign()
+    assert Candidate(cluster.tree).elect(5, 0) == 2
+    before = dict(cluster.tree.znodes)
+    assert cluster.alter([4, 5, 6]) == (41, "This is not the correct controller for this cluster.")
+    cluster.settle()
+    assert cluster.tree.znodes == before
+    assert cluster.twin.controller_id == -1
 
 
 def test_the_znode_prevails_over_the_api_when_another_takes_over() -> None:
-    first = Town([1, 2, 3]).begin()
+    first = ZooKeeperCluster([1, 2, 3]).begin()
     first.alter([1, 4])
-    second = Town([1, 2, 3], tree=left_by(first))
+    second = ZooKeeperCluster([1, 2, 3], tree=left_by(first))
     second.tree.put(
         paths.REASSIGN_PARTITIONS, b'{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[1,5]}]}'
     )
@@ -323,19 +325,19 @@ def test_the_znode_prevails_over_the_api_when_another_takes_over() -> None:
 
 
 def test_after_its_session_has_ended_a_controller_is_elected_again_and_goes_on() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.alter([4, 5, 6])
-    left_by(town)
-    town.candidate.session_ended = True
-    town.controller.process_changes()
-    assert town.tree.znodes[paths.CONTROLLER_EPOCH].content == b"2"
-    assert set(town.candidate.children(paths.BROKER_IDS)) == set("0123456")
-    assert town.settle().lists == ((4, 5, 6), (), ())
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.alter([4, 5, 6])
+    left_by(cluster)
+    cluster.candidate.session_ended = True
+    cluster.controller.process_changes()
+    assert cluster.tree.znodes[paths.CONTROLLER_EPOCH].content == b"2"
+    assert set(cluster.candidate.children(paths.BROKER_IDS)) == set("0123456")
+    assert cluster.settle().lists == ((4, 5, 6), (), ())
 
 
 def test_the_next_broker_takes_over_when_the_controller_is_told_to() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.alter([4, 5, 6])
-    town.twin.fail_over()
-    assert town.twin.controller_id == 1
-    assert town.settle().lists == ((4, 5, 6), (), ())
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.alter([4, 5, 6])
+    cluster.twin.fail_over()
+    assert cluster.twin.controller_id == 1
+    assert cluster.settle().lists == ((4, 5, 6), (), ())

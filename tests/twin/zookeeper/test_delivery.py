@@ -10,11 +10,11 @@ from kreassign.twin.metadata.state import PartitionState
 from kreassign.twin.zookeeper.control_requests import ControlRequest
 from kreassign.twin.zookeeper.delivery import Delivery
 from tests.twin.zookeeper.sending import body, states
-from tests.twin.zookeeper.towns import Town
+from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
 
-class Informed(Town):
-    """A town whose brokers get the requests; `requests` are those since they were last looked at."""
+class Informed(ZooKeeperCluster):
+    """A cluster whose brokers get the requests; `requests` are those since they were last looked at."""
 
     def __init__(self, replicas: list[int]) -> None:
         super().__init__(replicas, others={"bar": [[3, 4], [4, 5]]})
@@ -57,21 +57,21 @@ class Informed(Town):
 
 
 def test_example_of_kip_455_from_1_2_3_to_4_3_2_is_told_as_kafka_3_9_tells_it() -> None:
-    town = Informed([1, 2, 3])
-    town.begin()
-    town.check()
-    town.flow()
-    town.alter([4, 3, 2])
+    cluster = Informed([1, 2, 3])
+    cluster.begin()
+    cluster.check()
+    cluster.flow()
+    cluster.alter([4, 3, 2])
     everybody = [("UpdateMetadata", broker) for broker in range(7)]
     target = [("LeaderAndIsr", broker) for broker in (2, 3, 4)]
-    assert [body(one)["topicStates"][0]["partitionStates"][0].get("isNew") for one in town.requests[:4]] == [
+    assert [body(one)["topicStates"][0]["partitionStates"][0].get("isNew") for one in cluster.requests[:4]] == [
         False, False, False, True
     ]  # fmt: skip
-    assert town.flow() == [("LeaderAndIsr", 1), *target, *everybody, ("LeaderAndIsr", 4), *everybody]
-    town.check()
-    town.settle()
-    stops = [(one.broker_id, states(one)) for one in town.requests if one.api.name == "StopReplica"]
-    assert town.flow() == [
+    assert cluster.flow() == [("LeaderAndIsr", 1), *target, *everybody, ("LeaderAndIsr", 4), *everybody]
+    cluster.check()
+    cluster.settle()
+    stops = [(one.broker_id, states(one)) for one in cluster.requests if one.api.name == "StopReplica"]
+    assert cluster.flow() == [
         *everybody,  # in sync
         *target, *everybody,  # another leader
         *target, *everybody, ("StopReplica", 1),  # out of the ISR
@@ -81,35 +81,35 @@ def test_example_of_kip_455_from_1_2_3_to_4_3_2_is_told_as_kafka_3_9_tells_it() 
         (1, [{"partitionIndex": 0, "leaderEpoch": 2, "deletePartition": False}]),
         (1, [{"partitionIndex": 0, "leaderEpoch": 3, "deletePartition": True}]),
     ]
-    town.check()
+    cluster.check()
 
 
 @pytest.mark.parametrize("others", [[[4, 5, 6]], [[4, 5, 6], [0, 1, 2]], [[4, 5], None], [[3, 2, 1]], [[2]]])
 def test_brokers_know_all_that_is_so_after_every_order(others: list[list[int] | None]) -> None:
-    town = Informed([1, 2, 3])
-    town.begin()
+    cluster = Informed([1, 2, 3])
+    cluster.begin()
     for target in others:
-        assert town.alter(target) == (0, None)
-        town.check()
-    town.settle()
-    town.check()
+        assert cluster.alter(target) == (0, None)
+        cluster.check()
+    cluster.settle()
+    cluster.check()
 
 
 def test_brokers_know_all_that_is_so_after_elections_failures_returns_and_failovers() -> None:
-    town = Informed([1, 2, 3])
-    town.begin()
-    town.alter([3, 2, 1])
-    town.settle()
-    town.controller.elect_leaders(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),)))
-    assert town.state[0] == 3
-    town.check()
-    town.twin.crash(3)
-    town.settle()
-    town.check()
-    assert town.delivery.caches[2].partitions[TopicPartition("bar", 0)].offline == (3,)
-    town.twin.start(3)
-    town.settle()
-    town.check()
-    town.controller.fail_over()
-    town.settle()
-    town.check()
+    cluster = Informed([1, 2, 3])
+    cluster.begin()
+    cluster.alter([3, 2, 1])
+    cluster.settle()
+    cluster.controller.elect_leaders(ElectLeaders(ElectionType.PREFERRED, (("foo", (0,)),)))
+    assert cluster.state[0] == 3
+    cluster.check()
+    cluster.twin.crash(3)
+    cluster.settle()
+    cluster.check()
+    assert cluster.delivery.caches[2].partitions[TopicPartition("bar", 0)].offline == (3,)
+    cluster.twin.start(3)
+    cluster.settle()
+    cluster.check()
+    cluster.controller.fail_over()
+    cluster.settle()
+    cluster.check()

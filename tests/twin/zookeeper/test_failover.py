@@ -9,7 +9,7 @@ import pytest
 
 from kreassign.model.znodes import format_election, paths
 from tests.twin.zookeeper.memory_tree import StoppedError
-from tests.twin.zookeeper.towns import FOO, Town, left_by
+from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster, left_by
 
 MOST_WRITES = 12
 OTHERS = {"bar": [[1, 2]]}
@@ -18,76 +18,78 @@ OTHERS = {"bar": [[1, 2]]}
 class Case(NamedTuple):
     """What was done before, what the controller is about, and what must be so at the end."""
 
-    before: Callable[[Town], object]
-    deed: Callable[[Town], object]
-    is_done: Callable[[Town], bool]
+    before: Callable[[ZooKeeperCluster], object]
+    deed: Callable[[ZooKeeperCluster], object]
+    is_done: Callable[[ZooKeeperCluster], bool]
 
 
-def _do_nothing(town: Town) -> None:
-    del town
+def _do_nothing(cluster: ZooKeeperCluster) -> None:
+    del cluster
 
 
-def _rests_on(town: Town, *targets: set[int]) -> bool:
-    replicas, adding, removing = town.lists
-    return not adding and not removing and set(replicas) in targets and town.state[2] == set(replicas)
+def _rests_on(cluster: ZooKeeperCluster, *targets: set[int]) -> bool:
+    replicas, adding, removing = cluster.lists
+    return not adding and not removing and set(replicas) in targets and cluster.state[2] == set(replicas)
 
 
-def _elect(town: Town) -> None:
-    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
-    town.controller.process_changes()
+def _elect(cluster: ZooKeeperCluster) -> None:
+    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, format_election([FOO]))
+    cluster.controller.process_changes()
 
 
-def _put(town: Town, path: str, content: bytes) -> None:
-    town.tree.put(path, content)
-    town.controller.process_changes()
+def _put(cluster: ZooKeeperCluster, path: str, content: bytes) -> None:
+    cluster.tree.put(path, content)
+    cluster.controller.process_changes()
 
 
-def _is_new_topic_led(town: Town) -> bool:
+def _is_new_topic_led(cluster: ZooKeeperCluster) -> bool:
     states = [f"{paths.topic_path('new')}/partitions/{number}/state" for number in (0, 1)]
-    return all(path in town.tree.znodes for path in states) and town.alter([5, 6], "new") == (0, None)
+    return all(path in cluster.tree.znodes for path in states) and cluster.alter([5, 6], "new") == (0, None)
 
 
 # What a request asked for may be lost with its controller, as the client then got no answer.
 CASES = {
     "a move that a znode asks for": Case(
         _do_nothing,
-        lambda town: town.submit({FOO: (4, 3, 2)}),
-        lambda town: _rests_on(town, {4, 3, 2}) and paths.REASSIGN_PARTITIONS not in town.tree.znodes,
+        lambda cluster: cluster.submit({FOO: (4, 3, 2)}),
+        lambda cluster: _rests_on(cluster, {4, 3, 2}) and paths.REASSIGN_PARTITIONS not in cluster.tree.znodes,
     ),
     "a move that a request asks for": Case(
-        _do_nothing, lambda town: town.alter([4, 5, 6]), lambda town: _rests_on(town, {4, 5, 6}, {1, 2, 3})
+        _do_nothing, lambda cluster: cluster.alter([4, 5, 6]), lambda cluster: _rests_on(cluster, {4, 5, 6}, {1, 2, 3})
     ),
     "an override by a request": Case(
-        lambda town: town.submit({FOO: (4, 5, 6)}),
-        lambda town: town.alter([3, 4]),
-        lambda town: _rests_on(town, {3, 4}, {4, 5, 6}) and paths.REASSIGN_PARTITIONS not in town.tree.znodes,
+        lambda cluster: cluster.submit({FOO: (4, 5, 6)}),
+        lambda cluster: cluster.alter([3, 4]),
+        lambda cluster: _rests_on(cluster, {3, 4}, {4, 5, 6}) and paths.REASSIGN_PARTITIONS not in cluster.tree.znodes,
     ),
     "a cancellation": Case(
-        lambda town: town.alter([4, 5, 6]),
-        lambda town: town.alter(None),
-        lambda town: _rests_on(town, {1, 2, 3}, {4, 5, 6}),
+        lambda cluster: cluster.alter([4, 5, 6]),
+        lambda cluster: cluster.alter(None),
+        lambda cluster: _rests_on(cluster, {1, 2, 3}, {4, 5, 6}),
     ),
     "a preferred election": Case(
-        lambda town: town.alter([2, 1, 3]),
+        lambda cluster: cluster.alter([2, 1, 3]),
         _elect,
-        lambda town: town.state[0] == 2 and paths.PREFERRED_REPLICA_ELECTION not in town.tree.znodes,
+        lambda cluster: cluster.state[0] == 2 and paths.PREFERRED_REPLICA_ELECTION not in cluster.tree.znodes,
     ),
     "a topic that a znode creates": Case(
         _do_nothing,
-        lambda town: _put(town, paths.topic_path("new"), b'{"version":1,"partitions":{"0":[2,3],"1":[4]}}'),
+        lambda cluster: _put(cluster, paths.topic_path("new"), b'{"version":1,"partitions":{"0":[2,3],"1":[4]}}'),
         _is_new_topic_led,
     ),
     "a deletion that a znode asks for": Case(
-        lambda town: town.submit({FOO: (4, 5, 6)}),
-        lambda town: _put(town, f"{paths.DELETE_TOPICS}/foo", b""),
-        lambda town: not [path for path in town.tree.znodes if "foo" in path or path == paths.REASSIGN_PARTITIONS],
+        lambda cluster: cluster.submit({FOO: (4, 5, 6)}),
+        lambda cluster: _put(cluster, f"{paths.DELETE_TOPICS}/foo", b""),
+        lambda cluster: (
+            not [path for path in cluster.tree.znodes if "foo" in path or path == paths.REASSIGN_PARTITIONS]
+        ),
     ),
 }
 
 
-def _stop_after(case: Case, writes: int) -> tuple[Town, bool]:
-    """The town of the controller that takes over, and whether there was anything left to do for it."""
-    first = Town([1, 2, 3], others=OTHERS).begin()
+def _stop_after(case: Case, writes: int) -> tuple[ZooKeeperCluster, bool]:
+    """The cluster of the controller that takes over, and whether there was anything left to do for it."""
+    first = ZooKeeperCluster([1, 2, 3], others=OTHERS).begin()
     case.before(first)
     first.candidate.writes_left = writes
     was_stopped = False
@@ -96,14 +98,14 @@ def _stop_after(case: Case, writes: int) -> tuple[Town, bool]:
         first.settle()
     except StoppedError:
         was_stopped = True
-    return Town([1, 2, 3], tree=left_by(first), others=OTHERS).begin().settle(), was_stopped
+    return ZooKeeperCluster([1, 2, 3], tree=left_by(first), others=OTHERS).begin().settle(), was_stopped
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_controller_that_stops_after_any_write_is_followed_by_one_that_ends_its_work(name: str) -> None:
     for writes in range(MOST_WRITES):
-        town, was_stopped = _stop_after(CASES[name], writes)
-        assert CASES[name].is_done(town), f"stopped after {writes} writes"
+        cluster, was_stopped = _stop_after(CASES[name], writes)
+        assert CASES[name].is_done(cluster), f"stopped after {writes} writes"
         if not was_stopped:
             assert writes
             return

@@ -7,7 +7,7 @@ import pytest
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.twin.asking import ask
-from tests.twin.zookeeper.towns import Town
+from tests.twin.zookeeper.zookeeper_cluster import ZooKeeperCluster
 
 TOPIC = api.CREATE_TOPICS.request.CreatableTopic
 GROWTH = api.CREATE_PARTITIONS.request.CreatePartitionsTopic
@@ -28,22 +28,28 @@ def new(name: str, partitions: int, factor: int, lists: Lists = ()) -> Message:
     return TOPIC(name=name, num_partitions=partitions, replication_factor=factor, assignments=assigned, configs=[])
 
 
-def create(town: Town, *topics: Message, timeout_ms: int = 1_000) -> list[tuple[int, str | None]]:
+def create(cluster: ZooKeeperCluster, *topics: Message, timeout_ms: int = 1_000) -> list[tuple[int, str | None]]:
     """Codes and texts."""
     answer = ask(
-        town.twin, api.CREATE_TOPICS, 5, node=0, timeout_ms=timeout_ms, validate_only=False, topics=list(topics)
+        cluster.twin, api.CREATE_TOPICS, 5, node=0, timeout_ms=timeout_ms, validate_only=False, topics=list(topics)
     )
     return [(one.error_code, one.error_message) for one in answer.topics]
 
 
 def grow(
-    town: Town, topic: str, count: int, lists: Lists | None = None, *, times: int = 1, timeout_ms: int = 1_000
+    cluster: ZooKeeperCluster,
+    topic: str,
+    count: int,
+    lists: Lists | None = None,
+    *,
+    times: int = 1,
+    timeout_ms: int = 1_000,
 ) -> list[tuple[int, str | None]]:
     """Codes and texts."""
     entry = GROWTH.CreatePartitionsAssignment
     assigned = None if lists is None else [entry(broker_ids=list(replicas)) for replicas in lists]
     wanted = [GROWTH(name=topic, count=count, assignments=assigned)] * times
-    answer = ask(town.twin, api.CREATE_PARTITIONS, 3, node=0, timeout_ms=timeout_ms, topics=wanted)
+    answer = ask(cluster.twin, api.CREATE_PARTITIONS, 3, node=0, timeout_ms=timeout_ms, topics=wanted)
     return [(one.error_code, one.error_message) for one in answer.results]
 
 
@@ -58,13 +64,13 @@ def grow(
 def test_a_topic_that_makes_no_sense_is_refused(
     partitions: int, factor: int, lists: Lists, refusal: tuple[int, str]
 ) -> None:
-    assert create(Town().begin(), new("new", partitions, factor, lists)) == [refusal]
+    assert create(ZooKeeperCluster().begin(), new("new", partitions, factor, lists)) == [refusal]
 
 
 def test_a_topic_that_is_named_twice_is_refused_once_and_one_that_is_there_too() -> None:
-    town = Town().begin()
-    assert create(town, new("new", 1, 1), new("new", 1, 1)) == [(42, "Found multiple entries for this topic.")]
-    assert create(town, new("foo", 1, 1)) == [(36, "Topic 'foo' already exists.")]
+    cluster = ZooKeeperCluster().begin()
+    assert create(cluster, new("new", 1, 1), new("new", 1, 1)) == [(42, "Found multiple entries for this topic.")]
+    assert create(cluster, new("foo", 1, 1)) == [(36, "Topic 'foo' already exists.")]
 
 
 @pytest.mark.parametrize(("topic", "count", "lists", "refusal"), [
@@ -80,34 +86,37 @@ def test_a_topic_that_is_named_twice_is_refused_once_and_one_that_is_there_too()
 def test_more_partitions_that_make_no_sense_are_refused(
     topic: str, count: int, lists: Lists | None, refusal: tuple[int, str]
 ) -> None:
-    town = Town([1, 2, 3]).begin()
-    assert grow(town, topic, count, lists) == [refusal]
-    assert grow(town, topic, count, lists, times=2) == [(42, "Duplicate topic in request.")]
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    assert grow(cluster, topic, count, lists) == [refusal]
+    assert grow(cluster, topic, count, lists, times=2) == [(42, "Duplicate topic in request.")]
 
 
 def test_a_topic_in_a_move_gets_no_more_partitions() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.alter([4, 5, 6])
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.alter([4, 5, 6])
     text = "A partition reassignment is in progress for the topic 'foo'."
-    assert grow(town, "foo", 1) == [(60, text)]
+    assert grow(cluster, "foo", 1) == [(60, text)]
 
 
 def test_a_request_without_time_is_carried_out_and_answered_as_late() -> None:
-    town = Town([1, 2, 3]).begin()
-    assert create(town, new("new", 1, 1), timeout_ms=0) == [(7, None)]
-    assert grow(town, "foo", 2, timeout_ms=-1) == [(7, None)]
-    assert (len(town.twin.metadata.topics["new"].partitions), len(town.twin.metadata.topics["foo"].partitions)) == (
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    assert create(cluster, new("new", 1, 1), timeout_ms=0) == [(7, None)]
+    assert grow(cluster, "foo", 2, timeout_ms=-1) == [(7, None)]
+    assert (
+        len(cluster.twin.metadata.topics["new"].partitions),
+        len(cluster.twin.metadata.topics["foo"].partitions),
+    ) == (
         1,
         2,
     )
 
 
 def test_new_replicas_go_to_brokers_that_are_alive() -> None:
-    town = Town([1, 2, 3]).begin()
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
     for broker in (4, 5, 6):
-        town.twin.stop(broker)
-    assert create(town, new("new", 3, 4)) == [(0, None)]
-    placed = town.twin.metadata.topics["new"].partitions.values()
+        cluster.twin.stop(broker)
+    assert create(cluster, new("new", 3, 4)) == [(0, None)]
+    placed = cluster.twin.metadata.topics["new"].partitions.values()
     assert {broker for partition in placed for broker in partition.replicas} == {0, 1, 2, 3}
     text = "Replication factor: 5 larger than available brokers: 4."
-    assert create(town, new("more", 1, 5)) == [(38, text)]
+    assert create(cluster, new("more", 1, 5)) == [(38, text)]

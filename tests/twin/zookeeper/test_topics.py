@@ -16,185 +16,185 @@ from kreassign.twin.zookeeper.control_messages import PartitionMessage
 from kreassign.wire import api
 from tests.twin.asking import ask
 from tests.twin.zookeeper.memory_tree import StoppedError
-from tests.twin.zookeeper.towns import FOO, Town, left_by
+from tests.twin.zookeeper.zookeeper_cluster import FOO, ZooKeeperCluster, left_by
 
 NEW = TopicPartition("new", 0)
 
 
-def put_topic(town: Town, name: str, partitions: dict[str, list[int]]) -> None:
+def put_topic(cluster: ZooKeeperCluster, name: str, partitions: dict[str, list[int]]) -> None:
     """Write a topic as `kafka-topics --zookeeper` of Kafka before 2.4 does."""
     content = {"version": 1, "partitions": partitions}
-    town.tree.put(paths.topic_path(name), json.dumps(content).encode())
-    town.controller.process_changes()
+    cluster.tree.put(paths.topic_path(name), json.dumps(content).encode())
+    cluster.controller.process_changes()
 
 
-def state(town: Town, key: TopicPartition) -> tuple[int, int, tuple[int, ...]]:
+def state(cluster: ZooKeeperCluster, key: TopicPartition) -> tuple[int, int, tuple[int, ...]]:
     """Leader, leader epoch and ISR in the state znode of a partition."""
-    found = parse_partition_state(key, town.tree.znodes[paths.partition_state_path(key)].content)
+    found = parse_partition_state(key, cluster.tree.znodes[paths.partition_state_path(key)].content)
     return found.leader, found.leader_epoch, tuple(found.isr)
 
 
-def elect(town: Town, election_type: ElectionType, key: TopicPartition) -> tuple[int, str | None]:
+def elect(cluster: ZooKeeperCluster, election_type: ElectionType, key: TopicPartition) -> tuple[int, str | None]:
     """Ask for the election of one partition; the code and text of its answer."""
-    answer = town.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
+    answer = cluster.controller.elect_leaders(ElectLeaders(election_type, ((key.topic, (key.partition,)),)))
     ((_, outcome),) = answer.topics[0].outcomes
     return outcome.code, outcome.message
 
 
-def told_by(town: Town) -> list[tuple[PartitionMessage, ...]]:
+def told_by(cluster: ZooKeeperCluster) -> list[tuple[PartitionMessage, ...]]:
     """What brokers are told from now on, batch by batch."""
     batches: list[tuple[PartitionMessage, ...]] = []
-    town.controller.on_messages = batches.append
+    cluster.controller.on_messages = batches.append
     return batches
 
 
 def test_a_topic_that_a_tool_writes_gets_an_id_leaders_and_its_settings() -> None:
-    town = Town().begin()
-    batches = told_by(town)
+    cluster = ZooKeeperCluster().begin()
+    batches = told_by(cluster)
     owner = ConfigResource.topic("new")
-    town.tree.put(paths.config_path(owner), format_config({"retention.ms": "1000"}))
-    put_topic(town, "new", {"0": [2, 3], "1": [4, 5]})
-    assert state(town, NEW) == (2, 0, (2, 3))
-    znode = parse_topic("new", town.tree.znodes[paths.topic_path("new")].content)
+    cluster.tree.put(paths.config_path(owner), format_config({"retention.ms": "1000"}))
+    put_topic(cluster, "new", {"0": [2, 3], "1": [4, 5]})
+    assert state(cluster, NEW) == (2, 0, (2, 3))
+    znode = parse_topic("new", cluster.tree.znodes[paths.topic_path("new")].content)
     assert (dict(znode.partitions), znode.topic_id is not None) == ({0: (2, 3), 1: (4, 5)}, True)
-    assert town.twin.metadata.config(owner, "retention.ms") == "1000"
+    assert cluster.twin.metadata.config(owner, "retention.ms") == "1000"
     ((first, second),) = batches
     assert (first.recipients, first.is_new, second.recipients, second.is_new) == ((2, 3), True, (4, 5), True)
-    assert town.alter([5, 6], "new") == (0, None)
+    assert cluster.alter([5, 6], "new") == (0, None)
 
 
 def test_a_topic_can_be_extended_by_writing_its_znode_even_in_a_move() -> None:
-    town = Town([1, 2]).begin()
-    town.alter([3, 4])
-    znode = json.loads(town.tree.znodes[paths.topic_path("foo")].content)
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.alter([3, 4])
+    znode = json.loads(cluster.tree.znodes[paths.topic_path("foo")].content)
     znode["partitions"]["1"] = [5, 6]
-    town.tree.put(paths.topic_path("foo"), json.dumps(znode).encode())
-    town.controller.process_changes()
-    assert state(town, TopicPartition("foo", 1)) == (5, 0, (5, 6))
-    assert town.settle().lists == ((3, 4), (), ())
+    cluster.tree.put(paths.topic_path("foo"), json.dumps(znode).encode())
+    cluster.controller.process_changes()
+    assert state(cluster, TopicPartition("foo", 1)) == (5, 0, (5, 6))
+    assert cluster.settle().lists == ((3, 4), (), ())
 
 
 def test_partitions_whose_brokers_are_down_get_a_leader_when_one_of_them_is_back() -> None:
-    town = Town().begin()
-    town.twin.stop(5)
-    put_topic(town, "new", {"0": [5], "1": [6, 5]})
-    assert paths.partition_state_path(NEW) not in town.tree.znodes
-    assert state(town, TopicPartition("new", 1)) == (6, 0, (6,))
-    town.twin.start(5)
-    town.settle()
-    assert state(town, NEW) == (5, 0, (5,))
+    cluster = ZooKeeperCluster().begin()
+    cluster.twin.stop(5)
+    put_topic(cluster, "new", {"0": [5], "1": [6, 5]})
+    assert paths.partition_state_path(NEW) not in cluster.tree.znodes
+    assert state(cluster, TopicPartition("new", 1)) == (6, 0, (6,))
+    cluster.twin.start(5)
+    cluster.settle()
+    assert state(cluster, NEW) == (5, 0, (5,))
 
 
 def test_a_topic_named_below_delete_topics_is_deleted_with_its_entry_and_unknown_names_are_taken_out() -> None:
-    town = Town([1, 2]).begin()
-    town.submit({FOO: (3, 4)})
-    batches = told_by(town)
-    town.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
-    town.tree.put(f"{paths.DELETE_TOPICS}/nope", b"")
-    town.controller.process_changes()
-    assert not [path for path in town.tree.znodes if "foo" in path or "nope" in path]
-    assert paths.REASSIGN_PARTITIONS not in town.tree.znodes
-    assert "foo" not in town.twin.metadata.topics
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.submit({FOO: (3, 4)})
+    batches = told_by(cluster)
+    cluster.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
+    cluster.tree.put(f"{paths.DELETE_TOPICS}/nope", b"")
+    cluster.controller.process_changes()
+    assert not [path for path in cluster.tree.znodes if "foo" in path or "nope" in path]
+    assert paths.REASSIGN_PARTITIONS not in cluster.tree.znodes
+    assert "foo" not in cluster.twin.metadata.topics
     assert [(one.leader, one.stopped) for (one,) in batches] == [
         (-2, ()),
         (-2, ((3, False), (4, False), (1, False), (2, False))),
         (-2, ((3, True), (4, True), (1, True), (2, True))),
     ]
-    town.settle()
+    cluster.settle()
 
 
 def test_while_its_deletion_is_in_progress_a_topic_is_neither_moved_nor_led_nor_extended() -> None:
-    town = Town([1, 2], others={"bar": [[1, 2]]}).begin()
-    town.submit({FOO: (3, 4)})
-    town.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
-    town.candidate.writes_left = 2  # its znodes, and its entry in the reassignment znode; not yet the order itself
+    cluster = ZooKeeperCluster([1, 2], others={"bar": [[1, 2]]}).begin()
+    cluster.submit({FOO: (3, 4)})
+    cluster.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
+    cluster.candidate.writes_left = 2  # its znodes, and its entry in the reassignment znode; not yet the order itself
     with pytest.raises(StoppedError):
-        town.controller.process_changes()
-    town.candidate.writes_left = None
-    assert f"{paths.DELETE_TOPICS}/foo" in town.tree.znodes
+        cluster.controller.process_changes()
+    cluster.candidate.writes_left = None
+    assert f"{paths.DELETE_TOPICS}/foo" in cluster.tree.znodes
     not_there = (3, "The partition does not exist.")
-    assert [town.alter(target) for target in ([1, 2], [4, 3, 2])] == [not_there, not_there]
-    assert town.alter(None) == (85, "No partition reassignment is in progress.")
-    assert elect(town, ElectionType.PREFERRED, FOO) == elect(town, ElectionType.UNCLEAN, FOO) == not_there
+    assert [cluster.alter(target) for target in ([1, 2], [4, 3, 2])] == [not_there, not_there]
+    assert cluster.alter(None) == (85, "No partition reassignment is in progress.")
+    assert elect(cluster, ElectionType.PREFERRED, FOO) == elect(cluster, ElectionType.UNCLEAN, FOO) == not_there
     growth = CreatePartitions((MorePartitions("foo", 5),))
-    assert [outcome.code for _, outcome in town.controller.create_partitions(growth)] == [3]
-    assert not list_reassignments(town.twin.metadata)
-    town.controller.process_changes()
-    assert not [path for path in town.tree.znodes if "foo" in path]
-    assert town.alter([3, 4], "bar") == (0, None)
+    assert [outcome.code for _, outcome in cluster.controller.create_partitions(growth)] == [3]
+    assert not list_reassignments(cluster.twin.metadata)
+    cluster.controller.process_changes()
+    assert not [path for path in cluster.tree.znodes if "foo" in path]
+    assert cluster.alter([3, 4], "bar") == (0, None)
 
 
 def test_a_topic_whose_znodes_are_deleted_by_hand_is_forgotten_and_can_come_again() -> None:
-    town = Town([1, 2]).begin()
-    for path in [one for one in town.tree.znodes if one.startswith(paths.topic_path("foo"))]:
-        del town.tree.znodes[path]
-    town.controller.process_changes()
-    assert "foo" not in town.twin.metadata.topics
-    put_topic(town, "foo", {"0": [4]})
-    assert town.state == (4, 0, {4})
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    for path in [one for one in cluster.tree.znodes if one.startswith(paths.topic_path("foo"))]:
+        del cluster.tree.znodes[path]
+    cluster.controller.process_changes()
+    assert "foo" not in cluster.twin.metadata.topics
+    put_topic(cluster, "foo", {"0": [4]})
+    assert cluster.state == (4, 0, {4})
 
 
 def test_a_topic_that_cannot_be_read_is_told_of_and_harms_no_other() -> None:
-    town = Town([1, 2]).begin()
-    town.tree.put(paths.topic_path("bad"), b"{bad")
-    put_topic(town, "new", {"0": [4]})
-    assert state(town, NEW) == (4, 0, (4,))
-    assert any("/brokers/topics/bad" in note for note in town.controller.notes)
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.tree.put(paths.topic_path("bad"), b"{bad")
+    put_topic(cluster, "new", {"0": [4]})
+    assert state(cluster, NEW) == (4, 0, (4,))
+    assert any("/brokers/topics/bad" in note for note in cluster.controller.notes)
 
 
 def test_who_takes_over_makes_what_its_predecessor_was_about_to_make() -> None:
-    first = Town().begin()
+    first = ZooKeeperCluster().begin()
     first.tree.put(paths.topic_path("new"), b'{"version":1,"partitions":{"0":[2,3]}}')
     first.tree.put(f"{paths.DELETE_TOPICS}/foo", b"")
-    second = Town(tree=left_by(first)).begin()
+    second = ZooKeeperCluster(tree=left_by(first)).begin()
     assert state(second, NEW) == (2, 0, (2, 3))
     assert paths.topic_path("foo") not in second.tree.znodes
 
 
 def test_topics_created_and_deleted_by_requests_leave_their_znodes() -> None:
-    town = Town().begin()
+    cluster = ZooKeeperCluster().begin()
     topic = {"name": "new", "num_partitions": -1, "replication_factor": -1, "configs": []}
     entry = api.CREATE_TOPICS.request.CreatableTopic
     assigned = [entry.CreatableReplicaAssignment(partition_index=0, broker_ids=[2, 3])]
-    ask(town.twin, api.CREATE_TOPICS, 5, node=0, timeout_ms=1000, validate_only=False,
+    ask(cluster.twin, api.CREATE_TOPICS, 5, node=0, timeout_ms=1000, validate_only=False,
         topics=[entry(**topic, assignments=assigned)])  # fmt: skip
-    assert state(town, NEW) == (2, 0, (2, 3))
-    ask(town.twin, api.DELETE_TOPICS, 4, node=0, timeout_ms=1000, topic_names=["new"])
-    assert not [path for path in town.tree.znodes if "new" in path and "config_change" not in path]
+    assert state(cluster, NEW) == (2, 0, (2, 3))
+    ask(cluster.twin, api.DELETE_TOPICS, 4, node=0, timeout_ms=1000, topic_names=["new"])
+    assert not [path for path in cluster.tree.znodes if "new" in path and "config_change" not in path]
 
 
 # Brokers
 
 
 def test_a_broker_that_goes_leaves_the_isr_under_a_new_leader_epoch_and_hands_over_what_it_leads() -> None:
-    town = Town([1, 2, 3]).begin()
-    batches = told_by(town)
-    town.twin.crash(3)
-    town.settle()
-    assert town.state == (1, 1, {1, 2})
-    town.twin.crash(1)
-    town.settle()
-    assert town.state == (2, 2, {2})
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    batches = told_by(cluster)
+    cluster.twin.crash(3)
+    cluster.settle()
+    assert cluster.state == (1, 1, {1, 2})
+    cluster.twin.crash(1)
+    cluster.settle()
+    assert cluster.state == (2, 2, {2})
     assert [(one.leader, one.recipients) for (one,) in batches] == [(1, (1, 2)), (2, (2,))]
 
 
 def test_a_broker_that_is_back_is_told_of_its_replicas_and_joins_under_the_same_leader_epoch() -> None:
-    town = Town([1, 2]).begin()
-    town.twin.crash(2)
-    town.settle()
-    batches = told_by(town)
-    town.twin.start(2)
-    town.settle()
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.twin.crash(2)
+    cluster.settle()
+    batches = told_by(cluster)
+    cluster.twin.start(2)
+    cluster.settle()
     assert [(one.recipients, set(one.isr)) for (one,) in batches] == [((2,), {1}), ((), {1, 2})]
-    assert town.state == (1, 1, {1, 2})
+    assert cluster.state == (1, 1, {1, 2})
 
 
 def test_a_preferred_election_is_told_to_all_replicas() -> None:
-    town = Town([1, 2]).begin()
-    town.alter([2, 1])
-    batches = told_by(town)
-    town.tree.put(paths.PREFERRED_REPLICA_ELECTION, b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}')
-    town.controller.process_changes()
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.alter([2, 1])
+    batches = told_by(cluster)
+    cluster.tree.put(paths.PREFERRED_REPLICA_ELECTION, b'{"version":1,"partitions":[{"topic":"foo","partition":0}]}')
+    cluster.controller.process_changes()
     assert [(one.leader, one.recipients) for (one,) in batches] == [(2, (2, 1))]
 
 
@@ -202,76 +202,76 @@ def test_a_preferred_election_is_told_to_all_replicas() -> None:
 
 
 def test_a_controller_znode_deleted_by_hand_makes_for_another_election() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.alter([4, 5, 6])
-    del town.tree.znodes[paths.CONTROLLER]
-    batches = told_by(town)
-    town.controller.process_changes()
-    assert town.tree.znodes[paths.CONTROLLER_EPOCH].content == b"2"
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.alter([4, 5, 6])
+    del cluster.tree.znodes[paths.CONTROLLER]
+    batches = told_by(cluster)
+    cluster.controller.process_changes()
+    assert cluster.tree.znodes[paths.CONTROLLER_EPOCH].content == b"2"
     # Everything is told anew, as the deposed controller wrote it; then the move goes on.
     assert [[one.controller_epoch for one in batch] for batch in batches] == [[], [1], [2, 2], [2], [2], [2]]
-    assert town.settle().lists == ((4, 5, 6), (), ())
+    assert cluster.settle().lists == ((4, 5, 6), (), ())
 
 
 def test_a_controller_that_sees_another_in_office_leaves_its_own() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.candidate.resign()
-    stranger = type(town.candidate)(town.tree)
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.candidate.resign()
+    stranger = type(cluster.candidate)(cluster.tree)
     assert stranger.elect(5, 0) == 2
-    town.controller.process_changes()
-    assert town.twin.controller_id == -1
+    cluster.controller.process_changes()
+    assert cluster.twin.controller_id == -1
     stranger.resign()
-    town.controller.process_changes()
-    assert (town.twin.controller_id, town.tree.znodes[paths.CONTROLLER_EPOCH].content) == (0, b"3")
+    cluster.controller.process_changes()
+    assert (cluster.twin.controller_id, cluster.tree.znodes[paths.CONTROLLER_EPOCH].content) == (0, b"3")
 
 
 def test_a_deposed_controller_that_finds_out_when_it_wants_to_write_refuses_whatever_it_is_asked() -> None:
-    town = Town([1, 2]).begin()
-    town.candidate.resign()
-    stranger = type(town.candidate)(town.tree)
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.candidate.resign()
+    stranger = type(cluster.candidate)(cluster.tree)
     assert stranger.elect(5, 0) == 2
-    before = dict(town.tree.znodes)
+    before = dict(cluster.tree.znodes)
     wanted = api.CREATE_PARTITIONS.request.CreatePartitionsTopic(name="foo", count=2, assignments=None)
-    (result,) = ask(town.twin, api.CREATE_PARTITIONS, 3, node=0, topics=[wanted], timeout_ms=1000).results
+    (result,) = ask(cluster.twin, api.CREATE_PARTITIONS, 3, node=0, topics=[wanted], timeout_ms=1000).results
     assert result.error_code == 41
     resource = api.INCREMENTAL_ALTER_CONFIGS.request.AlterConfigsResource
     config = resource.AlterableConfig(name="retention.ms", config_operation=0, value="1")
     entry = resource(resource_type=2, resource_name="foo", configs=[config])
     with pytest.raises(ProtocolViolation):
-        ask(town.twin, api.INCREMENTAL_ALTER_CONFIGS, 1, node=0, resources=[entry], validate_only=False)
-    assert town.tree.znodes == before
+        ask(cluster.twin, api.INCREMENTAL_ALTER_CONFIGS, 1, node=0, resources=[entry], validate_only=False)
+    assert cluster.tree.znodes == before
 
 
 def test_a_move_ends_although_an_operator_has_written_the_topic_meanwhile() -> None:
-    town = Town([1, 2]).begin()
-    town.alter([3, 4])
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.alter([3, 4])
     path = paths.topic_path("foo")
-    town.tree.put(path, town.tree.znodes[path].content)
-    assert town.settle().lists == ((3, 4), (), ())
+    cluster.tree.put(path, cluster.tree.znodes[path].content)
+    assert cluster.settle().lists == ((3, 4), (), ())
 
 
 def test_a_session_that_ends_while_its_successor_is_being_elected_does_not_keep_the_office_empty() -> None:
-    town = Town([1, 2]).begin()
-    town.candidate.session_ended = True
-    town.controller.process_changes()
-    town.candidate.session_ended = True
-    town.controller.process_changes()
-    assert town.twin.controller_id == 0
+    cluster = ZooKeeperCluster([1, 2]).begin()
+    cluster.candidate.session_ended = True
+    cluster.controller.process_changes()
+    cluster.candidate.session_ended = True
+    cluster.controller.process_changes()
+    assert cluster.twin.controller_id == 0
 
 
 def test_a_broker_that_is_down_is_not_elected() -> None:
-    town = Town([1, 2, 3]).begin()
-    town.twin.crash(0)
-    del town.tree.znodes[paths.CONTROLLER]
-    town.controller.process_changes()
-    assert town.twin.controller_id == 1
+    cluster = ZooKeeperCluster([1, 2, 3]).begin()
+    cluster.twin.crash(0)
+    del cluster.tree.znodes[paths.CONTROLLER]
+    cluster.controller.process_changes()
+    assert cluster.twin.controller_id == 1
 
 
 @pytest.mark.parametrize(
     "names", [("adding_replicas", "removing_replicas"), ("addingReplicas", "removingReplicas")], ids=["snake", "camel"]
 )
 def test_a_move_in_a_znode_of_version_2_is_taken_over_and_ended(names: tuple[str, str]) -> None:
-    first = Town([1, 2]).begin()
+    first = ZooKeeperCluster([1, 2]).begin()
     first.alter([3, 4])
     tree = left_by(first)
     path = paths.topic_path("foo")
@@ -279,6 +279,6 @@ def test_a_move_in_a_znode_of_version_2_is_taken_over_and_ended(names: tuple[str
     older = {"version": 2, "partitions": znode["partitions"]}
     older |= {names[0]: znode["adding_replicas"], names[1]: znode["removing_replicas"]}
     tree.put(path, json.dumps(older).encode())
-    second = Town(tree=tree).begin()
+    second = ZooKeeperCluster(tree=tree).begin()
     assert second.lists == ((3, 4, 1, 2), (3, 4), (1, 2))
     assert second.settle().lists == ((3, 4), (), ())

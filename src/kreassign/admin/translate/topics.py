@@ -182,16 +182,16 @@ def delete_topics(names: Iterable[str]) -> Call[Batch[str, None]]:
     )
 
 
-def create_partitions(wishes: Mapping[str, NewPartitions], *, validate_only: bool) -> Call[Batch[str, None]]:
+def create_partitions(requested: Mapping[str, NewPartitions], *, validate_only: bool) -> Call[Batch[str, None]]:
     """CreatePartitions, an outcome per topic."""
 
     def build(_version: int, timeout_ms: int) -> Message:
-        entries = [_new_partitions(topic, wish) for topic, wish in wishes.items()]
+        entries = [_new_partitions(topic, new) for topic, new in requested.items()]
         return api.CREATE_PARTITIONS.request(topics=entries, timeout_ms=timeout_ms, validate_only=validate_only)
 
     def read(response: Message) -> Batch[str, None]:
         answered = ((topic.name, topic.error_code, topic.error_message) for topic in response.results)
-        return outcomes(api.CREATE_PARTITIONS, answered, wishes)
+        return outcomes(api.CREATE_PARTITIONS, answered, requested)
 
     return Call(
         api.CREATE_PARTITIONS,
@@ -202,8 +202,8 @@ def create_partitions(wishes: Mapping[str, NewPartitions], *, validate_only: boo
     )
 
 
-def _new_partitions(topic: str, wish: NewPartitions) -> Message:
+def _new_partitions(topic: str, new: NewPartitions) -> Message:
     entry = api.CREATE_PARTITIONS.request.CreatePartitionsTopic
     assignment = entry.CreatePartitionsAssignment
-    assignments = [assignment(broker_ids=list(replicas)) for replicas in wish.assignments]
-    return entry(name=topic, count=wish.total_count, assignments=assignments or None)
+    assignments = [assignment(broker_ids=list(replicas)) for replicas in new.assignments]
+    return entry(name=topic, count=new.total_count, assignments=assignments or None)

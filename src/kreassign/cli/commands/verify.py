@@ -70,7 +70,7 @@ def _document(found: Verification) -> dict[str, object]:
     ]
     return {
         "ok": found.is_ok,
-        "partitions": len(found.wishes.replicas),
+        "partitions": len(found.expected.replicas),
         "findings": [asdict(one) for one in found.findings],
         "copies": copies,
     }
@@ -80,5 +80,5 @@ def _tell(found: Verification) -> None:
     for finding in found.findings:
         console().print(str(finding), soft_wrap=True)
     sizes = found.facts.sizes
-    held = f"{len(found.wishes.replicas)} partitions, {format_bytes(sum(sizes.values()))} in {len(sizes)} copies"
+    held = f"{len(found.expected.replicas)} partitions, {format_bytes(sum(sizes.values()))} in {len(sizes)} copies"
     console().print(f"{held}: " + ("all as planned" if found.is_ok else f"{len(found.findings)} findings"))

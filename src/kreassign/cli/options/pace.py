@@ -93,7 +93,7 @@ class PaceOptions:
     is_stepwise: bool = False
 
     def change(self, now_ms: int, before: Pace = NO_LIMITS) -> PaceChange:
-        """What of the pace `before` shall be otherwise. Raises click.BadParameter."""
+        """What of the pace `before` is to be changed. Raises click.BadParameter."""
         hours = self.hours.hours(now_ms, before.hours)
         return PaceChange(self.order, self.limits, self.elections_per_step, hours, self.disk_reserve, self.is_eager)
 

@@ -59,12 +59,12 @@ def propose(topics: Iterable[Topic], brokers: tuple[UsableBroker, ...], random: 
 
     A topic gets the replication factor of its first partition. Raises `Infeasible` if there are too few brokers.
     """
-    wishes: list[PartitionAssignment] = []
+    assignments: list[PartitionAssignment] = []
     for topic in topics:
         replication_factor = len(topic.partitions[0].replicas)
         placements = place(brokers, len(topic.partitions), replication_factor, random)
-        wishes += (
+        assignments += (
             PartitionAssignment(TopicPartition(topic.name, number), replicas)
             for number, replicas in enumerate(placements)
         )
-    return Plan(tuple(wishes))
+    return Plan(tuple(assignments))

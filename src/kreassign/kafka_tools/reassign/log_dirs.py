@@ -116,7 +116,7 @@ def plan_with_dirs(assigned: Assigned, log_dirs: Mapping[TopicPartitionReplica, 
 
 
 def sentence(replica: TopicPartitionReplica, wanted: str, dirs: ReplicaDirs | None) -> str:
-    """`--verify`: how a replica stands to the directory wished for; None when its broker said nothing of it."""
+    """`--verify`: how a replica stands to the directory that the plan names; None: its broker said nothing of it."""
     where = f"Partition {replica.topic_partition} on broker {replica.broker}"
     match dirs:
         case None:

@@ -1,4 +1,4 @@
-"""What a command line wishes for a topic: its name, counts, assignment and configuration."""
+"""What a command line asks of a topic: its name, counts, assignment and configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReassignPartitions (KIP-179): which partitions may go where the caller wishes.
+"""ReassignPartitions (KIP-179): which partitions may go where the caller asks.
 
 Unlike AlterPartitionReassignments of KIP-455, which came later, a partition that moves already is refused.
 """

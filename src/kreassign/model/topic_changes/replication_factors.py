@@ -121,7 +121,7 @@ class _Loads:
         return replicas
 
     def _racks(self, replicas: Iterable[int]) -> Counter[str | None]:
-        """How many of the replicas each rack has. Brokers that name none are not told apart by it."""
+        """How many of the replicas each rack has. Brokers that name none are not counted."""
         return Counter(rack for rack in map(self._rack, replicas) if rack is not None)
 
     def _rack(self, broker: int) -> str | None:

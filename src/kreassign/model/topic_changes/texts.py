@@ -1,4 +1,4 @@
-"""Kafka's sentences about wishes that cannot be fulfilled, in the order in which Kafka looks."""
+"""Kafka's sentences about requests that cannot be fulfilled, in the order in which Kafka looks."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class BrokerView:
     """A registered broker and what it holds: bytes on its disks, and how many replicas.
 
     One that `may_receive` nothing (it is down, shutting down, or all its directories are cordoned) gets no new replicas
-    but may keep and be given by hand what the caller wishes.
+    but may keep and be given what the caller names.
     """
 
     id: int

@@ -71,7 +71,7 @@ def _files(hour: Path) -> list[Path]:
 
 def _merge(table: Table, hour: Path) -> int:
     files = _files(hour)
-    merged, old = (hour.with_name(f".{hour.name}{ending}") for ending in (_MERGED, _OLD))
+    merged, old = (hour.with_name(f".{hour.name}{suffix}") for suffix in (_MERGED, _OLD))
     rows = dataset_of(table, files).to_table()
     merged.mkdir()
     with (merged / f"{files[0].stem}-and-{len(files) - 1}-more.parquet").open("wb") as stream:

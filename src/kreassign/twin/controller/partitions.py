@@ -70,9 +70,9 @@ def create_partitions(
             answers.append((wanted.topic, result))
         else:
             # What fits under the limit is created, although the topic is answered as if nothing were.
-            fitting = list(islice(result, MAX_RECORDS - len(records)))
-            records += fitting
-            answers.append((wanted.topic, DONE if len(fitting) == len(result) else FAILED))
+            created = list(islice(result, MAX_RECORDS - len(records)))
+            records += created
+            answers.append((wanted.topic, DONE if len(created) == len(result) else FAILED))
     return Decision(() if command.validate_only else tuple(records), tuple(answers))
 
 

@@ -451,18 +451,18 @@ class ServerThread:
     def stop(self) -> None:
         """Close the listeners and end the thread; raises what the server failed with, if it did."""
         if self._running is not None and not self._running.done():
-            _, loop, ending = self._opened.result()
-            loop.call_soon_threadsafe(ending.set)
+            _, loop, stopping = self._opened.result()
+            loop.call_soon_threadsafe(stopping.set)
         self._threads.shutdown()
         if self._running is not None:
             self._running.result(0)
 
     async def _serve(self) -> None:
-        server, ending = self._make(), asyncio.Event()
+        server, stopping = self._make(), asyncio.Event()
         try:
             server.open_listeners()
-            self._opened.set_result((server, asyncio.get_running_loop(), ending))
-            running, ended = asyncio.ensure_future(server.run()), asyncio.ensure_future(ending.wait())
+            self._opened.set_result((server, asyncio.get_running_loop(), stopping))
+            running, ended = asyncio.ensure_future(server.run()), asyncio.ensure_future(stopping.wait())
             done, others = await asyncio.wait((running, ended), return_when=asyncio.FIRST_COMPLETED)
             for task in others:
                 task.cancel()

@@ -234,7 +234,7 @@ class Replicas:
             self.start_later(self.state.copies.key(index), int(live["serial"][index]))
         self.log_dirs.schedule_deletions()
 
-    def fitting(self, arrived: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def fits(self, arrived: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which of all copies could be taken as in sync, if all those that arrived and run in the ISR were."""
         logs, used, fleet = self.state.logs, self.state.in_sync_traffic, self.state.fleet
         live = self.state.copies.live

@@ -90,9 +90,9 @@ class Progress:
         arrived = np.asarray(replicas.state.copies.live["runs"] & (lags <= CLOSE))
         taken_in = []
         if arrived.any():
-            fitting = replicas.fitting(arrived)
-            taken_in = self._keys(arrived & fitting)
-            for key in self._keys(arrived & ~fitting):
+            fits = replicas.fits(arrived)
+            taken_in = self._keys(arrived & fits)
+            for key in self._keys(arrived & ~fits):
                 self._ask_for(key)
         for key in taken_in:
             self._take_in(key)

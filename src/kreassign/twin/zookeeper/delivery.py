@@ -22,7 +22,7 @@ class Delivery:
     ) -> None:
         self.caches: dict[int, BrokerCache] = {}
         self._core = core
-        self._office = controller
+        self._controller = controller
         self._on_request = on_request
 
     def __call__(self, steps: tuple[PartitionMessage, ...]) -> None:
@@ -30,12 +30,12 @@ class Delivery:
         alive = self._alive()
         newcomers = self._newcomers(alive)
         if newcomers and len(newcomers) < len(alive):
-            register_connection = build(self._office.sender, self._everything(), alive)
-            others = build(self._office.sender, (), alive)
+            register_connection = build(self._controller.sender, self._everything(), alive)
+            others = build(self._controller.sender, (), alive)
             self._send(request for request in others if request.broker_id not in newcomers)
             self._send(request for request in register_connection if request.broker_id in newcomers)
         if steps or not newcomers or len(newcomers) == len(alive):
-            self._send(build(self._office.sender, steps, alive))
+            self._send(build(self._controller.sender, steps, alive))
 
     def _send(self, requests: Iterable[ControlRequest]) -> None:
         for request in requests:
@@ -55,11 +55,11 @@ class Delivery:
     def _everything(self) -> Iterator[PartitionMessage]:
         for topic in self._core.metadata.topics.values():
             for partition in topic.partitions.values():
-                yield message_of(self._core.metadata, partition, self._office.sender.controller_epoch)
+                yield message_of(self._core.metadata, partition, self._controller.sender.controller_epoch)
 
     def _alive(self) -> tuple[LiveBroker, ...]:
         return tuple(
-            LiveBroker(one.broker_id, *self._office.address_of(one.broker_id), one.rack, one.broker_epoch)
+            LiveBroker(one.broker_id, *self._controller.address_of(one.broker_id), one.rack, one.broker_epoch)
             for one in self._core.metadata.brokers.values()
             if not one.fenced
         )

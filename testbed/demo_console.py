@@ -1,4 +1,4 @@
-"""How the demos tell what they do: a title per step, every command as it could be typed, and how long it took."""
+"""What the demos print: a title per step, every command as it could be typed, and how long it took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BOOTSTRAP_VARIABLE = "KREASSIGN_BOOTSTRAP_SERVER"
 
 
 @contextmanager
-def stop(title: str) -> Iterator[None]:
+def step(title: str) -> Iterator[None]:
     """One step of the workflow."""
     print(f"\n── {title}", flush=True)
     started = time.monotonic()

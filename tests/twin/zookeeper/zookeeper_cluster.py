@@ -19,7 +19,7 @@ from tests.twin.zookeeper.memory_tree import Candidate, Tree
 FOO = TopicPartition("foo", 0)
 
 
-class Town:
+class ZooKeeperCluster:
     """A twin with its metadata in a tree, which may be one that another twin left."""
 
     def __init__(
@@ -41,15 +41,15 @@ class Town:
         assert isinstance(self.twin.controller, ZooKeeperController)
         self.controller = self.twin.controller
 
-    def begin(self) -> Town:
+    def begin(self) -> ZooKeeperCluster:
         """Take over whatever is in the tree."""
         self.controller.take_over()
         return self
 
     def alter(self, target: list[int] | None, topic: str = "foo", partition: int = 0) -> tuple[int, str | None]:
         """Ask for one move; the code and text of its answer."""
-        wish = Target(partition, None if target is None else tuple(target))
-        answer = self.controller.alter_reassignments(AlterReassignments((TopicTargets(topic, (wish,)),)))
+        request = Target(partition, None if target is None else tuple(target))
+        answer = self.controller.alter_reassignments(AlterReassignments((TopicTargets(topic, (request,)),)))
         if not answer.topics:
             return answer.outcome.code, answer.outcome.message
         outcome = answer.topics[0].outcomes[0][1]
@@ -60,7 +60,7 @@ class Town:
         self.tree.put(paths.REASSIGN_PARTITIONS, format_reassignments(targets))
         self.controller.process_changes()
 
-    def settle(self) -> Town:
+    def settle(self) -> ZooKeeperCluster:
         """Let time pass until nothing is being copied any more."""
         self.twin.advance(60_000)
         return self
@@ -78,8 +78,8 @@ class Town:
         return found.leader, found.leader_epoch, set(found.isr)
 
 
-def left_by(town: Town) -> Tree:
-    """The tree of a town whose session has ended."""
-    for path in [one for one in town.tree.znodes if one == paths.CONTROLLER or one.startswith(paths.BROKER_IDS + "/")]:
-        del town.tree.znodes[path]
-    return town.tree
+def left_by(ended: ZooKeeperCluster) -> Tree:
+    """The tree of a cluster whose session has ended."""
+    for path in [one for one in ended.tree.znodes if one == paths.CONTROLLER or one.startswith(paths.BROKER_IDS + "/")]:
+        del ended.tree.znodes[path]
+    return ended.tree
