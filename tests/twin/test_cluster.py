@@ -15,13 +15,22 @@ from kreassign.twin.controller.reassignments import AlterReassignments, Target, 
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.store.file import FileLog
-from kreassign.twin.version import KAFKA_3_7, KAFKA_3_9
+from kreassign.twin.version import KAFKA_3_7, KAFKA_3_9, KAFKA_4_3, KafkaVersion
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from tests.twin.asking import ask, cluster, partition, twin
 from tests.twin.memory_log import MemoryLog
 
 ORDERS = TopicPartition("orders", 0)
+
+
+def listed(asked: Twin) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
+    """Replicas, adding and removing of orders-0 while it moves, from its listing; None when it does not."""
+    topics = ask(asked, api.LIST_PARTITION_REASSIGNMENTS, 0, timeout_ms=1000, topics=None).topics
+    if not topics:
+        return None
+    ((entry,),) = [one.partitions for one in topics]
+    return tuple(entry.replicas), tuple(entry.adding_replicas), tuple(entry.removing_replicas)
 
 
 def move(asked: Twin, topic: str, number: int, *target: int) -> None:
@@ -251,6 +260,32 @@ def test_a_cluster_goes_on_from_its_file(tmp_path: Path) -> None:
     ask(second, api.CREATE_TOPICS, 7, topics=[topic], timeout_ms=1000)
     ids = [known.topic_id for known in second.metadata.topics.values()]
     assert len(set(ids)) == 3
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(KAFKA_3_9, KAFKA_4_3, id="upgraded"),
+        pytest.param(KAFKA_4_3, KAFKA_3_9, id="downgraded"),
+    ],
+)
+def test_an_open_move_goes_on_when_its_cluster_is(first: KafkaVersion, second: KafkaVersion, tmp_path: Path) -> None:
+    """As KIP-455 asks: one release begins the move, the other ends it."""
+    blueprint, path = cluster({"orders": [[1, 2, 3]]}, brokers=7), tmp_path / "metadata.log"
+    log = FileLog(path)
+    before = Twin(blueprint, TwinSettings(first), log)
+    move(before, "orders", 0, 4, 5, 6)
+    half_way = listed(before)
+    assert half_way == ((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3))
+    log.close()
+
+    log = FileLog(path)
+    after = Twin(blueprint, TwinSettings(second), log)
+    assert listed(after) == half_way
+    after.advance(60_000)
+    assert listed(after) is None
+    assert partition(after, "orders")[:2] == ((4, 5, 6), {4, 5, 6})
     log.close()
 
 

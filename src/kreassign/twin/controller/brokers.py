@@ -86,18 +86,13 @@ def unfence(context: ControllerContext, broker_id: int) -> Decision[None]:
 
 
 def begin_shutdown(context: ControllerContext, broker_id: int) -> Decision[None]:
-    """Relieve a broker of everything because it wants to stop. It may, and is then fenced, once it `leads_nothing`.
+    """Relieve a broker of everything because it wants to stop. It may, and is then fenced, once it leads nothing.
 
     Repeated while it cannot yet, this tries again.
     """
     is_news = not context.metadata.brokers[broker_id].shutting_down
     first: tuple[Record, ...] = (BrokerShuttingDown(broker_id),) if is_news else ()
     return Decision((*first, *_left(context, broker_id)), None)
-
-
-def leads_nothing(context: ControllerContext, broker_id: int) -> bool:
-    """Whether no partition is led by this broker."""
-    return all(partition.leader != broker_id for partition in context.metadata.partitions_on(broker_id))
 
 
 def unregister(context: ControllerContext, broker_id: int) -> Decision[Outcome]:
