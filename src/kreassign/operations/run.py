@@ -25,7 +25,7 @@ from kreassign.executor.preflight.starvation import measure_writes, starved
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.runner import POLL_S, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
-from kreassign.executor.scheduling.forecast import REACHED, told
+from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
@@ -178,8 +178,8 @@ def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
         return
     moves = [candidate(MoveRecord(move)) for move in started.moves]
     found = forecast(moves, hours, started.at_ms, limit * REACHED, started.pace.order)
-    sentences = told(found, hours, limit * REACHED)
-    if (found.endless and hours.deadline_ms is None) or found.fitting == 0:
+    sentences = shortfalls(found, hours, limit * REACHED)
+    if (found.too_long and hours.deadline_ms is None) or found.in_time == 0:
         raise IllegalPlan(sentences)
     for sentence in sentences:
         warn(sentence)

@@ -63,8 +63,10 @@ def test_a_change_of_order_copies_nothing_and_waits_for_nothing() -> None:
 
 
 def test_a_copy_waits_for_room_on_its_disk() -> None:
-    room = DiskBudget.after({PLACE: 80}, [_move(5, 20, 1, 9)])
-    chosen = choose([_move(0, 40, 1, 9), _move(1, 40, 2, 9)], [_move(5, 20, 1, 9)], supplies=(room,), order=Order.NAME)
+    budget = DiskBudget.after({PLACE: 80}, [_move(5, 20, 1, 9)])
+    chosen = choose(
+        [_move(0, 40, 1, 9), _move(1, 40, 2, 9)], [_move(5, 20, 1, 9)], supplies=(budget,), order=Order.NAME
+    )
     assert chosen.starting == (_partition(0),)
     assert chosen.waiting == (
         Waiting(_partition(1), "log directory /d of broker 9 has 20 bytes to promise, and a copy needs 40"),

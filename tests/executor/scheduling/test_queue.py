@@ -1,7 +1,8 @@
-"""Moves that wait: only those that no full end holds up are handed on, and nothing else changes."""
+"""In which order moves start, and which route queues are skipped because one of their ends is full."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,15 +16,56 @@ from kreassign.executor.scheduling import (
     Queue,
     add_left,
     choose,
-    choose_in_turn,
+    choose_from,
     ranking,
 )
+from kreassign.executor.scheduling.queue import in_order
 from kreassign.model import TopicPartition
 from tests.executor.scheduling.test_choice import MOVES
 
 
-def _move(number: int, size_bytes: int, source: int, *destinations: int) -> Candidate:
-    return Candidate(TopicPartition("t", number), size_bytes, source, destinations)
+def _move(number: int, size_bytes: int, source: int, *destinations: int, is_urgent: bool = False) -> Candidate:
+    return Candidate(TopicPartition("t", number), size_bytes, source, destinations, is_urgent=is_urgent)
+
+
+# Broker 9 has 50 to receive, of two moves; broker 1 has 45 to send, in one.
+FIVE = (_move(0, 10, 2, 9), _move(1, 40, 3, 9), _move(2, 45, 1, 4), _move(10, 1, 5, 6), _move(3, 30, 7, 8))
+
+
+def _numbers(order: Order, *more: Candidate, in_flight: tuple[Candidate, ...] = ()) -> list[int]:
+    return [move.topic_partition.partition for move in in_order((*more, *reversed(FIVE)), in_flight, order)]
+
+
+@pytest.mark.parametrize(
+    ("order", "numbers"),
+    [
+        (Order.MAKESPAN, [1, 0, 2, 3, 10]),
+        (Order.RELIEF, [2, 1, 3, 0, 10]),
+        (Order.SMALL_FIRST, [10, 0, 3, 1, 2]),
+        (Order.LARGE_FIRST, [2, 1, 3, 0, 10]),
+        (Order.NAME, [0, 1, 2, 3, 10]),
+    ],
+)
+def test_each_order_has_its_own_first(order: Order, numbers: list[int]) -> None:
+    assert _numbers(order) == numbers
+
+
+@pytest.mark.parametrize("order", Order)
+def test_what_is_urgent_precedes_all_others(order: Order) -> None:
+    assert _numbers(order, _move(7, 3, 20, 21, is_urgent=True))[0] == 7
+
+
+def test_what_is_in_flight_counts_as_left_to_do() -> None:
+    assert _numbers(Order.MAKESPAN, in_flight=(_move(11, 100, 5, 30),))[0] == 10
+
+
+def test_copies_to_several_brokers_all_leave_one() -> None:
+    two = _move(4, 26, 20, 21, 22)
+    assert _numbers(Order.MAKESPAN, two)[0] == 4
+
+
+def test_a_move_that_copies_nothing_goes_last() -> None:
+    assert _numbers(Order.MAKESPAN, _move(5, 1_000, 1))[-1] == 5
 
 
 def _queue(*moves: Candidate) -> Queue:
@@ -85,6 +127,6 @@ def test_what_starts_is_what_would_start_if_all_were_looked_at(
     for caps in (Caps(), Caps(source=cap), Caps(destination=cap), Caps(cluster=cap), Caps(cap, cap, cap, cap)):
         queue = _queue(*waiting.values())
         counts = InFlight.of(caps, in_flight)
-        turns = PriorityMerge(queue.open_routes(order, counts), ranking(order, add_left(queue.left.copy(), in_flight)))
-        few = choose_in_turn(turns, counts, ())
+        merged = PriorityMerge(queue.open_routes(order, counts), ranking(order, add_left(queue.left.copy(), in_flight)))
+        few = choose_from(merged, counts, ())
         assert few.starting == choose(waiting.values(), in_flight, caps=caps, order=order).starting

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from kreassign.executor.events import Event, HealthObserved, MovesObserved, MovesSubmitted
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
 from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, MoveIndex, Side, interval
-from kreassign.executor.scheduling.forecast import REACHED
+from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.state import ACTIVE, MoveRecord, MoveStatus, Phase, RunView, source_of
 from kreassign.model import TopicPartition
 

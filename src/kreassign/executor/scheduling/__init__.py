@@ -1,17 +1,12 @@
 """Pacing: which of the moves that wait start now, and what the others wait for."""
 
-from kreassign.executor.scheduling.caps import InFlight
-from kreassign.executor.scheduling.choice import choose, choose_in_turn
+from kreassign.executor.scheduling.candidate import Candidate, EndpointKind
+from kreassign.executor.scheduling.choice import Choice, Waiting, choose, choose_from
 from kreassign.executor.scheduling.disk_admission import RESERVE, DiskBudget, find_cycle
-from kreassign.executor.scheduling.forecast import Forecast, forecast
-from kreassign.executor.scheduling.order import Order, add_left, ranking
+from kreassign.executor.scheduling.limits import Cap, Caps, InFlight, Limit, Measure, Saturation, SaturationThreshold
 from kreassign.executor.scheduling.pace import NO_LIMITS, Pace, PaceChange
-from kreassign.executor.scheduling.priority_merge import PriorityMerge
-from kreassign.executor.scheduling.queue import Queue
-from kreassign.executor.scheduling.saturation import Saturation, SaturationThreshold
-from kreassign.executor.scheduling.time_left import TimeLeft
-from kreassign.executor.scheduling.values import Candidate, Cap, Caps, Choice, EndpointKind, Limit, Measure, Waiting
-from kreassign.executor.scheduling.windows import AtWindowEnd, Schedule, Window
+from kreassign.executor.scheduling.queue import Order, PriorityMerge, Queue, add_left, ranking
+from kreassign.executor.scheduling.windows import AtWindowEnd, Forecast, Schedule, TimeLeft, Window, forecast
 
 __all__ = [
     "NO_LIMITS",
@@ -40,7 +35,7 @@ __all__ = [
     "Window",
     "add_left",
     "choose",
-    "choose_in_turn",
+    "choose_from",
     "find_cycle",
     "forecast",
     "ranking",

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
-from kreassign.executor.scheduling.caps import InFlight
-from kreassign.executor.scheduling.order import Order, left_to_do, ranking
-from kreassign.executor.scheduling.priority_merge import PriorityMerge
-from kreassign.executor.scheduling.values import Candidate, Caps, Choice, Waiting
+from kreassign.executor.scheduling.candidate import Candidate
+from kreassign.executor.scheduling.limits import Caps, InFlight
+from kreassign.executor.scheduling.queue import Order, PriorityMerge, left_to_do, ranking
+from kreassign.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A move that does not start now, and why: a sentence for the operator."""
+
+    topic_partition: TopicPartition
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What starts now, in this order, and what waits for what."""
+
+    starting: tuple[TopicPartition, ...]
+    waiting: tuple[Waiting, ...] = ()
 
 
 class Supply(Protocol):
-    """What moves use up: the room on disks, the time until a window closes."""
+    """What moves use up: free space on disks, the time until a window closes."""
 
     @property
     def depends_on_size(self) -> bool:
@@ -42,15 +59,15 @@ def choose(
     used up by what is chosen.
     """
     waiting, in_flight = tuple(waiting), tuple(in_flight)
-    turns = PriorityMerge([(move,) for move in waiting], ranking(order, left_to_do(waiting, in_flight)))
-    return choose_in_turn(turns, InFlight.of(caps or Caps(), in_flight), supplies)
+    merged = PriorityMerge([(move,) for move in waiting], ranking(order, left_to_do(waiting, in_flight)))
+    return choose_from(merged, InFlight.of(caps or Caps(), in_flight), supplies)
 
 
-def choose_in_turn(turns: PriorityMerge, counts: InFlight, supplies: Iterable[Supply]) -> Choice:
-    """The same of moves in lanes, given what is in flight. What a closed end holds up is not named as waiting."""
+def choose_from(merged: PriorityMerge, counts: InFlight, supplies: Iterable[Supply]) -> Choice:
+    """Choose among merged route queues, given what is in flight. A move that a closed end holds up is not reported."""
     supplies = tuple(supplies)
     starting, held = [], []
-    for move in turns:
+    for move in merged:
         reason, is_final = counts.refuses(move), False
         for supply in supplies if reason is None else ():
             if (reason := supply.refuses(move)) is not None:
@@ -64,5 +81,5 @@ def choose_in_turn(turns: PriorityMerge, counts: InFlight, supplies: Iterable[Su
             continue
         held.append(Waiting(move.topic_partition, reason))
         if is_final or counts.is_closed_to(move):
-            turns.close()
+            merged.close()
     return Choice(tuple(starting), tuple(held))

@@ -1,8 +1,8 @@
-"""Whether there is room for one more copy, per broker and per log directory. Pure but for its own counts.
+"""Whether there is free space for one more copy, per broker and per log directory. Pure but for its own counts.
 
 Usable bytes are what a broker reports as free: what old copies occupy is not free until they are deleted, so it
 is never counted on. What copies in flight still have to bring is taken off beforehand. Where Kafka chooses the
-directory, the room of a broker is that of all its directories together: no more can be known beforehand.
+directory, the free space of a broker is that of all its directories together: no more can be known beforehand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from math import isfinite
 
-from kreassign.executor.scheduling.values import Candidate, Endpoint
+from kreassign.executor.scheduling.candidate import Candidate, Endpoint
 
 RESERVE = 0.05
 """Part of every log directory that stays free unless told otherwise."""
@@ -34,10 +34,10 @@ class DiskBudget:
         cls, usable_bytes: Mapping[Endpoint, float], in_flight: Iterable[Candidate], rate_bytes_per_s: int | None = None
     ) -> DiskBudget:
         """What is left of `usable_bytes` once `in_flight` has arrived: the size of a move is what it still brings."""
-        room = cls(dict(usable_bytes), rate_bytes_per_s)
+        budget = cls(dict(usable_bytes), rate_bytes_per_s)
         for move in in_flight:
-            room.promise(move)
-        return room
+            budget.promise(move)
+        return budget
 
     def copy(self) -> DiskBudget:
         """The same, to be used up by itself."""
@@ -45,7 +45,7 @@ class DiskBudget:
 
     @property
     def depends_on_size(self) -> bool:
-        """There may be room for a smaller copy."""
+        """Yes: a smaller copy may still fit."""
         return True
 
     def promise(self, move: Candidate) -> None:
@@ -55,12 +55,12 @@ class DiskBudget:
                 self.free[end] -= needed_bytes(move, self.rate_bytes_per_s)
 
     def refusing(self, move: Candidate) -> Endpoint | None:
-        """The first end that has no room for the move."""
+        """The first end without enough free space for the move."""
         needed = needed_bytes(move, self.rate_bytes_per_s)
         return next((end for end in _ends(move) if needed > self.free.get(end, needed)), None)
 
     def refuses(self, move: Candidate) -> str | None:
-        """Which end has no room for the move, as a sentence, or None."""
+        """Which end lacks free space for the move, as a sentence, or None."""
         end = self.refusing(move)
         if end is None:
             return None

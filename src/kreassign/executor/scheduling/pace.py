@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from kreassign.executor.scheduling.disk_admission import RESERVE
-from kreassign.executor.scheduling.order import Order
-from kreassign.executor.scheduling.values import Caps, Limit
+from kreassign.executor.scheduling.limits import Caps, Limit
+from kreassign.executor.scheduling.queue import Order
 from kreassign.executor.scheduling.windows import Schedule
 
 ELECTIONS_PER_STEP = 100
@@ -45,7 +45,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class PaceChange:
-    """What shall be otherwise from now on; all else stays as it is."""
+    """What to change from now on; None and an empty tuple leave a field as it is."""
 
     order: Order | None = None
     limits: tuple[Limit, ...] = ()

@@ -1,23 +1,131 @@
-"""Moves that wait, by the ends that they load: what a full end holds up is not even looked at. Pure but for itself.
+"""Waiting moves in the order in which they start, by the ends that they load. Pure but for the queue itself.
 
-A run of a hundred thousand moves decides anew at each look, and mostly a handful can start. So those that wait are
-kept by their ends, and only those all of whose ends have room are handed on; the rules themselves are in `choice.py`.
+A run of a hundred thousand moves decides again at each observation, and mostly a handful can start. So waiting moves
+are kept in route queues: the moves between the same ends, whose order does not depend on what else waits. Once one of
+its ends takes nothing more, a whole route queue is skipped. A decision therefore costs what may start and the number
+of route queues, not all that waits. The rules themselves are in `choice.py`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
+from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kreassign.executor.scheduling.caps import InFlight
-from kreassign.executor.scheduling.order import Order, Rank, ranking
-from kreassign.executor.scheduling.saturation import Saturation
-from kreassign.executor.scheduling.values import Candidate, Endpoint, Endpoints
+from kreassign.executor.scheduling.candidate import Candidate, Endpoint, Endpoints
+from kreassign.executor.scheduling.limits import InFlight, Saturation
 from kreassign.model import TopicPartition
+from kreassign.model.plan import partition_order
+
+
+class Order(StrEnum):
+    """Which of the waiting moves goes first. Urgent ones precede all others in every order."""
+
+    MAKESPAN = "makespan"  # the longest on the broker with the most left to do
+    RELIEF = "relief"  # whatever leaves the broker with the most to send
+    SMALL_FIRST = "small-first"
+    LARGE_FIRST = "large-first"
+    NAME = "name"  # KIP-1335: topic, then partition
+
+
+Ranked = tuple[bool, int, int, tuple[bytes, int]]
+"""The smaller, the sooner; no two moves have the same."""
+
+Rank = Callable[[Candidate], Ranked]
+
+
+def in_order(waiting: Iterable[Candidate], in_flight: Iterable[Candidate], order: Order) -> tuple[Candidate, ...]:
+    """The waiting moves, the first to start first."""
+    waiting = tuple(waiting)
+    return tuple(sorted(waiting, key=ranking(order, left_to_do(waiting, in_flight))))
+
+
+def ranking(order: Order, left: Mapping[Endpoint, int]) -> Rank:
+    """By what moves are ordered, given what each end has left to do; those alike follow topic and partition.
+
+    `makespan` is the rule of the longest processing time: the broker that has most left to send or to receive ends
+    last, so nothing of it may be put off, and its longest copy least of all. Moves between the same ends have the same
+    order whatever is left to do.
+    """
+    keys = _KEYS[order]
+
+    def rank(move: Candidate) -> Ranked:
+        return (not move.is_urgent, *keys(move, left), partition_order(move.topic_partition))
+
+    return rank
+
+
+def left_to_do(waiting: Iterable[Candidate], in_flight: Iterable[Candidate]) -> Counter[Endpoint]:
+    """Bytes that each end still has to send and to receive."""
+    return add_left(Counter(), (*waiting, *in_flight))
+
+
+def add_left(left: Counter[Endpoint], moves: Iterable[Candidate]) -> Counter[Endpoint]:
+    """The same with what these moves have to copy."""
+    for move in moves:
+        for kind, which, _, size_bytes in move.ends:
+            left[kind, which] += size_bytes
+    return left
+
+
+def _makespan(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
+    return -max((left.get(end, 0) for end in _brokers(move)), default=0), -move.size_bytes
+
+
+def _relief(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
+    return -left.get(("source", move.source), 0), -move.size_bytes
+
+
+_KEYS: Mapping[Order, Callable[[Candidate, Mapping[Endpoint, int]], tuple[int, int]]] = MappingProxyType(
+    {
+        Order.MAKESPAN: _makespan,
+        Order.RELIEF: _relief,
+        Order.SMALL_FIRST: lambda move, _: (move.total_bytes, 0),
+        Order.LARGE_FIRST: lambda move, _: (-move.total_bytes, 0),
+        Order.NAME: lambda *_: (0, 0),
+    }
+)
+
+
+def _brokers(move: Candidate) -> tuple[Endpoint, ...]:
+    """The sending end and the receiving ends of its copies."""
+    if not move.destinations:
+        return ()
+    return (("source", move.source), *(("destination", broker) for broker in move.destinations))
+
+
+RouteQueue = Sequence[Candidate]
+"""Moves in the order in which they start, no matter what else waits; at least one."""
+
+
+class PriorityMerge:
+    """Merges route queues by the rank of their moves. `close` after a move skips the rest of its route queue."""
+
+    def __init__(self, routes: Iterable[RouteQueue], rank: Rank) -> None:
+        self._rank = rank
+        self._next: list[tuple[Ranked, int, int, RouteQueue]] = [
+            (rank(route[0]), number, 0, route) for number, route in enumerate(routes)
+        ]
+        heapify(self._next)
+        self._is_closed = False
+
+    def __iter__(self) -> Iterator[Candidate]:
+        while self._next:
+            _, number, index, route = heappop(self._next)
+            self._is_closed = False
+            yield route[index]
+            if not self._is_closed and index + 1 < len(route):
+                heappush(self._next, (self._rank(route[index + 1]), number, index + 1, route))
+
+    def close(self) -> None:
+        """Skip the rest of the route queue that the latest move came from."""
+        self._is_closed = True
+
 
 _WITHIN: Mapping[Order, Rank] = MappingProxyType({order: ranking(order, {}) for order in Order})
 """The order of moves between the same ends, which does not depend on what is left to do."""
@@ -105,7 +213,7 @@ class Queue:
     def open_routes(
         self, order: Order, counts: InFlight, busy: Saturation | None = None
     ) -> tuple[Sequence[Candidate], ...]:
-        """Lanes none of whose ends is full or busy, and those with something urgent; others would be refused anyway."""
+        """Route queues with no full or busy end, and those with an urgent move; others would be refused anyway."""
         if order is not self._order:
             self._order = order
             for route in self._routes.values():
@@ -120,11 +228,11 @@ class Queue:
 
     @property
     def _rank(self) -> Rank:
-        """Within a lane."""
+        """Within a route queue."""
         return _WITHIN[self._order]
 
     def _possible(self, routes: Mapping[Endpoints, _Route], closed: _Closed) -> Iterator[_Route]:
-        """By way of the sources or of the destinations, whichever of them that are not full have fewer lanes.
+        """By way of the sources or the destinations, whichever of them that are not full have fewer route queues.
 
         Copies within a broker have neither, and are found by their directories.
         """

@@ -1,32 +1,49 @@
-"""When a run may move data: windows of the day in a time zone, and a deadline. Pure.
+"""When a run may move data, and which moves end in that time: windows of the day in a time zone, and a deadline.
 
 Windows are times of a local clock, so a night on which the clock changes is an hour shorter or longer. Where the clock
 shows a time twice, a window begins at the second and ends at the first; a time that it leaves out counts as an hour
 later where a window begins, and as an hour earlier where it ends. So nothing is moved outside a window, however one
 reads the clock.
+
+A broker shares one rate among all that it sends, and one among all that it receives: all copies at one end are over
+when their sum is. A partition that is written meanwhile grows, as for the free space on its disk. Pure but for the
+counts of `TimeLeft`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from math import inf
+from math import ceil, inf
 from zoneinfo import ZoneInfo
+
+from kreassign.executor.scheduling.candidate import Candidate, EndpointKind
+from kreassign.executor.scheduling.disk_admission import needed_bytes
+from kreassign.executor.scheduling.queue import Order, in_order
+from kreassign.model import TopicPartition
+from kreassign.model.amount import format_amount
 
 DAYS = 8
 """So many days are looked ahead; windows come back every day."""
 
 DAY_MINUTES = 24 * 60
 
+REACHED = 11 / 12
+"""Part of its throttle that a broker reaches; see docs/concepts/throttles.md."""
+
+Side = tuple[EndpointKind, int]
+"""A broker as a source or as a destination, or a broker that copies among its own directories."""
+
 
 class AtWindowEnd(StrEnum):
-    """What becomes of moves that are in flight when a window closes or the deadline comes."""
+    """How to treat moves that are in flight when a window closes or the deadline comes."""
 
     FINISH = "finish"  # they go on to their end
-    CANCEL = "cancel"  # they are cancelled (KIP-455); after a window they start anew in the next one
+    CANCEL = "cancel"  # they are cancelled (KIP-455); after a window they start again in the next one
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -145,3 +162,119 @@ def _at(day: date, minute: int, zone: ZoneInfo, *, is_second: bool) -> float:
 
 def _clock(minute: int) -> str:
     return "{:02}:{:02}".format(*divmod(minute, 60))
+
+
+@dataclass(slots=True)
+class TimeLeft:
+    """The seconds for which moves may be in flight, and the bytes that each end is busy with; grows with each start.
+
+    `rate_bytes_per_s` is what a broker sends, or receives; None as long as nobody knows. Then one move at a time is
+    started, to see.
+    """
+
+    seconds: float
+    rate_bytes_per_s: float | None
+    _busy: dict[Side, float] = field(default_factory=dict)
+    _is_anything: bool = False
+
+    @classmethod
+    def after(cls, seconds: float, rate_bytes_per_s: float | None, in_flight: Iterable[Candidate]) -> TimeLeft:
+        """What is left of the time once `in_flight` has arrived; its sizes are what is left of it."""
+        left = cls(seconds, rate_bytes_per_s)
+        for move in in_flight:
+            left.promise(move)
+        return left
+
+    @property
+    def depends_on_size(self) -> bool:
+        """Yes: there may be time for a smaller copy."""
+        return True
+
+    def promise(self, move: Candidate) -> None:
+        """Count a move that starts."""
+        self._is_anything = self._is_anything or bool(move.ends)
+        for side, size_bytes in sides(move, self.rate_bytes_per_s):
+            self._busy[side] = self._busy.get(side, 0.0) + size_bytes
+
+    def refuses(self, move: Candidate) -> str | None:
+        """Why the move may not start now, as a sentence, or None."""
+        if self.seconds <= 0:
+            return "moves may not be in flight now"
+        if self.rate_bytes_per_s is None:
+            waits = self._is_anything and bool(move.ends)
+            return "nobody knows yet how fast copies go, so one goes ahead" if waits else None
+        for side, size_bytes in sides(move, self.rate_bytes_per_s):
+            if self._busy.get(side, 0.0) + size_bytes > self.seconds * self.rate_bytes_per_s:
+                return f"it would not end in the {int(self.seconds)} s that are left for what broker {side[1]} copies"
+        return None
+
+
+def sides(move: Candidate, rate_bytes_per_s: float | None) -> tuple[tuple[Side, float], ...]:
+    """The brokers that copy, and what each of them has to send, to receive or to rearrange until it is over."""
+    needed = needed_bytes(move, rate_bytes_per_s)
+    into = (((EndpointKind.DESTINATION, broker), needed) for broker in move.destinations)
+    local = (((EndpointKind.LOG_DIR, broker), needed) for broker in move.rearranging)
+    out = (((EndpointKind.SOURCE, move.source), needed * len(move.destinations)),) if move.destinations else ()
+    return (*out, *into, *local)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What fits into the hours of a run.
+
+    At most `in_time` of `count` moves end before the deadline; `required_bytes_per_s` per broker would let all of them,
+    as far as their sums go, 0 where no rate would. `too_long` are moves for which no opening to come is long enough.
+    """
+
+    count: int
+    in_time: int
+    in_time_bytes: int
+    required_bytes_per_s: int
+    too_long: tuple[TopicPartition, ...]
+
+
+def forecast(
+    moves: Iterable[Candidate], hours: Schedule, at_ms: float, rate_bytes_per_s: float, order: Order = Order.MAKESPAN
+) -> Forecast:
+    """What fits if brokers send and receive at this rate from now on. The sizes of the moves are what is left."""
+    every = in_order(moves, (), order)
+    seconds = inf if hours.deadline_ms is None else sum(one.seconds for one in open_intervals(hours, at_ms))
+    longest = longest_s(hours, at_ms)
+    time = TimeLeft(seconds, rate_bytes_per_s)
+    too_long, in_time, in_time_bytes = [], 0, 0
+    for move in every:
+        if any(size_bytes > longest * rate_bytes_per_s for _, size_bytes in sides(move, rate_bytes_per_s)):
+            too_long.append(move.topic_partition)
+        elif time.refuses(move) is None:
+            time.promise(move)
+            in_time, in_time_bytes = in_time + 1, in_time_bytes + move.total_bytes
+    return Forecast(len(every), in_time, in_time_bytes, _required_rate(every, seconds), tuple(too_long))
+
+
+def shortfalls(found: Forecast, hours: Schedule, rate_bytes_per_s: float) -> tuple[str, ...]:
+    """What is wrong with the hours, a sentence each; none when everything fits."""
+    rate = format_amount(rate_bytes_per_s, "B/s")
+    sentences = []
+    if found.too_long:
+        names = ", ".join(map(str, found.too_long[:10])) + (", …" if len(found.too_long) > 10 else "")
+        sentences.append(
+            f"at {rate} per broker no time to come is long enough for {len(found.too_long)} moves ({names}): give a "
+            f"higher rate or longer windows"
+        )
+    if hours.deadline_ms is not None and found.in_time < found.count:
+        least = format_amount(found.required_bytes_per_s, "B/s") if found.required_bytes_per_s else "no rate"
+        sentences.append(
+            f"at {rate} per broker at most {found.in_time} of {found.count} moves "
+            f"({format_amount(found.in_time_bytes, 'B')}) end by {moment(hours, hours.deadline_ms)}; all need at least "
+            f"{least}, or more time"
+        )
+    return tuple(sentences)
+
+
+def _required_rate(moves: Iterable[Candidate], seconds: float) -> int:
+    """The busiest end over the time that there is; 0 where there is none."""
+    busy: Counter[Side] = Counter()
+    for move in moves:
+        for side, size_bytes in sides(move, None):
+            busy[side] += ceil(size_bytes)
+    return ceil(max(busy.values(), default=0) / seconds) if seconds else 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kreassign.executor.guards import GuardName, Health
 from kreassign.executor.scheduling import Choice, DiskBudget, find_cycle
-from kreassign.executor.scheduling.values import Endpoint
+from kreassign.executor.scheduling.candidate import Endpoint
 from kreassign.executor.state.move import MoveStatus
 from kreassign.executor.state.move_index import candidate, left_of
 from kreassign.executor.state.phases import Names

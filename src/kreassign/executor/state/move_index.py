@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.scheduling import Candidate, Queue
-from kreassign.executor.scheduling.values import LogDirKey
+from kreassign.executor.scheduling.candidate import LogDirKey
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction
 from kreassign.model import NO_LEADER, TopicPartition
 

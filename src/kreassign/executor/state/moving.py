@@ -167,7 +167,7 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
     routes = (*((candidate(record),) for record in again), *queue.open_routes(pace.order, counts, saturation))
     rank = scheduling.ranking(pace.order, scheduling.add_left(queue.left.copy(), in_flight))
     budgets = [one for one in (saturation, run.health.disk_budget.copy(), time) if one is not None]
-    choice = scheduling.choose_in_turn(scheduling.PriorityMerge(routes, rank), counts, budgets)
+    choice = scheduling.choose_from(scheduling.PriorityMerge(routes, rank), counts, budgets)
     disk_admission.note_stuck(run, choice)
     return choice.starting
 

@@ -1,12 +1,11 @@
-"""The hours of a run: what may be started in the time that is left, and what becomes of moves when it is over."""
+"""The hours of a run: what may be started in the time that is left, and how to treat moves when it is over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from kreassign.executor.scheduling import AtWindowEnd, Candidate, TimeLeft, forecast
-from kreassign.executor.scheduling.forecast import REACHED, told
-from kreassign.executor.scheduling.windows import OpenInterval, moment, open_interval
+from kreassign.executor.scheduling.windows import REACHED, OpenInterval, moment, open_interval, shortfalls
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.move_index import left_of
 from kreassign.executor.state.phases import Names
@@ -29,7 +28,7 @@ def take_in(run: Run, at_ms: int) -> None:
 
 
 def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | None:
-    """What pacing wants to know of the time; None where it does not matter. What will not fit is told by the way."""
+    """What pacing wants to know of the time; None where it does not matter. Says what will not fit."""
     if not run.control.pace.hours.are_limited:
         return None
     in_flight = [left_of(record) for record in moving]
@@ -39,7 +38,7 @@ def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | 
 
 
 def postponed(run: Run, at_ms: int) -> Names:
-    """Moves in flight after a window has closed, if they are to be cancelled then; they start anew in the next one."""
+    """Moves in flight after a window has closed, if they are to be cancelled then; they start again in the next one."""
     hours = run.control.pace.hours
     if not hours.are_limited or hours.at_end is not AtWindowEnd.CANCEL or _open_now(run, at_ms) is not None:
         return ()
@@ -75,8 +74,8 @@ def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
     if bytes_per_s is None:
         return
     found = forecast((*waiting, *in_flight), hours, at_ms, bytes_per_s, run.control.pace.order)
-    run.moves.outlook = (*run.moves.outlook, *told(found, hours, bytes_per_s))
-    if not run.moves.in_flight and len(found.endless) == len(waiting):
+    run.moves.outlook = (*run.moves.outlook, *shortfalls(found, hours, bytes_per_s))
+    if not run.moves.in_flight and len(found.too_long) == len(waiting):
         for record in [run.moves.records[one.topic_partition] for one in waiting]:
             record.give_up(at_ms, "at the rate of the run, no time in which it may be in flight is long enough for it")
             run.moves.index.sort(record)

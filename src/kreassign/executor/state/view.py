@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from kreassign.executor.guards import Verdict
 from kreassign.executor.scheduling import Pace
-from kreassign.executor.scheduling.values import Endpoint
+from kreassign.executor.scheduling.candidate import Endpoint
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import Cancelled, Done, Failed, Phase
 from kreassign.executor.state.run import Run, WindDown

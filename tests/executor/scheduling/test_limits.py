@@ -1,4 +1,4 @@
-"""When a broker has enough to do, so that another copy would only take from those that are there."""
+"""What limits hold up, and when a broker has enough to do, so that another copy would only take from the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kreassign.executor.scheduling import (
     Saturation,
     SaturationThreshold,
     choose,
-    choose_in_turn,
+    choose_from,
     ranking,
 )
 from kreassign.model import TopicPartition
@@ -77,17 +77,17 @@ def test_what_waits_for_a_busy_broker_is_passed_over_unless_it_is_urgent() -> No
     counts, busy = InFlight(Caps()), _busy(_move(0, 1, 8), _move(1, 2, 8))
     routes = queue.open_routes(Order.NAME, counts, busy)
     assert [[move.topic_partition.partition for move in route] for route in routes] == [[4, 2], [3]]
-    assert _started(choose_in_turn(PriorityMerge(routes, ranking(Order.NAME, queue.left)), counts, [busy])) == [4, 3]
+    assert _started(choose_from(PriorityMerge(routes, ranking(Order.NAME, queue.left)), counts, [busy])) == [4, 3]
 
 
 def test_nothing_else_between_the_same_ends_is_looked_at_once_one_is_busy() -> None:
     route = [_move(number, 3, 8) for number in range(5)]
-    found = choose_in_turn(PriorityMerge([route], ranking(Order.NAME, {})), InFlight(Caps()), [_busy()])
+    found = choose_from(PriorityMerge([route], ranking(Order.NAME, {})), InFlight(Caps()), [_busy()])
     assert (_started(found), [one.topic_partition.partition for one in found.waiting]) == ([0, 1], [2])
 
 
-def test_a_smaller_move_between_the_same_ends_may_find_room() -> None:
+def test_a_smaller_move_between_the_same_ends_may_find_free_space() -> None:
     route = [_move(0, 3, 8), Candidate(TopicPartition("t", 1), 10, 3, (8,))]
-    room = DiskBudget({("destination", 8): 20})
-    found = choose_in_turn(PriorityMerge([route], ranking(Order.NAME, {})), InFlight(Caps()), [room])
+    budget = DiskBudget({("destination", 8): 20})
+    found = choose_from(PriorityMerge([route], ranking(Order.NAME, {})), InFlight(Caps()), [budget])
     assert _started(found) == [1]

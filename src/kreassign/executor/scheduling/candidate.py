@@ -1,9 +1,8 @@
-"""What pacing knows of a move, and the limits that it keeps to. Values."""
+"""A move as pacing sees it: what it copies, and which ends it loads. Values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from kreassign.model import TopicPartition
@@ -64,76 +63,3 @@ class EndpointKind(StrEnum):
     DESTINATION = "destination"
     LOG_DIR = "log_dir"
     CLUSTER = "cluster"
-
-
-class Measure(StrEnum):
-    """What is limited there; the names are those of the fields of `Cap`."""
-
-    MOVES = "moves"
-    BYTES = "size_bytes"
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """One limit of what is in flight; None is no limit."""
-
-    end: EndpointKind
-    measure: Measure
-    at_most: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Cap:
-    """At most so many moves and so many bytes in flight at one end; None is no limit."""
-
-    moves: int | None = None
-    size_bytes: int | None = None
-
-    def refuses(self, moves: int, size_bytes: int) -> str | None:
-        """Which limit these would break, in words, or None."""
-        if self.moves is not None and moves > self.moves:
-            return f"{self.moves} moves"
-        if self.size_bytes is not None and size_bytes > self.size_bytes:
-            return f"{self.size_bytes} bytes"
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """Limits of what is in flight: per source broker, destination broker, log directory, and in the whole cluster.
-
-    A move with several copies counts as one in the cluster and at each destination, and as one per copy at its source.
-    """
-
-    source: Cap = Cap()
-    destination: Cap = Cap()
-    log_dir: Cap = Cap()
-    cluster: Cap = Cap()
-
-    def of(self, kind: str) -> Cap:
-        """The limit of a kind of end, as `Candidate.ends` names it."""
-        return {"source": self.source, "destination": self.destination, "log_dir": self.log_dir}[kind]
-
-    def limited(self, limits: Iterable[Limit]) -> Caps:
-        """The same with these limits in place of those that it had there."""
-        caps = self
-        for limit in limits:
-            cap: Cap = getattr(caps, limit.end)
-            caps = replace(caps, **{limit.end: replace(cap, **{limit.measure: limit.at_most})})
-        return caps
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A move that does not start now, and why: a sentence for the operator."""
-
-    topic_partition: TopicPartition
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What starts now, in this order, and what waits for what."""
-
-    starting: tuple[TopicPartition, ...]
-    waiting: tuple[Waiting, ...] = ()
