@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kreassign.executor.scheduling import (
@@ -64,8 +64,9 @@ def test_copies_to_several_brokers_all_leave_one() -> None:
     assert _numbers(Order.MAKESPAN, two)[0] == 4
 
 
-def test_a_move_that_copies_nothing_goes_last() -> None:
-    assert _numbers(Order.MAKESPAN, _move(5, 1_000, 1))[-1] == 5
+@pytest.mark.parametrize("order", [Order.MAKESPAN, Order.RELIEF])
+def test_a_move_that_copies_nothing_goes_last(order: Order) -> None:
+    assert _numbers(order, _move(5, 1_000, 1))[-1] == 5
 
 
 def _queue(*moves: Candidate) -> Queue:
@@ -119,6 +120,7 @@ def test_what_was_removed_waits_no_more_and_leaves_nothing_behind() -> None:
     assert _eligible(queue, Caps()) == []
 
 
+@example([_move(0, 0, 0), _move(1, 1, 0, 4), _move(2, 1, 1)], Order.RELIEF, 0, Cap(moves=1))
 @given(MOVES, st.sampled_from(Order), st.integers(0, 6), st.sampled_from([Cap(moves=1), Cap(moves=2), Cap(None, 50)]))
 def test_what_starts_is_what_would_start_if_all_were_looked_at(
     moves: list[Candidate], order: Order, in_flight: int, cap: Cap

@@ -78,7 +78,8 @@ def _makespan(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
 
 
 def _relief(move: Candidate, left: Mapping[Endpoint, int]) -> tuple[int, int]:
-    return -left.get(("source", move.source), 0), -move.size_bytes
+    # What copies nothing relieves nobody. Its source is none of its ends, so it must not decide within a route queue.
+    return -left.get(("source", move.source), 0) if move.destinations else 0, -move.size_bytes
 
 
 _KEYS: Mapping[Order, Callable[[Candidate, Mapping[Endpoint, int]], tuple[int, int]]] = MappingProxyType(
