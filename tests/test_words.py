@@ -76,33 +76,23 @@ RETIRED = (
     Retired("situation", "controller context", as_name=True),
 )
 
+# Journals of earlier versions have the names of their time, and the tables that read them have to spell them.
+OLD_NAMES = ("src/kreassign/executor/journal_migration.py",)
+
 BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 # Where a retired word is still used. This table only gets shorter; when it is empty it goes.
 STILL_USED: dict[str, tuple[str, ...]] = {
-    r"(?:plans?|runs?|moves?) (?:\S+ ){0,2}carried (?:\S+ )?out": ("src/kreassign/executor",),
-    r"be otherwise": ("src/kreassign/executor",),
-    r"bring\w* (?:\S+ ){1,3}to (?:its|their) ends?": ("src/kreassign/executor", "tests"),
-    r"carr(?:y|ies|ying) (?:\S+ ){0,3}?out(?! of)": ("src/kreassign/executor", "tests"),
-    r"debts?": ("src/kreassign/executor", "tests"),
-    r"fitting": ("src/kreassign/executor", "src/kreassign/operations"),
-    r"lanes?": ("src/kreassign/executor",),
-    r"left runs?": ("src/kreassign/executor",),
-    r"owe[sd]?|owing": ("src/kreassign/executor", "tests"),
+    r"carr(?:y|ies|ying) (?:\S+ ){0,3}?out(?! of)": ("tests",),
+    r"owe[sd]?|owing": ("tests",),
     r"owes nothing": ("tests",),
-    r"plan\w* (?:it |them )?anew": ("src/kreassign/executor",),
-    r"sightings?": ("src/kreassign/executor", "tests"),
-    r"turns": ("src/kreassign/executor",),
-    r"what becomes of": ("src/kreassign/executor",),
-    r"whereabouts": ("src/kreassign/executor",),
-    r"wish(?:es|ed)?": ("src/kreassign/executor",),
 }
 
 
 def every_text() -> tuple[Source, ...]:
     """What is checked; of tests only the names of their functions. This file holds the retired words itself."""
     texts = read("src/kreassign/**/*.html", "docs/**/*.md", "*.md", "changelog/*.md", "scenarios/*", "Makefile")
-    code = python("src/kreassign", "bench", "testbed", "scripts")
+    code = (file for file in python("src/kreassign", "bench", "testbed", "scripts") if file.path not in OLD_NAMES)
     tests = (names_of_tests(file) for file in python("tests") if file.path != "tests/test_words.py")
     return (*texts, *code, *tests)
 

@@ -133,7 +133,7 @@ def test_a_source_that_is_down_when_the_run_begins_is_throttled_when_it_comes_an
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["after it was noted", "before it was noted"])
-def test_a_run_that_dies_when_the_controller_has_taken_the_old_values_owes_nothing_once_it_is_resumed(
+def test_a_run_that_dies_when_the_controller_has_taken_the_old_values_has_nothing_to_restore_once_it_is_resumed(
     world: World, is_written: bool
 ) -> None:
     world.let_reach_controllers()

@@ -63,7 +63,7 @@ def test_a_throttle_that_somebody_else_changes_meanwhile_is_theirs(world: World)
     assert world.throttles == {"broker 0 leader.replication.throttled.rate": "2000000"}
 
 
-def test_a_breach_can_bring_the_run_to_its_end_and_ask_for_what_was_made_to_be_undone(world: World) -> None:
+def test_a_breach_can_end_the_run_and_ask_for_what_was_made_to_be_undone(world: World) -> None:
     world.after(4, lambda: world.twin.crash(4))  # no part of the plan
     found = world.run(world.prepared(AWAY, throttle=RATE // 8, guards={GuardName.BROKER: Reaction.ROLLBACK}))
     assert (found.state, found.wants_rollback, world.throttles) == ("cancelled", True, {})

@@ -57,12 +57,12 @@ def world(tmp_path: Path) -> World:
     return found
 
 
-def carry_out(world: World) -> RunHistory:
+def run_slowly(world: World) -> RunHistory:
     return world.run(world.prepared(AWAY, throttle=SLOW))
 
 
 def done(world: World) -> RunHistory:
-    return carry_out(world)
+    return run_slowly(world)
 
 
 def cancelled_gracefully(world: World) -> RunHistory:
@@ -72,7 +72,7 @@ def cancelled_gracefully(world: World) -> RunHistory:
 
 def cancelled_now(world: World) -> RunHistory:
     world.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    return carry_out(world)
+    return run_slowly(world)
 
 
 def cancelled_before_it_moved(world: World) -> RunHistory:
@@ -91,12 +91,12 @@ def held_and_released(world: World) -> RunHistory:
 
 def throttled_otherwise(world: World) -> RunHistory:
     world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
-    return carry_out(world)
+    return run_slowly(world)
 
 
 def throttled_no_more(world: World) -> RunHistory:
     world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None))
-    return carry_out(world)
+    return run_slowly(world)
 
 
 def stopped_before_it_moved(world: World) -> RunHistory:
@@ -106,7 +106,7 @@ def stopped_before_it_moved(world: World) -> RunHistory:
 
 def stopped_and_resumed(world: World) -> RunHistory:
     world.after(5, lambda: world.runner and world.runner.request_stop())
-    assert carry_out(world).state == "paused"
+    assert run_slowly(world).state == "paused"
     assert world.throttles != THEIRS
     return world.resume()
 
@@ -114,7 +114,7 @@ def stopped_and_resumed(world: World) -> RunHistory:
 def failed_with_a_dead_destination(world: World) -> RunHistory:
     world.after(4, lambda: world.twin.crash(3))
     world.after(90, lambda: world.twin.start(3))
-    return carry_out(world)
+    return run_slowly(world)
 
 
 def ended_by_a_guard(world: World) -> RunHistory:
@@ -145,7 +145,7 @@ def ended_by_a_guard_to_be_undone(world: World) -> RunHistory:
 
 
 def rolled_back(world: World) -> RunHistory:
-    found = carry_out(world)
+    found = run_slowly(world)
     back = rollback_plan(found.moves, partitions_of(world.client.describe_topics(["t"])))
     settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(SLOW))
     return world.run(prepare(world.client, back.plan, settings, expected=back.expected))

@@ -1,4 +1,4 @@
-"""Carrying a plan out: a pure machine, a journal that remembers, and a runner that does what the machine orders."""
+"""Executing a plan: a pure machine, a journal that remembers, and a runner that does what the machine orders."""
 
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.history.run_history import MoveHistory, RunHistory, read_history

@@ -49,12 +49,12 @@ class PlannedMove:
     @property
     def rearranging(self) -> tuple[int, ...]:
         """Brokers that move their copy into another log directory."""
-        return tuple(wish.broker for wish in self.log_dirs if wish.is_move)
+        return tuple(target.broker for target in self.log_dirs if target.is_move)
 
     @property
     def log_dir_paths(self) -> dict[TopicPartitionReplica, str]:
         """The directory of each copy of which the plan names it."""
-        return {TopicPartitionReplica(wish.broker, *self.topic_partition): wish.path for wish in self.log_dirs}
+        return {TopicPartitionReplica(target.broker, *self.topic_partition): target.path for target in self.log_dirs}
 
     @property
     def receiving(self) -> tuple[int, ...]:
@@ -134,7 +134,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """Someone took up a run that was left: paused, killed, or ended with debts."""
+    """Someone took up a run that was interrupted: paused, killed, or ended with settings to restore."""
 
     at_ms: int
     live_brokers: tuple[int, ...]

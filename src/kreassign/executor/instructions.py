@@ -1,4 +1,4 @@
-"""What a run wants done: orders in the imperative. `runner.py` carries them out; each ends in one event."""
+"""What a run has to do next: instructions. `runner.py` executes them; each ends in one event."""
 
 from __future__ import annotations
 

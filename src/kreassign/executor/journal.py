@@ -17,7 +17,7 @@ processes can read while the run writes, and a written event survives the power 
         body   TEXT NOT NULL            -- its fields as JSON
     )
 
-`events` is written by the process that carries the run out, `requests` by anyone who wants something of it. A request
+`events` is written by the process that executes the run, `requests` by anyone who wants something of it. A request
 is taken in when an event with its number is among the events.
 
 A file that is not such a journal, has gaps or a broken chain, or belongs to another cluster is refused with
@@ -281,7 +281,7 @@ def _request(path: Path, kind: str, body: str) -> Request:
 
 
 def active_run(state_dir: Path, cluster_id: str) -> str | None:
-    """The id of the run that a process is carrying out on this cluster now, if there is one."""
+    """The id of the run that a process is executing on this cluster now, if there is one."""
     lock = _cluster_folder(state_dir, cluster_id) / "lock"
     if not lock.exists():
         return None
@@ -294,7 +294,7 @@ def active_run(state_dir: Path, cluster_id: str) -> str | None:
 
 
 def refuse_second_run(state_dir: Path, cluster_id: str) -> None:
-    """Raise InputError if a process carries out a run on this cluster: the one that says which, and what to do."""
+    """Raise InputError if a process is executing a run on this cluster: the one that says which, and what to do."""
     holder = active_run(state_dir, cluster_id)
     if holder is not None:
         raise _taken(holder)

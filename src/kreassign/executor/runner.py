@@ -1,4 +1,4 @@
-"""The shell around the machine: carries instructions out, writes every event down, and hands it in again.
+"""The shell around the machine: executes instructions, writes every event down, and hands it in again.
 
 The order is the promise: an event is in the journal before the machine sees it, and an instruction that changes the
 cluster is written down as an intention before it is sent. Everything else is decided elsewhere.
@@ -81,7 +81,7 @@ class Memory(Protocol):
 
 
 class Runner:
-    """Carries one run out.
+    """Executes one run.
 
     `listener` gets every event that happens, after the run has taken it in; not those read back.
     `controllers` take the throttle of brokers that are down.
@@ -117,11 +117,11 @@ class Runner:
         self._is_stop_requested = True
 
     def start(self, started: Event) -> RunHistory:
-        """Carry out a run whose journal holds this first event and nothing else. Returns when it is at rest."""
-        return self._carry_out(self._take_in(started))
+        """Execute a run whose journal holds this first event and nothing else. Returns when it is at rest."""
+        return self._execute(self._take_in(started))
 
     def resume(self, events: Iterable[Event]) -> RunHistory:
-        """Carry on with a run from the events of its journal.
+        """Continue a run from the events of its journal.
 
         Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
         """
@@ -132,9 +132,9 @@ class Runner:
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = self._port.describe_cluster().broker_ids
-        return self._carry_out(self._happened(RunResumed(self._clock.now_ms(), live)))
+        return self._execute(self._happened(RunResumed(self._clock.now_ms(), live)))
 
-    def _carry_out(self, instructions: Iterable[Instruction]) -> RunHistory:
+    def _execute(self, instructions: Iterable[Instruction]) -> RunHistory:
         todo = deque(instructions)
         while todo:
             if self._is_stop_requested and self._machine.accepts(StopRequested):
@@ -283,12 +283,12 @@ class Runner:
 
     def _verify(self, instruction: Verify) -> Event:
         targets = {move.topic_partition: move.target for move in instruction.moves}
-        wishes = Expectations(
+        expected = Expectations(
             targets,
             {replica: path for move in instruction.moves for replica, path in move.log_dir_paths.items()},
             instruction.configs,
         )
-        findings = verify(wishes, queries.read_facts(self._port, wishes))
+        findings = verify(expected, queries.read_facts(self._port, expected))
         return Verified(self._clock.now_ms(), tuple(map(str, findings)))
 
 

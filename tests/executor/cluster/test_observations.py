@@ -62,7 +62,7 @@ def test_without_the_leaders_size_the_copys_own_size_is_all_there_is_to_say() ->
     assert observe([MOVE], seen)[0].copies == (CopyProgress(2, 555, None),)
 
 
-def test_a_broker_that_did_not_tell_has_no_copy_in_the_sighting() -> None:
+def test_a_broker_that_did_not_answer_has_no_copy_in_the_observation() -> None:
     ongoing = OngoingReassignment((2, 1, 0), (2,), (0,))
     assert observe([MOVE], answers((2, 1, 0), ongoing, status(0, 0, 1_000, is_leader=True)))[0].copies == ()
 

@@ -44,7 +44,7 @@ def test_a_run_that_was_left_before_it_did_anything_is_in_nobodys_way(world: Wor
     refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
 
 
-def test_a_run_that_ended_but_owes_a_setting_stands_in_the_way(world: World) -> None:
+def test_a_run_that_ended_but_has_a_setting_to_restore_stands_in_the_way(world: World) -> None:
     world.after(3, lambda: world.twin.crash(1))
     found = world.run(world.prepared({0: (0, 2)}))
     assert (found.state, len(found.throttle_residue)) == ("failed", 1)

@@ -19,7 +19,7 @@ def test_a_run_that_went_well_is_told_in_full(tmp_path: Path) -> None:
     )
 
 
-def test_a_paused_run_tells_what_it_owes() -> None:
+def test_a_paused_run_tells_what_it_has_to_restore() -> None:
     told = history(fold([*SUBMITTED, StopRequested(9_000)]))
     assert (told.state, told.ended_ms, len(told.throttle_residue)) == ("paused", None, len(OWED))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kreassign.executor.progress.eta_interval import UNCERTAIN, Interval, MoveIndex, Side, interval
+from kreassign.executor.progress.eta_interval import UNCERTAIN, Interval, ProgressSample, Side, interval
 
 
 def _side(
@@ -12,7 +12,9 @@ def _side(
 ) -> Side:
     """Ten looks, the last of which leaves so much."""
     looks = range(seconds + 1)
-    samples = [MoveIndex(1000 * at, rate * at, left + (rate - written) * (seconds - at), written * at) for at in looks]
+    samples = [
+        ProgressSample(1000 * at, rate * at, left + (rate - written) * (seconds - at), written * at) for at in looks
+    ]
     return Side(samples, waiting, grown)
 
 
@@ -42,8 +44,8 @@ def test_the_earliest_end_is_that_at_the_best_rate() -> None:
 
 
 def test_the_latest_end_is_that_at_the_slowest_lately() -> None:
-    begin = [MoveIndex(1000 * at, 100 * at, 10_000 - 100 * at, 0) for at in range(31)]
-    slower = [MoveIndex(1000 * at, 3_000 + 20 * (at - 30), 7_000 - 20 * (at - 30), 0) for at in range(31, 41)]
+    begin = [ProgressSample(1000 * at, 100 * at, 10_000 - 100 * at, 0) for at in range(31)]
+    slower = [ProgressSample(1000 * at, 3_000 + 20 * (at - 30), 7_000 - 20 * (at - 30), 0) for at in range(31, 41)]
     found = _found(Side([*begin, *slower]), best=100)
     assert found.latest_s == pytest.approx(6_800 / 20 * (1 + UNCERTAIN))
 

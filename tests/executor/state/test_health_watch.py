@@ -75,7 +75,7 @@ def test_what_the_guards_said_before_is_not_written_down_again() -> None:
     assert told(*again)[1] == (Wait(),)
 
 
-def test_a_verdict_that_cancels_brings_the_run_to_its_end() -> None:
+def test_a_verdict_that_cancels_ends_the_run() -> None:
     verdict = Verdict(GuardName.DISK, Reaction.CANCEL, "full", "make room")
     events = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED), VerdictsRecorded(1_000, (verdict,)))
     execution, instructions = told(*events)

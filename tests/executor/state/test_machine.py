@@ -75,7 +75,7 @@ def test_the_throttle_is_set_before_anything_moves() -> None:
     assert told(started(), ConfigsRead(1_000, BEFORE))[1] == (SetThrottle(RATES),)
 
 
-def test_a_throttle_is_owed_as_soon_as_it_is_intended() -> None:
+def test_a_throttle_has_to_be_restored_as_soon_as_it_is_intended() -> None:
     execution, instructions = told(*PREPARED[:3])
     assert instructions == ()
     assert tuple(execution.pending_restores.values()) == RATES
@@ -186,7 +186,7 @@ def test_no_election_is_asked_for_where_the_first_replica_leads_already() -> Non
     assert told(*SUBMITTED, arrived)[1] == (ReadConfigs(tuple(override.key for override in OWED)),)
 
 
-def test_settings_are_restored_and_read_back_before_the_debt_is_closed() -> None:
+def test_settings_are_restored_and_read_back_before_the_override_is_closed() -> None:
     assert told(*ELECTED)[1] == (ReadConfigs(tuple(override.key for override in OWED)),)
     execution, instructions = told(*RESTORED[:-2])
     assert instructions == (RestoreThrottle(OWED),)
@@ -359,7 +359,7 @@ def test_a_stop_while_copies_are_in_flight_leaves_their_throttle_and_says_so() -
 
 
 @pytest.mark.parametrize("count", range(1, len(WHOLE) + 1))
-def test_after_a_crash_at_any_event_nothing_is_sent_before_a_look_and_no_debt_is_forgotten(count: int) -> None:
+def test_after_a_crash_at_any_event_nothing_is_sent_before_a_look_and_no_override_is_forgotten(count: int) -> None:
     execution, instructions = told(*WHOLE[:count], RunResumed(20_000, LIVE))
     assert not any(isinstance(order, SubmitMoves) for order in instructions)
     owed_before = told(*WHOLE[:count])[0].pending_restores

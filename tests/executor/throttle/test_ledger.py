@@ -36,7 +36,7 @@ def receiving(broker: int) -> ConfigKey:
     return ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE)
 
 
-def list_debts(moves: Flows, **before: str | None) -> tuple[ConfigOverride, ...]:
+def list_overrides(moves: Flows, **before: str | None) -> tuple[ConfigOverride, ...]:
     """What listing these flows changes, given the lists that are there."""
     known = {key: before[name] for key, name in ((LEADERS, "leaders"), (FOLLOWERS, "followers")) if name in before}
     return changes(wanted_lists(moves, known), known, {})
@@ -48,7 +48,7 @@ def test_a_broker_gets_its_own_rate_and_one_without_a_limit_keeps_what_it_had() 
     assert wanted_rates(before, rates) == {sending(1): "7", sending(2): "100", receiving(3): "9"}
 
 
-def rate_debts(
+def rate_overrides(
     rate: int | None, before: dict[ConfigKey, str | None], *pending_restores: ConfigOverride
 ) -> tuple[ConfigOverride, ...]:
     return changes(
@@ -70,30 +70,30 @@ def test_a_change_that_copies_nothing_is_not_throttled() -> None:
 
 def test_only_the_replicas_that_move_are_listed_sorted_as_text() -> None:
     moves = flows({T0: Reassignment((1, 2), (2, 3)), T10: Reassignment((1,), (2,))})
-    found = {override.key: override.value for override in list_debts(moves, leaders=None, followers=None)}
+    found = {override.key: override.value for override in list_overrides(moves, leaders=None, followers=None)}
     assert found == {LEADERS: "0:1,0:2,10:1", FOLLOWERS: "0:3,10:2"}
 
 
 def test_a_list_that_names_our_replicas_already_is_left_alone() -> None:
-    assert list_debts(MOVE, followers="7:4, 0:3") == ()
-    assert list_debts(MOVE, followers="*") == ()
+    assert list_overrides(MOVE, followers="7:4, 0:3") == ()
+    assert list_overrides(MOVE, followers="*") == ()
 
 
 def test_a_list_of_others_is_extended_and_remembered() -> None:
-    assert list_debts(MOVE, followers="7:4") == (ConfigOverride(FOLLOWERS, "7:4", "0:3,7:4"),)
-    assert list_debts(MOVE, followers="") == (ConfigOverride(FOLLOWERS, "", "0:3"),)
+    assert list_overrides(MOVE, followers="7:4") == (ConfigOverride(FOLLOWERS, "7:4", "0:3,7:4"),)
+    assert list_overrides(MOVE, followers="") == (ConfigOverride(FOLLOWERS, "", "0:3"),)
 
 
 def test_a_rate_of_others_is_replaced_and_remembered_and_one_like_ours_left_alone() -> None:
     present = {sending(1): "9", sending(2): "5", receiving(3): None}
-    assert rate_debts(5, present) == (ConfigOverride(sending(1), "9", "5"), ConfigOverride(receiving(3), None, "5"))
+    assert rate_overrides(5, present) == (ConfigOverride(sending(1), "9", "5"), ConfigOverride(receiving(3), None, "5"))
 
 
 def test_a_rate_that_changes_during_the_run_keeps_the_value_before_it_and_remembers_ours() -> None:
     known, first = {sending(1): "9"}, ConfigOverride(sending(1), "9", "5")
-    assert rate_debts(5, known, first) == ()
-    assert rate_debts(6, known, first) == (ConfigOverride(sending(1), "9", "6", ("5",)),)
-    assert rate_debts(None, known, first) == (ConfigOverride(sending(1), "9", "9", ("5",)),)
+    assert rate_overrides(5, known, first) == ()
+    assert rate_overrides(6, known, first) == (ConfigOverride(sending(1), "9", "6", ("5",)),)
+    assert rate_overrides(None, known, first) == (ConfigOverride(sending(1), "9", "9", ("5",)),)
 
 
 def test_a_list_is_as_before_once_nothing_copies() -> None:
@@ -141,7 +141,7 @@ def test_a_list_that_kafkas_own_tool_cleared_meanwhile_counts_as_restored_if_the
     assert restoration([ConfigOverride(LEADERS, None, "0:1")], [ConfigValue(LEADERS, None)]).restored == (LEADERS,)
 
 
-def test_a_debt_reads_as_what_is_left_to_do() -> None:
+def test_an_override_reads_as_what_is_left_to_do() -> None:
     assert str(ConfigOverride(sending(1), None, "5")) == (
         "leader.replication.throttled.rate of broker 1 is still '5'; before the run it was not set"
     )

@@ -66,32 +66,34 @@ def replica_locations(answers: Mapping[int, Iterable[LogDir]]) -> dict[TopicPart
 
 
 def unsettled(
-    name: TopicPartition, wishes: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
+    name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
 ) -> tuple[int, ...]:
     """Brokers whose copy is not where it shall be, or that did not tell."""
     return tuple(
-        wish.broker for wish in wishes if wish.broker in silent or _place(name, wish, found) != (wish.path, None)
+        target.broker
+        for target in targets
+        if target.broker in silent or _place(name, target, found) != (target.path, None)
     )
 
 
 def placement_progress(
-    name: TopicPartition, wishes: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
+    name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
 ) -> PlacementProgress:
-    """How the copies of a partition stand to these wishes."""
-    wishes = tuple(wishes)
-    away = unsettled(name, wishes, found, silent)
+    """How the copies of a partition stand to their targets."""
+    targets = tuple(targets)
+    away = unsettled(name, targets, found, silent)
     if not away:
         return PlacementProgress.SETTLED
-    paths = {wish.broker: wish.path for wish in wishes}
-    going = {wish.broker for wish in wishes if _place(name, wish, found)[1] == paths[wish.broker]} | silent
+    paths = {target.broker: target.path for target in targets}
+    going = {target.broker for target in targets if _place(name, target, found)[1] == paths[target.broker]} | silent
     return PlacementProgress.MOVING if set(away) <= going else PlacementProgress.PENDING
 
 
-def is_any_under_way(name: TopicPartition, wishes: Iterable[LogDirTarget], found: ReplicaLocations) -> bool:
+def is_any_under_way(name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations) -> bool:
     """Whether a copy is just being copied into the directory where it shall be."""
-    return any(_place(name, wish, found)[1] == wish.path for wish in wishes)
+    return any(_place(name, target, found)[1] == target.path for target in targets)
 
 
-def _place(name: TopicPartition, wish: LogDirTarget, found: ReplicaLocations) -> tuple[str | None, str | None]:
-    place = found.get(TopicPartitionReplica(wish.broker, *name), ReplicaLocation())
+def _place(name: TopicPartition, target: LogDirTarget, found: ReplicaLocations) -> tuple[str | None, str | None]:
+    place = found.get(TopicPartitionReplica(target.broker, *name), ReplicaLocation())
     return place.current, place.future

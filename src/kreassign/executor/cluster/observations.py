@@ -1,4 +1,4 @@
-"""From answers of the cluster to sightings: where each move is, and how far its copies are. Pure."""
+"""From answers of the cluster to observations: where each move is, and how far its copies are. Pure."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Answers:
 
 
 def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionObservation, ...]:
-    """One sighting per move of which the cluster told something."""
+    """One observation per move that the cluster answered about."""
     seen = (_observe(move, answers) for move in moves)
     return tuple(observation for observation in seen if observation is not None)
 
@@ -50,7 +50,7 @@ def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionOb
 def news(
     known: Mapping[TopicPartition, PartitionObservation | None], seen: Iterable[PartitionObservation]
 ) -> tuple[PartitionObservation, ...]:
-    """Only the sightings that differ from what is known."""
+    """Only the observations that differ from what is known."""
     return tuple(observation for observation in seen if known.get(observation.topic_partition) != observation)
 
 
@@ -61,7 +61,7 @@ def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None
     partition = answers.partitions.get(name)
     if partition is None:
         return None
-    where = _with_directories(move, _whereabouts(move, partition.replicas, answers.ongoing.get(name)), answers)
+    where = _with_directories(move, _placement(move, partition.replicas, answers.ongoing.get(name)), answers)
     copies = (*_copies(move, answers.statuses.get(name, ())), *_directory_copies(move, answers))
     away = unsettled(name, move.log_dirs, answers.locations, answers.silent)
     # One copy in memory of lists that are the same, of which a long plan has hundreds of thousands.
@@ -99,7 +99,7 @@ def _directory_copies(move: PlannedMove, answers: Answers) -> Iterator[CopyProgr
             yield CopyProgress(broker, place.future_bytes, max(0, place.current_bytes - place.future_bytes))
 
 
-def _whereabouts(move: PlannedMove, shown: tuple[int, ...], ongoing: OngoingReassignment | None) -> PlacementState:
+def _placement(move: PlannedMove, shown: tuple[int, ...], ongoing: OngoingReassignment | None) -> PlacementState:
     if ongoing is not None:
         return PlacementState.MOVING if ongoing.target == move.target else PlacementState.DIVERGED
     if shown == move.target:

@@ -1,4 +1,4 @@
-"""What carrying a plan out needs of a cluster: a protocol in model types. `AdminClient` fits it by its shape."""
+"""What executing a plan needs of a cluster: a protocol in model types. `AdminClient` fits it by its shape."""
 
 from __future__ import annotations
 

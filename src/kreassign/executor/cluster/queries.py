@@ -66,7 +66,7 @@ def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[Rep
     named = [move for move in moves if move.log_dirs]
     if not named:
         return {}, frozenset()
-    brokers = sorted({wish.broker for move in named for wish in move.log_dirs})
+    brokers = sorted({target.broker for move in named for target in move.log_dirs})
     answer = port.describe_log_dirs(brokers, partitions=sorted(move.topic_partition for move in named))
     return replica_locations(answer.ok), frozenset(answer.failed)
 
@@ -119,20 +119,20 @@ def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tupl
     return tuple(sorted(brokers.difference(port.describe_cluster().broker_ids))) if brokers else ()
 
 
-def read_facts(port: ClusterPort, wishes: Expectations) -> Facts:
-    """All that verifying these wishes needs. Raises ClusterError when the cluster does not answer at all."""
-    ongoing = port.list_partition_reassignments(wishes.replicas) if wishes.replicas else {}
-    topics = port.describe_topics(sorted({name.topic for name in wishes.replicas}))
+def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
+    """All that verifying these expectations needs. Raises ClusterError when the cluster does not answer at all."""
+    ongoing = port.list_partition_reassignments(expected.replicas) if expected.replicas else {}
+    topics = port.describe_topics(sorted({name.topic for name in expected.replicas}))
     found = partitions_of(topics)
-    configs, config_problems = read_configs(port, (wish.key for wish in wishes.configs))
+    configs, config_problems = read_configs(port, (config.key for config in expected.configs))
     unread = [(str(resource), sentence) for resource, sentence in config_problems]
     unread += [
         (str(name), f"could not be described: {topics.failed[name.topic]}")
-        for name in wishes.replicas
+        for name in expected.replicas
         if name.topic in topics.failed and not _is_gone(name, topics, found)
     ]
-    log_dirs, log_dir_problems = read_log_dirs(port, wishes.log_dirs)
-    asked = [one for name in wishes.replicas if (one := found.get(name)) is not None] if wishes.checks_sizes else []
+    log_dirs, log_dir_problems = read_log_dirs(port, expected.log_dirs)
+    asked = [one for name in expected.replicas if (one := found.get(name)) is not None] if expected.checks_sizes else []
     sizes, size_problems = read_sizes(port, asked)
     return Facts(
         partitions=found,

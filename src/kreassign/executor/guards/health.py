@@ -61,7 +61,8 @@ class Health:
 
     What the run itself explains is not trouble: replicas that it adds are out of sync until they have caught up.
     `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings that
-    the run owes and somebody else has changed. `cordoned` are brokers none of whose directories takes new copies.
+    the run has to restore and somebody else has changed. `cordoned` are brokers all of whose directories refuse new
+    copies.
     """
 
     live: tuple[int, ...]

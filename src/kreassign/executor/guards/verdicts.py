@@ -127,14 +127,14 @@ def _broker(now: GuardInputs) -> Iterator[Breach]:
 
 
 def _disk(now: GuardInputs) -> Iterator[Breach]:
-    for room in now.health.room:
-        if room.broker in now.destinations and room.usable_bytes < now.disk_reserve * room.total_bytes:
-            seen = f"{room.path} of broker {room.broker} has {room.usable_bytes} of {room.total_bytes} bytes left"
+    for space in now.health.room:
+        if space.broker in now.destinations and space.usable_bytes < now.disk_reserve * space.total_bytes:
+            seen = f"{space.path} of broker {space.broker} has {space.usable_bytes} of {space.total_bytes} bytes left"
             yield seen, "Free space there, or cancel what moves to it with `kreassign cancel --now`"
     for broker, incoming in now.incoming_bytes.items():
-        rooms = [room for room in now.health.room if room.broker == broker]
-        left = sum(max(0, int(room.usable_bytes - now.disk_reserve * room.total_bytes)) for room in rooms)
-        if rooms and incoming > left:
+        spaces = [space for space in now.health.room if space.broker == broker]
+        left = sum(max(0, int(space.usable_bytes - now.disk_reserve * space.total_bytes)) for space in spaces)
+        if spaces and incoming > left:
             seen = f"broker {broker} has {left} bytes left above the reserve in its log directories, "
             yield (
                 f"{seen}and {incoming} are to come in",

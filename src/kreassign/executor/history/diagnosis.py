@@ -43,7 +43,16 @@ class Issue:
 
 def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
     """Everything that is wrong, the worst first; empty when all is well."""
-    looks = (_endless, _without_destination, _offline, _log_dirs, _left_runs, _throttles, _under_replicated, _leaders)
+    looks = (
+        _endless,
+        _without_destination,
+        _offline,
+        _log_dirs,
+        _interrupted_runs,
+        _throttles,
+        _under_replicated,
+        _leaders,
+    )
     unread = (Issue("unread", "cluster", sentence, "Try again") for sentence in readings.unread)
     return (*(issue for look in looks for issue in look(readings)), *unread)
 
@@ -69,7 +78,7 @@ def _without_destination(readings: ClusterReadings) -> Iterator[Issue]:
                 "destination",
                 str(name),
                 f"it is being reassigned to brokers {gone}, which are not there",
-                "Start them, or cancel the reassignment (kafka-reassign-partitions --cancel) and plan anew",
+                "Start them, or cancel the reassignment (kafka-reassign-partitions --cancel) and replan",
             )
 
 
@@ -118,9 +127,9 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
             yield Issue("cordoned", f"broker {broker}", seen, "Take one out of cordoned.log.dirs, or plan without it")
 
 
-def _left_runs(readings: ClusterReadings) -> Iterator[Issue]:
+def _interrupted_runs(readings: ClusterReadings) -> Iterator[Issue]:
     for run_id in readings.interrupted_runs:
-        seen = "no process carries it out, and it is not at its end or owes settings"
+        seen = "no process is running it, and it has moves to finish or settings to restore"
         yield Issue("run", f"run {run_id}", seen, f"Go on with kreassign resume {run_id}, or kreassign cancel {run_id}")
 
 

@@ -1,7 +1,7 @@
-"""Runs that nobody carries out any more, though something of them is still in the cluster.
+"""Interrupted runs: no process is running them, though something of them is still in the cluster.
 
-They stand in the way of others: a run that finds the throttle of a left one takes it for what was there before, and if
-both are ended in the wrong order, it stays for ever.
+They stand in the way of others: a run that finds the throttle of an interrupted one takes it for what was there before,
+and if both are ended in the wrong order, it stays for ever.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kreassign.executor.state import IN_FLIGHT
 
 
 def interrupted_runs(state_dir: Path, cluster_id: str) -> Iterator[RunHistory]:
-    """Runs on this cluster that are not at their end, or owe settings. A journal that is damaged tells nothing."""
+    """Runs on this cluster with moves to finish or settings to restore. A damaged journal is skipped."""
     holder = active_run(state_dir, cluster_id)
     for path in cluster_journals(state_dir, cluster_id):
         try:
@@ -30,7 +30,7 @@ def interrupted_runs(state_dir: Path, cluster_id: str) -> Iterator[RunHistory]:
 
 
 def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | None = None) -> None:
-    """Raise InputError where another run than this one was left with moves under way, or with debts."""
+    """Raise InputError where another run was interrupted with moves under way or settings to restore."""
     for found in interrupted_runs(state_dir, cluster_id):
         moving = sum(move.status in IN_FLIGHT for move in found.moves)
         if found.run_id != run_id and (moving or found.throttle_residue):

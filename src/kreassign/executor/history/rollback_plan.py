@@ -38,7 +38,7 @@ def rollback_plan(
     A partition that somebody else has changed since is left alone: nobody can tell what undoing would mean for it.
     """
     expected: dict[TopicPartition, tuple[int, ...]] = {}
-    wishes, skipped, copies, copied_bytes = [], [], 0, 0
+    assignments, skipped, copies, copied_bytes = [], [], 0, 0
     for move in moves:
         name = TopicPartition(move.topic, move.partition)
         problem = _reason_to_leave(move, partitions.get(name))
@@ -49,19 +49,19 @@ def rollback_plan(
         if move.submitted_ms is not None and (log_dirs or partitions[name].replicas != move.original):
             expected[name] = partitions[name].replicas
             paths = tuple(log_dirs.get(broker, ANY_LOG_DIR) for broker in move.original)
-            wishes.append(PartitionAssignment(name, move.original, paths))
+            assignments.append(PartitionAssignment(name, move.original, paths))
             count = len(Reassignment(expected[name], move.original).adding) + len(log_dirs)
             copies, copied_bytes = copies + count, copied_bytes + count * move.size_bytes
-    return RollbackPlan(Plan(tuple(wishes)), expected, copies, copied_bytes, tuple(skipped))
+    return RollbackPlan(Plan(tuple(assignments)), expected, copies, copied_bytes, tuple(skipped))
 
 
 def _dirs_back(move: MoveHistory, replica_locations: ReplicaLocations) -> dict[int, str]:
     """Where copies were, by broker, that the run moved into another directory or was about to."""
     back = {}
-    for wish in move.log_dirs:
-        place = replica_locations.get(TopicPartitionReplica(wish.broker, move.topic, move.partition))
-        if wish.before is not None and place is not None and place.current == wish.path != wish.before:
-            back[wish.broker] = wish.before
+    for target in move.log_dirs:
+        place = replica_locations.get(TopicPartitionReplica(target.broker, move.topic, move.partition))
+        if target.before is not None and place is not None and place.current == target.path != target.before:
+            back[target.broker] = target.before
     return back
 
 

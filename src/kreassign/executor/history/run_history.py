@@ -47,7 +47,7 @@ class RunHistory:
     guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
     `pace` is its order, limits and hours as they are now, `outlook` what
     it waits for and what will not fit into its hours.
-    `throttle_residue` has a sentence per setting that the run still owes.
+    `throttle_residue` has a sentence per setting that the run still has to restore.
     """
 
     run_id: str

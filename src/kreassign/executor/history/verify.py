@@ -70,14 +70,14 @@ class Facts:
     unread: tuple[tuple[str, str], ...] = ()
 
 
-def verify(wishes: Expectations, facts: Facts) -> tuple[Finding, ...]:
+def verify(expected: Expectations, facts: Facts) -> tuple[Finding, ...]:
     """Everything that differs, sorted; empty when all is well."""
     found = [Finding(subject, FindingKind.UNKNOWN, sentence) for subject, sentence in facts.unread]
-    for partition, target in wishes.replicas.items():
+    for partition, target in expected.replicas.items():
         found += _of_partition(partition, target, facts)
         found += _of_sizes(partition, facts)
-    found += _of_log_dirs(wishes.log_dirs, facts.log_dirs)
-    found += _of_configs(wishes.configs, facts.configs)
+    found += _of_log_dirs(expected.log_dirs, facts.log_dirs)
+    found += _of_configs(expected.configs, facts.configs)
     return tuple(sorted(found))
 
 
@@ -129,9 +129,9 @@ def _of_log_dirs(
 
 
 def _of_configs(wanted: Iterable[ConfigValue], found: Mapping[ConfigKey, str | None]) -> Iterator[Finding]:
-    for wish in wanted:
-        if wish.key in found and found[wish.key] != wish.value:
-            present = found[wish.key]
+    for config in wanted:
+        if config.key in found and found[config.key] != config.value:
+            present = found[config.key]
             is_now = "is not set" if present is None else f"is {present!r}"
-            shall_be = "should not be set" if wish.value is None else f"should be {wish.value!r}"
-            yield Finding(str(wish.key.resource), FindingKind.THROTTLE, f"{wish.key.name} {is_now} and {shall_be}")
+            shall_be = "should not be set" if config.value is None else f"should be {config.value!r}"
+            yield Finding(str(config.key.resource), FindingKind.THROTTLE, f"{config.key.name} {is_now} and {shall_be}")

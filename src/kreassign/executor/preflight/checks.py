@@ -1,4 +1,4 @@
-"""Everything that speaks against carrying a plan out, found before anything is sent. Pure."""
+"""Everything that speaks against executing a plan, found before anything is sent. Pure."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class ClusterView:
 
 
 def violations(plan: Plan, view: ClusterView, rates: ThrottleRates) -> tuple[str, ...]:
-    """A sentence for each thing that is wrong, all of them; empty when the plan can be carried out."""
+    """A sentence for each thing that is wrong, all of them; empty when the plan can be executed."""
     found = [] if len(plan) else ["it names no partition"]
     found += _of_rates(rates, view.cluster)
     found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
-    for wish in plan.assignments:
-        found += [f"{wish.topic_partition}: {text}" for text in _of_wish(wish, view.cluster)]
-        found += [f"{wish.topic_partition}: {text}" for text in _of_partition(wish, view)]
+    for assignment in plan.assignments:
+        found += [f"{assignment.topic_partition}: {text}" for text in _of_assignment(assignment, view.cluster)]
+        found += [f"{assignment.topic_partition}: {text}" for text in _of_partition(assignment, view)]
     found += [f"{replica.topic_partition}: {text}" for replica, text in _of_log_dirs(plan, view)]
     return tuple(dict.fromkeys(found))
 
@@ -48,12 +48,12 @@ def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
             yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
 
 
-def _of_wish(wish: PartitionAssignment, cluster: Cluster) -> Iterator[str]:
-    if not wish.replicas:
+def _of_assignment(assignment: PartitionAssignment, cluster: Cluster) -> Iterator[str]:
+    if not assignment.replicas:
         yield "the list of replicas is empty"
-    for broker in wish.duplicate_replicas:
+    for broker in assignment.duplicate_replicas:
         yield f"broker {broker} is named more than once"
-    for broker in sorted(set(wish.replicas) - set(cluster.broker_ids)):
+    for broker in sorted(set(assignment.replicas) - set(cluster.broker_ids)):
         yield f"broker {broker} is not there, or not up; live brokers are {list(cluster.broker_ids)}"
 
 
@@ -81,8 +81,8 @@ def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartition
             )
 
 
-def _of_partition(wish: PartitionAssignment, view: ClusterView) -> Iterator[str]:
-    name = wish.topic_partition
+def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterator[str]:
+    name = assignment.topic_partition
     partition, ongoing = view.partitions.get(name), view.ongoing.get(name)
     if partition is None:
         topics = {known.topic for known in view.partitions}
@@ -93,7 +93,7 @@ def _of_partition(wish: PartitionAssignment, view: ClusterView) -> Iterator[str]
         return
     expected = view.expected.get(name)
     if expected is not None and expected != partition.replicas:
-        yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; plan anew"
+        yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; replan"
 
 
 def _way_out(ongoing: OngoingReassignment) -> str:

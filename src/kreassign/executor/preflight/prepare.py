@@ -22,7 +22,7 @@ NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How a run shall be carried out. The id is that of a new run; without guards nothing is inspected."""
+    """How to execute a run. The id is that of a new run; without guards nothing is inspected."""
 
     run_id: str
     at_ms: int
@@ -48,7 +48,7 @@ def prepare(
     if wrong:
         raise IllegalPlan(wrong)
     currents = {name: view.partitions[name].replicas for name in plan.replicas}
-    log_dirs = _directory_wishes(plan, view)
+    log_dirs = _log_dir_targets(plan, view)
     moves = tuple(
         PlannedMove(
             name,
@@ -103,14 +103,14 @@ def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int
     return port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in named})).ok
 
 
-def _directory_wishes(plan: Plan, view: ClusterView) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:
+def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tuple[LogDirTarget, ...]]:
     """The directories that the plan names, beside those where copies are that stay on their broker."""
     found = replica_locations(view.log_dirs)
-    wishes: dict[TopicPartition, list[LogDirTarget]] = {}
+    targets: dict[TopicPartition, list[LogDirTarget]] = {}
     for replica, path in plan.log_dirs.items():
         place = found.get(replica, ReplicaLocation())
-        wishes.setdefault(replica.topic_partition, []).append(LogDirTarget(replica.broker, path, place.current))
-    return {name: tuple(sorted(found, key=lambda wish: wish.broker)) for name, found in wishes.items()}
+        targets.setdefault(replica.topic_partition, []).append(LogDirTarget(replica.broker, path, place.current))
+    return {name: tuple(sorted(found, key=lambda target: target.broker)) for name, found in targets.items()}
 
 
 def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:

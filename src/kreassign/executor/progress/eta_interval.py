@@ -37,8 +37,8 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveIndex:
-    """How it stood at a look: bytes done, left, and `written` to what was under way since the run began."""
+class ProgressSample:
+    """A broker, or the whole run, at one time: bytes done, left, and written to what is under way since it began."""
 
     at_ms: int
     done_bytes: int
@@ -48,12 +48,12 @@ class MoveIndex:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one broker has to send, or to receive: looks at that, oldest first, and what is written to what waits.
+    """What one broker has to send, or to receive: samples of that, oldest first, and what is written to what waits.
 
     That has grown by `grown_bytes` since its size was taken.
     """
 
-    samples: Sequence[MoveIndex]
+    samples: Sequence[ProgressSample]
     waiting_write_bytes_per_s: float = 0.0
     grown_bytes: float = 0.0
 
@@ -125,7 +125,7 @@ def _last(ends: Iterable[float | None]) -> float | None:
     return max((end for end in ends if end is not None), default=None)
 
 
-def _rate(samples: Sequence[MoveIndex]) -> float | None:
+def _rate(samples: Sequence[ProgressSample]) -> float | None:
     first, last = samples[0], samples[-1]
     if last.at_ms - first.at_ms < MINIMUM_SPAN_MS:
         return None

@@ -1,4 +1,4 @@
-"""How far a run is, move by move and in total: folds the journal's sightings into figures to show. Pure."""
+"""How far a run is, move by move and in total: folds the journal's observations into figures to show. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from kreassign.executor.events import Event, HealthObserved, MovesObserved, MovesSubmitted
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
-from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, MoveIndex, Side, interval
+from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, ProgressSample, Side, interval
 from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.state import ACTIVE, MoveRecord, MoveStatus, Phase, RunView, source_of
 from kreassign.model import TopicPartition
@@ -62,7 +62,7 @@ class _Sum:
     left_bytes: int = 0
     unknown: int = 0
     written_bytes: int = 0
-    samples: tuple[MoveIndex, ...] = ()
+    samples: tuple[ProgressSample, ...] = ()
 
     def add(self, copy: Sample, sign: int) -> None:
         """Count a copy in, or out again."""
@@ -70,16 +70,16 @@ class _Sum:
         self.left_bytes += sign * (copy.left_bytes or 0)
         self.unknown += sign * (copy.left_bytes is None)
 
-    def look(self, at_ms: int) -> None:
-        """Remember how it stands now."""
-        now = MoveIndex(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
+    def sample(self, at_ms: int) -> None:
+        """Remember how far it is now."""
+        now = ProgressSample(at_ms, self.done_bytes, self.left_bytes, self.written_bytes)
         self.samples = (*(one for one in self.samples if one.at_ms >= at_ms - WINDOW_MS), now)
 
 
 class ProgressMeter:
     """Follows a run. Call `follow` after each event that the run has taken in.
 
-    A look costs what is in flight: all sums are kept, and only what may have changed is counted anew.
+    An observation costs what is in flight: all sums are kept, and only what may have changed is counted again.
     """
 
     def __init__(self, run: RunView) -> None:
@@ -96,7 +96,7 @@ class ProgressMeter:
         self._at_ms = 0
 
     def follow(self, event: Event) -> None:
-        """Take in an event; only looks at the cluster bring new figures."""
+        """Take in an event; only observations of the cluster bring new figures."""
         self._at_ms = event.at_ms
         in_flight = {record.name for record in self._run.in_flight}
         touched = self._flying | in_flight
@@ -163,9 +163,9 @@ class ProgressMeter:
         self._totals = recent((*self._totals, whole))
         self._all.done_bytes, self._all.left_bytes = whole.done_bytes, whole.left_bytes or 0
         self._all.written_bytes = sum(side.written_bytes for (kind, _), side in self._sums.items() if kind != "out")
-        self._all.look(self._at_ms)
+        self._all.sample(self._at_ms)
         for side in self._sums.values():
-            side.look(self._at_ms)
+            side.sample(self._at_ms)
             self._best_bytes_per_s = max(self._best_bytes_per_s, Side(side.samples).rate_bytes_per_s or 0.0)
 
     def _total(self) -> Sample:

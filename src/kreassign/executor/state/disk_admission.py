@@ -1,4 +1,4 @@
-"""Room on the disks of destinations: what an inspection found free, less what is promised since."""
+"""Free space on the disks of destinations: what an inspection found free, less what is promised since."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kreassign.model import TopicPartition
 
 
 def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]:
-    """Count the space anew. Which of the moves about to start have some, and what the disk guard judges.
+    """Count the free space again. Which of the moves about to start have some, and what the disk guard judges.
 
     That is what starts, or if nothing can, what would.
     """
@@ -25,12 +25,12 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
     copying = (left_of(record) for record in run.moves.in_flight)
     usable = _usable(health, run.control.pace.disk_reserve)
     run.health.disk_budget = DiskBudget.after(usable, copying, run.control.rates.slowest_bytes_per_s)
-    starting = tuple(_fitting(run, starting))
+    starting = tuple(_admitted(run, starting))
     return starting, starting if starting or run.moves.in_flight else wanted
 
 
 def note_stuck(run: Run, choice: Choice) -> None:
-    """Say once that disks have room for nothing, and which brokers wait for each other."""
+    """Say once that disks have free space for nothing, and which brokers wait for each other."""
     was_stuck, run.health.stuck = bool(run.health.stuck), ()
     if choice.starting or run.moves.in_flight:
         return
@@ -45,26 +45,26 @@ def note_stuck(run: Run, choice: Choice) -> None:
         first, reason = refused[0]
         run.note(
             f"disks have room for none of {len(refused)} moves: {first} waits because "
-            f"{reason}{_circle_text(run)}; free space there, or `kreassign cancel` and plan anew"
+            f"{reason}{_circle_text(run)}; free space there, or `kreassign cancel` and replan"
         )
 
 
 def _usable(health: Health, reserve: float) -> dict[Endpoint, float]:
     usable: dict[Endpoint, float] = {}
-    for room in health.room:
-        free = room.usable_bytes - reserve * room.total_bytes
-        usable["log_dir", (room.broker, room.path)] = free
-        usable["destination", room.broker] = usable.get(("destination", room.broker), 0.0) + max(0.0, free)
+    for space in health.room:
+        free = space.usable_bytes - reserve * space.total_bytes
+        usable["log_dir", (space.broker, space.path)] = free
+        usable["destination", space.broker] = usable.get(("destination", space.broker), 0.0) + max(0.0, free)
     return usable
 
 
-def _fitting(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
-    """Of these moves, one after the other, those that find room. What was sent already may well be under way."""
-    room = run.health.disk_budget.copy()
+def _admitted(run: Run, names: Iterable[TopicPartition]) -> Iterator[TopicPartition]:
+    """Of these moves, one after the other, those with free space. What was sent already may well be under way."""
+    budget = run.health.disk_budget.copy()
     for name in names:
         record = run.moves.records[name]
-        if record.status is MoveStatus.SENT or room.refuses(candidate(record)) is None:
-            room.promise(candidate(record))
+        if record.status is MoveStatus.SENT or budget.refuses(candidate(record)) is None:
+            budget.promise(candidate(record))
             yield name
 
 

@@ -1,4 +1,4 @@
-"""One partition's way through a run: its states, and a table that says what each sighting means in each state. Pure.
+"""One partition's way through a run: its states, and a table that says what each observation means in each state. Pure.
 
     planned ──▶ sent ──▶ moving ──▶ complete
        │         │         ├──▶ recalled ──▶ cancelled
@@ -8,7 +8,7 @@ A move is `cancelling` from the moment that its cancellation is written down; it
 effect. `cancelled` is also what was never begun because the run was cancelled. A move that is recalled only because a
 window closed is `planned` again, and so is one that is made in steps, after each of them.
 
-A move is `sent` from the moment that its submission is written down until an answer or a sighting tells more: after
+A move is `sent` from the moment that its submission is written down until an answer or an observation tells more: after
 a crash or a lost answer the cluster is looked at before anything is sent again. Sending the same target twice does
 no harm: the controller has nothing to change.
 """
@@ -235,7 +235,7 @@ class MoveRecord:
 
 
 def conclude(record: MoveRecord, at_ms: int) -> NextAction:
-    """Draw the conclusion from the latest sighting, and say what the move needs now."""
+    """Draw the conclusion from the latest observation, and say what the move needs now."""
     if record.status not in ACTIVE or record.observation is None:
         return NextAction.NOTHING
     rule = RULES[record.status, record.observation.placement]

@@ -37,7 +37,7 @@ class MoveIndex:
             index.sort(record)
         return index
 
-    def sort(self, record: MoveRecord, wish: NextAction = NextAction.NOTHING) -> None:
+    def sort(self, record: MoveRecord, action: NextAction = NextAction.NOTHING) -> None:
         """Put a move where it belongs now; one at its end is nowhere."""
         name = record.name
         self.queue.remove(name)
@@ -45,7 +45,7 @@ class MoveIndex:
         self.unsettled.pop(name, None)
         if record.status in IN_FLIGHT:
             self.in_flight[name] = record
-        elif record.status is MoveStatus.PLANNED and wish is NextAction.SUBMIT:
+        elif record.status is MoveStatus.PLANNED and action is NextAction.SUBMIT:
             self.queue.add(candidate(record))
         elif record.status is MoveStatus.PLANNED:
             self.unsettled[name] = record
@@ -88,7 +88,7 @@ def left_of(record: MoveRecord) -> Candidate:
 
 
 def _log_dirs(move: PlannedMove) -> tuple[LogDirKey, ...]:
-    return tuple((wish.broker, wish.path) for wish in move.log_dirs if wish.broker in move.receiving)
+    return tuple((target.broker, target.path) for target in move.log_dirs if target.broker in move.receiving)
 
 
 def source_of(record: MoveRecord) -> int:

@@ -38,5 +38,5 @@ def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
 def _step(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> PlannedMove:
     """With the directory of the copy that it adds; copies that only change theirs do so in the last step."""
     adding = set(end) - set(begin)
-    log_dirs = (wish for wish in move.log_dirs if wish.broker in adding or (end == move.target and wish.before))
+    log_dirs = (target for target in move.log_dirs if target.broker in adding or (end == move.target and target.before))
     return replace(move, original=begin, target=end, log_dirs=tuple(log_dirs))

@@ -13,7 +13,7 @@ from kreassign.executor.state.run import Run, WindDown
 
 
 def take_in(run: Run, at_ms: int) -> None:
-    """Measure, and bring the run to its end when there is no time any more in which a move may be in flight."""
+    """Measure, and end the run when no time is left in which a move may be in flight."""
     hours = run.control.pace.hours
     if not hours.are_limited:
         run.moves.outlook = ()

@@ -101,7 +101,7 @@ class ConfigOverride:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """How to pay debts back: what to write, which debts need no write any more, and what others changed."""
+    """How to restore settings: what to write, which need no write any more, and what others changed."""
 
     changes: tuple[ConfigOverride, ...]
     restored: tuple[ConfigKey, ...]
@@ -170,7 +170,7 @@ def changes(
     pending_restores: Mapping[ConfigKey, ConfigOverride],
     unset: Collection[ConfigResource] = (),
 ) -> tuple[ConfigOverride, ...]:
-    """The debts to make so that each setting is as wanted; what is so already is left alone, but for the `unset`."""
+    """The overrides that set what is wanted; what is so already is left alone, but for the `unset`."""
     return tuple(
         ConfigOverride(
             key, before[key], value, pending_restores[key].possible_values if key in pending_restores else ()
@@ -182,7 +182,7 @@ def changes(
 
 
 def restoration(pending_restores: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> Restoration:
-    """What each debt needs, given the present values. Debts whose value is unknown stay as they are."""
+    """What each override needs, given the present values. One whose value is unknown stays as it is."""
     values = {present.key: present for present in now}
     changes, restored, foreign = [], [], []
     for override in pending_restores:
@@ -208,9 +208,9 @@ def changes_to_before(pending_restores: Iterable[ConfigOverride]) -> dict[Config
     return _grouped((override.key, override.before) for override in pending_restores)
 
 
-def _grouped(wishes: Iterable[tuple[ConfigKey, str | None]]) -> dict[ConfigResource, list[ConfigChange]]:
+def _grouped(values: Iterable[tuple[ConfigKey, str | None]]) -> dict[ConfigResource, list[ConfigChange]]:
     grouped: dict[ConfigResource, list[ConfigChange]] = {}
-    for key, value in wishes:
+    for key, value in values:
         change = ConfigChange.delete(key.name) if value is None else ConfigChange.set(key.name, value)
         grouped.setdefault(key.resource, []).append(change)
     return grouped
