@@ -10,13 +10,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kreassign.executor.cluster.log_dirs import LogDirTarget
 from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic, PartitionWrites
 from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicPartitionReplica
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirTarget:
+    """In which directory of a broker a copy shall be, and where it was before the run; None where it was not."""
+
+    broker: int
+    path: str
+    before: str | None = None
+
+    @property
+    def is_move(self) -> bool:
+        """Whether a copy has to be moved between two directories of its broker."""
+        return self.before is not None and self.before != self.path
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from kreassign.executor.cluster import health_probe, log_dir_changes, observatio
 from kreassign.executor.cluster.config_changes import Changed, change_configs
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.cluster.traffic_meter import TrafficMeter
+from kreassign.executor.cluster.verify import Expectations, verify
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
@@ -40,7 +41,6 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.history.run_history import RunHistory, history
-from kreassign.executor.history.verify import Expectations, verify
 from kreassign.executor.instructions import (
     CancelMoves,
     CheckHealth,

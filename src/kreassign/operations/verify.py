@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster import queries
+from kreassign.executor.cluster.verify import Expectations, Facts, Finding
+from kreassign.executor.cluster.verify import verify as compare
 from kreassign.executor.history.run_history import fold
-from kreassign.executor.history.verify import Expectations, Facts, Finding
-from kreassign.executor.history.verify import verify as compare
 from kreassign.executor.journal import read_events
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource

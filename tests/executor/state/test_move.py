@@ -1,7 +1,6 @@
 from dataclasses import replace
 
-from kreassign.executor.cluster.log_dirs import LogDirTarget
-from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
+from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.state.move import MoveRecord, MoveStatus, NextAction, conclude
 from kreassign.executor.state.move_steps import move_steps
 from kreassign.model import TopicPartition

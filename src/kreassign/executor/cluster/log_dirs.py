@@ -11,21 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kreassign.executor.events import LogDirTarget
 from kreassign.model import LogDir, TopicPartition, TopicPartitionReplica
-
-
-@dataclass(frozen=True, slots=True)
-class LogDirTarget:
-    """In which directory of a broker a copy shall be, and where it was before the run; None where it was not."""
-
-    broker: int
-    path: str
-    before: str | None = None
-
-    @property
-    def is_move(self) -> bool:
-        """Whether a copy has to be moved between two directories of its broker."""
-        return self.before is not None and self.before != self.path
 
 
 @dataclass(frozen=True, slots=True)

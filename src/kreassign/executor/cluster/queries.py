@@ -9,8 +9,8 @@ from kreassign.errors import ClusterError
 from kreassign.executor.cluster.log_dirs import ReplicaLocations, replica_locations
 from kreassign.executor.cluster.observations import Answers
 from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.verify import Expectations, Facts
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.history.verify import Expectations, Facts
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import (
     Batch,

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kreassign.executor.cluster.log_dirs import LogDirTarget
-from kreassign.executor.events import Event
+from kreassign.executor.events import Event, LogDirTarget
 from kreassign.executor.journal import read_events
 from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.scheduling import NO_LIMITS, Pace

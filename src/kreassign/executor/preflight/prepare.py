@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kreassign.errors import IllegalPlan
-from kreassign.executor.cluster.log_dirs import LogDirTarget, ReplicaLocation, replica_locations
+from kreassign.executor.cluster.log_dirs import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of
-from kreassign.executor.events import PlannedMove, RunStarted
+from kreassign.executor.events import LogDirTarget, PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
 from kreassign.executor.preflight.checks import ClusterView, violations
 from kreassign.executor.scheduling import NO_LIMITS, Pace

@@ -1,6 +1,6 @@
 import pytest
 
-from kreassign.executor.history.verify import Expectations, Facts, FindingKind, verify
+from kreassign.executor.cluster.verify import Expectations, Facts, FindingKind, verify
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
 
