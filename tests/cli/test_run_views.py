@@ -15,7 +15,7 @@ from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.journal import Journal
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.state import Machine
-from tests.executor.stories import MOVES, SUBMITTED, WHOLE, look, seen
+from tests.executor.run_events import MOVES, SUBMITTED, WHOLE, look, seen
 
 HALF_WAY: tuple[Event, ...] = (
     *SUBMITTED,

@@ -17,7 +17,7 @@ from kreassign.executor.events import (
     ThrottleRequested,
 )
 from kreassign.executor.journal import read_events
-from tests.executor.worlds import RATE, World, tp
+from tests.executor.twin_runs import RATE, World, tp
 
 THREE = [[0, 1], [1, 0], [0, 1]]
 AWAY = {0: (2, 1), 1: (3, 0), 2: (2, 1)}

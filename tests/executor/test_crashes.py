@@ -22,7 +22,7 @@ from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import Step
 from kreassign.twin.metadata.records import PartitionChanged
-from tests.executor.worlds import RATE, World
+from tests.executor.twin_runs import RATE, World
 
 pytestmark = pytest.mark.thorough
 

@@ -10,7 +10,7 @@ from kreassign.executor.events import Event, Request, ThrottleRequested, Throttl
 from kreassign.executor.journal import Journal
 from kreassign.executor.runner import Runner
 from tests.executor.test_crashes import Died
-from tests.executor.worlds import RATE, World
+from tests.executor.twin_runs import RATE, World
 
 pytestmark = pytest.mark.thorough
 

@@ -21,7 +21,7 @@ from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from tests.executor.test_crashes import Died, Dying
-from tests.executor.worlds import RATE, World, tp
+from tests.executor.twin_runs import RATE, World, tp
 
 D0, D1 = "/data/{}/d0", "/data/{}/d1"
 HOME = {0: (0, 1), 1: (0, 1), 2: (0, 1)}

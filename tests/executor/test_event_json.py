@@ -9,7 +9,7 @@ from kreassign.executor.events import Event, StopRequested, ThrottleIntended
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource
 from kreassign.model.config import ResourceType
-from tests.executor.stories import OWED, WHOLE
+from tests.executor.run_events import OVERRIDES, WHOLE
 
 st.register_type_strategy(ConfigResource, st.builds(ConfigResource, st.sampled_from(ResourceType), st.text()))
 EVENTS = st.one_of([st.from_type(kind) for kind in get_args(Event)])
@@ -29,7 +29,7 @@ def test_the_text_of_an_event_is_stable() -> None:
 
 
 def test_named_tuples_and_choices_keep_their_types() -> None:
-    back = from_json("ThrottleIntended", to_json(ThrottleIntended(5, OWED)))
+    back = from_json("ThrottleIntended", to_json(ThrottleIntended(5, OVERRIDES)))
     assert isinstance(back, ThrottleIntended)
     assert type(back.overrides[0].key) is ConfigKey
     assert type(back.overrides[0].key.resource.type) is ResourceType

@@ -12,7 +12,7 @@ from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
-from tests.executor.worlds import RATE, World
+from tests.executor.twin_runs import RATE, World
 
 pytestmark = pytest.mark.thorough
 

@@ -13,7 +13,7 @@ from kreassign.executor.history.run_history import RunHistory, fold_with_progres
 from kreassign.executor.journal import read_events
 from kreassign.executor.scheduling import AtWindowEnd, Pace, PaceChange, Schedule, Window
 from kreassign.executor.throttle.rates import NO_THROTTLE
-from tests.executor.worlds import RATE, World, pace
+from tests.executor.twin_runs import RATE, World, pace
 
 pytestmark = pytest.mark.thorough
 

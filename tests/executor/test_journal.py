@@ -17,7 +17,7 @@ from kreassign.executor.journal import (
     read_events,
 )
 from kreassign.executor.throttle.rates import NO_THROTTLE
-from tests.executor.stories import WHOLE, started
+from tests.executor.run_events import WHOLE, started
 
 
 def written(state_dir: Path, *events: Event) -> Path:
@@ -127,7 +127,7 @@ def test_what_was_appended_survives_the_sudden_death_of_the_writer(tmp_path: Pat
     program = (
         "import os, sys; from pathlib import Path\n"
         "from kreassign.executor.journal import Journal\n"
-        "from tests.executor.stories import WHOLE\n"
+        "from tests.executor.run_events import WHOLE\n"
         "journal = Journal.create(Path(sys.argv[1]), WHOLE[0])\n"
         "for event in WHOLE[1:5]: journal.append(event)\n"
         "os.kill(os.getpid(), 9)"

@@ -19,7 +19,7 @@ from kreassign.executor.journal_migration import CURRENT_VERSION, EVENTS_OF_2, m
 from kreassign.executor.scheduling import Order
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
-from tests.executor.worlds import World
+from tests.executor.twin_runs import World
 
 DUMP = Path(__file__).with_name("fixtures") / "journal-v2.sql"
 

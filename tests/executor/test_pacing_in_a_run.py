@@ -9,7 +9,7 @@ from kreassign.executor.instructions import ObserveMoves, SubmitMoves
 from kreassign.executor.scheduling import Cap, Caps, Pace
 from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
-from tests.executor.stories import look, machine_after, started
+from tests.executor.run_events import look, machine_after, started
 
 
 def test_what_is_longest_on_the_busiest_broker_is_started_first() -> None:

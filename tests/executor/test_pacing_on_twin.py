@@ -12,7 +12,7 @@ from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measur
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.twin.api.response_faults import AffectedResponses, Lost
 from kreassign.wire import api
-from tests.executor.worlds import World, pace
+from tests.executor.twin_runs import World, pace
 
 pytestmark = pytest.mark.thorough
 

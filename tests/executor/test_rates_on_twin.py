@@ -15,7 +15,7 @@ from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource
 from tests.executor.test_crashes import Died, Dying
-from tests.executor.worlds import RATE, World
+from tests.executor.twin_runs import RATE, World
 
 pytestmark = pytest.mark.thorough
 

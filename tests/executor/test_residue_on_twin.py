@@ -25,7 +25,7 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
-from tests.executor.worlds import RATE, World, pace
+from tests.executor.twin_runs import RATE, World, pace
 
 pytestmark = pytest.mark.thorough
 

@@ -12,7 +12,7 @@ from kreassign.executor.history.rollback_plan import RollbackPlan, rollback_plan
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.throttle.rates import ThrottleRates
-from tests.executor.worlds import RATE, World
+from tests.executor.twin_runs import RATE, World
 
 HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}
 AWAY = {0: (2, 3), 1: (0, 1), 2: (1, 2)}

@@ -17,7 +17,7 @@ from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule, Window
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.twin.cluster import Twin
 from tests.executor.test_crashes import Died, Dying
-from tests.executor.worlds import RATE, World
+from tests.executor.twin_runs import RATE, World
 
 HOME = {0: (0, 1), 1: (1, 0)}
 AWAY = {0: (3, 2), 1: (4, 1)}

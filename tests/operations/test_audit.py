@@ -16,7 +16,7 @@ from kreassign.pipeline.tables.audit_schemas import (
     RUNS,
 )
 from kreassign.pipeline.tables.parquet import read_rows
-from tests.executor.worlds import World
+from tests.executor.twin_runs import World
 
 
 def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tmp_path: Path) -> None:

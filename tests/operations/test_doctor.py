@@ -12,7 +12,7 @@ from kreassign.operations.doctor import examine
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
-from tests.executor.worlds import tp
+from tests.executor.twin_runs import tp
 from tests.twin.asking import cluster
 
 

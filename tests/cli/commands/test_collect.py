@@ -23,7 +23,7 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from testbed.waiting import wait_until
 from tests.cli.commands.test_twin import PATIENCE_S, serving
-from tests.executor.worlds import tp
+from tests.executor.twin_runs import tp
 from tests.twin.asking import cluster
 
 

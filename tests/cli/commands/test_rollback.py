@@ -18,7 +18,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.rollback import plan_rollback
 from tests.cli.commands.test_steering import Terminal, serving_terminal
-from tests.executor.worlds import World, tp
+from tests.executor.twin_runs import World, tp
 
 AT_ONCE = ("--poll-interval", 0.1, "--format", "json")
 

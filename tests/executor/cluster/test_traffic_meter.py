@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.executor.cluster.traffic_meter import Reading, TrafficMeter, record_bytes, written
 from kreassign.model import LogDir, LogDirReplica
-from tests.executor.worlds import World, tp
+from tests.executor.twin_runs import World, tp
 
 
 def test_what_is_written_is_records_times_their_size_over_the_time() -> None:

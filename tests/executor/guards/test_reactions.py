@@ -31,7 +31,7 @@ from kreassign.executor.state import RunView, WindDown
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import ConfigResource, TopicPartition
-from tests.executor.stories import A0, A1, LIVE, look, seen, told
+from tests.executor.run_events import A0, A1, LIVE, look, replayed, seen
 
 STAYS = PlannedMove(A0, (0, 1), (2, 1), 1_000)
 ARRIVES = PlannedMove(A1, (1, 0), (3, 0), 500)
@@ -85,7 +85,7 @@ def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
 def written_down(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
     """Until the verdict is in the journal: what is read back from there is the same."""
     events = breached(guard, reaction)
-    (order,) = told(*events)[1]
+    (order,) = replayed(*events)[1]
     assert isinstance(order, RecordVerdicts)
     noted = VerdictsRecorded(LATER, order.verdicts)
     read_back = from_json("VerdictsRecorded", to_json(noted))
@@ -104,20 +104,20 @@ def test_every_guard_has_a_breach_here() -> None:
 
 def test_the_waiting_move_starts_when_no_guard_finds_anything() -> None:
     *until_then, _ = breached(GuardName.BROKER, Reaction.HOLD)
-    assert isinstance(told(*until_then)[1][0], CheckHealth)
-    assert told(*until_then, HealthObserved(LATER, WELL))[1] == (SubmitMoves({WAITS.topic_partition: (4, 1)}),)
+    assert isinstance(replayed(*until_then)[1][0], CheckHealth)
+    assert replayed(*until_then, HealthObserved(LATER, WELL))[1] == (SubmitMoves({WAITS.topic_partition: (4, 1)}),)
 
 
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_is_off_neither_tells_nor_holds_anything(guard: GuardName) -> None:
-    execution, instructions = told(*breached(guard, Reaction.OFF))
+    execution, instructions = replayed(*breached(guard, Reaction.OFF))
     assert (instructions, execution.problems) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), ())
 
 
 @pytest.mark.parametrize("guard", GuardName)
 @pytest.mark.parametrize("reaction", ACTING)
 def test_a_breach_is_written_down_with_what_was_seen_and_what_to_do(guard: GuardName, reaction: Reaction) -> None:
-    execution, _ = told(*written_down(guard, reaction))
+    execution, _ = replayed(*written_down(guard, reaction))
     (verdict,) = execution.verdicts
     assert (verdict.guard, verdict.reaction) == (guard, reaction)
     assert verdict.seen
@@ -127,13 +127,13 @@ def test_a_breach_is_written_down_with_what_was_seen_and_what_to_do(guard: Guard
 
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_warns_lets_the_run_go_on(guard: GuardName) -> None:
-    execution, instructions = told(*written_down(guard, Reaction.WARN))
+    execution, instructions = replayed(*written_down(guard, Reaction.WARN))
     assert (instructions, execution.wind_down) == ((SubmitMoves({WAITS.topic_partition: (4, 1)}),), None)
 
 
 @pytest.mark.parametrize("guard", GuardName)
 def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName) -> None:
-    execution, instructions = told(*written_down(guard, Reaction.HOLD))
+    execution, instructions = replayed(*written_down(guard, Reaction.HOLD))
     assert (instructions, execution.wind_down) == ((Wait(),), None)
     assert [record.name for record in execution.in_flight] == [A0]
 
@@ -143,7 +143,7 @@ def test_a_guard_that_holds_starts_nothing_and_cancels_nothing(guard: GuardName)
 def test_a_guard_that_cancels_calls_back_what_is_in_flight_and_only_one_of_them_wants_it_undone(
     guard: GuardName, reaction: Reaction
 ) -> None:
-    execution, instructions = told(*written_down(guard, reaction))
+    execution, instructions = replayed(*written_down(guard, reaction))
     (order,) = instructions
     assert isinstance(order, ObserveMoves)
     assert A0 in {move.topic_partition for move in order.moves}

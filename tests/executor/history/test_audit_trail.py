@@ -18,8 +18,8 @@ from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.audit_trail import Arrival, Breach, Call, audit_trail
 from kreassign.executor.journal import read_events
-from tests.executor.stories import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
-from tests.executor.worlds import World
+from tests.executor.run_events import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
+from tests.executor.twin_runs import World
 
 STALL = Verdict(GuardName.STALL, Reaction.WARN, "a-0 has made no progress", "look")
 RACE = Verdict(GuardName.RATE, Reaction.HOLD, "a-1 is too slow", "give more")

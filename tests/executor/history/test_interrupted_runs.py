@@ -9,7 +9,7 @@ import pytest
 from kreassign.errors import InputError
 from kreassign.executor.events import HoldRequested
 from kreassign.executor.history.interrupted_runs import interrupted_runs, refuse_if_interrupted_runs
-from tests.executor.worlds import RATE, World
+from tests.executor.twin_runs import RATE, World
 
 AWAY = {0: (2, 1), 1: (3, 0)}
 

@@ -3,7 +3,7 @@ from pathlib import Path
 from kreassign.executor.events import MovesSubmitted, Refusal, StopRequested
 from kreassign.executor.history.run_history import MoveHistory, fold, history, read_history
 from kreassign.executor.journal import Journal
-from tests.executor.stories import A0, A1, OWED, RATE, SUBMITTED, WHOLE, started
+from tests.executor.run_events import A0, A1, OVERRIDES, RATE, SUBMITTED, WHOLE, started
 
 
 def test_a_run_that_went_well_is_told_in_full(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_run_that_went_well_is_told_in_full(tmp_path: Path) -> None:
 
 def test_a_paused_run_tells_what_it_has_to_restore() -> None:
     told = history(fold([*SUBMITTED, StopRequested(9_000)]))
-    assert (told.state, told.ended_ms, len(told.throttle_residue)) == ("paused", None, len(OWED))
+    assert (told.state, told.ended_ms, len(told.throttle_residue)) == ("paused", None, len(OVERRIDES))
 
 
 def test_a_refused_move_carries_its_reason() -> None:

@@ -12,7 +12,7 @@ from kreassign.executor.preflight.starvation import Starvation, measure_writes, 
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations.run import measured
-from tests.executor.worlds import World, tp
+from tests.executor.twin_runs import World, tp
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 ONE = PlannedMove(T0, (0, 1), (2, 1), 1_000)

@@ -12,7 +12,7 @@ from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.state import Phase
 from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
-from tests.executor.stories import MOVES, SUBMITTED, look, seen, started
+from tests.executor.run_events import MOVES, SUBMITTED, look, seen, started
 
 A, B = MOVES
 

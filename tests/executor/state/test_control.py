@@ -38,7 +38,7 @@ from kreassign.executor.scheduling import Pace, PaceChange
 from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase
 from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
-from tests.executor.stories import A0, A1, LISTED, LISTS, LIVE, MOVES, PREPARED, SUBMITTED, look, started, told
+from tests.executor.run_events import A0, A1, LISTED, LISTS, LIVE, MOVES, PREPARED, SUBMITTED, look, replayed, started
 
 UNTOUCHED = look(5_000, PlacementState.UNTOUCHED)
 CANCELLING: tuple[Event, ...] = (
@@ -50,21 +50,21 @@ CANCELLING: tuple[Event, ...] = (
 
 
 def test_a_held_run_starts_nothing_and_goes_on_looking() -> None:
-    assert told(*PREPARED, HoldRequested(2_000, 1), UNTOUCHED)[1] == (Wait(),)
-    assert told(*PREPARED, HoldRequested(2_000, 1), UNTOUCHED, TimePassed(6_000))[1] == (ObserveMoves(MOVES),)
+    assert replayed(*PREPARED, HoldRequested(2_000, 1), UNTOUCHED)[1] == (Wait(),)
+    assert replayed(*PREPARED, HoldRequested(2_000, 1), UNTOUCHED, TimePassed(6_000))[1] == (ObserveMoves(MOVES),)
 
 
 def test_a_released_run_starts_what_was_held() -> None:
     events = (*PREPARED, HoldRequested(2_000, 1), UNTOUCHED, ReleaseRequested(6_000, 2), TimePassed(6_000), UNTOUCHED)
-    assert told(*events)[1] == (SetThrottle(LISTS),)
+    assert replayed(*events)[1] == (SetThrottle(LISTS),)
 
 
 def test_a_request_to_hold_leaves_what_was_ordered_before_in_force() -> None:
-    assert told(*LISTED, HoldRequested(3_500, 1))[1] == ()
+    assert replayed(*LISTED, HoldRequested(3_500, 1))[1] == ()
 
 
 def test_a_cancelled_run_drops_what_was_not_begun_and_restores_the_throttle() -> None:
-    execution, instructions = told(*PREPARED, CancelRequested(2_000, 1, is_now=False), UNTOUCHED)
+    execution, instructions = replayed(*PREPARED, CancelRequested(2_000, 1, is_now=False), UNTOUCHED)
     assert {record.status for record in execution.records.values()} == {MoveStatus.CANCELLED}
     assert execution.phase is Phase.RESTORING
     assert isinstance(instructions[0], ReadConfigs)
@@ -72,69 +72,69 @@ def test_a_cancelled_run_drops_what_was_not_begun_and_restores_the_throttle() ->
 
 def test_a_cancelled_run_watches_what_is_in_flight_to_its_end() -> None:
     finishing = (*SUBMITTED, CancelRequested(5_000, 1, is_now=False), look(5_000, PlacementState.MOVING))
-    assert told(*finishing)[1] == (Wait(),)
-    execution, _ = told(*finishing, TimePassed(6_000), look(7_000, PlacementState.ARRIVED))
+    assert replayed(*finishing)[1] == (Wait(),)
+    execution, _ = replayed(*finishing, TimePassed(6_000), look(7_000, PlacementState.ARRIVED))
     assert {record.status for record in execution.records.values()} == {MoveStatus.COMPLETE}
 
 
 def test_cancelling_at_once_takes_back_what_is_in_flight_and_looks_whether_that_worked() -> None:
-    assert told(*CANCELLING[:-1])[1] == (CancelMoves((A0, A1)),)
-    assert told(*CANCELLING, MovesCancelled(6_000, (A0, A1)))[1] == (ObserveMoves(MOVES),)
-    execution, _ = told(*CANCELLING, MovesCancelled(6_000, (A0, A1)), look(7_000, PlacementState.REORDERED))
+    assert replayed(*CANCELLING[:-1])[1] == (CancelMoves((A0, A1)),)
+    assert replayed(*CANCELLING, MovesCancelled(6_000, (A0, A1)))[1] == (ObserveMoves(MOVES),)
+    execution, _ = replayed(*CANCELLING, MovesCancelled(6_000, (A0, A1)), look(7_000, PlacementState.REORDERED))
     assert {record.status for record in execution.records.values()} == {MoveStatus.CANCELLED}
 
 
 def test_cancelling_at_once_may_follow_cancelling_but_not_the_other_way_round() -> None:
     later = (CancelRequested(5_000, 1, is_now=False), CancelRequested(5_000, 2, is_now=True))
-    assert told(*SUBMITTED, *later, look(5_000, PlacementState.MOVING))[1] == (CancelMoves((A0, A1)),)
+    assert replayed(*SUBMITTED, *later, look(5_000, PlacementState.MOVING))[1] == (CancelMoves((A0, A1)),)
     unconfirmed = (CancelRequested(5_000, 1, is_now=True), CancelRequested(5_000, 2, is_now=False))
-    assert told(*SUBMITTED, *unconfirmed, look(5_000, PlacementState.MOVING))[1] == (CancelMoves((A0, A1)),)
+    assert replayed(*SUBMITTED, *unconfirmed, look(5_000, PlacementState.MOVING))[1] == (CancelMoves((A0, A1)),)
 
 
 def test_a_move_that_arrives_while_it_is_being_cancelled_counts_as_made() -> None:
-    execution, _ = told(*CANCELLING, MovesCancelled(6_000, ()), look(7_000, PlacementState.ARRIVED))
+    execution, _ = replayed(*CANCELLING, MovesCancelled(6_000, ()), look(7_000, PlacementState.ARRIVED))
     assert {record.status for record in execution.records.values()} == {MoveStatus.COMPLETE}
 
 
 def test_a_cancellation_that_got_lost_is_repeated_and_not_for_ever() -> None:
     lost = (MovesCancelled(6_000, ()), look(7_000, PlacementState.MOVING))
     again = (CancelIntended(7_000, (A0, A1)), *lost)
-    assert told(*CANCELLING, *lost)[1] == (CancelMoves((A0, A1)),)
-    execution, _ = told(*CANCELLING, *lost, *again, *again)
+    assert replayed(*CANCELLING, *lost)[1] == (CancelMoves((A0, A1)),)
+    execution, _ = replayed(*CANCELLING, *lost, *again, *again)
     assert "cancelled 3 times" in (execution.records[A0].problem or "")
 
 
 def test_a_refused_cancellation_is_told() -> None:
-    execution, instructions = told(*CANCELLING, MovesCancelled(6_000, (A1,), (Refusal(A0, "not authorized"),)))
+    execution, instructions = replayed(*CANCELLING, MovesCancelled(6_000, (A1,), (Refusal(A0, "not authorized"),)))
     assert instructions == (ObserveMoves(MOVES),)
     assert execution.problems == ("a-0 could not be cancelled: not authorized",)
 
 
 def test_a_crash_while_cancelling_goes_on_cancelling() -> None:
     crashed = (*CANCELLING, RunResumed(9_000, LIVE), ThrottleIntended(9_000, ()), ThrottleSet(9_000))
-    assert told(*crashed)[1] == (ObserveMoves(MOVES),)
-    assert told(*crashed, look(10_000, PlacementState.MOVING))[1] == (CancelMoves((A0, A1)),)
+    assert replayed(*crashed)[1] == (ObserveMoves(MOVES),)
+    assert replayed(*crashed, look(10_000, PlacementState.MOVING))[1] == (CancelMoves((A0, A1)),)
 
 
 def test_a_run_of_which_moves_were_cancelled_ends_as_cancelled() -> None:
     events = (started(throttle=None), CancelRequested(0, 1, is_now=False), UNTOUCHED, ConfigsRead(6_000, ()))
-    assert told(*events, Verified(7_000, ()))[0].phase is Phase.CANCELLED
+    assert replayed(*events, Verified(7_000, ()))[0].phase is Phase.CANCELLED
 
 
 def test_a_new_rate_is_set_at_once_with_the_values_before_the_run_in_the_ledger() -> None:
-    execution, instructions = told(*SUBMITTED, ThrottleRequested(5_000, 1, 7))
+    execution, instructions = replayed(*SUBMITTED, ThrottleRequested(5_000, 1, 7))
     (setting,) = instructions
     assert isinstance(setting, SetThrottle)
     assert {override.value for override in setting.overrides} == {"7"}
     assert {override.before for override in setting.overrides} == {None, "7000"}
     assert execution.phase is Phase.THROTTLING
     after = (ThrottleIntended(5_000, setting.overrides), ThrottleSet(6_000))
-    assert told(*SUBMITTED, ThrottleRequested(5_000, 1, 7), *after)[1] == (ObserveMoves(MOVES),)
+    assert replayed(*SUBMITTED, ThrottleRequested(5_000, 1, 7), *after)[1] == (ObserveMoves(MOVES),)
 
 
 def test_a_rate_that_comes_too_late_changes_nothing() -> None:
     events = (*SUBMITTED, look(5_000, PlacementState.ARRIVED), ThrottleRequested(6_000, 1, 7))
-    assert told(*events)[1] == ()
+    assert replayed(*events)[1] == ()
 
 
 @pytest.mark.parametrize("kind", [HoldRequested, ReleaseRequested, CancelRequested, ThrottleRequested, PaceRequested])
@@ -144,8 +144,8 @@ def test_requests_are_heard_in_every_phase_of_a_run_that_goes_on(kind: type[Even
 
 
 def test_leaving_does_not_change_what_was_asked_before() -> None:
-    execution, _ = told(*SUBMITTED, CancelRequested(5_000, 1, is_now=True), StopRequested(5_000))
-    resumed, instructions = told(
+    execution, _ = replayed(*SUBMITTED, CancelRequested(5_000, 1, is_now=True), StopRequested(5_000))
+    resumed, instructions = replayed(
         *SUBMITTED, CancelRequested(5_000, 1, is_now=True), StopRequested(5_000), RunResumed(6_000, LIVE)
     )
     assert execution.phase is Phase.PAUSED
@@ -158,7 +158,7 @@ def test_a_step_of_elections_that_is_changed_while_it_is_asked_for_skips_nobody(
     begun = replace(started(*moves, throttle=None), pace=Pace(elections_per_step=2))
     to_elect = (begun, look(1_000, PlacementState.ARRIVED, *moves, leader=0))
     first, second = moves[0].topic_partition, moves[1].topic_partition
-    assert told(*to_elect)[1] == (ElectLeaders((first, second)),)
+    assert replayed(*to_elect)[1] == (ElectLeaders((first, second)),)
     changed = (PaceRequested(1_500, 1, PaceChange(elections_per_step=100)), LeadersElected(2_000, (first, second)))
-    _, instructions = told(*to_elect, *changed, TimePassed(3_000))
+    _, instructions = replayed(*to_elect, *changed, TimePassed(3_000))
     assert instructions == (ElectLeaders(tuple(move.topic_partition for move in moves[2:])),)

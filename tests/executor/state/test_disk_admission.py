@@ -22,8 +22,8 @@ from kreassign.executor.instructions import CheckHealth, RecordVerdicts, SubmitM
 from kreassign.executor.scheduling import Order, Pace, find_cycle
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import TopicPartition
-from tests.executor.stories import LIVE, look, machine_after, seen
-from tests.executor.worlds import World, tp
+from tests.executor.run_events import LIVE, look, machine_after, seen
+from tests.executor.twin_runs import World, tp
 from tests.twin.asking import MEGABYTES
 
 

@@ -18,7 +18,7 @@ from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVer
 from kreassign.executor.state import WindDown
 from kreassign.executor.state.health_watch import CHECK_EVERY_MS, FRESH_MS
 from kreassign.executor.throttle.rates import NO_THROTTLE
-from tests.executor.stories import A0, LIVE, look, told
+from tests.executor.run_events import A0, LIVE, look, replayed
 
 MOVE = PlannedMove(A0, (0, 1), (2, 1), 1_000)
 WELL = Health(LIVE)
@@ -32,35 +32,35 @@ def begun(guards: tuple[GuardSetting, ...] = settings()) -> RunStarted:
 
 def noted(at_ms: int, *events: Event) -> VerdictsRecorded:
     """What the guards say last, as it is written down."""
-    (order,) = told(*events)[1]
+    (order,) = replayed(*events)[1]
     assert isinstance(order, RecordVerdicts)
     return VerdictsRecorded(at_ms, order.verdicts)
 
 
 def test_the_cluster_is_inspected_before_a_move_is_sent() -> None:
-    assert told(begun(), UNTOUCHED)[1] == (CheckHealth((MOVE,), ()),)
-    assert told(begun(), UNTOUCHED, HealthObserved(1_000, WELL))[1] == (SubmitMoves({A0: (2, 1)}),)
+    assert replayed(begun(), UNTOUCHED)[1] == (CheckHealth((MOVE,), ()),)
+    assert replayed(begun(), UNTOUCHED, HealthObserved(1_000, WELL))[1] == (SubmitMoves({A0: (2, 1)}),)
 
 
 def test_an_inspection_is_made_anew_when_it_is_old_and_earlier_when_something_shall_start() -> None:
     inspected = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED))
     held = (*inspected, noted(1_000, *inspected), TimePassed(0))
-    assert told(*held, MovesObserved(999 + FRESH_MS, ()))[1] == (Wait(),)
-    assert told(*held, MovesObserved(1_000 + FRESH_MS, ()))[1] == (CheckHealth((MOVE,), (), BARRED),)
+    assert replayed(*held, MovesObserved(999 + FRESH_MS, ()))[1] == (Wait(),)
+    assert replayed(*held, MovesObserved(1_000 + FRESH_MS, ()))[1] == (CheckHealth((MOVE,), (), BARRED),)
     moving = (begun(), look(1_000, PlacementState.MOVING, MOVE), HealthObserved(1_000, WELL))
-    assert told(*moving, MovesObserved(999 + CHECK_EVERY_MS, ()))[1] == (Wait(),)
-    assert told(*moving, MovesObserved(1_000 + CHECK_EVERY_MS, ()))[1] == (CheckHealth((MOVE,), (), WELL),)
+    assert replayed(*moving, MovesObserved(999 + CHECK_EVERY_MS, ()))[1] == (Wait(),)
+    assert replayed(*moving, MovesObserved(1_000 + CHECK_EVERY_MS, ()))[1] == (CheckHealth((MOVE,), (), WELL),)
 
 
 def test_a_breach_holds_what_is_not_begun_until_it_is_over() -> None:
     breached = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED))
     held = (*breached, noted(1_000, *breached))
-    execution, instructions = told(*held)
+    execution, instructions = replayed(*held)
     assert instructions == (Wait(),)
     assert "broker 2 shall get copies, but all its log directories are cordoned" in execution.problems[0]
     over = (*held, TimePassed(20_000), MovesObserved(20_000, ()), HealthObserved(20_000, WELL))
     assert noted(20_000, *over).verdicts == ()
-    assert told(*over, noted(20_000, *over))[1] == (SubmitMoves({A0: (2, 1)}),)
+    assert replayed(*over, noted(20_000, *over))[1] == (SubmitMoves({A0: (2, 1)}),)
 
 
 def test_what_the_guards_said_before_is_not_written_down_again() -> None:
@@ -72,12 +72,12 @@ def test_what_the_guards_said_before_is_not_written_down_again() -> None:
         MovesObserved(20_000, ()),
         HealthObserved(20_000, BARRED),
     )
-    assert told(*again)[1] == (Wait(),)
+    assert replayed(*again)[1] == (Wait(),)
 
 
 def test_a_verdict_that_cancels_ends_the_run() -> None:
     verdict = Verdict(GuardName.DISK, Reaction.CANCEL, "full", "make room")
     events = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED), VerdictsRecorded(1_000, (verdict,)))
-    execution, instructions = told(*events)
+    execution, instructions = replayed(*events)
     assert instructions == (ObserveMoves((MOVE,)),)
     assert (execution.wind_down, execution.wants_rollback) == (WindDown.CANCEL, False)

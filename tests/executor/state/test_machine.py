@@ -37,7 +37,7 @@ from kreassign.executor.state.move import DOUBT_MS, MoveStatus
 from kreassign.executor.state.moving import UNSET_PATIENCE_MS
 from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.model import ConfigResource, TopicPartition
-from tests.executor.stories import (
+from tests.executor.run_events import (
     A0,
     A1,
     ARRIVED,
@@ -47,16 +47,16 @@ from tests.executor.stories import (
     LISTED,
     LISTS,
     MOVES,
-    OWED,
+    OVERRIDES,
     PREPARED,
     RATES,
     RESTORED,
     SUBMITTED,
     WHOLE,
     look,
+    replayed,
     seen,
     started,
-    told,
     with_before,
     with_our_values,
 )
@@ -66,33 +66,33 @@ BEFORE_LISTS = tuple(present for present in BEFORE if present.key.name.endswith(
 
 
 def test_a_run_begins_by_reading_the_settings_that_it_will_change() -> None:
-    execution, instructions = told(started())
+    execution, instructions = replayed(started())
     assert instructions == (ReadConfigs(KEYS),)
     assert execution.phase is Phase.PREPARING
 
 
 def test_the_throttle_is_set_before_anything_moves() -> None:
-    assert told(started(), ConfigsRead(1_000, BEFORE))[1] == (SetThrottle(RATES),)
+    assert replayed(started(), ConfigsRead(1_000, BEFORE))[1] == (SetThrottle(RATES),)
 
 
 def test_a_throttle_has_to_be_restored_as_soon_as_it_is_intended() -> None:
-    execution, instructions = told(*PREPARED[:3])
+    execution, instructions = replayed(*PREPARED[:3])
     assert instructions == ()
     assert tuple(execution.pending_restores.values()) == RATES
 
 
 def test_moves_are_sent_only_after_a_look_at_where_they_are() -> None:
-    assert told(*PREPARED)[1] == (ObserveMoves(MOVES),)
-    assert told(*LISTED)[1] == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
+    assert replayed(*PREPARED)[1] == (ObserveMoves(MOVES),)
+    assert replayed(*LISTED)[1] == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
 
 
 def test_the_replicas_of_a_move_are_listed_before_it_is_sent() -> None:
-    assert told(*PREPARED, look(3_000, PlacementState.UNTOUCHED))[1] == (SetThrottle(LISTS),)
+    assert replayed(*PREPARED, look(3_000, PlacementState.UNTOUCHED))[1] == (SetThrottle(LISTS),)
 
 
 def test_a_replica_that_has_caught_up_leaves_the_lists_and_the_others_stay() -> None:
     arrived = MovesObserved(5_000, (seen(MOVES[0], PlacementState.ARRIVED), seen(MOVES[1], PlacementState.MOVING)))
-    instructions = told(*SUBMITTED, arrived)[1]
+    instructions = replayed(*SUBMITTED, arrived)[1]
     followers, leaders = LISTS
     assert instructions == (
         SetThrottle((
@@ -105,7 +105,7 @@ def test_a_replica_that_has_caught_up_leaves_the_lists_and_the_others_stay() -> 
 def test_of_a_move_with_two_copies_only_the_one_that_lags_stays_listed() -> None:
     both = PlannedMove(A0, (0, 1), (2, 3), 1_000)
     observation = seen(both, PlacementState.MOVING)
-    _, instructions = told(
+    _, instructions = replayed(
         started(both), ConfigsRead(1_000, BEFORE), ThrottleIntended(1_000, ()), ThrottleSet(1_000),
         MovesObserved(2_000, (replace(observation, isr=(0, 1, 3)),)),
     )  # fmt: skip
@@ -119,7 +119,7 @@ def test_no_more_moves_are_sent_at_once_than_a_controller_takes() -> None:
     events: list[Event] = [started(*many, throttle=None), look(0, PlacementState.UNTOUCHED, *many)]
     sizes = []
     while True:
-        (order,) = told(*events)[1]
+        (order,) = replayed(*events)[1]
         if not isinstance(order, SubmitMoves):
             break
         sizes.append(len(order.targets))
@@ -129,80 +129,80 @@ def test_no_more_moves_are_sent_at_once_than_a_controller_takes() -> None:
 
 
 def test_when_the_lists_cannot_be_set_nothing_is_sent_and_it_looks_again() -> None:
-    execution, instructions = told(*LISTED[:-1], ThrottleSet(4_000, ("topic a: not authorized",)))
+    execution, instructions = replayed(*LISTED[:-1], ThrottleSet(4_000, ("topic a: not authorized",)))
     assert instructions == (Wait(),)
-    assert told(*LISTED[:-1], ThrottleSet(4_000, ("topic a: no",)), TimePassed(5_000))[1] == (ObserveMoves(MOVES),)
+    assert replayed(*LISTED[:-1], ThrottleSet(4_000, ("topic a: no",)), TimePassed(5_000))[1] == (ObserveMoves(MOVES),)
     assert execution.problems == ("topic a: not authorized",)
 
 
 def test_lists_that_could_not_be_set_are_set_again_before_anything_is_sent() -> None:
     refused = ThrottleSet(4_000, ("topic a: no",), failed=(ConfigResource.topic("a"),))
     looked = (*LISTED[:-1], refused, TimePassed(5_000), look(5_000, PlacementState.UNTOUCHED))
-    ((order,), (expected,)) = told(*looked)[1], told(*LISTED[:-2])[1]
+    ((order,), (expected,)) = replayed(*looked)[1], replayed(*LISTED[:-2])[1]
     assert isinstance(order, SetThrottle)
     assert isinstance(expected, SetThrottle)
     assert [(override.key, override.value) for override in order.overrides] == [
         (override.key, override.value) for override in expected.overrides
     ]
     again = ThrottleIntended(5_000, order.overrides)
-    assert told(*looked, again, ThrottleSet(6_000))[1] == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
+    assert replayed(*looked, again, ThrottleSet(6_000))[1] == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
     late = replace(refused, at_ms=4_000 + UNSET_PATIENCE_MS)
-    execution, instructions = told(*looked, again, late)
+    execution, instructions = replayed(*looked, again, late)
     assert isinstance(instructions[0], ReadConfigs)
     assert "the throttle could not be set, so nothing more was started" in execution.problems
     # A topic that is gone is no reason to wait: its moves are over at the next look.
     gone = (*LISTED[:-1], ThrottleSet(4_000, ("topic a: gone",)), TimePassed(5_000))
-    assert told(*gone, look(5_000, PlacementState.DELETED))[0].phase is Phase.RESTORING
+    assert replayed(*gone, look(5_000, PlacementState.DELETED))[0].phase is Phase.RESTORING
 
 
 def test_a_run_without_throttle_changes_no_setting() -> None:
-    execution, instructions = told(started(throttle=None))
+    execution, instructions = replayed(started(throttle=None))
     assert instructions == (ObserveMoves(MOVES),)
     assert not execution.pending_restores
 
 
 def test_a_plan_that_copies_nothing_needs_no_throttle() -> None:
     reorder = PlannedMove(A0, (0, 1), (1, 0), 1_000)
-    assert told(started(reorder))[1] == (ObserveMoves((reorder,)),)
+    assert replayed(started(reorder))[1] == (ObserveMoves((reorder,)),)
 
 
 def test_while_copies_are_under_way_it_waits_and_looks_again() -> None:
-    assert told(*SUBMITTED, look(5_000, PlacementState.MOVING))[1] == (Wait(),)
-    assert told(*SUBMITTED, look(5_000, PlacementState.MOVING), TimePassed(6_000))[1] == (ObserveMoves(MOVES),)
+    assert replayed(*SUBMITTED, look(5_000, PlacementState.MOVING))[1] == (Wait(),)
+    assert replayed(*SUBMITTED, look(5_000, PlacementState.MOVING), TimePassed(6_000))[1] == (ObserveMoves(MOVES),)
 
 
 def test_a_look_tells_only_what_changed_and_the_rest_counts_as_before() -> None:
     partly = MovesObserved(7_000, (seen(MOVES[0], PlacementState.ARRIVED),))
-    execution, _ = told(*SUBMITTED, look(5_000, PlacementState.MOVING), TimePassed(6_000), partly)
+    execution, _ = replayed(*SUBMITTED, look(5_000, PlacementState.MOVING), TimePassed(6_000), partly)
     assert [record.status for record in execution.records.values()] == [MoveStatus.COMPLETE, MoveStatus.MOVING]
 
 
 def test_leaders_are_elected_where_another_than_the_first_replica_leads() -> None:
-    assert told(*ARRIVED)[1] == (ElectLeaders((A0,)),)
+    assert replayed(*ARRIVED)[1] == (ElectLeaders((A0,)),)
 
 
 def test_no_election_is_asked_for_where_the_first_replica_leads_already() -> None:
     arrived = look(5_000, PlacementState.ARRIVED)
-    assert told(*SUBMITTED, arrived)[1] == (ReadConfigs(tuple(override.key for override in OWED)),)
+    assert replayed(*SUBMITTED, arrived)[1] == (ReadConfigs(tuple(override.key for override in OVERRIDES)),)
 
 
 def test_settings_are_restored_and_read_back_before_the_override_is_closed() -> None:
-    assert told(*ELECTED)[1] == (ReadConfigs(tuple(override.key for override in OWED)),)
-    execution, instructions = told(*RESTORED[:-2])
-    assert instructions == (RestoreThrottle(OWED),)
-    assert len(execution.pending_restores) == len(OWED)
-    execution, instructions = told(*RESTORED[:-1])
-    assert instructions == (ReadConfigs(tuple(override.key for override in OWED)),)
-    assert len(execution.pending_restores) == len(OWED)
-    assert not told(*RESTORED)[0].pending_restores
+    assert replayed(*ELECTED)[1] == (ReadConfigs(tuple(override.key for override in OVERRIDES)),)
+    execution, instructions = replayed(*RESTORED[:-2])
+    assert instructions == (RestoreThrottle(OVERRIDES),)
+    assert len(execution.pending_restores) == len(OVERRIDES)
+    execution, instructions = replayed(*RESTORED[:-1])
+    assert instructions == (ReadConfigs(tuple(override.key for override in OVERRIDES)),)
+    assert len(execution.pending_restores) == len(OVERRIDES)
+    assert not replayed(*RESTORED)[0].pending_restores
 
 
 def test_the_end_is_verified_with_the_settings_of_before() -> None:
-    assert told(*RESTORED)[1] == (Verify(MOVES, with_before()),)
+    assert replayed(*RESTORED)[1] == (Verify(MOVES, with_before()),)
 
 
 def test_a_run_in_which_everything_went_well_is_done() -> None:
-    execution, instructions = told(*WHOLE)
+    execution, instructions = replayed(*WHOLE)
     assert (execution.phase, instructions) == (Phase.DONE, ())
     assert (execution.ended_ms, execution.problems, execution.residue) == (12_000, (), ())
 
@@ -212,28 +212,28 @@ def test_a_run_in_which_everything_went_well_is_done() -> None:
 
 def test_when_the_throttle_cannot_be_set_nothing_is_sent_and_what_was_set_is_restored() -> None:
     refused = ThrottleSet(2_000, ("broker 1: not authorized",))
-    execution, instructions = told(*PREPARED[:3], refused)
+    execution, instructions = replayed(*PREPARED[:3], refused)
     assert instructions == (ReadConfigs(tuple(override.key for override in RATES)),)
     half_set = (*with_our_values(RATES[:1]), *with_before(RATES[1:]))
-    execution, instructions = told(*PREPARED[:3], refused, ConfigsRead(3_000, half_set))
+    execution, instructions = replayed(*PREPARED[:3], refused, ConfigsRead(3_000, half_set))
     assert instructions == (RestoreThrottle(RATES[:1]),)
     rest = (ThrottleRestored(4_000), ConfigsRead(5_000, with_before(RATES)))
-    execution, instructions = told(*PREPARED[:3], refused, ConfigsRead(3_000, half_set), *rest)
+    execution, instructions = replayed(*PREPARED[:3], refused, ConfigsRead(3_000, half_set), *rest)
     assert (execution.phase, instructions, execution.residue) == (Phase.FAILED, (), ())
     assert "broker 1: not authorized" in execution.problems
 
 
 def test_settings_that_cannot_be_read_are_asked_for_again_and_then_given_up() -> None:
     silent = ConfigsRead(1_000, (), ("broker 1 could not be read",))
-    assert told(started(), silent)[1] == (Wait(),)
-    assert told(started(), silent, TimePassed(2_000))[1] == (ReadConfigs(KEYS),)
-    execution, instructions = told(started(), silent, TimePassed(2_000), CallFailed(62_000, "timed out"))
+    assert replayed(started(), silent)[1] == (Wait(),)
+    assert replayed(started(), silent, TimePassed(2_000))[1] == (ReadConfigs(KEYS),)
+    execution, instructions = replayed(started(), silent, TimePassed(2_000), CallFailed(62_000, "timed out"))
     assert (execution.phase, instructions) == (Phase.FAILED, ())
 
 
 def test_a_refused_move_fails_and_the_others_go_on() -> None:
     answer = MovesSubmitted(4_000, (A1,), (Refusal(A0, "no such broker is registered"),))
-    execution, instructions = told(*SUBMITTED[:-1], answer)
+    execution, instructions = replayed(*SUBMITTED[:-1], answer)
     assert instructions == (ObserveMoves(MOVES[1:]),)
     assert "no such broker is registered" in (execution.records[A0].problem or "")
 
@@ -241,19 +241,19 @@ def test_a_refused_move_fails_and_the_others_go_on() -> None:
 def test_when_all_moves_are_refused_the_throttle_is_restored_and_the_run_fails() -> None:
     answer = MovesSubmitted(4_000, (), (Refusal(A0, "no"), Refusal(A1, "no")))
     rest = (ConfigsRead(5_000, with_our_values()), ThrottleRestored(6_000), ConfigsRead(7_000, with_before()))
-    execution, instructions = told(*SUBMITTED[:-1], answer, *rest, Verified(8_000, ()))
+    execution, instructions = replayed(*SUBMITTED[:-1], answer, *rest, Verified(8_000, ()))
     assert (execution.phase, instructions, execution.residue) == (Phase.FAILED, (), ())
 
 
 def test_after_a_lost_answer_the_cluster_is_looked_at_before_anything_is_sent() -> None:
     lost = MovesSubmitted(4_000, (), (), unknown=(A0, A1))
-    assert told(*SUBMITTED[:-1], lost)[1] == (ObserveMoves(MOVES),)
+    assert replayed(*SUBMITTED[:-1], lost)[1] == (ObserveMoves(MOVES),)
 
 
 def test_after_a_lost_answer_only_what_did_not_arrive_is_sent_again() -> None:
     lost = MovesSubmitted(4_000, (), (), unknown=(A0, A1))
     half = MovesObserved(5_000, (seen(MOVES[0], PlacementState.MOVING), seen(MOVES[1], PlacementState.UNTOUCHED)))
-    execution, instructions = told(*SUBMITTED[:-1], lost, half)
+    execution, instructions = replayed(*SUBMITTED[:-1], lost, half)
     assert instructions == (SubmitMoves({A1: (1, 3)}),)
     assert execution.records[A0].status is MoveStatus.MOVING
 
@@ -261,14 +261,14 @@ def test_after_a_lost_answer_only_what_did_not_arrive_is_sent_again() -> None:
 def test_a_move_without_effect_is_not_sent_for_ever() -> None:
     attempt = (SubmissionIntended(4_000, (A0, A1)), MovesSubmitted(4_000, (), (), unknown=(A0, A1)))
     untouched = look(4_000, PlacementState.UNTOUCHED)
-    execution, _ = told(*LISTED, *attempt, untouched, *attempt, untouched, *attempt, untouched)
+    execution, _ = replayed(*LISTED, *attempt, untouched, *attempt, untouched, *attempt, untouched)
     assert {record.status for record in execution.records.values()} == {MoveStatus.FAILED}
     assert "3 times" in (execution.records[A0].problem or "")
 
 
 def test_a_partition_that_changed_since_the_plan_is_not_touched() -> None:
     drifted = MovesObserved(3_000, (seen(MOVES[0], PlacementState.DIVERGED), seen(MOVES[1], PlacementState.UNTOUCHED)))
-    execution, instructions = told(*PREPARED, drifted, ThrottleIntended(3_000, LISTS), ThrottleSet(3_000))
+    execution, instructions = replayed(*PREPARED, drifted, ThrottleIntended(3_000, LISTS), ThrottleSet(3_000))
     assert instructions == (SubmitMoves({A1: (1, 3)}),)
     assert "someone else changed it" in (execution.records[A0].problem or "")
 
@@ -276,67 +276,71 @@ def test_a_partition_that_changed_since_the_plan_is_not_touched() -> None:
 @pytest.mark.parametrize("where", [PlacementState.UNTOUCHED, PlacementState.DIVERGED])
 def test_a_move_that_someone_cancelled_fails_once_it_looks_so_for_a_while(where: PlacementState) -> None:
     strange = (*SUBMITTED, look(5_000, where))
-    execution, instructions = told(*strange)
+    execution, instructions = replayed(*strange)
     assert instructions == (Wait(),)
-    execution, _ = told(*strange, TimePassed(5_500), MovesObserved(5_000 + DOUBT_MS, ()))
+    execution, _ = replayed(*strange, TimePassed(5_500), MovesObserved(5_000 + DOUBT_MS, ()))
     assert {record.status for record in execution.records.values()} == {MoveStatus.FAILED}
 
 
 def test_brokers_that_lag_behind_the_controller_cause_no_alarm() -> None:
     settling = (*SUBMITTED, look(5_000, PlacementState.SETTLING), MovesObserved(6_000, ()))
-    execution, _ = told(*settling, look(7_000, PlacementState.ARRIVED))
+    execution, _ = replayed(*settling, look(7_000, PlacementState.ARRIVED))
     assert {record.status for record in execution.records.values()} == {MoveStatus.COMPLETE}
 
 
 def test_a_doubt_that_passes_is_forgotten() -> None:
     doubts = (*SUBMITTED, look(5_000, PlacementState.DIVERGED), TimePassed(6_000))
     moving = (look(7_000, PlacementState.MOVING), TimePassed(8_000))
-    execution, instructions = told(*doubts, *moving, look(6_000 + DOUBT_MS, PlacementState.DIVERGED))
+    execution, instructions = replayed(*doubts, *moving, look(6_000 + DOUBT_MS, PlacementState.DIVERGED))
     assert instructions == (Wait(),)
     assert {record.status for record in execution.records.values()} == {MoveStatus.MOVING}
 
 
 def test_a_deleted_topic_fails_its_move() -> None:
-    execution, _ = told(*SUBMITTED, look(5_000, PlacementState.DELETED))
+    execution, _ = replayed(*SUBMITTED, look(5_000, PlacementState.DELETED))
     assert execution.records[A0].problem == "the partition no longer exists"
 
 
 def test_a_cluster_out_of_reach_pauses_the_run_after_minutes_with_its_throttle_in_force() -> None:
-    assert told(*SUBMITTED, CallFailed(5_000, "timed out"))[1] == (Wait(),)
+    assert replayed(*SUBMITTED, CallFailed(5_000, "timed out"))[1] == (Wait(),)
     events = (*SUBMITTED, CallFailed(5_000, "timed out"), TimePassed(6_000), CallFailed(305_000, "timed out"))
-    execution, instructions = told(*events)
+    execution, instructions = replayed(*events)
     assert (execution.phase, instructions) == (Phase.PAUSED, ())
-    assert len(execution.residue) == len(OWED)
+    assert len(execution.residue) == len(OVERRIDES)
 
 
 def test_a_setting_that_someone_else_changed_meanwhile_stays_and_is_told() -> None:
-    others = (ConfigValue(OWED[0].key, "someone's"), *with_before(OWED[1:]))
-    execution, instructions = told(*ELECTED, ConfigsRead(9_000, others))
-    assert instructions == (Verify(MOVES, with_before(OWED[1:])),)
+    others = (ConfigValue(OVERRIDES[0].key, "someone's"), *with_before(OVERRIDES[1:]))
+    execution, instructions = replayed(*ELECTED, ConfigsRead(9_000, others))
+    assert instructions == (Verify(MOVES, with_before(OVERRIDES[1:])),)
     assert any("someone's" in problem for problem in execution.problems)
     assert not execution.pending_restores
 
 
 def test_a_setting_that_cannot_be_restored_is_named_at_the_end_and_can_be_restored_later() -> None:
-    back = with_before(OWED[1:])
+    back = with_before(OVERRIDES[1:])
     silent = ("broker 0 could not be read",)
     events = (*ELECTED, ConfigsRead(9_000, back, silent), TimePassed(10_000), ConfigsRead(70_000, (), silent))
-    execution, instructions = told(*events, Verified(71_000, ()))
+    execution, instructions = replayed(*events, Verified(71_000, ()))
     assert (execution.phase, instructions) == (Phase.FAILED, ())
-    assert execution.residue == (str(OWED[0]),)
-    execution, instructions = told(*events, Verified(71_000, ()), RunResumed(80_000, LIVE))
+    assert execution.residue == (str(OVERRIDES[0]),)
+    execution, instructions = replayed(*events, Verified(71_000, ()), RunResumed(80_000, LIVE))
     assert instructions == (ElectLeaders((A0,)),)
-    late = (LeadersElected(80_000, (A0,)), ConfigsRead(81_000, with_our_values(OWED[:1])))
-    execution, instructions = told(*events, Verified(71_000, ()), RunResumed(80_000, LIVE), *late)
-    assert instructions == (RestoreThrottle(OWED[:1]),)
+    late = (LeadersElected(80_000, (A0,)), ConfigsRead(81_000, with_our_values(OVERRIDES[:1])))
+    execution, instructions = replayed(*events, Verified(71_000, ()), RunResumed(80_000, LIVE), *late)
+    assert instructions == (RestoreThrottle(OVERRIDES[:1]),)
 
 
 def test_what_is_not_as_planned_is_looked_at_again_before_the_run_fails() -> None:
     finding = ("a-0: led by 1 and not by the preferred leader 2",)
-    execution, instructions = told(*RESTORED, Verified(12_000, finding))
+    execution, instructions = replayed(*RESTORED, Verified(12_000, finding))
     assert instructions == (Wait(),)
-    assert told(*RESTORED, Verified(12_000, finding), TimePassed(13_000), Verified(14_000, ()))[0].phase is Phase.DONE
-    execution, instructions = told(*RESTORED, Verified(12_000, finding), TimePassed(13_000), Verified(32_000, finding))
+    assert (
+        replayed(*RESTORED, Verified(12_000, finding), TimePassed(13_000), Verified(14_000, ()))[0].phase is Phase.DONE
+    )
+    execution, instructions = replayed(
+        *RESTORED, Verified(12_000, finding), TimePassed(13_000), Verified(32_000, finding)
+    )
     assert (execution.phase, execution.findings) == (Phase.FAILED, finding)
 
 
@@ -344,14 +348,14 @@ def test_what_is_not_as_planned_is_looked_at_again_before_the_run_fails() -> Non
 
 
 def test_a_stop_before_anything_moves_restores_the_throttle_first() -> None:
-    execution, instructions = told(*PREPARED, StopRequested(2_000))
+    execution, instructions = replayed(*PREPARED, StopRequested(2_000))
     assert instructions == (ReadConfigs(tuple(override.key for override in RATES)),)
-    execution, instructions = told(*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before(RATES)))
+    execution, instructions = replayed(*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before(RATES)))
     assert (execution.phase, instructions, execution.residue) == (Phase.PAUSED, (), ())
 
 
 def test_a_stop_while_copies_are_in_flight_leaves_their_throttle_and_says_so() -> None:
-    execution, instructions = told(*SUBMITTED, StopRequested(5_000))
+    execution, instructions = replayed(*SUBMITTED, StopRequested(5_000))
     assert (execution.phase, instructions) == (Phase.PAUSED, ())
     assert execution.residue[-2] == (
         "follower.replication.throttled.replicas of topic a is still '0:2,1:3'; before the run it was not set"
@@ -360,33 +364,38 @@ def test_a_stop_while_copies_are_in_flight_leaves_their_throttle_and_says_so() -
 
 @pytest.mark.parametrize("count", range(1, len(WHOLE) + 1))
 def test_after_a_crash_at_any_event_nothing_is_sent_before_a_look_and_no_override_is_forgotten(count: int) -> None:
-    execution, instructions = told(*WHOLE[:count], RunResumed(20_000, LIVE))
+    execution, instructions = replayed(*WHOLE[:count], RunResumed(20_000, LIVE))
     assert not any(isinstance(order, SubmitMoves) for order in instructions)
-    owed_before = told(*WHOLE[:count])[0].pending_restores
+    owed_before = replayed(*WHOLE[:count])[0].pending_restores
     assert execution.pending_restores == owed_before
     assert instructions
 
 
 def test_a_crash_after_the_throttle_was_intended_sets_it_again_to_the_same_values() -> None:
     unknown = (RunResumed(9_000, LIVE), ConfigsRead(9_000, BEFORE_LISTS))
-    assert told(*PREPARED[:3], *unknown)[1] == (SetThrottle(RATES),)
-    assert told(*LISTED[:-1], RunResumed(9_000, LIVE))[1] == (SetThrottle(OWED),)
+    assert replayed(*PREPARED[:3], *unknown)[1] == (SetThrottle(RATES),)
+    assert replayed(*LISTED[:-1], RunResumed(9_000, LIVE))[1] == (SetThrottle(OVERRIDES),)
 
 
 def test_a_crash_between_sending_and_its_answer_looks_first() -> None:
-    crashed = (*SUBMITTED[:-1], RunResumed(9_000, LIVE), ThrottleIntended(9_000, OWED), ThrottleSet(9_000))
-    assert told(*crashed)[1] == (ObserveMoves(MOVES),)
-    assert told(*crashed, look(10_000, PlacementState.MOVING))[1] == (Wait(),)
+    crashed = (*SUBMITTED[:-1], RunResumed(9_000, LIVE), ThrottleIntended(9_000, OVERRIDES), ThrottleSet(9_000))
+    assert replayed(*crashed)[1] == (ObserveMoves(MOVES),)
+    assert replayed(*crashed, look(10_000, PlacementState.MOVING))[1] == (Wait(),)
 
 
 def test_a_paused_run_that_is_resumed_throttles_what_is_left() -> None:
     paused = (*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before(RATES)))
-    assert told(*paused, RunResumed(9_000, LIVE))[1] == (ReadConfigs(KEYS),)
+    assert replayed(*paused, RunResumed(9_000, LIVE))[1] == (ReadConfigs(KEYS),)
 
 
 def test_a_throttle_that_fails_on_resume_does_not_abandon_what_is_in_flight() -> None:
-    events = (*SUBMITTED, RunResumed(9_000, LIVE), ThrottleIntended(9_000, OWED), ThrottleSet(9_000, ("broker 1: no",)))
-    execution, instructions = told(*events)
+    events = (
+        *SUBMITTED,
+        RunResumed(9_000, LIVE),
+        ThrottleIntended(9_000, OVERRIDES),
+        ThrottleSet(9_000, ("broker 1: no",)),
+    )
+    execution, instructions = replayed(*events)
     assert instructions == (ObserveMoves(MOVES),)
     assert execution.step == "Observing"
 
@@ -396,7 +405,7 @@ def test_a_throttle_that_fails_on_resume_does_not_abandon_what_is_in_flight() ->
 
 def test_an_event_that_cannot_happen_in_a_phase_is_a_bug() -> None:
     with pytest.raises(InvariantBroken, match="Verified cannot happen while preparing"):
-        told(started(), Verified(1_000, ()))
+        replayed(started(), Verified(1_000, ()))
 
 
 def test_every_state_can_be_entered_and_left_or_is_a_rest() -> None:

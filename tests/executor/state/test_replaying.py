@@ -9,7 +9,7 @@ from kreassign.executor.history.run_history import history, read_history
 from kreassign.executor.journal import read_events
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
-from tests.executor.worlds import World
+from tests.executor.twin_runs import World
 
 
 class Known:

@@ -63,7 +63,7 @@ from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
-from tests.executor.stories import LIVE, MOVES, RATE, look, started
+from tests.executor.run_events import LIVE, MOVES, RATE, look, started
 
 pytestmark = pytest.mark.thorough
 

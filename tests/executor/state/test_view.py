@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kreassign import executor
 from kreassign.executor.state import Phase, RunView
-from tests.executor.stories import SUBMITTED, WHOLE, told
+from tests.executor.run_events import SUBMITTED, WHOLE, replayed
 
 SOURCE = Path(executor.__file__).parent.parent
 STATE = SOURCE / "executor" / "state"
@@ -36,10 +36,10 @@ def test_nobody_outside_the_machine_imports_its_insides() -> None:
 
 
 def test_a_view_shows_the_run_as_it_is_and_lets_nobody_change_it() -> None:
-    view, _ = told(*SUBMITTED)
+    view, _ = replayed(*SUBMITTED)
     assert (view.phase, view.step, view.ended_ms) == (Phase.MOVING, "Observing", None)
     assert view.can_be_resumed
-    done, _ = told(*WHOLE)
+    done, _ = replayed(*WHOLE)
     assert (done.phase, done.ended_ms, done.can_be_resumed) == (Phase.DONE, 12_000, False)
     changeable = [name for name, value in vars(RunView).items() if isinstance(value, property) and value.fset]
     assert changeable == []

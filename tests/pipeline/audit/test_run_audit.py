@@ -22,7 +22,7 @@ from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
-from tests.executor.worlds import RATE, World, tp
+from tests.executor.twin_runs import RATE, World, tp
 from tests.twin.asking import MEGABYTES
 
 pytestmark = pytest.mark.spark

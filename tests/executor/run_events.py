@@ -1,4 +1,4 @@
-"""Runs for the executor's tests, told as events: two partitions, five brokers, one second between events."""
+"""Runs for tests of the executor, as events: two partitions, five brokers, one second between events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BEFORE = tuple(ConfigValue(key, "7000" if key.resource.name == "1" else None) fo
 KNOWN = {present.key: present.value for present in BEFORE}
 RATES = changes(wanted_rates(KNOWN, ThrottleRates(RATE)), KNOWN, {})
 LISTS = changes(wanted_lists(FLOWS, KNOWN), KNOWN, {})
-OWED = (*RATES, *LISTS)
+OVERRIDES = (*RATES, *LISTS)
 
 
 def started(*moves: PlannedMove, throttle: int | None = RATE) -> RunStarted:
@@ -74,11 +74,11 @@ def look(
     return MovesObserved(at_ms, tuple(seen(move, where, done=done, leader=leader) for move in moves or MOVES))
 
 
-def with_our_values(pending_restores: Iterable[ConfigOverride] = OWED) -> tuple[ConfigValue, ...]:
+def with_our_values(pending_restores: Iterable[ConfigOverride] = OVERRIDES) -> tuple[ConfigValue, ...]:
     return tuple(ConfigValue(override.key, override.value) for override in pending_restores)
 
 
-def with_before(pending_restores: Iterable[ConfigOverride] = OWED) -> tuple[ConfigValue, ...]:
+def with_before(pending_restores: Iterable[ConfigOverride] = OVERRIDES) -> tuple[ConfigValue, ...]:
     return tuple(ConfigValue(override.key, override.before) for override in pending_restores)
 
 
@@ -116,7 +116,7 @@ WHOLE: tuple[Event, ...] = (*RESTORED, Verified(12_000, ()))
 """A run in which everything goes well."""
 
 
-def told(*events: Event) -> tuple[RunView, tuple[Instruction, ...]]:
+def replayed(*events: Event) -> tuple[RunView, tuple[Instruction, ...]]:
     """The run after these events, and its last instructions; a wait is over when something else happens."""
     machine, instructions = machine_after(*events)
     return machine.view, instructions

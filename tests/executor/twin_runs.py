@@ -1,4 +1,4 @@
-"""Runs against a twin in its own virtual time: the whole road from plan to verified end, in milliseconds."""
+"""Runs against a twin in its own virtual time: the whole workflow from plan to verified end, in milliseconds."""
 
 from __future__ import annotations
 
