@@ -81,13 +81,6 @@ OLD_NAMES = ("src/kreassign/executor/journal_migration.py",)
 
 BOLD = re.compile(r"\*\*(.+?)\*\*")
 
-# Where a retired word is still used. This table only gets shorter; when it is empty it goes.
-STILL_USED: dict[str, tuple[str, ...]] = {
-    r"carr(?:y|ies|ying) (?:\S+ ){0,3}?out(?! of)": ("tests",),
-    r"owe[sd]?|owing": ("tests",),
-    r"owes nothing": ("tests",),
-}
-
 
 def every_text() -> tuple[Source, ...]:
     """What is checked; of tests only the names of their functions. This file holds the retired words itself."""
@@ -103,18 +96,7 @@ def test_the_texts_are_found() -> None:
 
 
 def test_retired_words_stay_retired() -> None:
-    assert_none(
-        finding
-        for text in every_text()
-        for word, finding in used(text, RETIRED)
-        if room(text.path) not in STILL_USED.get(word.pattern, ())
-    )
-
-
-def test_no_allowance_outlives_its_use() -> None:
-    found = {(word.pattern, room(text.path)) for text in every_text() for word, _ in used(text, RETIRED)}
-    allowed = {(pattern, place) for pattern, places in STILL_USED.items() for place in places}
-    assert not allowed - found, "nobody uses these there any more; take them out of STILL_USED"
+    assert_none(finding for text in every_text() for _, finding in used(text, RETIRED))
 
 
 def test_the_words_in_their_place_are_in_the_glossary() -> None:
