@@ -76,6 +76,8 @@ def controller_settings(place: Place, controllers: tuple[Place, ...]) -> dict[st
         "controller.quorum.voters": quorum_voters(controllers),
         "log.dirs": str(place.metadata_dir),
         "broker.session.timeout.ms": SESSION_TIMEOUT_MS,
+        # In KRaft mode it is the controller that would move leaders back, five minutes after it became active.
+        "auto.leader.rebalance.enable": _SMALL_BROKER["auto.leader.rebalance.enable"],
     }
 
 

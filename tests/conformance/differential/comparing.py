@@ -34,8 +34,6 @@ SPEC = ClusterSpec(
         "replica.fetch.backoff.ms": str(BACKOFF_MS),
         "replica.lag.time.max.ms": str(LAG_MS),
         "broker.heartbeat.interval.ms": "300",
-        # The twin's brokers never pause. A busy machine's do, for seconds, and must not be fenced for that.
-        "broker.session.timeout.ms": "10000",
         "unclean.leader.election.interval.ms": "3600000",
     },
 )
