@@ -123,9 +123,9 @@ def _move() -> list[str]:
     sent = {(MoveStatus.PLANNED.value, MoveStatus.SENT.value), (MoveStatus.SENT.value, MoveStatus.MOVING.value)}
     ended = {(MoveStatus.MOVING.value, MoveStatus.CANCELLING.value), (MoveStatus.PLANNED.value, "cancelled")}
     text = (
-        "Beside what a look shows, three things move it on: it is `sent` or `cancelling` when that was written down, "
+        "Beside what a poll shows, three things move it on: it is `sent` or `cancelling` when that was written down, "
         "`moving` or `failed` when the controller accepts or refuses it, and `cancelled` when its run is cancelled "
-        f"before it began. What looks strange is believed after {DOUBT_MS // 1000} s."
+        f"before it began. What is strange is believed after {DOUBT_MS // 1000} s."
     )
     head = ("A move that is", "and seen", "is then, or needs")
     return ["## A move", "", *_diagram(arrows | sent | ended), "", text, "", *_table(head, rows), ""]
@@ -136,7 +136,7 @@ def _outcomes(status: MoveStatus, where: PlacementState) -> list[tuple[MoveStatu
     found = []
     for tries, doubtful_ms in ((0, None), (MAXIMUM_SUBMISSIONS, None), (0, 0)):
         move = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 1), 0)
-        record = MoveRecord(move, status, submissions=tries, recalls=tries, doubtful_since_ms=doubtful_ms)
+        record = MoveRecord(move, status, submissions=tries, cancellations=tries, doubtful_since_ms=doubtful_ms)
         record.see(PartitionObservation(move.topic_partition, where, (), (), 0), 0)
         found.append((conclude(record, DOUBT_MS), record))
     return [(record.status, action) for action, record in found]

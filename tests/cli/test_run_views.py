@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from kreassign.executor.events import Event, MovesObserved, PlacementState, RunS
 from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.journal import Journal
 from kreassign.executor.progress.meter import Progress, ProgressMeter
-from kreassign.executor.state import Machine
+from kreassign.executor.state import Machine, MoveStatus
 from tests.executor.run_events import MOVES, SUBMITTED, WHOLE, look, seen
 
 HALF_WAY: tuple[Event, ...] = (
@@ -52,7 +53,7 @@ def test_bars_are_for_terminals_and_lines_for_the_rest() -> None:
 
 def test_bars_show_each_move_and_the_whole_with_bytes_rate_and_end() -> None:
     console, text = terminal(is_terminal=False)
-    console.print(picture(progress_of(*HALF_WAY), room=10))
+    console.print(picture(progress_of(*HALF_WAY), lines=10))
     whole, first, second = text.getvalue().splitlines()
     assert whole.split()[:2] == ["moving", "0/2"]
     for figure in ("53%", "800 B of 1.5 kB", "80 B/s", "0:15"):
@@ -66,10 +67,18 @@ def test_bars_show_each_move_and_the_whole_with_bytes_rate_and_end() -> None:
 def test_moves_that_do_not_fit_are_counted_and_the_unfinished_come_first() -> None:
     console, text = terminal(is_terminal=False)
     progress = progress_of(*HALF_WAY, MovesObserved(21_000, (seen(MOVES[0], PlacementState.ARRIVED),)))
-    console.print(picture(progress, room=1))
+    console.print(picture(progress, lines=1))
     lines = text.getvalue().splitlines()
     assert "a-1 →" in lines[1]
     assert lines[2].strip() == "and 1 more"
+
+
+@pytest.mark.parametrize("status", MoveStatus)
+def test_a_move_of_any_status_has_a_bar(status: MoveStatus) -> None:
+    console, text = terminal(is_terminal=False)
+    progress = progress_of(*HALF_WAY)
+    console.print(picture(replace(progress, moves=(replace(progress.moves[0], status=status),)), lines=10))
+    assert "a-0 → 2" in text.getvalue()
 
 
 def test_bars_are_redrawn_in_place() -> None:

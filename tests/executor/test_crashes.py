@@ -123,7 +123,7 @@ def test_a_run_that_dies_between_steps_of_elections_elects_all_its_leaders(tmp_p
         assert led(world) == {number: replicas[0] for number, replicas in reversed_lists.items()}, row
 
 
-def undoing(folder: Path) -> tuple[World, Counter[TopicPartition], RunStarted]:
+def rolling_back(folder: Path) -> tuple[World, Counter[TopicPartition], RunStarted]:
     """A world whose run was done, and what undoes it."""
     world, starts = new_world(folder)
     done = world.run(world.prepared(TARGETS, throttle=None))
@@ -137,12 +137,12 @@ def undoing(folder: Path) -> tuple[World, Counter[TopicPartition], RunStarted]:
 def test_a_rollback_that_dies_at_any_row_of_its_journal_still_brings_everything_back(
     tmp_path: Path, is_written: bool
 ) -> None:
-    whole, starts, begun = undoing(tmp_path / "whole")
+    whole, starts, begun = rolling_back(tmp_path / "whole")
     whole.run(begun)
     assert starts, "the rollback copies something"
     rows = len(read_events(journal_path(whole.state_dir, whole.twin.cluster_id, "run-2")))
     for row in range(1, rows - is_written):
-        world, starts, begun = undoing(tmp_path / str(row))
+        world, starts, begun = rolling_back(tmp_path / str(row))
         die(world, begun, row, is_written=is_written)
         found = world.resume("run-2")
         assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row

@@ -1,4 +1,4 @@
-"""A journal that version 2 wrote is read, shown and resumed; one of an unknown version is refused by name."""
+"""A journal that an earlier version wrote is read, shown and resumed; one of an unknown version is refused by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 from kreassign.errors import JournalDamaged
 from kreassign.executor.event_json import KINDS, from_json
-from kreassign.executor.events import HoldRequested, ReleaseRequested, Request, StopRequested
+from kreassign.executor.events import HealthObserved, HoldRequested, ReleaseRequested, Request, StopRequested
+from kreassign.executor.guards import LogDirSpace
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, JournalReader, journal_path, post_request, read_events
 from kreassign.executor.journal_migration import CURRENT_VERSION, EVENTS_OF_2, migrated
@@ -21,15 +22,20 @@ from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacit
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from tests.executor.twin_runs import World
 
-DUMP = Path(__file__).with_name("fixtures") / "journal-v2.sql"
+DUMPS = Path(__file__).with_name("fixtures")
+
+
+@pytest.fixture(params=[2, 3])
+def old_version(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
 
 
 @pytest.fixture
-def old_journal(tmp_path: Path) -> Path:
+def old_journal(tmp_path: Path, old_version: int) -> Path:
     path = journal_path(tmp_path, "twin", "run-1")
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(DUMP.read_text(encoding="utf-8"))
+        connection.executescript((DUMPS / f"journal-v{old_version}.sql").read_text(encoding="utf-8"))
     return path
 
 
@@ -46,7 +52,7 @@ def rewind(path: Path, sequence: int) -> None:
         connection.commit()
 
 
-def test_an_old_journal_is_shown_as_it_was(old_journal: Path) -> None:
+def test_an_old_journal_is_shown_as_it_was(old_journal: Path, old_version: int) -> None:
     found = read_history(old_journal)
     assert (found.run_id, found.state) == ("run-1", "moving")
     assert [move.status for move in found.moves] == ["complete", "complete", "complete", "moving"]
@@ -55,7 +61,7 @@ def test_an_old_journal_is_shown_as_it_was(old_journal: Path) -> None:
     assert (found.pace.order, found.pace.caps.cluster.moves, found.pace.is_eager) == (Order.NAME, 4, True)
     assert "leader.replication.throttled.rate of broker 0 is still '5000000'" in found.throttle_residue[0]
     assert "brokers [4] were there when the run began" in found.problems[1]
-    assert version(old_journal) == 2
+    assert version(old_journal) == old_version
 
 
 def test_an_old_journal_is_resumed_in_the_words_of_today(tmp_path: Path, old_journal: Path) -> None:
@@ -97,7 +103,7 @@ def test_a_request_to_an_old_journal_rewrites_it_first(old_journal: Path) -> Non
 def test_a_journal_of_an_unknown_version_is_refused_by_name(old_journal: Path, number: int, which: str) -> None:
     with closing(sqlite3.connect(old_journal)) as connection:
         connection.execute(f"PRAGMA user_version = {number}")
-    refusal = f"journal version {number}, written by {which} version of kreassign; this one reads versions 2 to 3"
+    refusal = f"journal version {number}, written by {which} version of kreassign; this one reads versions 2 to 4"
     with pytest.raises(JournalDamaged, match=refusal):
         read_events(old_journal)
     with pytest.raises(JournalDamaged, match=refusal):
@@ -118,3 +124,11 @@ def test_placements_are_renamed(old: str, new: str) -> None:
     kind, body = migrated(2, "ClusterSeen", json.dumps({"at_ms": 1, "sightings": [sighting]}))
     event = from_json(kind, body)
     assert event.observations[0].placement == new
+
+
+def test_the_free_space_of_version_3_is_still_known() -> None:
+    space = {"broker": 1, "path": "/d", "total_bytes": 9, "usable_bytes": 5}
+    kind, body = migrated(3, "HealthObserved", json.dumps({"at_ms": 1, "health": {"live": [1], "room": [space]}}))
+    event = from_json(kind, body)
+    assert isinstance(event, HealthObserved)
+    assert event.health.log_dir_space == (LogDirSpace(1, "/d", 9, 5),)

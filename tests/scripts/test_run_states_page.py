@@ -12,6 +12,6 @@ def test_the_page_is_up_to_date() -> None:
 def test_it_draws_runs_and_moves_and_says_how_each_setting_is_restored() -> None:
     page = states_page()
     assert "    Observing --> Paused" in page
-    assert "    recalled --> cancelled" in page
+    assert "    cancelling --> cancelled" in page
     assert "| sent | untouched | sent, submit again; failed |" in page
     assert "| any other | set by someone else: it is kept and reported, and no longer to be restored |" in page

@@ -27,6 +27,17 @@ OUTLOOK_EVERY_MS = 60_000
 
 LINES_AROUND_MOVES = 6
 
+INTEREST = (
+    MoveStatus.MOVING,
+    MoveStatus.CANCELLING,
+    MoveStatus.SENT,
+    MoveStatus.FAILED,
+    MoveStatus.PLANNED,
+    MoveStatus.CANCELLED,
+    MoveStatus.COMPLETE,
+)
+"""Moves of which status are shown first."""
+
 
 class View(Protocol):
     """Shows the progress of a run, again and again."""
@@ -132,8 +143,8 @@ class BarsView:
 
     def show(self, progress: Progress) -> None:
         """Redraw."""
-        room = max(1, self._console.height - LINES_AROUND_MOVES)
-        self._live.update(picture(progress, room), refresh=True)
+        lines = max(1, self._console.height - LINES_AROUND_MOVES)
+        self._live.update(picture(progress, lines), refresh=True)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -145,16 +156,16 @@ class BarsView:
         self._live.__exit__(kind, error, trace)
 
 
-def picture(progress: Progress, room: int) -> Group:
-    """All bars of a run, the moves that go on first, in at most `room` lines for moves."""
+def picture(progress: Progress, lines: int) -> Group:
+    """All bars of a run, the moves that go on first, with at most so many `lines` of moves."""
     table = Table(box=None, pad_edge=False, show_header=False)
     for column in ("name", "bar", "percent", "bytes", "rate", "eta"):
         table.add_column(column, justify="left" if column in {"name", "bar"} else "right", no_wrap=True)
     table.add_row(f"{progress.phase} {progress.finished_count}/{progress.move_count}", *_cells(progress.overall))
     ordered = sorted(progress.moves, key=_interest)
-    for move in ordered[:room]:
+    for move in ordered[:lines]:
         table.add_row(f"  {move.topic_partition} → {_added(move)}", *_cells(move.estimate, move.status))
-    hidden = len(ordered) - room
+    hidden = len(ordered) - lines
     more = [f"and {hidden} more"] if hidden > 0 else []
     return Group(table, *(Text(f"  {line}") for line in (*more, *progress.outlook)))
 
@@ -184,8 +195,7 @@ def _between(end: Interval | None) -> str:
 
 
 def _interest(move: MoveProgress) -> tuple[int, str, int]:
-    order = (MoveStatus.MOVING, MoveStatus.SENT, MoveStatus.FAILED, MoveStatus.PLANNED, MoveStatus.COMPLETE)
-    return order.index(move.status), *move.topic_partition
+    return INTEREST.index(move.status), *move.topic_partition
 
 
 def _added(move: MoveProgress) -> str:

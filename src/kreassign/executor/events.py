@@ -36,7 +36,7 @@ class LogDirTarget:
 class PlannedMove:
     """What is intended for one partition: from the list it had to the list it shall have.
 
-    `size_bytes` is what one copy took when the run was prepared, 0 where nobody could tell; `write_bytes_per_s` what
+    `size_bytes` is what one copy took when the run was prepared, 0 where that is unknown; `write_bytes_per_s` what
     producers wrote to it then, 0.0 where nobody measured. A move that `is_urgent` repairs something. `log_dirs` are the
     copies of which the plan names the directory.
     """
@@ -98,7 +98,7 @@ class CopyProgress:
 
 @dataclass(frozen=True, slots=True)
 class PartitionObservation:
-    """What one look at the cluster showed of one partition. Empty lists and leader -1 when it is gone.
+    """What one poll of the cluster showed of one partition. Empty lists and leader -1 when it is gone.
 
     `misplaced` are brokers whose copy is not in the log directory that the plan names.
     """
@@ -210,7 +210,7 @@ class PaceRequested:
 
 @dataclass(frozen=True, slots=True)
 class ConfigsRead:
-    """Present values of the settings that were asked for; `problems` tells what could not be read.
+    """Present values of the settings that were asked for; `problems` says what could not be read.
 
     The settings of brokers that are `down` could not be read either, which is no wonder.
     """
@@ -231,7 +231,7 @@ class ThrottleIntended:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleSet:
-    """The settings were changed, but for what `problems` tells, and those of brokers that are down.
+    """The settings were changed, but for what `problems` says, and those of brokers that are down.
 
     `failed` are the topics and brokers that may not have taken theirs and are still there.
     """
@@ -244,7 +244,7 @@ class ThrottleSet:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleRestored:
-    """The old values were written, but for what `problems` tells, and those of brokers that are down.
+    """The old values were written, but for what `problems` says, and those of brokers that are down.
 
     Whether they are there is read afterwards; not those of brokers that are down too, but whose values the controller
     took.
@@ -284,7 +284,7 @@ class CancelIntended:
 
 @dataclass(frozen=True, slots=True)
 class MovesCancelled:
-    """What became of moves that were to be cancelled; a look tells the rest."""
+    """What became of moves that were to be cancelled; the next poll shows the rest."""
 
     at_ms: int
     accepted: tuple[TopicPartition, ...]
@@ -293,7 +293,7 @@ class MovesCancelled:
 
 @dataclass(frozen=True, slots=True)
 class MovesObserved:
-    """A look at the unfinished moves; only what changed since the last look is in `observations`."""
+    """A poll of the unfinished moves; only what changed since the last one is in `observations`."""
 
     at_ms: int
     observations: tuple[PartitionObservation, ...]

@@ -36,7 +36,7 @@ class RestoreThrottle:
 class SubmitMoves:
     """Start moves, after writing SubmissionIntended. Ends in MovesSubmitted or CallFailed.
 
-    Directories are told first: a broker remembers them for copies that it does not have yet.
+    Directories are named first: a broker remembers them for copies that it does not have yet.
     """
 
     targets: Mapping[TopicPartition, tuple[int, ...]]
@@ -85,7 +85,7 @@ class RecordVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Let the time between two looks pass. Ends in TimePassed, or in StopRequested."""
+    """Let the time between two polls pass. Ends in TimePassed, or in StopRequested."""
 
 
 @dataclass(frozen=True, slots=True)

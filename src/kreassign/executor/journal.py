@@ -2,7 +2,7 @@
 
 One file per run: `<state directory>/<cluster id>/<run id>.sqlite`, in WAL mode with synchronous=FULL, so that other
 processes can read while the run writes, and a written event survives the power cut. Application id 0x6B726561
-("krea"), user version 3. Two tables, both append-only:
+("krea"), user version 4. Two tables, both append-only:
 
     CREATE TABLE events (
         sequence INTEGER PRIMARY KEY,   -- 1, 2, 3 … without gaps
@@ -21,8 +21,8 @@ processes can read while the run writes, and a written event survives the power 
 is taken in when an event with its number is among the events.
 
 A file that is not such a journal, has gaps or a broken chain, or belongs to another cluster is refused with
-JournalDamaged: resuming from incomplete records could repeat or skip changes. A journal of version 2 is read as it is
-(`journal_migration.py` has the names) and rewritten, in one transaction, before anything is appended to it.
+JournalDamaged: resuming from incomplete records could repeat or skip changes. A journal of an earlier version is read
+as it is (`journal_migration.py` has the names) and rewritten, in one transaction, before anything is appended to it.
 
 The writer holds a lock on `<cluster id>/lock`, in which its run id is written: one run per cluster at a time. The
 system drops the lock with the process, however that ends.

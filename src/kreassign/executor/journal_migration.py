@@ -1,18 +1,21 @@
 """Journals of earlier versions: their events in today's words. Pure.
 
-Version 3 renamed events and fields to Kafka's and the field's terms, and made the throttle of a run one value. The
-tables below are the whole difference; `migrated` applies them to one row. Version 1 was never released.
+A version is read as it is, by the steps from it to the current one, each a function of one row. Version 1 was never
+released.
+
+- 3 renamed events and fields to Kafka's and the field's terms, and made the throttle of a run one value.
+- 4 renamed the free space of log directories in a health check.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-CURRENT_VERSION = 3
-READABLE_VERSIONS = (2, CURRENT_VERSION)
+CURRENT_VERSION = 4
+READABLE_VERSIONS = (2, 3, CURRENT_VERSION)
 
 EVENTS_OF_2: Mapping[str, str] = MappingProxyType({
     "ClusterSeen": "MovesObserved",
@@ -42,19 +45,39 @@ PLACEMENTS_OF_2: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """Values of `placement`."""
 
+Fields = dict[str, Any]
+
 
 def migrated(version: int, kind: str, body: str) -> tuple[str, str]:
     """Kind and body of a row as the current version writes them. Raises ValueError for a body that is not JSON."""
     if version == CURRENT_VERSION:
         return kind, body
-    fields = _renamed(json.loads(body))
+    fields = json.loads(body)
+    for step in STEPS[version - READABLE_VERSIONS[0] :]:
+        kind, fields = step(kind, fields)
+    return kind, json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+
+def _from_2(kind: str, fields: Fields) -> tuple[str, Fields]:
+    fields = _renamed(fields)
     if kind == "RunStarted":
         fields["rates"] = {
             "bytes_per_s": fields.pop("throttle_bytes_per_s", None),
             "per_broker": fields.pop("broker_rates", []),
             "adaptive": fields.pop("adaptive", None),
         }
-    return EVENTS_OF_2.get(kind, kind), json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    return EVENTS_OF_2.get(kind, kind), fields
+
+
+def _from_3(kind: str, fields: Fields) -> tuple[str, Fields]:
+    health = fields.get("health", {})
+    if kind == "HealthObserved" and "room" in health:
+        fields = fields | {"health": {"log_dir_space" if name == "room" else name: health[name] for name in health}}
+    return kind, fields
+
+
+STEPS: tuple[Callable[[str, Fields], tuple[str, Fields]], ...] = (_from_2, _from_3)
+"""From each readable version to the next one."""
 
 
 def _renamed(value: Any) -> Any:

@@ -113,7 +113,7 @@ class Runner:
         return self._machine.view
 
     def request_stop(self) -> None:
-        """Ask for a clean pause; heard at the next step. Safe to call from a signal handler."""
+        """Ask for a clean pause; heeded at the next step. Safe to call from a signal handler."""
         self._is_stop_requested = True
 
     def start(self, started: Event) -> RunHistory:
@@ -186,7 +186,7 @@ class Runner:
     def _observe(self, question: ObserveMoves | CheckHealth | MeasureTraffic) -> Event:
         match question:
             case ObserveMoves():
-                return self._look(question)
+                return self._observe_moves(question)
             case CheckHealth():
                 return HealthObserved(self._clock.now_ms(), health_probe.inspect(self._port, question))
             case MeasureTraffic():
@@ -218,8 +218,8 @@ class Runner:
         self._clock.sleep(self._poll_s)
         return TimePassed(self._clock.now_ms())
 
-    def _look(self, instruction: ObserveMoves) -> Event:
-        answers = queries.look(self._port, instruction.moves)
+    def _observe_moves(self, instruction: ObserveMoves) -> Event:
+        answers = queries.read_moves(self._port, instruction.moves)
         seen = observations.observe(instruction.moves, answers)
         records = self.run.records
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
@@ -240,7 +240,7 @@ class Runner:
         return ConfigsRead(self._clock.now_ms(), values, tuple(problems), down)
 
     def _submit(self, deed: SubmitMoves) -> Event:
-        placed = log_dir_changes.tell(self._port, deed.log_dirs)
+        placed = log_dir_changes.request(self._port, deed.log_dirs)
         targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
         try:
             outcome = self._port.alter_partition_reassignments(targets) if targets else Batch({}, {})
@@ -255,7 +255,7 @@ class Runner:
         )
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
-        log_dir_changes.leave(self._port, [self.run.records[name].step for name in partitions])
+        log_dir_changes.cancel(self._port, [self.run.records[name].step for name in partitions])
         try:
             outcome = self._port.alter_partition_reassignments(dict.fromkeys(partitions))
         except OutcomeUnknown:
@@ -272,7 +272,7 @@ class Runner:
 
     def _elect(self, partitions: tuple[TopicPartition, ...]) -> Event:
         # What no answer came to (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is not refused:
-        # verification looks who leads.
+        # verification checks who leads.
         try:
             outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED)
         except OutcomeUnknown:

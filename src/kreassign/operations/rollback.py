@@ -1,4 +1,4 @@
-"""Undoing what a run really did, by a run of its own."""
+"""Rolling back what a run really did, by a run of its own."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext
 
 
 def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
-    """What undoing the run as it is now would do; changes nothing."""
+    """What a rollback of the run as it is now would do; changes nothing."""
     done = read_history(find_journal(context.state_dir, run_id))
     return Rollback(done, plan_rollback(client, done))
 
 
 def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
-    """Cancel the run at once if it goes on or was interrupted; what undoing it would do then."""
+    """Cancel the run at once if it goes on or was interrupted; what a rollback would do then."""
     done = _ended(client, find_journal(context.state_dir, run_id), context)
     return Rollback(done, plan_rollback(client, done))
 
@@ -99,7 +99,7 @@ def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> Run
     first = read_events(journal)[0]
     assert isinstance(first, RunStarted)
     chosen = {setting.guard: setting.reaction for setting in first.guards} | dict(request.guards)
-    # To undo the undoing would be to do again what a guard wanted undone.
+    # A rollback that is rolled back would do again what a guard wanted undone.
     reactions = {
         guard: Reaction.CANCEL if reaction is Reaction.ROLLBACK else reaction for guard, reaction in chosen.items()
     }

@@ -41,17 +41,17 @@ def test_a_run_is_undone_under_the_guards_and_the_pace_that_it_had_but_for_its_h
     done = json.loads(terminal.ask_cluster("run", terminal.plan, *chosen, *AT_ONCE).stdout)
     result = terminal.ask_cluster("rollback", done["run_id"], "--guard", "disk=warn", "--order", "name", *AT_ONCE)
     undone = json.loads(result.stdout)
-    assert (result.exit_code, undone["run_id"], undone["undoing"]["state"]) == (0, done["run_id"], "done")
+    assert (result.exit_code, undone["run_id"], undone["rollback_run"]["state"]) == (0, done["run_id"], "done")
     assert (undone["copy_count"], undone["copied_bytes"], undone["left_alone"]) == (4, 40_000_000, [])
-    by = begun(terminal, undone["undoing"]["run_id"])
+    by = begun(terminal, undone["rollback_run"]["run_id"])
     reactions = {setting.guard: setting.reaction for setting in by.guards}
     assert [reactions[guard] for guard in (GuardName.STALL, GuardName.DISK)] == [Reaction.CANCEL, Reaction.WARN]
-    # What would undo the undoing only ends it.
+    # What would roll back the rollback only ends it.
     assert reactions[GuardName.RATE] is Reaction.CANCEL
     assert (by.pace.caps.cluster.moves, by.pace.order, by.pace.hours.are_limited) == (1, "name", False)
 
     again = json.loads(terminal.ask_cluster("rollback", done["run_id"], *AT_ONCE).stdout)
-    assert (again["plan"]["partitions"], again["undoing"]) == ([], None)
+    assert (again["plan"]["partitions"], again["rollback_run"]) == ([], None)
 
 
 def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(terminal: Terminal) -> None:
@@ -62,7 +62,7 @@ def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(termina
     result = terminal.ask_cluster("run", terminal.plan, "--guard", "cordoned=rollback", *AT_ONCE)
     found = json.loads(result.stdout)
     assert (result.exit_code, found["state"], found["wants_rollback"]) == (5, "cancelled", True)
-    assert (found["rollback"]["run_id"], found["rollback"]["undoing"]) == (found["run_id"], None)
+    assert (found["rollback"]["run_id"], found["rollback"]["rollback_run"]) == (found["run_id"], None)
 
 
 def test_copies_that_changed_their_log_directory_go_back_to_it(tmp_path: Path) -> None:

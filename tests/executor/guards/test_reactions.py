@@ -51,7 +51,7 @@ BREACHES: dict[GuardName, tuple[Health, CopyProgress]] = {
     GuardName.MIN_ISR: (Health(LIVE, under_min_isr=Troubled.of([A0])), ADVANCED),
     GuardName.UNDER_REPLICATED: (Health(LIVE, under_replicated=Troubled.of([A0])), ADVANCED),
     GuardName.BROKER: (Health((0, 2, 3, 4)), ADVANCED),
-    GuardName.DISK: (Health(LIVE, room=ROOM), ADVANCED),
+    GuardName.DISK: (Health(LIVE, log_dir_space=ROOM), ADVANCED),
     GuardName.CORDONED: (Health(LIVE, cordoned=(2,)), ADVANCED),
     GuardName.FOREIGN_MOVE: (Health(LIVE, foreign_moves=(A0,)), ADVANCED),
     GuardName.FOREIGN_THROTTLE: (Health(LIVE, foreign_configs=(THEIRS,)), ADVANCED),

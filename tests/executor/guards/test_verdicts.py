@@ -52,7 +52,11 @@ def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) 
         (Health((0, 1, 2), under_min_isr=Troubled.of([T0], NONE)), GuardName.MIN_ISR, "t-0"),
         (Health((0, 1, 2), under_replicated=Troubled.of([T0], NONE)), GuardName.UNDER_REPLICATED, "t-0"),
         (Health((0, 1)), GuardName.BROKER, "[2]"),
-        (Health((0, 1, 2), room=(LogDirSpace(2, "/d", 1_000, 49),)), GuardName.DISK, "/d of broker 2 has 49 of 1000"),
+        (
+            Health((0, 1, 2), log_dir_space=(LogDirSpace(2, "/d", 1_000, 49),)),
+            GuardName.DISK,
+            "/d of broker 2 has 49 of 1000",
+        ),
         (Health((0, 1, 2), cordoned=(2,)), GuardName.CORDONED, "broker 2"),
         (Health((0, 1, 2), foreign_moves=(T0,)), GuardName.FOREIGN_MOVE, "t-0"),
         (Health((0, 1, 2), foreign_configs=(FOREIGN,)), GuardName.FOREIGN_THROTTLE, "broker 1"),
@@ -99,13 +103,13 @@ def test_a_journal_of_which_the_first_inspection_named_only_some_is_judged_by_nu
 
 
 def test_disks_and_brokers_that_get_nothing_are_not_minded() -> None:
-    assert told(Health((0, 1, 2), room=(LogDirSpace(1, "/d", 1_000, 1),), cordoned=(1,))) == []
-    assert told(Health((0, 1, 2), room=(LogDirSpace(2, "/d", 1_000, 50),))) == []
+    assert told(Health((0, 1, 2), log_dir_space=(LogDirSpace(1, "/d", 1_000, 1),), cordoned=(1,))) == []
+    assert told(Health((0, 1, 2), log_dir_space=(LogDirSpace(2, "/d", 1_000, 50),))) == []
 
 
 def test_a_destination_must_have_room_for_what_is_to_come_in() -> None:
     room = (LogDirSpace(2, "/a", 1_000, 350), LogDirSpace(2, "/b", 1_000, 350))
-    now = GuardInputs(Health((0, 1, 2), room=room), WELL, (), (2,), 0, {2: 600})
+    now = GuardInputs(Health((0, 1, 2), log_dir_space=room), WELL, (), (2,), 0, {2: 600})
     assert evaluate(now, DEFAULTS) == ()
     (verdict,) = evaluate(replace(now, incoming_bytes={2: 601}), DEFAULTS)
     assert (

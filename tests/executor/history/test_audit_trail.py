@@ -45,7 +45,7 @@ def test_calls_have_their_question_where_it_was_written_down_and_their_trouble()
     assert [(call.number, call.kind) for call in told.calls] == [
         (1, "read settings"),
         (2, "set throttle"),
-        (3, "look at moves"),
+        (3, "observe moves"),
         (4, "set throttle"),
         (5, "submit moves"),
         (6, "failed call"),

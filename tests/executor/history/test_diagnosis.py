@@ -1,4 +1,4 @@
-"""From symptoms to ailments."""
+"""From what a cluster shows to the issues that it has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kinds(readings: ClusterReadings) -> list[str]:
     return [issue.kind for issue in diagnose(readings)]
 
 
-def test_a_healthy_cluster_has_no_ailments() -> None:
+def test_a_healthy_cluster_has_no_issues() -> None:
     assert kinds(ClusterReadings(LIVE, (one(),))) == []
 
 
@@ -36,7 +36,7 @@ def test_a_reassignment_that_can_never_complete_is_explained_with_the_way_out() 
     assert "then start it anew with [0, 1]" in issue.remedy
 
 
-def test_an_ordinary_reassignment_is_no_ailment_unless_its_destination_is_gone() -> None:
+def test_an_ordinary_reassignment_is_no_issue_unless_its_destination_is_gone() -> None:
     assert kinds(ClusterReadings(LIVE, (one(),), {T0: MOVE})) == []
     assert kinds(ClusterReadings((0, 1), (one(),), {T0: MOVE})) == ["destination"]
 
@@ -54,7 +54,7 @@ def test_partitions_in_trouble_are_found(partition: Partition, found: list[str])
     assert kinds(ClusterReadings(LIVE, (partition,))) == found
 
 
-def test_a_throttle_is_an_ailment_only_while_nothing_needs_it() -> None:
+def test_a_throttle_is_an_issue_only_while_nothing_needs_it() -> None:
     assert kinds(ClusterReadings(LIVE, (one(),), throttles=(LIST, RATE))) == ["throttle", "throttle"]
     assert kinds(ClusterReadings(LIVE, (one(),), {T0: MOVE}, throttles=(LIST, RATE))) == []
     elsewhere = {TopicPartition("u", 0): MOVE}

@@ -36,7 +36,7 @@ def test_a_plan_that_fits_the_cluster_has_no_violation() -> None:
         ([to(TopicPartition("nope", 0), 1)], "nope-0: there is no topic nope"),
         (
             [PartitionAssignment(T0, (1,), ("/data/a",))],
-            "t-0: broker 1 did not tell its log directories, of which /data/a is named",
+            "t-0: broker 1 did not report its log directories, of which /data/a is named",
         ),
     ],
 )

@@ -85,5 +85,5 @@ def test_an_empty_copy_is_whole() -> None:
 
 
 def test_no_samples_are_an_error() -> None:
-    with pytest.raises(ValueError, match="never looked at"):
+    with pytest.raises(ValueError, match="never observed"):
         estimate([])

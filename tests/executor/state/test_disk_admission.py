@@ -39,7 +39,7 @@ def begun(*moves: PlannedMove, guards: dict[GuardName, Reaction] | None = None, 
 def free(**usable: int) -> Health:
     """Brokers `b2`, `b3`, … with one directory each of 10,000 bytes, and so many of them free."""
     rooms = (LogDirSpace(int(broker[1:]), "/d", 10_000, left) for broker, left in usable.items())
-    return Health(LIVE, room=tuple(rooms))
+    return Health(LIVE, log_dir_space=tuple(rooms))
 
 
 TWO = (move(0, (0, 1), (2, 1)), move(1, (1, 0), (2, 0)))
@@ -87,7 +87,9 @@ def test_brokers_that_wait_for_each_other_are_named_once_and_the_run_goes_on_whe
     run.replay(VerdictsRecorded(1_000, order.verdicts))
     run.replay(look(31_000, PlacementState.UNTOUCHED, *moves))
     (story,) = [problem for problem in run.view.problems if problem.startswith("disks")]
-    assert story.startswith("disks have room for none of 2 moves: a-0 waits because broker 3 has 20 bytes to promise")
+    assert story.startswith(
+        "disks have no space for any of 2 moves: a-0 waits because broker 3 has 20 bytes to promise"
+    )
     assert "brokers 2 -> 3 -> 2 wait for each other" in story
     assert run.replay(HealthObserved(31_000, free(b2=10, b3=20))) == (Wait(),)
     instructions = run.replay(look(62_000, PlacementState.UNTOUCHED, *moves))

@@ -31,9 +31,9 @@ def doctor(context: click.Context, /, cluster: ClusterOptions, state_dir: Path, 
     with cluster.connect() as client:
         found = diagnose_cluster(client, state_dir)
     if output_format == "json":
-        print_json({"ok": not found, "ailments": [asdict(ailment) for ailment in found]})
+        print_json({"ok": not found, "issues": [asdict(issue) for issue in found]})
     else:
-        for ailment in found:
-            console().print(str(ailment), soft_wrap=True)
+        for issue in found:
+            console().print(str(issue), soft_wrap=True)
         console().print(f"{len(found)} findings" if found else "all is well")
     context.exit(1 if found else 0)

@@ -77,7 +77,7 @@ def rollback(
 def undo(
     client: AdminClient, request: RollbackRequest, context: RunContext, *, is_quiet: bool, is_dry: bool = False
 ) -> Rollback:
-    """End the run, print what undoing it costs, and do so; prints nothing if `is_quiet`."""
+    """End the run, print what the rollback costs, and do it; prints nothing if `is_quiet`."""
     prepared = (preview_rollback if is_dry else end_run_to_undo)(client, request.run_id, context)
     if not is_quiet:
         _tell(prepared)
@@ -113,7 +113,7 @@ def _document(found: Rollback) -> dict[str, Any]:
         "copy_count": found.plan.copy_count,
         "copied_bytes": found.plan.copied_bytes,
         "left_alone": list(found.plan.skipped),
-        "undoing": None if found.run is None else document(found.run),
+        "rollback_run": None if found.run is None else document(found.run),
     }
 
 

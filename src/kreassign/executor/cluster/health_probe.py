@@ -35,7 +35,7 @@ def inspect(port: ClusterPort, question: CheckHealth) -> Health:
         under_replicated=Troubled.of(
             (partition.topic_partition for partition in troubled), before.under_replicated if before else None
         ),
-        room=tuple(room for broker in sorted(log_dirs) for room in _room(broker, log_dirs[broker])),
+        log_dir_space=tuple(space for broker in sorted(log_dirs) for space in _space(broker, log_dirs[broker])),
         cordoned=tuple(broker for broker in sorted(log_dirs) if _takes_nothing(log_dirs[broker])),
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
@@ -45,7 +45,7 @@ def inspect(port: ClusterPort, question: CheckHealth) -> Health:
 
 
 def _minima(port: ClusterPort, troubled: Iterable[Partition]) -> dict[str, int]:
-    """min.insync.replicas of the topics of these partitions, where they tell."""
+    """min.insync.replicas of the topics of these partitions, where that is known."""
     topics = sorted({partition.topic_partition.topic for partition in troubled})
     if not topics:
         return {}
@@ -54,7 +54,7 @@ def _minima(port: ClusterPort, troubled: Iterable[Partition]) -> dict[str, int]:
     return {topic: int(entry.value) for topic, entry in values.items() if entry is not None and entry.value}
 
 
-def _room(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirSpace]:
+def _space(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirSpace]:
     return [
         LogDirSpace(broker, log_dir.path, log_dir.total_bytes, log_dir.usable_bytes)
         for log_dir in log_dirs

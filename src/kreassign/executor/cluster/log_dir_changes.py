@@ -1,4 +1,4 @@
-"""Telling brokers in which of their log directories copies shall be, and giving up moves between directories."""
+"""Changes of log directories: requests to brokers, and the cancelling of moves between directories."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class LogDirAnswer:
         return frozenset((*self.unknown, *(refusal.topic_partition for refusal in self.refused)))
 
 
-def tell(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> LogDirAnswer:
-    """Order copies into directories, also those that are still to be made."""
+def request(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> LogDirAnswer:
+    """Ask brokers to have copies in these directories, also those copies that are still to be made."""
     if not targets:
         return LogDirAnswer()
     failed = {
@@ -44,10 +44,10 @@ def tell(port: ClusterPort, targets: Mapping[TopicPartitionReplica, str]) -> Log
     return LogDirAnswer(tuple(Refusal(name, text) for name, text in sorted(refused.items())), tuple(sorted(unknown)))
 
 
-def leave(port: ClusterPort, moves: Iterable[PlannedMove]) -> None:
-    """Give up moves between directories that are under way: the present directory as the target does that (KIP-113).
+def cancel(port: ClusterPort, moves: Iterable[PlannedMove]) -> None:
+    """Cancel moves between directories that are under way: the present directory as the target does that (KIP-113).
 
-    What a broker does not answer to is seen by the next look. Raises ClusterError when nobody answers.
+    What a broker does not answer to is seen at the next poll. Raises ClusterError when nobody answers.
     """
     moves = tuple(moves)
     named = {replica for move in moves for replica in move.log_dir_paths}

@@ -1,6 +1,6 @@
 """Log directories in a run: where copies shall be on their brokers, and where they are seen. Pure.
 
-A directory for a replica that is still to be made is told to its broker beforehand: the broker remembers it and puts
+A directory for a replica that is still to be made is named to its broker beforehand: the broker remembers it and puts
 the copy there (KIP-113). A replica that is there already is copied into the directory by its own broker; nothing shows
 that but the list of log directories, in which the copy stands twice until it is done.
 """
@@ -32,7 +32,7 @@ class PlacementProgress(StrEnum):
     """How the copies of a partition stand to their directories."""
 
     SETTLED = "settled"  # all are where they shall be
-    MOVING = "moving"  # the rest is on its way there, or nobody tells
+    MOVING = "moving"  # the rest is on its way there, or unknown
     PENDING = "pending"  # at least one is neither there nor on its way
 
 
@@ -55,7 +55,7 @@ def replica_locations(answers: Mapping[int, Iterable[LogDir]]) -> dict[TopicPart
 def unsettled(
     name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
 ) -> tuple[int, ...]:
-    """Brokers whose copy is not where it shall be, or that did not tell."""
+    """Brokers whose copy is not where it shall be, or that did not answer."""
     return tuple(
         target.broker
         for target in targets

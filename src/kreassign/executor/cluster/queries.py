@@ -42,7 +42,7 @@ def is_unknown_topic(error: ClusterError) -> bool:
     return has_code(error, UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def look(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
+def read_moves(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
     """Where these moves are. Progress is asked only of those that are copying. Raises ClusterError."""
     names = [move.topic_partition for move in moves]
     # The controller first: what it no longer lists, the brokers show as done now or a moment later, never earlier.
@@ -62,7 +62,7 @@ def look(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
 
 
 def read_locations(port: ClusterPort, moves: Iterable[PlannedMove]) -> tuple[ReplicaLocations, frozenset[int]]:
-    """Where the copies are whose directories these moves name, and brokers that did not tell. Raises ClusterError."""
+    """Where the copies are whose directories these moves name, and brokers that did not answer. Raises ClusterError."""
     named = [move for move in moves if move.log_dirs]
     if not named:
         return {}, frozenset()
@@ -91,7 +91,7 @@ def _without_others(partition: Partition, adding: tuple[int, ...]) -> Partition:
 def read_configs(
     port: ClusterPort, keys: Iterable[ConfigKey]
 ) -> tuple[tuple[ConfigValue, ...], tuple[tuple[ConfigResource, str], ...]]:
-    """The own values of these settings, and per topic or broker that did not tell, why. Raises ClusterError.
+    """The own values of these settings, and per topic or broker that did not answer, why. Raises ClusterError.
 
     A topic that is gone has no settings any more, so its values are None.
     """
@@ -147,7 +147,7 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
 def read_sizes(
     port: ClusterPort, partitions: Sequence[Partition]
 ) -> tuple[dict[TopicPartitionReplica, int], tuple[tuple[str, str], ...]]:
-    """Bytes on disk of every copy of these partitions, and which brokers did not tell."""
+    """Bytes on disk of every copy of these partitions, and which brokers did not answer."""
     brokers = sorted({broker for partition in partitions for broker in partition.replicas})
     if not brokers:
         return {}, ()
@@ -159,21 +159,21 @@ def read_sizes(
         for copy in log_dir.replicas
         if not copy.is_future
     }
-    problems = [(f"broker {broker}", f"did not tell its sizes: {error}") for broker, error in answer.failed.items()]
+    problems = [(f"broker {broker}", f"did not report its sizes: {error}") for broker, error in answer.failed.items()]
     return sizes, tuple(problems)
 
 
 def read_log_dirs(
     port: ClusterPort, wanted: Mapping[TopicPartitionReplica, str]
 ) -> tuple[dict[TopicPartitionReplica, str], tuple[tuple[str, str], ...]]:
-    """In which directory each of these replicas is (not where it is being moved), and which brokers did not tell."""
+    """In which directory each of these replicas is (not where it is being moved), and which brokers did not answer."""
     if not wanted:
         return {}, ()
     brokers = sorted({replica.broker for replica in wanted})
     answer = port.describe_log_dirs(brokers, partitions=sorted({replica.topic_partition for replica in wanted}))
     found = replica_locations(answer.ok)
     problems = [
-        (f"broker {broker}", f"did not tell its directories: {error}") for broker, error in answer.failed.items()
+        (f"broker {broker}", f"did not report its directories: {error}") for broker, error in answer.failed.items()
     ]
     paths = {replica: found[replica].current for replica in wanted if replica in found}
     return {replica: path for replica, path in paths.items() if path is not None}, tuple(problems)

@@ -1,6 +1,6 @@
 """Measuring what producers write, and what traffic of brokers follows from it, between one reading and the next.
 
-Kafka tells no traffic, but how far every partition is: records over the time between two readings, times their mean
+Kafka reports no traffic, but how far every partition is: records over the time between two readings, times their mean
 size. What consumers read cannot be seen this way.
 """
 
@@ -28,7 +28,7 @@ class Reading:
 
 
 class TrafficMeter:
-    """Remembers the last reading, so that the next one tells rates."""
+    """Remembers the last reading, so that the next one gives rates."""
 
     def __init__(self, port: ClusterPort) -> None:
         self._port = port

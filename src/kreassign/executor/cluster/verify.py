@@ -1,4 +1,4 @@
-"""Does the cluster match the plan? Compares values that were read; asks nobody. Pure."""
+"""Does the cluster match the plan? Compares values that were read. Pure."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _of_log_dirs(
     for replica, log_dir in wanted.items():
         present = found.get(replica)
         if present != log_dir:
-            where = "in no directory that its broker tells of" if present is None else f"in {present}"
+            where = "in no directory that its broker reports" if present is None else f"in {present}"
             subject = f"{replica.topic_partition} on broker {replica.broker}"
             yield Finding(subject, FindingKind.LOG_DIR, f"{where} and not in {log_dir}")
 

@@ -1,4 +1,4 @@
-"""What may stop a run: guards look at the health of the cluster and of the moves, and say what to do."""
+"""What may stop a run: guards judge the health of the cluster and of the moves, and say what to do."""
 
 from kreassign.executor.guards.health import Health, LogDirSpace, Troubled
 from kreassign.executor.guards.settings import DEFAULTS, GuardName, GuardSetting, Reaction

@@ -69,7 +69,7 @@ class Health:
     offline: Troubled = Troubled()
     under_min_isr: Troubled = Troubled()
     under_replicated: Troubled = Troubled()
-    room: tuple[LogDirSpace, ...] = ()
+    log_dir_space: tuple[LogDirSpace, ...] = ()
     cordoned: tuple[int, ...] = ()
     foreign_moves: tuple[TopicPartition, ...] = ()
     foreign_configs: tuple[ConfigValue, ...] = ()

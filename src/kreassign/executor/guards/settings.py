@@ -24,7 +24,7 @@ class GuardName(StrEnum):
 
 
 class Reaction(StrEnum):
-    """What a breach leads to; the later ones include that it is told."""
+    """What a breach leads to; the later ones include that it is reported."""
 
     OFF = "off"
     WARN = "warn"

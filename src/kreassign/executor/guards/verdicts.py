@@ -13,7 +13,7 @@ from kreassign.executor.scheduling import RESERVE
 from kreassign.model import TopicPartition
 
 STALL_MS = 600_000
-"""A move without any progress for so long is told with its story."""
+"""A move without any progress for so long is reported with its story."""
 
 
 class Move(Protocol):
@@ -84,9 +84,9 @@ def evaluate(circumstances: GuardInputs, reactions: Mapping[GuardName, Reaction]
     """What the guards that are on say, in their order; nothing when all is well."""
     return tuple(
         Verdict(guard, reactions[guard], *sight)
-        for guard, look in GUARDS.items()
+        for guard, check in GUARDS.items()
         if guard in reactions
-        for sight in look(circumstances)
+        for sight in check(circumstances)
     )
 
 
@@ -127,12 +127,12 @@ def _broker(now: GuardInputs) -> Iterator[Breach]:
 
 
 def _disk(now: GuardInputs) -> Iterator[Breach]:
-    for space in now.health.room:
+    for space in now.health.log_dir_space:
         if space.broker in now.destinations and space.usable_bytes < now.disk_reserve * space.total_bytes:
             seen = f"{space.path} of broker {space.broker} has {space.usable_bytes} of {space.total_bytes} bytes left"
             yield seen, "Free space there, or cancel what moves to it with `kreassign cancel --now`"
     for broker, incoming in now.incoming_bytes.items():
-        spaces = [space for space in now.health.room if space.broker == broker]
+        spaces = [space for space in now.health.log_dir_space if space.broker == broker]
         left = sum(max(0, int(space.usable_bytes - now.disk_reserve * space.total_bytes)) for space in spaces)
         if spaces and incoming > left:
             seen = f"broker {broker} has {left} bytes left above the reserve in its log directories, "

@@ -1,4 +1,4 @@
-"""Everything that a journal tells of a run for an audit: what arrived when, what was promised, asked and said. Pure."""
+"""Everything that a journal has of a run for an audit: what arrived when, what was promised, asked and said. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kreassign.executor.state import ACTIVE, Machine, MoveRecord, RunView
 from kreassign.model import TopicPartition
 
 PROMISES_AT_MOST = 200
-"""So many looks are asked for their estimates, evenly over the run: the error of an estimate needs no more."""
+"""So many polls are asked for their estimates, evenly over the run: the error of an estimate needs no more."""
 
 _ON_THE_WAY = frozenset({PlacementState.UNTOUCHED, PlacementState.MOVING})
 
@@ -103,7 +103,7 @@ class AuditTrail:
 
 
 def audit_trail(events: Sequence[Event]) -> AuditTrail:
-    """What these events, in this order, tell."""
+    """What these events, in this order, say."""
     machine = Machine()
     run, meter = machine.view, ProgressMeter(machine.view)
     leaders: dict[TopicPartition, int] = {}
@@ -122,9 +122,9 @@ def audit_trail(events: Sequence[Event]) -> AuditTrail:
 
 
 def _promising(events: Iterable[Event]) -> set[int]:
-    looks = [event for event in events if isinstance(event, MovesObserved)]
-    step = max(1, -(-len(looks) // PROMISES_AT_MOST))
-    return {id(event) for event in looks[::step]}
+    polls = [event for event in events if isinstance(event, MovesObserved)]
+    step = max(1, -(-len(polls) // PROMISES_AT_MOST))
+    return {id(event) for event in polls[::step]}
 
 
 def _arrivals(run: RunView, event: Event, leaders: dict[TopicPartition, int]) -> Iterator[Arrival]:
@@ -212,7 +212,7 @@ _KINDS = {
     ThrottleSet.__name__: "set throttle",
     ThrottleRestored.__name__: "restore throttle",
     ConfigsRead.__name__: "read settings",
-    MovesObserved.__name__: "look at moves",
+    MovesObserved.__name__: "observe moves",
     HealthObserved.__name__: "inspect the cluster",
     Verified.__name__: "verify",
     CallFailed.__name__: "failed call",

@@ -43,7 +43,7 @@ class Issue:
 
 def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
     """Everything that is wrong, the worst first; empty when all is well."""
-    looks = (
+    checks = (
         _endless,
         _without_destination,
         _offline,
@@ -54,7 +54,7 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _leaders,
     )
     unread = (Issue("unread", "cluster", sentence, "Try again") for sentence in readings.unread)
-    return (*(issue for look in looks for issue in look(readings)), *unread)
+    return (*(issue for check in checks for issue in check(readings)), *unread)
 
 
 def _endless(readings: ClusterReadings) -> Iterator[Issue]:

@@ -35,7 +35,7 @@ def rollback_plan(
 ) -> RollbackPlan:
     """What undoes these moves, given where their partitions are now, and their copies among the log directories.
 
-    A partition that somebody else has changed since is left alone: nobody can tell what undoing would mean for it.
+    A partition that somebody else has changed since is left alone: what a rollback would mean for it is unknown.
     """
     expected: dict[TopicPartition, tuple[int, ...]] = {}
     assignments, skipped, copies, copied_bytes = [], [], 0, 0

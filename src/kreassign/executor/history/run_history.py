@@ -114,7 +114,7 @@ def history(run: RunView) -> RunHistory:
 
 
 def read_history(path: Path) -> RunHistory:
-    """What a journal tells of its run. Raises JournalDamaged, or InputError when there is none."""
+    """What a journal says of its run. Raises JournalDamaged, or InputError when there is none."""
     return history(fold(read_events(path)))
 
 

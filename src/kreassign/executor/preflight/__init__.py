@@ -1,1 +1,1 @@
-"""Everything that is looked at before a run begins."""
+"""Everything that is checked before a run begins."""

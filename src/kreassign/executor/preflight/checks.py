@@ -67,7 +67,7 @@ def _of_log_dirs(plan: Plan, view: ClusterView) -> Iterator[tuple[TopicPartition
         log_dir = next((one for one in known or () if one.path == path), None)
         where = f"log directory {path} of broker {replica.broker}"
         if known is None:
-            yield replica, f"broker {replica.broker} did not tell its log directories, of which {path} is named"
+            yield replica, f"broker {replica.broker} did not report its log directories, of which {path} is named"
         elif log_dir is None:
             yield replica, f"there is no {where}; it has {', '.join(one.path for one in known)}"
         elif log_dir.error:

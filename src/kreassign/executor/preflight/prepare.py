@@ -1,4 +1,4 @@
-"""From a plan to the first event of a run: looks at the cluster, checks everything, changes nothing."""
+"""From a plan to the first event of a run: reads the cluster, checks everything, changes nothing."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _log_dir_targets(plan: Plan, view: ClusterView) -> dict[TopicPartition, tupl
 
 
 def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
-    """Size of the leader's copy of each of these; without those that nobody could tell."""
+    """Size of the leader's copy of each of these; without those that are unknown."""
     leaders = {one.topic_partition: one.leader for one in partitions if one.leader != NO_LEADER}
     if not leaders:
         return {}

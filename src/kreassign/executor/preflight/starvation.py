@@ -49,7 +49,7 @@ def measure_writes(
 ) -> dict[TopicPartition, float]:
     """Bytes per second that producers write to what is copied: records over so long, times their mean size.
 
-    Without those whose leader does not tell. Raises ClusterError when nobody answers at all.
+    Without those whose leader does not answer. Raises ClusterError when nobody answers at all.
     """
     sizes = {move.topic_partition: move.size_bytes for move in moves if move.adding and move.size_bytes}
     if not sizes:

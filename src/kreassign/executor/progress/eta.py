@@ -56,7 +56,7 @@ class Estimate:
 
 
 def recent(samples: Sequence[Sample], window_ms: int = WINDOW_MS) -> tuple[Sample, ...]:
-    """The samples that an estimate looks at: the last `window_ms`, and the one before so that the window is full."""
+    """The samples that an estimate uses: the last `window_ms`, and the one before so that the window is full."""
     if not samples:
         return ()
     begin = samples[-1].at_ms - window_ms
@@ -67,7 +67,7 @@ def recent(samples: Sequence[Sample], window_ms: int = WINDOW_MS) -> tuple[Sampl
 def estimate(samples: Sequence[Sample]) -> Estimate:
     """What samples of one thing, oldest first, say of it. Raises ValueError when there is none."""
     if not samples:
-        raise ValueError("nothing can be said of a copy that was never looked at")
+        raise ValueError("nothing can be said of a copy that was never observed")
     first, last = samples[0], samples[-1]
     if last.left_bytes == 0:
         return Estimate(last.done_bytes, 0, *_rates(first, last), eta_s=0.0)
@@ -76,7 +76,7 @@ def estimate(samples: Sequence[Sample]) -> Estimate:
 
 
 def total(samples: Sequence[Sample]) -> Sample:
-    """Several copies, looked at together, as one; what is left is known only if it is known of all."""
+    """Several copies as one; what is left is known only if it is known of all."""
     lefts = [sample.left_bytes for sample in samples]
     known = [left for left in lefts if left is not None]
     return Sample(

@@ -22,7 +22,7 @@ CRITICAL = 0.9
 """Brokers with at least this part of the longest time before them may turn out to be the last."""
 
 UNCERTAIN = 0.1
-"""What no measuring tells: how well the last moves fill their brokers."""
+"""What cannot be measured: how well the last moves fill their brokers."""
 
 PARTS = 4
 
@@ -91,7 +91,7 @@ class Side:
 
 
 def interval(sides: Iterable[Side], together: Side, best_bytes_per_s: float) -> Interval | None:
-    """When all sides are done, given the best rate that a broker can reach; None where nobody can tell.
+    """When all sides are done, given the best rate that a broker can reach; None where that is unknown.
 
     `together` is the whole run: where limits hold it back rather than its busiest broker, that shows there.
     """

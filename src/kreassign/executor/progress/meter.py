@@ -30,7 +30,7 @@ class MoveProgress:
 class Progress:
     """A run at one moment. `moves` has those that copy something, in the order of the plan.
 
-    `overall` sums the moves; its `eta_s` is the expected one of `end`, see `ending.py`. `finished_count` and
+    `overall` sums the moves; its `eta_s` is the expected one of `end`, see `eta_interval.py`. `finished_count` and
     `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
     for, and what will not fit into its hours.
     """
@@ -111,7 +111,7 @@ class ProgressMeter:
         for record in records:
             self._count(record)
         if isinstance(event, MovesObserved):
-            self._look(records)
+            self._observe(records)
 
     def progress(self) -> Progress:
         """Where the run stands."""
@@ -148,7 +148,7 @@ class ProgressMeter:
         if record.copies:
             self._begun.add(record.name)
 
-    def _look(self, records: Iterable[MoveRecord]) -> None:
+    def _observe(self, records: Iterable[MoveRecord]) -> None:
         # The time before the first byte says nothing of how fast the copies go.
         begun = [record for record in records if record.copies]
         for record in begun:

@@ -15,7 +15,7 @@ from math import isfinite
 from kreassign.executor.scheduling.candidate import Candidate, Endpoint
 
 RESERVE = 0.05
-"""Part of every log directory that stays free unless told otherwise."""
+"""Part of every log directory that stays free by default."""
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.amount import format_amount
 
 DAYS = 8
-"""So many days are looked ahead; windows come back every day."""
+"""So many days ahead are considered; windows come back every day."""
 
 DAY_MINUTES = 24 * 60
 

@@ -1,6 +1,6 @@
-"""How fast the copies of a run go, measured from its looks, and from that how much in flight keeps a broker busy.
+"""How fast the copies of a run go, measured from its polls, and from that how much in flight keeps a broker busy.
 
-A broker must not run dry before the next look, or it stands idle while moves wait; more than that only makes all its
+A broker must not run dry before the next poll, or it stands idle while moves wait; more than that only makes all its
 copies slower. How fast brokers are shows by itself, whatever limits them: a throttle, a network, a disk.
 """
 
@@ -18,16 +18,16 @@ MEASURED_OVER_MS = 5_000
 """The rate of the fastest broker is measured over this long, again and again."""
 
 COPIES = 2
-"""Of two copies that end one after the other, one goes on at the full rate until the next look."""
+"""Of two copies that end one after the other, one goes on at the full rate until the next poll."""
 
-LOOKS = 4
-"""What is in flight lasts for so many looks: sizes differ, and a copy may wait for its other end."""
+POLLS = 4
+"""What is in flight lasts for so many polls: sizes differ, and a copy may wait for its other end."""
 
 LEAST_BYTES = 128_000_000
 """Where nothing has been measured yet."""
 
 FADING = 0.9
-"""Of the most that was ever done between two looks, so much counts at the next one: rates may fall."""
+"""Of the most that was ever done between two polls, so much counts at the next one: rates may fall."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class CopySpeed:
     """What brokers got done lately.
 
     `fastest_bytes_per_s` is what the fastest one received, None before anything was measured; `most_done_bytes` the
-    most that one sent or received between two looks.
+    most that one sent or received between two polls.
     """
 
     fastest_bytes_per_s: float | None = None
@@ -59,8 +59,8 @@ class CopySpeed:
                 self.fastest_bytes_per_s = gain * 1000 / (at_ms - self._at_ms)
         self._at_ms, self._received = at_ms, received
 
-    def note_look(self, before: Iterable[tuple[MoveRecord, dict[int, int]]]) -> None:
-        """Take in what was copied since the look before, given what each broker had received of each move then."""
+    def note_poll(self, before: Iterable[tuple[MoveRecord, dict[int, int]]]) -> None:
+        """Take in what was copied since the poll before, given what each broker had received of each move then."""
         done: Counter[tuple[str, int]] = Counter()
         for record, had in before:
             source, has = source_of(record), record.bytes_received
@@ -72,5 +72,5 @@ class CopySpeed:
 
     def saturation(self, in_flight: Iterable[Candidate]) -> Saturation:
         """Which brokers have enough to do, given what is in flight."""
-        enough = SaturationThreshold(COPIES, max(LEAST_BYTES, int(LOOKS * self.most_done_bytes)))
+        enough = SaturationThreshold(COPIES, max(LEAST_BYTES, int(POLLS * self.most_done_bytes)))
         return Saturation.of(enough, in_flight)

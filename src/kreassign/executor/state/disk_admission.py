@@ -44,14 +44,14 @@ def note_stuck(run: Run, choice: Choice) -> None:
     if run.health.stuck and not was_stuck:
         first, reason = refused[0]
         run.note(
-            f"disks have room for none of {len(refused)} moves: {first} waits because "
+            f"disks have no space for any of {len(refused)} moves: {first} waits because "
             f"{reason}{_circle_text(run)}; free space there, or `kreassign cancel` and replan"
         )
 
 
 def _usable(health: Health, reserve: float) -> dict[Endpoint, float]:
     usable: dict[Endpoint, float] = {}
-    for space in health.room:
+    for space in health.log_dir_space:
         free = space.usable_bytes - reserve * space.total_bytes
         usable["log_dir", (space.broker, space.path)] = free
         usable["destination", space.broker] = usable.get(("destination", space.broker), 0.0) + max(0.0, free)

@@ -34,7 +34,7 @@ def _after_verdicts(run: Run, state: RecordingVerdicts, event: VerdictsRecorded)
 
 def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int]) -> Next:
     if run.control.wind_down is not None:
-        return moving.look(run)
+        return moving.observe(run)
     if not returned:
         return moving.proceed(run, starting, cancelling)
     run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))

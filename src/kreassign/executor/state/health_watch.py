@@ -14,7 +14,7 @@ from kreassign.executor.state.run import Run, WindDown
 from kreassign.model import TopicPartition
 
 CHECK_EVERY_MS = 30_000
-"""A health check asks for all topics, so it is not made with every look."""
+"""A health check asks for all topics, so it is not made with every poll."""
 
 FRESH_MS = 10_000
 """Before moves are started, the last check may be this old."""

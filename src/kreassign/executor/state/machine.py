@@ -32,7 +32,7 @@ TRANSITIONS: Rows = MappingProxyType({
 })  # fmt: skip
 
 DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, TimePassed)
-"""Events that do not tell that a wait was over."""
+"""Events after which a wait is not over."""
 
 
 def handle(run: Run, event: Event) -> tuple[Instruction, ...]:
@@ -79,7 +79,7 @@ class Machine:
     def replay(self, event: Event) -> tuple[Instruction, ...]:
         """Take in the next event of a journal.
 
-        Nobody writes down that a wait was over. Whatever comes after a wait tells it, unless it came during the wait:
+        That a wait was over is not written down. Whatever comes after a wait shows it, unless it came during the wait:
         a request from elsewhere, a signal, or another process that resumed the run.
         """
         if self._is_waiting and not isinstance(event, DURING_A_WAIT):

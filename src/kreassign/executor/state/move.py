@@ -1,15 +1,15 @@
 """One partition's way through a run: its states, and a table that says what each observation means in each state. Pure.
 
     planned ──▶ sent ──▶ moving ──▶ complete
-       │         │         ├──▶ recalled ──▶ cancelled
+       │         │         ├──▶ cancelling ──▶ cancelled
        └─────────┴─────────┴───────┴──▶ failed
 
 A move is `cancelling` from the moment that its cancellation is written down; it may still complete before that takes
-effect. `cancelled` is also what was never begun because the run was cancelled. A move that is recalled only because a
+effect. `cancelled` is also what was never begun because the run was cancelled. A move that is cancelled only because a
 window closed is `planned` again, and so is one that is made in steps, after each of them.
 
-A move is `sent` from the moment that its submission is written down until an answer or an observation tells more: after
-a crash or a lost answer the cluster is looked at before anything is sent again. Sending the same target twice does
+A move is `sent` from the moment that its submission is written down until an answer or an observation says more: after
+a crash or a lost answer the cluster is observed before anything is sent again. Sending the same target twice does
 no harm: the controller has nothing to change.
 """
 
@@ -27,7 +27,7 @@ MAXIMUM_SUBMISSIONS = 3
 """A move that was sent so often and still shows no effect has failed."""
 
 DOUBT_MS = 15_000
-"""Brokers may lag behind the controller: only what looks strange for so long is believed."""
+"""Brokers may lag behind the controller: only what is strange for so long is believed."""
 
 
 PACE_MS = 60_000
@@ -40,7 +40,7 @@ class MoveStatus(StrEnum):
     PLANNED = "planned"
     SENT = "sent"
     MOVING = "moving"
-    CANCELLING = "recalled"
+    CANCELLING = "cancelling"
     COMPLETE = "complete"
     CANCELLED = "cancelled"
     FAILED = "failed"
@@ -82,7 +82,7 @@ class MoveRecord:
     move: PlannedMove
     status: MoveStatus = MoveStatus.PLANNED
     submissions: int = 0
-    recalls: int = 0
+    cancellations: int = 0
     submitted_ms: int | None = None
     completed_ms: int | None = None
     doubtful_since_ms: int | None = None
@@ -92,7 +92,7 @@ class MoveRecord:
     progressed_ms: int | None = None
     given_up: str | None = None
     is_postponed: bool = False
-    was_recalled: bool = False
+    was_cancelled: bool = False
     anchor: Pace | None = None
     losing_ground: tuple[float, float] | None = None
     steps: tuple[PlannedMove, ...] = ()
@@ -149,7 +149,7 @@ class MoveRecord:
 
     @property
     def left_bytes(self) -> dict[int, int]:
-        """Bytes still to come at each broker that lags; a whole copy where no broker told how far it is."""
+        """Bytes still to come at each broker that lags; a whole copy where no broker said how far it is."""
         known = {copy.broker: copy.left_bytes for copy in self.copies}
         lefts = {broker: known.get(broker) for broker in self.lagging}
         return {broker: self.step.size_bytes if left is None else left for broker, left in lefts.items()}
@@ -165,10 +165,10 @@ class MoveRecord:
         """Note that the controller took the move."""
         self.status = MoveStatus.MOVING
 
-    def recall(self) -> None:
+    def cancelling(self) -> None:
         """Note that the move is about to be cancelled."""
         self.status = MoveStatus.CANCELLING
-        self.recalls += 1
+        self.cancellations += 1
 
     def cancelled(self, at_ms: int) -> None:
         """Note that the move will not take place, or not now, as was asked or because it was given up."""
@@ -183,7 +183,7 @@ class MoveRecord:
         """Begin the step anew: what it copied is thrown away, and the order of the replicas may be another."""
         self._wait()
         self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
-        self.was_recalled = True
+        self.was_cancelled = True
 
     def next_step(self) -> bool:
         """Go on to the next step, if there is one: the cluster shows where it begins."""
@@ -191,13 +191,13 @@ class MoveRecord:
             return False
         done, self.steps = self.steps[0], self.steps[1:]
         self._wait()
-        self.was_recalled = False
+        self.was_cancelled = False
         self.copies = tuple(_arrived(copy) if copy.broker in done.adding else copy for copy in self.copies)
         self.observation = replace(self.observation, placement=PlacementState.UNTOUCHED, copies=())
         return True
 
     def _wait(self) -> None:
-        self.status, self.submissions, self.recalls = MoveStatus.PLANNED, 0, 0
+        self.status, self.submissions, self.cancellations = MoveStatus.PLANNED, 0, 0
         self.anchor, self.losing_ground, self.progressed_ms = None, None, None
         self.is_postponed = False
 
@@ -212,7 +212,7 @@ class MoveRecord:
         self.status, self.completed_ms, self.problem = MoveStatus.FAILED, at_ms, problem
 
     def see(self, observation: PartitionObservation, at_ms: int) -> None:
-        """Take in what a look showed. A copy of which no broker told this time is as far as it was."""
+        """Take in what a poll showed. A copy that no broker reported this time is as far as it was."""
         has_grown = self.observation is None or len(observation.isr) > len(self.observation.isr)
         self.observation = observation
         known = {copy.broker: copy for copy in (*self.copies, *observation.copies)}
@@ -279,8 +279,8 @@ def _cancelled(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextA
 
 
 def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    if record.recalls >= MAXIMUM_SUBMISSIONS:
-        record.fail(at_ms, f"it was cancelled {record.recalls} times and the cluster shows no effect")
+    if record.cancellations >= MAXIMUM_SUBMISSIONS:
+        record.fail(at_ms, f"it was cancelled {record.cancellations} times and the cluster shows no effect")
         return NextAction.NOTHING
     return NextAction.CANCEL
 
@@ -296,15 +296,15 @@ def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) 
 
 def _returned_to_plan(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     """Our own cancelling leaves another order; else somebody made it."""
-    return (_submit if record.was_recalled else _drifted)(record, observation, at_ms)
+    return (_submit if record.was_cancelled else _drifted)(record, observation, at_ms)
 
 
 def _returned_unsent(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    return (_submit if record.was_recalled else _doubt)(record, observation, at_ms)
+    return (_submit if record.was_cancelled else _doubt)(record, observation, at_ms)
 
 
 def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    """A broker that was restarted has forgotten the directory of a copy; it is told again. All else is strange."""
+    """A broker that was restarted has forgotten the directory of a copy; it is named again. All else is strange."""
     if not record.step.log_dirs or observation.replicas != record.step.target:
         return _doubt(record, observation, at_ms)
     record.status = MoveStatus.SENT

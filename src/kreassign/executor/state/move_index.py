@@ -1,6 +1,6 @@
-"""Where every unfinished move stands: waiting, in flight, or neither because it has still to be looked at.
+"""Where every unfinished move stands: waiting, in flight, or neither because it has still to be observed.
 
-Kept beside the records, so that a look at the cluster costs what is in flight and not what the plan is long.
+Kept beside the records, so that a poll of the cluster costs what is in flight and not what the plan is long.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Records = dict[TopicPartition, MoveRecord]
 class MoveIndex:
     """Three places; an unfinished move is in exactly one of them.
 
-    `queue` has what a look has shown untouched, `in_flight` what was sent or is under way, `unsettled` what is planned
-    and was not seen yet, or looked strange.
+    `queue` has what a poll has shown untouched, `in_flight` what was sent or is under way, `unsettled` what is planned
+    and was not seen yet, or was strange.
     """
 
     queue: Queue = field(default_factory=Queue)
@@ -31,7 +31,7 @@ class MoveIndex:
 
     @classmethod
     def unseen(cls, records: Iterable[MoveRecord]) -> MoveIndex:
-        """Before a look at all of them."""
+        """Before any of them was observed."""
         index = cls()
         for record in records:
             index.sort(record)
@@ -57,7 +57,7 @@ class MoveIndex:
         return self.queue.destinations.union(broker for record in seen for broker in record.lagging)
 
     @property
-    def to_look_at(self) -> Iterator[TopicPartition]:
+    def to_observe(self) -> Iterator[TopicPartition]:
         """Moves that may have gone on, or of which nothing is known."""
         replica_locations = (self.in_flight, self.unsettled)
         return (name for place in replica_locations for name, record in place.items() if record.status in ACTIVE)
@@ -79,7 +79,7 @@ def candidate(record: MoveRecord) -> Candidate:
 
 
 def left_of(record: MoveRecord) -> Candidate:
-    """The same of a move in flight: the copies that lag, with what is left of the largest; all where nobody tells."""
+    """The same of a move in flight: the copies that lag, with what is left of the largest; all where that is unknown."""
     whole = candidate(record)
     left = max(record.left_bytes.values(), default=0)
     destinations = tuple(broker for broker in whole.destinations if broker in record.lagging)

@@ -4,7 +4,7 @@
         ▲                     └─▶ Cancelling ─▶ Observing                      │
         └──────── [MeasuringTraffic] ◀── Waiting ◀──── nothing to start ◀──────┘
 
-Nothing is sent that was not looked at just before. When moves start or copies arrive, the lists of throttled replicas
+Nothing is sent that was not observed just before. When moves start or copies arrive, the lists of throttled replicas
 are changed first: a move is never started before its throttle is in force, and a replica that has caught up is never
 slowed.
 """
@@ -61,19 +61,19 @@ UNSET_PATIENCE_MS = 60_000
 """How long settings that could not be made are tried again while nothing is in flight."""
 
 CHECKED_AT_ONCE = 5_000
-"""So many moves that waited are looked at together before they start: what can be sent while that look is fresh."""
+"""So many moves that waited are observed together before they start: what can be sent while that is fresh."""
 
 OUT_OF_REACH_MS = 300_000
-"""A run that cannot look at its cluster for so long pauses: its moves go on without it."""
+"""A run that cannot observe its cluster for so long pauses: its moves go on without it."""
 
 
 def enter(run: Run) -> Next:
-    """Begin with a look, or go on to the end when no move is left."""
-    return look(run) if run.moves.are_left else finishing.elect(run)
+    """Begin with a poll, or go on to the end when no move is left."""
+    return observe(run) if run.moves.are_left else finishing.elect(run)
 
 
 def pause(run: Run, _: object, __: object) -> Next:
-    """Leave. Copies in flight keep their throttle: without it they would run at full speed while nobody looks."""
+    """Leave. Copies in flight keep their throttle: without it they would run at full speed while nobody watches."""
     if run.moves.in_flight or not run.throttle.pending:
         return Next(Paused())
     return finishing.restore(run, Afterwards.PAUSE)
@@ -101,30 +101,30 @@ def confirm(run: Run, event: ThrottleSet) -> None:
         throttle.overrides |= throttle.pending
 
 
-# --- looking and choosing ------------------------------------------------------------------------------------------
+# --- observing and choosing ----------------------------------------------------------------------------------------
 
 
-def look(run: Run, unreachable_since_ms: int | None = None) -> Next:
-    """At what may have gone on; what waits is looked at right before it starts, or when there is nothing else."""
-    return _observe(run, _to_look_at(run, unreachable_since_ms))
+def observe(run: Run, unreachable_since_ms: int | None = None) -> Next:
+    """Poll what may have gone on; what waits is observed right before it starts, or when there is nothing else."""
+    return _poll(run, _observing(run, unreachable_since_ms))
 
 
-def _to_look_at(run: Run, unreachable_since_ms: int | None) -> Observing:
-    names = tuple(run.moves.index.to_look_at) or tuple(islice(run.moves.index.queue, CHECKED_AT_ONCE))
+def _observing(run: Run, unreachable_since_ms: int | None) -> Observing:
+    names = tuple(run.moves.index.to_observe) or tuple(islice(run.moves.index.queue, CHECKED_AT_ONCE))
     return Observing(names, unreachable_since_ms=unreachable_since_ms)
 
 
-def _observe(run: Run, state: Observing) -> Next:
+def _poll(run: Run, state: Observing) -> Next:
     return Next(state, (ObserveMoves(tuple(run.moves.records[name].step for name in state.moves)),))
 
 
-def _after_look(run: Run, state: Observing, event: MovesObserved) -> Next:
+def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next:
     run.moves.observed_ms = event.at_ms
     had = [(record, record.bytes_received) for record in run.moves.in_flight]
     actions = _take_in(run, state, event)
     schedule_window.take_in(run, event.at_ms)
     if not state.chosen:
-        run.moves.speed.note_look(had)
+        run.moves.speed.note_poll(had)
     if run.control.wind_down is not None:
         return _wind_down(run, actions, event.at_ms)
     cancelling = [record.name for record, action in actions if action is NextAction.CANCEL]
@@ -134,7 +134,7 @@ def _after_look(run: Run, state: Observing, event: MovesObserved) -> Next:
     names = {record.name for record in ready}
     starting = tuple(name for name in chosen if name in names)
     if len(starting) < len(chosen) and not starting and not health_watch.holds(run):
-        return _observe(run, Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
+        return _poll(run, Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
     if health_watch.is_due(run, starting, event.at_ms):
         active = tuple(record.step for record in run.moves.active)
         check = CheckHealth(active, tuple(run.throttle.pending.values()), run.health.first)
@@ -143,13 +143,13 @@ def _after_look(run: Run, state: Observing, event: MovesObserved) -> Next:
 
 
 def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[MoveRecord, NextAction]]:
-    """What each move that was looked at and has not ended needs now."""
+    """What each move that was observed and has not ended needs now."""
     records = run.moves.records
     for observation in event.observations:
         records[observation.topic_partition].see(observation, event.at_ms)
     seen = dict.fromkeys((*state.moves, *(observation.topic_partition for observation in event.observations)))
-    looked_at = [record for name in seen if (record := records[name]).status in ACTIVE]
-    actions = [(record, conclude(record, event.at_ms)) for record in looked_at]
+    observed = [record for name in seen if (record := records[name]).status in ACTIVE]
+    actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
         run.moves.index.sort(record, action)
     return actions
@@ -262,7 +262,7 @@ def _note_sending(run: Run, state: Submitting, event: SubmissionIntended) -> Nex
 
 
 def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
-    """Send on while what was seen is fresh; after a lost answer, look before anything else is sent."""
+    """Send on while what was seen is fresh; after a lost answer, observe before anything else is sent."""
     records = run.moves.records
     for name in event.accepted:
         records[name].accepted()
@@ -297,15 +297,15 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
 
 def _note_cancelling(run: Run, state: Cancelling, event: CancelIntended) -> Next:
     for name in event.partitions:
-        run.moves.records[name].recall()
+        run.moves.records[name].cancelling()
     return Next(state)
 
 
 def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
-    """Also a refusal asks for a look: most often the move was just over."""
+    """Observe after a refusal too: most often the move was just over."""
     for refusal in event.refused:
         run.note(f"{refusal.topic_partition} could not be cancelled: {refusal.message}")
-    return look(run)
+    return observe(run)
 
 
 # --- time, and a cluster that does not answer ----------------------------------------------------------------------
@@ -316,22 +316,22 @@ def _after_waiting(run: Run, state: Waiting, event: TimePassed) -> Next:
         return Next(state, (Wait(),))
     if throttle_rates.is_due(run, event.at_ms):
         return Next(MeasuringTraffic(state.unreachable_since_ms), (throttle_rates.measurement(run),))
-    return look(run, state.unreachable_since_ms)
+    return observe(run, state.unreachable_since_ms)
 
 
 def after_wait(run: Run, state: Waiting, event: Event) -> MovingStep:
     """In which step an event that a journal has next to a wait found the run."""
     if isinstance(event, TrafficMeasured):
         return MeasuringTraffic(state.unreachable_since_ms)
-    return _to_look_at(run, state.unreachable_since_ms)
+    return _observing(run, state.unreachable_since_ms)
 
 
 def _after_measuring(run: Run, state: MeasuringTraffic, event: TrafficMeasured) -> Next:
     throttle_rates.take_in(run, event)
-    return look(run, state.unreachable_since_ms)
+    return observe(run, state.unreachable_since_ms)
 
 
-def _could_not_look(run: Run, state: Observing, event: CallFailed) -> Next:
+def _could_not_observe(run: Run, state: Observing, event: CallFailed) -> Next:
     return _wait_for_cluster(run, state.unreachable_since_ms, event)
 
 
@@ -351,8 +351,8 @@ SENT = (Submitting, Waiting, Electing, Restoring)
 """Where sending may lead: it also is the way to the end, when nothing is left."""
 
 ROWS: Rows = {
-    (Observing, MovesObserved): row(_after_look, Observing, CheckingHealth, Cancelling, SettingLists, *SENT),
-    (Observing, CallFailed): row(_could_not_look, Waiting, Paused),
+    (Observing, MovesObserved): row(_after_observation, Observing, CheckingHealth, Cancelling, SettingLists, *SENT),
+    (Observing, CallFailed): row(_could_not_observe, Waiting, Paused),
     (SettingLists, ThrottleIntended): row(record_overrides, SettingLists),
     (SettingLists, ThrottleSet): row(_after_listing, *SENT),
     (Submitting, SubmissionIntended): row(_note_sending, Submitting),

@@ -65,7 +65,7 @@ class Throttling:
 
 @dataclass(frozen=True, slots=True)
 class Observing:
-    """These `moves` are looked at; the `chosen` ones start if they are found unchanged."""
+    """These `moves` are observed; the `chosen` ones start if they are found unchanged."""
 
     phase: ClassVar = Phase.MOVING
     moves: Names
@@ -117,7 +117,7 @@ class Cancelling:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Time passes until the next look; the cluster has been out of reach since `unreachable_since_ms`, if at all."""
+    """Time passes until the next poll; the cluster has been out of reach since `unreachable_since_ms`, if at all."""
 
     phase: ClassVar = Phase.MOVING
     unreachable_since_ms: int | None = None

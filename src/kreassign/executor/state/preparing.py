@@ -63,7 +63,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
 
 
 def _resume(run: Run, _: object, event: RunResumed) -> Next:
-    """Continue from any state. Nothing is sent before a look, except settings that are pending anyway."""
+    """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway."""
     run.throttle.live_brokers = event.live_brokers
     run.throttle.before, run.throttle.is_unconfirmed = {}, True
     run.control.is_held = False

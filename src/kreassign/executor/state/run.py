@@ -61,7 +61,7 @@ class Moves:
     speed: CopySpeed = field(default_factory=CopySpeed)
     observed_ms: int = 0
     outlook: tuple[str, ...] = ()
-    """What the run waits for, and what does not fit into its schedule, as of the last look."""
+    """What the run waits for, and what does not fit into its schedule, as of the last poll."""
 
     @property
     def active(self) -> tuple[MoveRecord, ...]:
@@ -133,7 +133,7 @@ class TrafficMeasures:
 
 @dataclass(slots=True)
 class Problems:
-    """What operators are told: problems on the way, and what verification found."""
+    """What operators are to know: problems on the way, and what verification found."""
 
     noted: list[str] = field(default_factory=list)
     findings: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 
 MEASURE_EVERY_MS = 10_000
-"""A reading asks for all partitions, so it is not made with every look."""
+"""A reading asks for all partitions, so it is not made with every poll."""
 
 STALE_MS = 60_000
 """What was measured so long ago says nothing any more."""
@@ -49,7 +49,7 @@ def measurement(run: Run) -> MeasureTraffic:
 
 
 def take_in(run: Run, event: TrafficMeasured) -> None:
-    """Remember what was measured; of brokers that it does not tell of, what was measured before holds for a while."""
+    """Remember what was measured; of brokers that it does not have, what was measured before holds for a while."""
     run.traffic.measured_ms = event.at_ms
     fresh = {
         broker: (at_ms, one) for broker, (at_ms, one) in run.traffic.brokers.items() if event.at_ms - at_ms < STALE_MS

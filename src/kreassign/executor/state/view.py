@@ -92,7 +92,7 @@ class RunView:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What operators are told, without the findings of verification."""
+        """What operators are to know, without the findings of verification."""
         return tuple(self._run.problems.noted)
 
     @property

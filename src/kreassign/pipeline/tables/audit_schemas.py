@@ -192,7 +192,7 @@ RUN_CALLS = Table(
     (
         *_RUN,
         Column("number", INT, "1, 2, 3 … in the order of the answers"),
-        Column("kind", STRING, "kind of request: `submit moves`, `set throttle`, `look at moves` …"),
+        Column("kind", STRING, "kind of request: `submit moves`, `set throttle`, `observe moves` …"),
         _optional("asked_ms", BIGINT, "when it was recorded, before it was sent; NULL for reads"),
         Column("answered_ms", BIGINT, "when the response was recorded"),
         Column("ok", INT, "partitions, settings or brokers for which it succeeded"),
