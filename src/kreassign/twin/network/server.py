@@ -26,6 +26,7 @@ from kreassign.twin.access.sasl import Users
 from kreassign.twin.api.connection import Connection
 from kreassign.twin.api.response_faults import Reply
 from kreassign.twin.cluster import Twin
+from kreassign.twin.version import Endpoint
 from kreassign.wire.frame import PREFIX_BYTES
 
 MAX_REQUEST_BYTES = 100 * 1024 * 1024
@@ -133,6 +134,27 @@ class TwinServer:
     def addresses(self, config: str = "PLAINTEXT") -> Mapping[int, Address]:
         """Where the nodes can be reached by a listener, by node id; those that are down too."""
         return self._listeners[config].addresses
+
+    @property
+    def broker_addresses(self) -> Iterator[str]:
+        """`host:port` of every running broker, by the first listener, in the order of their ids."""
+        return self._running(Endpoint.BROKER)
+
+    @property
+    def controller_addresses(self) -> Iterator[str]:
+        """The same of the controllers; none in ZooKeeper mode."""
+        return self._running(Endpoint.CONTROLLER)
+
+    @property
+    def security_protocol(self) -> str:
+        """What a client of the first listener has to set."""
+        return self._configs[0].security_protocol
+
+    def _running(self, endpoint: Endpoint) -> Iterator[str]:
+        twin = self.twin
+        for node, address in self.addresses(self._configs[0].name).items():
+            if twin.endpoint(node) is endpoint and twin.is_running(node):
+                yield f"{address.host}:{address.port}"
 
     @property
     def connection_count(self) -> int:
@@ -426,6 +448,16 @@ class ServerThread:
     def server(self) -> TwinServer:
         """The server; its own loop alone may change it."""
         return self._opened.result()[0]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients find the brokers, as they take it."""
+        return ",".join(self.server.broker_addresses)
+
+    @property
+    def bootstrap_controllers(self) -> str:
+        """Where clients find the controllers, as they take it."""
+        return ",".join(self.server.controller_addresses)
 
     def start(self) -> None:
         """Wait until the listeners are open; raises why they are not."""

@@ -1,0 +1,107 @@
+"""Serving a simulated cluster: from any description of one to ports of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from kreassign.errors import InputError
+from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.twin.blueprint import Blueprint, small_cluster
+from kreassign.twin.network.server import ServerThread, TwinServer
+from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.setup.scenario import Scenario, parse_scenario
+from kreassign.twin.setup.serving import ON_FREE_PORTS, Serving, serve_scenario, serving_scenario
+from kreassign.twin.version import DEFAULT, RELEASES
+
+__all__ = [
+    "DEFAULT_BROKERS",
+    "DEFAULT_RELEASE",
+    "RELEASE_NAMES",
+    "TYPICAL",
+    "Described",
+    "Scenario",
+    "ServerThread",
+    "Serving",
+    "Speeds",
+    "TwinServer",
+    "announcement",
+    "equal_brokers",
+    "scenario_of",
+    "serve_twin",
+    "serving_twin",
+]
+
+DEFAULT_BROKERS = 3
+DEFAULT_RELEASE = DEFAULT.name
+RELEASE_NAMES = tuple(release.name for release in RELEASES)
+SHOWN_ADDRESSES = 10
+TYPICAL = Speeds()
+
+Described = Scenario | Blueprint | ClusterSnapshot | Path | int
+"""What to simulate: a scenario or its file, a blueprint, a snapshot, or so many equal brokers without topics."""
+
+
+@contextmanager
+def serving_twin(
+    cluster: Described = DEFAULT_BROKERS, options: Serving = ON_FREE_PORTS, speeds: Speeds = TYPICAL
+) -> Iterator[ServerThread]:
+    """A simulated cluster on ports of this machine while the block runs. Raises InputError.
+
+    `speeds` are those of disks and network for a snapshot, which does not have them. Paths in the file of a scenario
+    are relative to it.
+    """
+    folder = cluster.parent if isinstance(cluster, Path) else Path()
+    with serving_scenario(scenario_of(cluster, speeds), options, folder) as served:
+        yield served
+
+
+def serve_twin(
+    cluster: Described,
+    options: Serving = ON_FREE_PORTS,
+    speeds: Speeds = TYPICAL,
+    *,
+    on_open: Callable[[TwinServer], None],
+) -> None:
+    """The same in this thread until a KeyboardInterrupt; `on_open` is called once clients can connect."""
+    folder = cluster.parent if isinstance(cluster, Path) else Path()
+    serve_scenario(scenario_of(cluster, speeds), options, folder, on_open=on_open)
+
+
+def scenario_of(cluster: Described, speeds: Speeds = TYPICAL) -> Scenario:
+    """The scenario that a description stands for. Raises InputError, which names the file."""
+    match cluster:
+        case Scenario():
+            return cluster
+        case Blueprint():
+            return Scenario(cluster)
+        case ClusterSnapshot():
+            return Scenario(blueprint_of(cluster, speeds))
+        case Path():
+            return _read_scenario(cluster)
+        case _:
+            return equal_brokers(cluster)
+
+
+def equal_brokers(count: int = DEFAULT_BROKERS, racks: Iterable[str] = ()) -> Scenario:
+    """Equal brokers with ids from 0, spread over the racks in turn, and no topics."""
+    return Scenario(small_cluster(count, racks=tuple(racks)))
+
+
+def announcement(server: TwinServer) -> Iterator[str]:
+    """What to tell people of a twin that is served: its release, where it is, and what clients need, as lines."""
+    yield f"Kafka {server.twin.version} twin with {len(server.twin.processes.ids)} brokers; Ctrl-C ends it"
+    yield f"bootstrap servers: {','.join(islice(server.broker_addresses, SHOWN_ADDRESSES))}"
+    if not server.twin.version.uses_zookeeper:
+        yield f"bootstrap controllers: {','.join(islice(server.controller_addresses, SHOWN_ADDRESSES))}"
+    if server.security_protocol != "PLAINTEXT":
+        yield f"clients need security.protocol={server.security_protocol}"
+
+
+def _read_scenario(file: Path) -> Scenario:
+    try:
+        return parse_scenario(file.read_text(encoding="utf-8"), str(file))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not a text in UTF-8: {error}") from error
