@@ -9,10 +9,9 @@ import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.errors import InputError
-from kreassign.model import TopicPartition
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.plan_inputs import inputs_of_snapshot_file
-from kreassign.operations.snapshot import Flow, observe, whole_snapshot
+from kreassign.operations.snapshot import observe, whole_snapshot
 from kreassign.operations.snapshot_files import read_snapshot, write_snapshot
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.twin import Blueprint, Twin, TwinTransport
@@ -122,17 +121,3 @@ def test_a_plan_can_be_made_from_it(first: tuple[ClusterSnapshot, Twin], tmp_pat
     assert {lists.name(index) for index in range(len(lists)) if not lists.may_move[index]} == moving
     replicas = {lists.name(index): tuple(problem.brokers.ids[lists.list_of(index)]) for index in range(len(lists))}
     assert replicas == {key: partition.replicas for key, partition in seen.partitions}
-
-
-PARTITION = TopicPartition("t", 0)
-
-
-@pytest.mark.parametrize(("start", "end", "later", "seconds", "rate"), [
-    (0, 100, 150, 5.0, 100.0), (0, 100, 100, 5.0, 0.0), (50, 100, 150, 5.0, 200.0), (0, 100, 90, 5.0, 0.0),
-    (0, 0, 50, 5.0, None), (0, 0, 0, 5.0, 0.0), (0, 100, 150, 0.0, None), (0, 100, None, 5.0, None),
-])  # fmt: skip
-def test_a_rate_is_records_times_their_mean_size(
-    start: int, end: int, later: int | None, seconds: float, rate: float | None
-) -> None:
-    flow = Flow({PARTITION: start}, {PARTITION: end}, {} if later is None else {PARTITION: later}, seconds)
-    assert flow.rate(PARTITION, 1000) == rate

@@ -9,6 +9,7 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import Unsupported
+from kreassign.executor.cluster.write_rates import OffsetSamples, sample_offsets
 from kreassign.model import (
     Broker,
     Cluster,
@@ -39,27 +40,6 @@ DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})
 _Configs = Mapping[ConfigResource, Mapping[str, ConfigEntry]]
 SYSTEM_CLOCK = SystemClock()
 _NOT_MOVING = OngoingReassignment((), (), ())
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """Offsets of every partition at the begin and end of some seconds, as far as its leader told them."""
-
-    starts: Mapping[TopicPartition, int]
-    ends: Mapping[TopicPartition, int]
-    later_ends: Mapping[TopicPartition, int]
-    seconds: float
-
-    def rate(self, partition: TopicPartition, size_bytes: int | None) -> float | None:
-        """Bytes per second that producers added: records, times the mean size of those in the log."""
-        start, end, later = (offsets.get(partition) for offsets in (self.starts, self.ends, self.later_ends))
-        if start is None or end is None or later is None or self.seconds <= 0:
-            return None
-        if end == later:
-            return 0.0
-        if end <= start or size_bytes is None:
-            return None
-        return max(0, later - end) / self.seconds * size_bytes / (end - start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +92,18 @@ def whole_snapshot(
     client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn = warn_program
 ) -> ClusterSnapshot:
     """Ask for what the tables do not hold, and look twice, so many seconds apart, at how far each partition is."""
-    flow = _watch(client, seen, clock, seconds, warn)
+    partitions = [partition.topic_partition for topic in seen.topics for partition in topic.partitions]
+    offsets = sample_offsets(client, clock, partitions, seconds)
+    warn_of_failures(warn, "offsets", offsets.failed)
     configs = _configs(client, seen, warn)
     copies = copies_of(seen.log_dirs)
     return ClusterSnapshot(
         seen.taken_ms,
         seen.cluster.cluster_id,
         tuple(_broker(broker, seen, configs) for broker in seen.cluster.brokers),
-        tuple(_topic(topic, seen, copies, flow, configs) for topic in seen.topics),
+        tuple(_topic(topic, seen, copies, offsets, configs) for topic in seen.topics),
         _broker_defaults(configs),
     )
-
-
-def _watch(client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn) -> Flow:
-    partitions = [partition.topic_partition for topic in seen.topics for partition in topic.partitions]
-    begun_s = clock.monotonic_s()
-    ends = client.list_offsets(partitions)
-    starts = client.list_offsets(partitions, earliest=True)
-    clock.sleep(begun_s + seconds - clock.monotonic_s())
-    ended_s = clock.monotonic_s()
-    later = client.list_offsets(partitions)
-    warn_of_failures(warn, "offsets", {**starts.failed, **ends.failed, **later.failed})
-    return Flow(starts.ok, ends.ok, later.ok, ended_s - begun_s)
 
 
 def _configs(client: AdminClient, seen: Observation, warn: Warn) -> _Configs:
@@ -167,17 +137,19 @@ def _topic(
     topic: Topic,
     seen: Observation,
     copies: Copies,
-    flow: Flow,
+    offsets: OffsetSamples,
     configs: _Configs,
 ) -> SnapshotTopic:
     partitions = tuple(
-        _partition(partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING), copies, flow)
+        _partition(partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING), copies, offsets)
         for partition in topic.partitions
     )
     return SnapshotTopic(topic.name, partitions, _set_values(configs.get(ConfigResource.topic(topic.name), {})))
 
 
-def _partition(partition: Partition, moving: OngoingReassignment, copies: Copies, flow: Flow) -> SnapshotPartition:
+def _partition(
+    partition: Partition, moving: OngoingReassignment, copies: Copies, offsets: OffsetSamples
+) -> SnapshotPartition:
     key = partition.topic_partition
     replicas = [TopicPartitionReplica(broker, *key) for broker in partition.replicas]
     places = [copies.current.get(replica, (None, None)) for replica in replicas]
@@ -191,7 +163,7 @@ def _partition(partition: Partition, moving: OngoingReassignment, copies: Copies
         moving.adding,
         moving.removing,
         {replica.broker: copies.future[replica][0] for replica in replicas if replica in copies.future},
-        flow.starts.get(key),
-        flow.ends.get(key),
+        offsets.starts.get(key),
+        offsets.ends.get(key),
     )
-    return replace(found, write_bytes_per_s=flow.rate(key, found.size_bytes))
+    return replace(found, write_bytes_per_s=offsets.write_rate(key, found.size_bytes))

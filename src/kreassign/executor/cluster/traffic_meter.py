@@ -1,7 +1,7 @@
 """Measuring what producers write, and what traffic of brokers follows from it, between one reading and the next.
 
-Kafka reports no traffic, but how far every partition is: records over the time between two readings, times their mean
-size. What consumers read cannot be seen this way.
+Kafka reports no traffic, but how far every partition is, and from that `write_rates.py` computes what is written. What
+consumers read cannot be seen this way.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.write_rates import Offsets, mean_record_bytes, write_rate
 from kreassign.executor.throttle.adaptive import BrokerTraffic, PartitionWrites, traffic_of
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 
 SIZES_EVERY_MS = 60_000
 """The mean size of records changes slowly, and asking for the sizes of all copies is costly."""
-
-Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +71,21 @@ def record_bytes(
     ends: Offsets,
 ) -> dict[TopicPartition, float]:
     """The mean size of the records of each partition that has any, from the copy of its leader."""
-    return {
-        name: copy.size_bytes / (ends[name] - starts[name])
+    sizes = {
+        copy.topic_partition: copy.size_bytes
         for broker, dirs in log_dirs.items()
         for log_dir in dirs
         for copy in log_dir.replicas
-        if not copy.is_future
-        and leaders.get(name := copy.topic_partition) == broker
-        and ends.get(name, 0) > starts.get(name, ends.get(name, 0))
+        if not copy.is_future and leaders.get(copy.topic_partition) == broker
     }
+    known = {name: size_bytes for name, size_bytes in sizes.items() if name in starts and name in ends}
+    means = {name: mean_record_bytes(size_bytes, starts[name], ends[name]) for name, size_bytes in known.items()}
+    return {name: mean for name, mean in means.items() if mean is not None}
 
 
 def written(before: Reading, now: Reading, record_bytes: Mapping[TopicPartition, float]) -> dict[TopicPartition, float]:
     """Bytes per second written to each partition; without those that are new, or whose records have no known size."""
     seconds = (now.at_ms - before.at_ms) / 1000
-    gains = {name: max(0, end - before.ends[name]) for name, end in now.ends.items() if name in before.ends}
-    return {
-        name: gain / seconds * record_bytes.get(name, 0.0)
-        for name, gain in gains.items()
-        if gain == 0 or name in record_bytes
-    }
+    gains = {name: end - before.ends[name] for name, end in now.ends.items() if name in before.ends}
+    rates = {name: write_rate(gain, seconds, record_bytes.get(name)) for name, gain in gains.items()}
+    return {name: rate for name, rate in rates.items() if rate is not None}

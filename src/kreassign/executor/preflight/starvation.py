@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kreassign.clock import Clock
 from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.write_rates import sample_offsets
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
@@ -47,22 +48,16 @@ class Starvation:
 def measure_writes(
     port: ClusterPort, clock: Clock, moves: Iterable[PlannedMove], seconds: float
 ) -> dict[TopicPartition, float]:
-    """Bytes per second that producers write to what is copied: records over so long, times their mean size.
+    """Bytes per second that producers write to what is copied, measured over so long.
 
     Without those whose leader does not answer. Raises ClusterError when nobody answers at all.
     """
     sizes = {move.topic_partition: move.size_bytes for move in moves if move.adding and move.size_bytes}
     if not sizes:
         return {}
-    starts, ends = port.list_offsets(sizes, earliest=True).ok, port.list_offsets(sizes, earliest=False).ok
-    begun_s = clock.monotonic_s()
-    clock.sleep(seconds)
-    later = port.list_offsets(sizes, earliest=False).ok
-    span_s = clock.monotonic_s() - begun_s
-    known = [name for name in sizes if name in starts and name in later and ends.get(name, 0) > starts[name]]
-    return {
-        name: max(0, later[name] - ends[name]) / span_s * sizes[name] / (ends[name] - starts[name]) for name in known
-    }
+    samples = sample_offsets(port, clock, sizes, seconds)
+    rates = {name: samples.write_rate(name, size_bytes) for name, size_bytes in sizes.items()}
+    return {name: rate for name, rate in rates.items() if rate is not None}
 
 
 def starved(
