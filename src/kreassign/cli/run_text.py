@@ -13,7 +13,6 @@ from kreassign.cli.live import overall_fields
 from kreassign.cli.options.throttle import rates_text
 from kreassign.cli.output import console, print_json
 from kreassign.errors import ExecutionError
-from kreassign.executor.event_json import kind_of
 from kreassign.executor.events import Request
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress.meter import Progress
@@ -113,6 +112,6 @@ def print_end(found: RunHistory, *, is_quiet: bool) -> None:
 def print_accepted(path: Path, request: Request, sentence: str, output_format: str) -> None:
     """That the run of this journal accepted a request, and what it does now."""
     if output_format == "json":
-        print_json({"run_id": path.stem, "kind": kind_of(request), **asdict(request)})
+        print_json({"run_id": path.stem, "kind": type(request).__name__, **asdict(request)})
     else:
         click.echo(f"run {path.stem}: {sentence}")

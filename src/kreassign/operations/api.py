@@ -17,7 +17,6 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.diagnosis import Issue
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress.meter import Progress
-from kreassign.executor.runner import POLL_S
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
@@ -36,15 +35,16 @@ from kreassign.operations.journals import default_state_dir, find_journal
 from kreassign.operations.plan_files import PlanFile, read_plan_file
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.operations.plan_tasks import Rebalance, Task
-from kreassign.operations.rehearse import Rehearsal
+from kreassign.operations.faults import faults_of
+from kreassign.operations.rehearse import Rehearsal, Speeds
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest
-from kreassign.operations.run import RunContext, RunRequest, Show, Watch
+from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
 from kreassign.operations.snapshot import observe, whole_snapshot
+from kreassign.operations.twin import Described, ServerThread, Serving, serving_twin
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results.outcome import Outcome
-from kreassign.twin.setup.from_snapshot import Speeds
 
 Throttle = ThrottleRates | int | str | None
 """A limit for every broker, in bytes per second or as `20MB/s`; `ThrottleRates` for more; None for no limit."""
@@ -103,7 +103,7 @@ def run(
     measure_for_s: float = 5.0,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
-    poll_s: float = POLL_S,
+    poll_s: float = POLL_INTERVAL_S,
     controllers: AdminClient | None = None,
 ) -> RunHistory:
     """Execute a plan and return when it is done, cancelled or failed; `on_progress` gets its progress meanwhile.
@@ -121,7 +121,7 @@ def resume(
     *,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
-    poll_s: float = POLL_S,
+    poll_s: float = POLL_INTERVAL_S,
     controllers: AdminClient | None = None,
 ) -> RunHistory:
     """Continue a run that no process executes any more. Raises InputError, ClusterError."""
@@ -138,7 +138,7 @@ def rollback(
     pace: PaceChange = NO_CHANGE,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
-    poll_s: float = POLL_S,
+    poll_s: float = POLL_INTERVAL_S,
     controllers: AdminClient | None = None,
 ) -> Rollback:
     """Cancel a run if it goes on, and undo what it did; what is not given is as it was for the run.
@@ -219,6 +219,29 @@ def audit(run_ids: Sequence[str], data: Path, *, master: str | None = None, stat
 def report_page(run_id: str, data: Path, *, state_dir: Path | None = None) -> str:
     """A page about a run, in HTML, with the snapshots in `data` before and after it. Raises InputError."""
     return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
+
+
+@contextmanager
+def serve_twin(
+    cluster: Described = 3,
+    *,
+    port: int = 0,
+    speed: float | None = 1.0,
+    kafka_version: str | None = None,
+    controllers: int = 1,
+    faults: Sequence[str] = (),
+    data_dir: Path | None = None,
+) -> Iterator[ServerThread]:
+    """Serve a simulated cluster on this machine while the block runs; clients find it at its `bootstrap_servers`.
+
+    `cluster` is a number of equal brokers, the file of a scenario, a snapshot, a scenario or a blueprint. The first broker
+    gets `port`, the other nodes the ports after it; 0 takes any that are free. `speed` is its seconds per second; with
+    None time leaps ahead while copies are under way. `faults` are written as for `kreassign twin start --fault`.
+    Raises InputError.
+    """
+    options = Serving(port, speed, kafka_version, data_dir, controllers=controllers, faults=faults_of(faults))
+    with serving_twin(cluster, options) as served:
+        yield served
 
 
 def _plan_file(plan: SomePlan) -> PlanFile:

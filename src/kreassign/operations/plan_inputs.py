@@ -8,12 +8,21 @@ from pathlib import Path
 
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations.snapshot_files import read_snapshot
-from kreassign.pipeline.load.plan_inputs import PlanColumns, read_plan_columns
+from kreassign.pipeline.load.plan_inputs import PlanColumns, planned_clusters, read_plan_columns
 from kreassign.pipeline.tables.parquet import has_table, read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
 from kreassign.planner.problem.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
 from kreassign.planner.problem.policy import PlanPolicy, with_policy
+
+__all__ = [
+    "Inputs",
+    "disk_bytes",
+    "inputs_of_snapshot",
+    "inputs_of_snapshot_file",
+    "inputs_of_tables",
+    "planned_clusters",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

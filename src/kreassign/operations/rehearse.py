@@ -20,17 +20,16 @@ from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
-from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
 
-LOOKS = 300
-"""So many looks are made at a copy that goes at its full rate: enough to see peaks, few enough to be quick."""
+__all__ = ["TYPICAL", "Observer", "Rehearsal", "Speeds", "rehearse"]
 
-TYPICAL = Speeds()
-"""Bytes per second of a log directory, and of a broker's network."""
+POLLS = 300
+"""So often a copy that goes at its full rate is polled: enough to see peaks, few enough to be quick."""
 
-LONGEST_LOOK_S = 60.0
-LOOKS_AT_MOST = 10_000
-"""A rehearsal that has not come to its end after so many looks is left: it may never end."""
+LONGEST_POLL_S = 60.0
+POLLS_AT_MOST = 10_000
+"""A rehearsal that has not come to its end after so many polls is left: it may never end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Observer:
     peak_bytes: dict[int, int] = field(default_factory=dict)
     verdicts: dict[str, None] = field(default_factory=dict)
     runner: Runner | None = None
-    looks: int = 0
+    polls: int = 0
 
     def append(self, event: Event) -> None:
         """Keep nothing."""
@@ -72,8 +71,8 @@ class Observer:
             self.verdicts |= dict.fromkeys(map(str, event.verdicts))
         if isinstance(event, MovesObserved):
             self._note_peaks(run.in_flight)
-            self.looks += 1
-            if self.looks > LOOKS_AT_MOST and self.runner is not None:
+            self.polls += 1
+            if self.polls > POLLS_AT_MOST and self.runner is not None:
                 self.runner.request_stop()
 
     def _note_peaks(self, in_flight: Iterable[MoveRecord]) -> None:
@@ -116,11 +115,11 @@ def rehearse(request: RunRequest, snapshot: ClusterSnapshot, speeds: Speeds = TY
 
 
 def _pause(started: RunStarted, blueprint: Blueprint) -> float:
-    """Seconds between two looks: by how long the fullest destination takes at its full rate."""
+    """Seconds between two polls: by how long the fullest destination takes at its full rate."""
     incoming: dict[int, int] = {}
     for move in started.moves:
         for broker in move.adding:
             incoming[broker] = incoming.get(broker, 0) + move.size_bytes
     fastest = max(hardware.net_in_bytes_per_s for hardware in blueprint.hardware.values())
     rate = started.rates.slowest_bytes_per_s or fastest
-    return min(LONGEST_LOOK_S, max(1.0, max(incoming.values(), default=0) / rate / LOOKS))
+    return min(LONGEST_POLL_S, max(1.0, max(incoming.values(), default=0) / rate / POLLS))

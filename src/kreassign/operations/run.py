@@ -34,6 +34,8 @@ from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.warnings import Warn, warn_program
 
 SYSTEM_CLOCK = SystemClock()
+POLL_INTERVAL_S = POLL_S
+"""Seconds from one poll of the cluster to the next."""
 Show = Callable[[Progress], None]
 
 
@@ -64,7 +66,7 @@ class RunContext:
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
-    poll_s: float = POLL_S
+    poll_s: float = POLL_INTERVAL_S
     controllers: ConfigPort | None = None
     watch: Watch = unwatched
     warn: Warn = warn_program

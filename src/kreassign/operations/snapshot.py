@@ -19,7 +19,6 @@ from kreassign.model import (
     OngoingReassignment,
     Partition,
     Topic,
-    TopicPartition,
     TopicPartitionReplica,
 )
 from kreassign.model.config import ResourceType
@@ -34,6 +33,15 @@ from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
 from kreassign.pipeline.ingest.snapshots import Copies, Observation, copies_of, snapshot_tables
 from kreassign.pipeline.tables.parquet import write_rows
+
+__all__ = [
+    "Observation",
+    "SnapshotOutputs",
+    "described_cluster",
+    "observe",
+    "store_snapshot",
+    "whole_snapshot",
+]
 
 OWN = frozenset({ConfigSource.DYNAMIC_TOPIC, ConfigSource.DYNAMIC_BROKER})
 DEFAULTS = frozenset({ConfigSource.DYNAMIC_DEFAULT_BROKER})

@@ -17,6 +17,18 @@ from kreassign.pipeline.tables.compaction import compact, expire, repair
 from kreassign.pipeline.tables.parquet import hour_folder, write_rows
 from kreassign.pipeline.tables.schemas import METRIC_TABLES, METRICS, TABLES, Row
 
+__all__ = [
+    "Compacted",
+    "Imported",
+    "MetricStream",
+    "RecordForm",
+    "compact_tables",
+    "import_metrics",
+    "load",
+    "load_log",
+    "stream_metrics",
+]
+
 SPARK_LOG = "spark.log"
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

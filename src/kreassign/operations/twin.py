@@ -11,7 +11,7 @@ from kreassign.errors import InputError
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.twin.blueprint import Blueprint, small_cluster
 from kreassign.twin.network.server import ServerThread, TwinServer
-from kreassign.twin.setup.from_snapshot import Speeds, blueprint_of
+from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
 from kreassign.twin.setup.serving import ON_FREE_PORTS, Serving, serve_scenario, serving_scenario
 from kreassign.twin.version import DEFAULT, RELEASES
@@ -38,7 +38,6 @@ DEFAULT_BROKERS = 3
 DEFAULT_RELEASE = DEFAULT.name
 RELEASE_NAMES = tuple(release.name for release in RELEASES)
 SHOWN_ADDRESSES = 10
-TYPICAL = Speeds()
 
 Described = Scenario | Blueprint | ClusterSnapshot | Path | int
 """What to simulate: a scenario or its file, a blueprint, a snapshot, or so many equal brokers without topics."""

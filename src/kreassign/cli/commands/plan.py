@@ -15,7 +15,6 @@ from kreassign.cli.output import examples
 from kreassign.cli.planning.many import brokers_needed, fleet, grid, pareto
 from kreassign.cli.planning.show import show
 from kreassign.errors import InputError
-from kreassign.executor.history.run_history import read_history
 from kreassign.model import TopicPartition
 from kreassign.operations.journals import find_journal
 from kreassign.operations.plan import make_plan
@@ -37,6 +36,7 @@ from kreassign.operations.plan_tasks import (
     before_run,
     parse_log_dir,
 )
+from kreassign.operations.steer import status
 from kreassign.planner.results.explain import explain
 from kreassign.planner.tasks import TopicChoice
 
@@ -248,7 +248,7 @@ def restore(options: PlanOptions, file: Path | None, run: str | None, state_dir:
     """Restore the assignment in FILE (Kafka's JSON or Cruise Control's proposals), or that before a run."""
     if (file is None) == (run is None):
         raise InputError("specify either FILE or --run RUN_ID")
-    wanted = read_plan(file) if file else before_run(read_history(find_journal(state_dir, str(run))))
+    wanted = read_plan(file) if file else before_run(status(find_journal(state_dir, str(run))))
     finish(options, Restore(wanted, str(file or run)))
 
 

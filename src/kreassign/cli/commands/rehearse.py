@@ -16,11 +16,10 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.operations import rehearse as operation
 from kreassign.operations.plan_files import read_plan_file
-from kreassign.operations.rehearse import Rehearsal
+from kreassign.operations.rehearse import Rehearsal, Speeds
 from kreassign.operations.run import RunRequest
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.report.text import format_bytes, format_duration
-from kreassign.twin.setup.from_snapshot import Speeds
 
 
 @click.command(

@@ -9,8 +9,7 @@ import click
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import optional_data_option
 from kreassign.cli.output import examples, parse_duration, warn
-from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
-from kreassign.pipeline.ingest.snapshots import Observation
+from kreassign.operations.snapshot import Observation, SnapshotOutputs, store_snapshot
 from kreassign.report.text import format_bytes
 
 

@@ -9,8 +9,7 @@ import click
 from kreassign.cli.options.data_dir import data_option, master_option
 from kreassign.cli.output import examples
 from kreassign.operations import tables
-from kreassign.operations.tables import MetricStream
-from kreassign.pipeline.ingest.metric_records import RecordForm
+from kreassign.operations.tables import MetricStream, RecordForm
 
 
 @click.command(

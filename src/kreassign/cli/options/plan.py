@@ -11,12 +11,11 @@ from kreassign.cli.options.data_dir import data_or_load_option, master_option
 from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.output import format_option, parse_duration, parse_quantity
 from kreassign.errors import InputError
-from kreassign.operations.plan import PlanRequest, Search
+from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, inputs_of_tables
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
 from kreassign.planner.problem.policy import PlanPolicy, with_tolerance
-from kreassign.planner.search.subproblems import DEFAULT_SEED
 
 PARTS_ON_SPARK = 4
 
@@ -139,7 +138,7 @@ _OPTIONS: tuple[Decorator, ...] = (
                  help="Search in this process, or on the executors of Spark."),
     click.option("--parts", type=click.IntRange(min=1), metavar="K",
                  help="Number of subproblems.  [default: 1; on Spark 4]"),
-    click.option("--seed", type=int, default=DEFAULT_SEED, show_default=True, metavar="N",
+    click.option("--seed", type=int, default=LOCAL.seed, show_default=True, metavar="N",
                  help="Random seed of the subproblems."),
     master_option,
     format_option,

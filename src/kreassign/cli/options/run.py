@@ -10,9 +10,8 @@ import click
 
 from kreassign.cli.options.group import option_group
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.runner import POLL_S
 from kreassign.operations.journals import default_state_dir
-from kreassign.operations.run import RunContext
+from kreassign.operations.run import POLL_INTERVAL_S, RunContext
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,7 +33,7 @@ _POLL = click.option(
     "--poll-interval",
     "poll_s",
     type=click.FloatRange(min=0.1),
-    default=POLL_S,
+    default=POLL_INTERVAL_S,
     show_default=True,
     metavar="SECONDS",
     help="Poll interval.",

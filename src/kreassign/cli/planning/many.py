@@ -19,9 +19,8 @@ from kreassign.model.plan_facts import Totals
 from kreassign.operations import plan as operation
 from kreassign.operations.plan import Question, Reply, make_plans
 from kreassign.operations.plan_files import write_plan
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, planned_clusters
 from kreassign.operations.plan_tasks import Rebalance, WhatIf, described
-from kreassign.pipeline.load.plan_inputs import planned_clusters
 from kreassign.planner.problem.goals_file import PERCENT
 from kreassign.planner.results.outcome import Outcome
 from kreassign.planner.results.pareto import Choice

@@ -17,7 +17,6 @@ from kreassign.model.plan_facts import PlanFacts, Prediction
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.plan_json import format_plan
 from kreassign.operations.plan_files import facts_path
-from kreassign.planner.check.evaluate import Evaluation
 from kreassign.planner.results.outcome import Outcome
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
@@ -53,8 +52,8 @@ def document(outcome: Outcome, out: Path | None, explained: Sequence[str]) -> di
         **facts,
         "changed_partitions": len(outcome.plan),
         "goals": [
-            {"name": name, "before": _spread(outcome.evaluation, index, before=True),
-             "after": _spread(outcome.evaluation, index, before=False)}
+            {"name": name, "before": _spread(outcome, index, before=True),
+             "after": _spread(outcome, index, before=False)}
             for index, name in enumerate(outcome.evaluation.goals)
         ],
         "explained": list(explained),
@@ -70,7 +69,7 @@ def summary(terminal: Console, outcome: Outcome) -> None:
     if facts.prediction is not None:
         terminal.print(_time(facts.prediction))
     if outcome.evaluation.goals:
-        terminal.print(_goals(outcome.evaluation))
+        terminal.print(_goals(outcome))
     if len(facts.brokers) <= SHOWN_BROKERS:
         terminal.print(_brokers(facts))
     for sentence in facts.remaining[:SHOWN_SENTENCES]:
@@ -113,20 +112,20 @@ def _time(prediction: Prediction) -> str:
     )
 
 
-def _goals(evaluation: Evaluation) -> Table:
+def _goals(outcome: Outcome) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("goal")
     for title in ("min/avg before", "after", "max/avg before", "after"):
         table.add_column(title, justify="right")
-    for index, name in enumerate(evaluation.goals):
-        before, after = (_spread(evaluation, index, before=when) for when in (True, False))
+    for index, name in enumerate(outcome.evaluation.goals):
+        before, after = (_spread(outcome, index, before=when) for when in (True, False))
         table.add_row(name, *(f"{one[which]:.3f}" for which in ("least", "most") for one in (before, after)))
     return table
 
 
-def _spread(evaluation: Evaluation, goal: int, *, before: bool) -> dict[str, float]:
+def _spread(outcome: Outcome, goal: int, *, before: bool) -> dict[str, float]:
     """The least and the most loaded broker that takes part, relative to its share."""
-    least, most = evaluation.spread(goal, before=before)
+    least, most = outcome.evaluation.spread(goal, before=before)
     return {"least": round(least, 6), "most": round(most, 6)}
 
 

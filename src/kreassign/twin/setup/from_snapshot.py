@@ -27,6 +27,10 @@ class Speeds:
     network_bytes_per_s: float = TEN_GIGABIT
 
 
+TYPICAL = Speeds()
+"""Those of fast disks and of ten gigabits per second."""
+
+
 def blueprint_of(snapshot: ClusterSnapshot, speeds: Speeds) -> Blueprint:
     """The twin of a cluster as it was found, with its moves under way.
 
