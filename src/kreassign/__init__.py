@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         resume,
         rollback,
         run,
-        serve_twin,
         set_throttle,
         snapshot,
         status,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
         Restore,
         WhatIf,
     )
+    from kreassign.operations.twin import serve_twin
 
 __version__ = "0.1.0"
 
@@ -86,14 +86,15 @@ __all__ = [
 _CONNECT = "kreassign.operations.connect"
 _TASKS = "kreassign.operations.plan_tasks"
 _REST = "kreassign.operations.api"
+_OTHERS = {"connect": _CONNECT, "connect_controllers": _CONNECT, "serve_twin": "kreassign.operations.twin"}
 
 
 def __getattr__(name: str) -> Any:
     """The function or class of this name, imported now."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _CONNECT if name.startswith("connect") else _TASKS if name[0].isupper() else _REST
-    return getattr(import_module(home), name)
+    module = _OTHERS.get(name, _TASKS if name[0].isupper() else _REST)
+    return getattr(import_module(module), name)
 
 
 def __dir__() -> list[str]:

@@ -35,12 +35,10 @@ from kreassign.operations.journals import default_state_dir, find_journal
 from kreassign.operations.plan_files import PlanFile, read_plan_file
 from kreassign.operations.plan_inputs import inputs_of_snapshot
 from kreassign.operations.plan_tasks import Rebalance, Task
-from kreassign.operations.faults import faults_of
 from kreassign.operations.rehearse import Rehearsal, Speeds
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
 from kreassign.operations.snapshot import observe, whole_snapshot
-from kreassign.operations.twin import Described, ServerThread, Serving, serving_twin
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.planner.problem.policy import PlanPolicy
@@ -219,29 +217,6 @@ def audit(run_ids: Sequence[str], data: Path, *, master: str | None = None, stat
 def report_page(run_id: str, data: Path, *, state_dir: Path | None = None) -> str:
     """A page about a run, in HTML, with the snapshots in `data` before and after it. Raises InputError."""
     return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
-
-
-@contextmanager
-def serve_twin(
-    cluster: Described = 3,
-    *,
-    port: int = 0,
-    speed: float | None = 1.0,
-    kafka_version: str | None = None,
-    controllers: int = 1,
-    faults: Sequence[str] = (),
-    data_dir: Path | None = None,
-) -> Iterator[ServerThread]:
-    """Serve a simulated cluster on this machine while the block runs; clients find it at its `bootstrap_servers`.
-
-    `cluster` is a number of equal brokers, the file of a scenario, a snapshot, a scenario or a blueprint. The first broker
-    gets `port`, the other nodes the ports after it; 0 takes any that are free. `speed` is its seconds per second; with
-    None time leaps ahead while copies are under way. `faults` are written as for `kreassign twin start --fault`.
-    Raises InputError.
-    """
-    options = Serving(port, speed, kafka_version, data_dir, controllers=controllers, faults=faults_of(faults))
-    with serving_twin(cluster, options) as served:
-        yield served
 
 
 def _plan_file(plan: SomePlan) -> PlanFile:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 from kreassign.errors import InputError
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.operations.faults import faults_of
 from kreassign.twin.blueprint import Blueprint, small_cluster
 from kreassign.twin.network.server import ServerThread, TwinServer
 from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
@@ -29,9 +30,9 @@ __all__ = [
     "TwinServer",
     "announcement",
     "equal_brokers",
+    "run_twin",
     "scenario_of",
     "serve_twin",
-    "serving_twin",
 ]
 
 DEFAULT_BROKERS = 3
@@ -44,29 +45,41 @@ Described = Scenario | Blueprint | ClusterSnapshot | Path | int
 
 
 @contextmanager
-def serving_twin(
-    cluster: Described = DEFAULT_BROKERS, options: Serving = ON_FREE_PORTS, speeds: Speeds = TYPICAL
+def serve_twin(
+    cluster: Described = DEFAULT_BROKERS,
+    *,
+    port: int = 0,
+    speed: float | None = 1.0,
+    kafka_version: str | None = None,
+    controllers: int = 1,
+    faults: Sequence[str] = (),
+    data_dir: Path | None = None,
+    speeds: Speeds = TYPICAL,
 ) -> Iterator[ServerThread]:
-    """A simulated cluster on ports of this machine while the block runs. Raises InputError.
+    """Serve a simulated cluster on this machine while the block runs; clients find it at its `bootstrap_servers`.
 
-    `speeds` are those of disks and network for a snapshot, which does not have them. Paths in the file of a scenario
-    are relative to it.
+    `cluster` is a number of equal brokers, the file of a scenario, a snapshot, a scenario or a blueprint. The first
+    broker gets `port`, the other nodes the ports after it; 0 takes any that are free. `speed` is its seconds per
+    second; with None time leaps ahead while copies are under way. `faults` are as for `kreassign twin start --fault`.
+    `speeds` are those of disks and network for a snapshot, which does not have them. Raises InputError.
     """
-    folder = cluster.parent if isinstance(cluster, Path) else Path()
-    with serving_scenario(scenario_of(cluster, speeds), options, folder) as served:
+    options = Serving(port, speed, kafka_version, data_dir, controllers=controllers, faults=faults_of(faults))
+    with serving_scenario(scenario_of(cluster, speeds), options, _folder(cluster)) as served:
         yield served
 
 
-def serve_twin(
+def run_twin(
     cluster: Described,
     options: Serving = ON_FREE_PORTS,
     speeds: Speeds = TYPICAL,
     *,
     on_open: Callable[[TwinServer], None],
 ) -> None:
-    """The same in this thread until a KeyboardInterrupt; `on_open` is called once clients can connect."""
-    folder = cluster.parent if isinstance(cluster, Path) else Path()
-    serve_scenario(scenario_of(cluster, speeds), options, folder, on_open=on_open)
+    """Serve a simulated cluster in this thread until a KeyboardInterrupt. Raises InputError.
+
+    `on_open` is called once clients can connect. `cluster` and `speeds` are as for `serve_twin`.
+    """
+    serve_scenario(scenario_of(cluster, speeds), options, _folder(cluster), on_open=on_open)
 
 
 def scenario_of(cluster: Described, speeds: Speeds = TYPICAL) -> Scenario:
@@ -97,6 +110,11 @@ def announcement(server: TwinServer) -> Iterator[str]:
         yield f"bootstrap controllers: {','.join(islice(server.controller_addresses, SHOWN_ADDRESSES))}"
     if server.security_protocol != "PLAINTEXT":
         yield f"clients need security.protocol={server.security_protocol}"
+
+
+def _folder(cluster: Described) -> Path:
+    """Where paths in a scenario begin: at its file."""
+    return cluster.parent if isinstance(cluster, Path) else Path()
 
 
 def _read_scenario(file: Path) -> Scenario:

@@ -28,7 +28,7 @@ from kreassign.operations.twin import (
     TwinServer,
     announcement,
     equal_brokers,
-    serve_twin,
+    run_twin,
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -188,7 +188,7 @@ def _serve(cluster: Described, serving: Serving, speeds: Speeds = TYPICAL) -> No
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts background jobs with SIGINT ignored
         signal.signal(number, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        serve_twin(cluster, serving, speeds, on_open=_announce)
+        run_twin(cluster, serving, speeds, on_open=_announce)
 
 
 def _announce(server: TwinServer) -> None:

@@ -1,0 +1,70 @@
+"""A simulated cluster from Python, in one call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import kreassign
+from kreassign.errors import ClusterError, InputError
+from kreassign.model import NewTopic
+from kreassign.operations.twin import equal_brokers
+from kreassign.twin.blueprint import small_cluster
+from tests.checks.source import ROOT
+
+
+def test_so_many_equal_brokers_are_served_while_the_block_runs() -> None:
+    with kreassign.serve_twin(4, speed=None) as served, kreassign.connect(served.bootstrap_servers) as client:
+        assert client.describe_cluster().broker_ids == (0, 1, 2, 3)
+        assert len(served.bootstrap_servers.split(",")) == 4
+        served.do(lambda twin: twin.stop(3))
+        assert len(served.bootstrap_servers.split(",")) == 3
+    with pytest.raises(ClusterError), kreassign.connect(served.bootstrap_servers) as client:
+        client.describe_cluster()
+
+
+def test_controllers_are_served_too() -> None:
+    with (
+        kreassign.serve_twin(1, controllers=3) as served,
+        kreassign.connect_controllers(served.bootstrap_controllers) as client,
+    ):
+        assert client.describe_cluster().broker_ids == (100, 101, 102)
+
+
+@pytest.mark.parametrize(("cluster", "brokers"), [
+    (small_cluster(2), 2), (equal_brokers(3, ("a", "b")), 3), (ROOT / "scenarios" / "skewed.toml", 5),
+])  # fmt: skip
+def test_any_description_of_a_cluster_can_be_served(cluster: object, brokers: int) -> None:
+    with kreassign.serve_twin(cluster) as served, kreassign.connect(served.bootstrap_servers) as client:
+        assert len(client.describe_cluster().broker_ids) == brokers
+
+
+def test_a_snapshot_is_served_as_it_was() -> None:
+    with kreassign.serve_twin(3) as served, kreassign.connect(served.bootstrap_servers) as client:
+        client.create_topics([NewTopic("orders", 2, 2)]).raise_if_any()
+        before = client.describe_topics(["orders"])["orders"].partitions
+        seen = kreassign.snapshot(client, measure_for_s=0)
+    with kreassign.serve_twin(seen) as served, kreassign.connect(served.bootstrap_servers) as client:
+        assert client.describe_topics(["orders"])["orders"].partitions == before
+
+
+def test_metadata_is_continued_and_faults_strike(tmp_path: Path) -> None:
+    with kreassign.serve_twin(3, data_dir=tmp_path) as served, kreassign.connect(served.bootstrap_servers) as client:
+        client.create_topics([NewTopic("orders", 1, 2)]).raise_if_any()
+    with (
+        kreassign.serve_twin(3, data_dir=tmp_path, faults=["stop:1@0s"]) as served,
+        kreassign.connect(served.bootstrap_servers) as client,
+    ):
+        assert sorted(client.list_topics()) == ["orders"]
+        assert client.describe_cluster().broker_ids == (0, 2)
+
+
+@pytest.mark.parametrize(("options", "complaint"), [
+    ({"kafka_version": "1.0"}, "1.0"),
+    ({"faults": ["crash:7@1s"]}, "names broker 7"),
+    ({"port": 70_000}, "no such port"),
+])  # fmt: skip
+def test_what_cannot_be_served_is_said(options: dict[str, object], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint), kreassign.serve_twin(3, **options):
+        pass
