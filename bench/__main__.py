@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 from collections.abc import Callable
+from pathlib import Path
 
 from bench import (
     collecting,
     eta,
     executor_cost,
-    machine,
     makespan,
     pacing,
     phases,
@@ -67,10 +69,21 @@ def main() -> None:
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-    print(machine.description())
+    print(machine())
     for name in names:
         print(f"\n## {name}\n")
         BENCHMARKS[name]()
+
+
+def machine() -> str:
+    """What the figures are measured on, in one line: processors, memory, Python."""
+    memory_kib = next(
+        int(line.split()[1]) for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")
+    )
+    cores = len(os.sched_getaffinity(0))
+    return (
+        f"machine: {cores} cores, {memory_kib / 2**20:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
+    )
 
 
 if __name__ == "__main__":

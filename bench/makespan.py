@@ -8,6 +8,7 @@ those of our planner on the cases of `planner_cases/`, and random ones. Time is 
 
 from __future__ import annotations
 
+import random
 import sys
 import tempfile
 import time
@@ -18,7 +19,9 @@ from functools import partial
 from pathlib import Path
 
 from bench.moves_on_twin import Case, Move, least_s, random_case, twin_of
-from bench.planned_moves import planned_case
+from bench.planner import CASES as PLANNER_CASES
+from bench.planner import generated
+from bench.planner_files import read_case
 from kreassign.admin import AdminClient
 from kreassign.executor.events import Event, Request
 from kreassign.executor.guards.settings import settings
@@ -27,6 +30,7 @@ from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import TopicPartition
+from kreassign.planner import Assignment, solve
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import Step
 from kreassign.twin.metadata.records import PartitionChanged
@@ -216,3 +220,18 @@ def carried_out(case: Case, rule: Rule) -> Watch:
         rule.conduct(case, clock, client)
     assert len(seen.began_ms) == len(case.moves), "not every move was made"
     return seen
+
+
+def planned_case(name: str, one_in: int, folder: Path) -> Case:
+    """What our planner copies in a case of `planner_cases/`; of every `one_in` moves one, drawn by lot."""
+    case = next(case for case in PLANNER_CASES if case.name == name)
+    problem = read_case(generated(case, folder), case.brokers, case.racks)
+    before, after = Assignment.current(problem.partitions).lists(), solve(problem).assignment.lists()
+    moves = [
+        Move(tuple(original), tuple(target), size_bytes)
+        for original, target, size_bytes in zip(before, after, problem.partitions.size_bytes.tolist(), strict=True)
+        if set(target) - set(original)
+    ]
+    chosen = sorted(random.Random(1).sample(range(len(moves)), len(moves) // one_in))
+    thinned = f", one move of {one_in}" if one_in > 1 else ""
+    return Case(f"planner's case {name}{thinned}", case.brokers, tuple(moves[number] for number in chosen))

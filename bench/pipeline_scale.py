@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from bench.known_load import Shape, known_load, write_samples
-from bench.process_tree import TreeRun, run_kreassign, run_tree
+from bench.process import TreeRun, run_kreassign, run_tree
 
 _QUERY = """
 COPY (

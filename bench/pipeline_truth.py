@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.known_load import PARTITIONS_PER_TOPIC, Floats, KnownLoad, Shape, known_load, write_samples
-from bench.process_tree import run_kreassign
+from bench.process import run_kreassign
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
 
