@@ -28,6 +28,11 @@ def test_a_change_shows_what_the_controller_stores(
     assert (change.replicas, change.adding, change.removing) == (replicas, adding, removing)
 
 
+def test_what_is_added_and_removed_is_also_known_in_the_order_of_the_lists() -> None:
+    change = Reassignment((3, 2, 1, 0), (5, 3, 1, 4))
+    assert (change.adding_in_order, change.removing_in_order) == ((5, 4), (2, 0))
+
+
 @given(REPLICAS, REPLICAS)
 def test_target_and_sources_are_read_back_from_what_is_stored(
     original: tuple[int, ...], target: tuple[int, ...]

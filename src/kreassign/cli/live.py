@@ -17,6 +17,7 @@ from kreassign.executor.progress.eta import Estimate
 from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import MoveProgress, Progress
 from kreassign.executor.state import MoveStatus
+from kreassign.model import Reassignment
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 LINE_EVERY_MS = 5_000
@@ -199,7 +200,8 @@ def _interest(move: MoveProgress) -> tuple[int, str, int]:
 
 
 def _added(move: MoveProgress) -> str:
-    return ",".join(str(broker) for broker in move.target if broker not in move.original) or "another log directory"
+    adding = Reassignment(move.original, move.target).adding_in_order
+    return ",".join(map(str, adding)) or "another log directory"
 
 
 def _cells(estimate: Estimate, status: MoveStatus = MoveStatus.MOVING) -> tuple[ProgressBar, str, str, str, str]:

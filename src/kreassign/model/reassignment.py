@@ -54,12 +54,22 @@ class Reassignment:
     @property
     def adding(self) -> tuple[int, ...]:
         """Replicas that must be copied, ascending."""
-        return tuple(sorted(set(self.target) - set(self.original)))
+        return tuple(sorted(self.adding_in_order))
 
     @property
     def removing(self) -> tuple[int, ...]:
         """Replicas that go away once the new ones are in sync, ascending."""
-        return tuple(sorted(set(self.original) - set(self.target)))
+        return tuple(sorted(self.removing_in_order))
+
+    @property
+    def adding_in_order(self) -> tuple[int, ...]:
+        """Replicas that must be copied, in the order of the target."""
+        return tuple(dict.fromkeys(broker for broker in self.target if broker not in self.original))
+
+    @property
+    def removing_in_order(self) -> tuple[int, ...]:
+        """Replicas that go away, in the order of the list before."""
+        return tuple(dict.fromkeys(broker for broker in self.original if broker not in self.target))
 
     @property
     def replicas(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ What is learnt: how long it takes, what the brokers bear meanwhile, and what gua
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ from kreassign.executor.events import Event, MovesObserved, Request, RunStarted,
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.preflight.prepare import prepare
 from kreassign.executor.runner import Runner
-from kreassign.executor.state import MoveRecord, RunView
+from kreassign.executor.state import MoveRecord, RunView, left_by_destination
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.run import RunRequest
 from kreassign.twin.blueprint import Blueprint
@@ -76,13 +77,9 @@ class Observer:
                 self.runner.request_stop()
 
     def _note_peaks(self, in_flight: Iterable[MoveRecord]) -> None:
-        moves: dict[int, int] = {}
-        lefts: dict[int, int] = {}
-        for record in in_flight:
-            for broker, left in record.left_bytes.items():
-                moves[broker] = moves.get(broker, 0) + 1
-                lefts[broker] = lefts.get(broker, 0) + left
-        for peaks, now in ((self.peak_moves, moves), (self.peak_bytes, lefts)):
+        records = tuple(in_flight)
+        moves = Counter(broker for record in records for broker in record.lagging)
+        for peaks, now in ((self.peak_moves, moves), (self.peak_bytes, left_by_destination(records))):
             for broker, amount in now.items():
                 peaks[broker] = max(peaks.get(broker, 0), amount)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
 from kreassign.executor.guards import GuardInputs, Reaction, Verdict, evaluate
 from kreassign.executor.state import disk_admission
 from kreassign.executor.state.move import MoveStatus
+from kreassign.executor.state.move_index import left_by_destination
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run, WindDown
 from kreassign.model import TopicPartition
@@ -57,10 +57,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
 
 def _incoming(run: Run, wanted: Iterable[TopicPartition]) -> dict[int, int]:
     """Bytes still to come in, by destination, for what is in flight or wanted next."""
-    incoming: Counter[int] = Counter()
-    for record in (*run.moves.in_flight, *(run.moves.records[name] for name in wanted)):
-        incoming.update(record.left_bytes)
-    return dict(incoming)
+    return left_by_destination((*run.moves.in_flight, *(run.moves.records[name] for name in wanted)))
 
 
 def are_news(run: Run, verdicts: tuple[Verdict, ...]) -> bool:

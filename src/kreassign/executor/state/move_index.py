@@ -5,6 +5,7 @@ Kept beside the records, so that a poll of the cluster costs what is in flight a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -79,12 +80,20 @@ def candidate(record: MoveRecord) -> Candidate:
 
 
 def left_of(record: MoveRecord) -> Candidate:
-    """The same of a move in flight: the copies that lag, with what is left of the largest; all where that is unknown."""
+    """The same of a move in flight: the copies that lag, with what is left of the largest; all if unknown."""
     whole = candidate(record)
     left = max(record.left_bytes.values(), default=0)
     destinations = tuple(broker for broker in whole.destinations if broker in record.lagging)
     log_dirs = tuple(place for place in whole.log_dirs if place[0] in record.lagging)
     return replace(whole, size_bytes=left, destinations=destinations, log_dirs=log_dirs)
+
+
+def left_by_destination(records: Iterable[MoveRecord]) -> dict[int, int]:
+    """Bytes still to come in, by broker, for all copies of these moves."""
+    left: Counter[int] = Counter()
+    for record in records:
+        left.update(record.left_bytes)
+    return dict(left)
 
 
 def _log_dirs(move: PlannedMove) -> tuple[LogDirKey, ...]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kreassign.executor.events import PlannedMove
+from kreassign.model import Reassignment
 
 
 def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
@@ -20,8 +21,7 @@ def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
     Where the plan adds more replicas than it drops, the first steps only add; where it drops more, the last one
     drops those.
     """
-    adding = [broker for broker in move.target if broker not in move.original]
-    leaving = [broker for broker in move.original if broker not in move.target]
+    adding, leaving = move.reassignment.adding_in_order, [*move.reassignment.removing_in_order]
     lists = [move.original]
     more = len(adding) - len(leaving)
     for number, new in enumerate(adding[:-1]):
@@ -37,6 +37,6 @@ def move_steps(move: PlannedMove) -> tuple[PlannedMove, ...]:
 
 def _step(move: PlannedMove, begin: tuple[int, ...], end: tuple[int, ...]) -> PlannedMove:
     """With the directory of the copy that it adds; copies that only change theirs do so in the last step."""
-    adding = set(end) - set(begin)
+    adding = Reassignment(begin, end).adding
     log_dirs = (target for target in move.log_dirs if target.broker in adding or (end == move.target and target.before))
     return replace(move, original=begin, target=end, log_dirs=tuple(log_dirs))

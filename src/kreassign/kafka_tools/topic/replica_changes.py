@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.reassign import messages
-from kreassign.model import TopicPartition
+from kreassign.model import Reassignment, TopicPartition
 from kreassign.model.amount import format_amount
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.plan_json import format_plan
@@ -38,12 +38,12 @@ class ReplicaChange:
     @property
     def added(self) -> Replicas:
         """Brokers that get a copy."""
-        return tuple(broker for broker in self.target if broker not in self.current)
+        return Reassignment(self.current, self.target).adding_in_order
 
     @property
     def removed(self) -> Replicas:
         """Brokers that lose theirs."""
-        return tuple(broker for broker in self.current if broker not in self.target)
+        return Reassignment(self.current, self.target).removing_in_order
 
     def __str__(self) -> str:
         current, target = (",".join(map(str, replicas)) for replicas in (self.current, self.target))

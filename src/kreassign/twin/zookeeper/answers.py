@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kreassign.model import ElectionType, TopicPartition
+from kreassign.model import ElectionType, Reassignment, TopicPartition
 from kreassign.model.error_codes import (
     INVALID_REPLICA_ASSIGNMENT,
     NOT_CONTROLLER,
@@ -47,7 +47,7 @@ def check_target(target: tuple[int, ...], sources: tuple[int, ...], live: Iterab
     if min(target) < 0:
         return _refused(f"Invalid broker id in replica list: {_buffer(target)}")
     alive = frozenset(live)
-    adding = tuple(broker for broker in target if broker not in sources)
+    adding = Reassignment(sources, target).adding_in_order
     if not alive.issuperset(adding):
         text = f"Replica list: {_buffer(adding)}, live broker list: {_set(alive)}"
         return _refused(f"Replica assignment has brokers that are not alive. {text}")
