@@ -34,10 +34,9 @@ def test_the_program_of_the_guide_plans_rehearses_runs_watches_verifies_and_roll
     twin = Twin(cluster({"t": [[0, 3], [3, 1], [2, 0]]}), TwinSettings())
     names: dict[str, Any] = {}
     with serving(twin, speed=SPEED) as thread:
-        address = thread.server.addresses()[0]
         assert "localhost:9092" in program()
-        exec(program().replace("localhost:9092", f"{address.host}:{address.port}"), names)
-        with kreassign.connect(f"{address.host}:{address.port}") as client:
+        exec(program().replace("localhost:9092", thread.bootstrap_servers), names)
+        with kreassign.connect(thread.bootstrap_servers) as client:
             found = client.describe_topics(["t"]).raise_if_any()["t"]
     seen = SimpleNamespace(**names)
     assert seen.rehearsal.history.state == "done"

@@ -34,7 +34,7 @@ def twin(permissions: Permissions | None = None) -> Twin:
 def served(asked: Twin) -> Iterator[str]:
     """The address of its first broker."""
     with serving(asked) as server:
-        yield "{}:{}".format(*server.server.addresses()[0])
+        yield server.bootstrap_servers.split(",")[0]
 
 
 def leaders(asked: Twin) -> list[int]:

@@ -296,6 +296,31 @@ def test_a_log_of_another_cluster_is_refused() -> None:
         Twin(cluster(brokers=4), log=log)
 
 
+def test_leaders_come_back_to_preferred_replicas_only_when_that_is_asked_for() -> None:
+    asked = twin({"orders": [[0, 1], [0, 2]]})
+    asked.stop(0)
+    asked.start(0)
+    asked.advance(600_000)
+    assert [partition(asked, "orders", number).leader for number in range(2)] == [1, 2]
+    asked.restore_preferred_leaders()
+    assert [partition(asked, "orders", number).leader for number in range(2)] == [0, 0]
+
+
+def test_a_topic_that_allows_it_gets_a_leader_out_of_sync_only_when_that_is_asked_for() -> None:
+    blueprint = cluster({"orders": [[0, 1]]})
+    (topic,) = blueprint.topics
+    asked = Twin(replace(blueprint, topics=(replace(topic, configs={"unclean.leader.election.enable": "true"}),)),
+                 TwinSettings(KAFKA_3_9))  # fmt: skip
+    asked.stop(1)
+    asked.advance(60_000)
+    asked.crash(0)
+    asked.advance(60_000)
+    asked.start(1)
+    asked.advance(60_000)
+    asked.elect_unclean_leaders()
+    assert partition(asked, "orders", 0).leader == 1
+
+
 def test_watchers_see_every_step() -> None:
     asked = twin({"orders": [[0, 1]]})
     seen: list[int] = []

@@ -13,6 +13,7 @@ from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.brokers.lifecycle import BrokerLifecycle
 from kreassign.twin.brokers.reports import report
 from kreassign.twin.controller.configs import first_records
+from kreassign.twin.controller.elections import elect_unclean_leaders, restore_preferred_leaders
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.core import MetadataLog, NoLog, TwinCore, TwinSettings
 from kreassign.twin.kraft import KRaftController
@@ -153,3 +154,19 @@ class Twin(TwinCore):
     def fail_over(self) -> None:
         """Let another controller take over; the metadata log is all that it needs."""
         self.controller.fail_over()
+
+    def restore_preferred_leaders(self) -> None:
+        """Let preferred replicas lead again where they can.
+
+        With `auto.leader.rebalance.enable` a real controller does so by itself every five minutes, the twin never.
+        """
+        while self.commit(restore_preferred_leaders(self.context)):
+            pass
+
+    def elect_unclean_leaders(self) -> None:
+        """Let replicas that are out of sync lead partitions without a leader, in topics that allow it.
+
+        A real controller does so by itself every five minutes (`unclean.leader.election.interval.ms`), the twin never.
+        """
+        while self.commit(elect_unclean_leaders(self.context)):
+            pass

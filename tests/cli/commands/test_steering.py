@@ -73,8 +73,7 @@ def serving_terminal(folder: Path) -> Iterator[Terminal]:
     """A terminal of a twin with two partitions, and a plan that moves both to brokers 3 and 2."""
     twin = Twin(cluster({"t": [[0, 1], [1, 0]]}), TwinSettings())
     with serving(twin, speed=SPEED) as thread:
-        first = thread.server.addresses()[0]
-        found = Terminal(first.host + f":{first.port}", folder)
+        found = Terminal(thread.bootstrap_servers, folder)
         assignments = (PartitionAssignment(TopicPartition("t", number), (3, 2)) for number in range(2))
         write_plan(found.plan, Plan(tuple(assignments)))
         yield found
