@@ -122,10 +122,9 @@ def test_a_time_out_of_nothing_elects_nobody(twin: Twin, client: AdminClient) ->
 def test_elections_at_the_same_time_are_held_one_after_the_other() -> None:
     twin = cluster()
     with serving(twin) as thread, ThreadPoolExecutor(8) as clients:
-        first = thread.server.addresses()[0]
 
         def elect(_: int) -> bool:
-            with AdminClient.connect(client_settings(bootstrap_servers=f"{first.host}:{first.port}")) as client:
+            with AdminClient.connect(client_settings(bootstrap_servers=thread.bootstrap_servers)) as client:
                 return client.elect_leaders([T1]).failed == {}
 
         assert sorted(clients.map(elect, range(8))) == [False] * 7 + [True]

@@ -29,9 +29,9 @@ SCENARIO = """
 
 
 def seen_of(server: ServerThread) -> tuple[str, ClusterSnapshot]:
-    host, port = server.server.addresses()[0]
-    with AdminClient.connect(client_settings(bootstrap_servers=f"{host}:{port}")) as client:
-        return f"{host}:{port}", whole_snapshot(client, observe(client, 0), SystemClock(), 0)
+    address = server.bootstrap_servers
+    with AdminClient.connect(client_settings(bootstrap_servers=address)) as client:
+        return address, whole_snapshot(client, observe(client, 0), SystemClock(), 0)
 
 
 def test_complete_copies_are_said_to_be() -> None:

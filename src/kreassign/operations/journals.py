@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from kreassign.errors import InputError
-from kreassign.executor.journal import active_run, find_journals
+from kreassign.executor.journal import SUFFIX, active_run, find_journals
 
 
 def default_state_dir() -> Path:
@@ -20,9 +20,19 @@ def is_active(path: Path) -> bool:
     return active_run(path.parent.parent, path.parent.name) == path.stem
 
 
+def is_journal(subject: str) -> bool:
+    """Whether a text is the path of a journal, and not the id of a run or another file."""
+    return subject.endswith(SUFFIX) and Path(subject).is_file()
+
+
+def all_journals(state_dir: Path) -> tuple[Path, ...]:
+    """The journals of all runs, oldest first."""
+    return find_journals(state_dir)
+
+
 def find_journal(state_dir: Path, run: str) -> Path:
     """The journal of a run, given its id or the path of the journal. Raises InputError."""
-    if run.endswith(".sqlite") and Path(run).is_file():
+    if is_journal(run):
         return Path(run)
     found = find_journals(state_dir, run)
     if len(found) == 1:

@@ -15,8 +15,8 @@ from kreassign.executor.events import (
     Request,
     ThrottleRequested,
 )
-from kreassign.executor.history.run_history import RunHistory, read_history
-from kreassign.executor.journal import JournalReader, post_request
+from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history, read_history
+from kreassign.executor.journal import JournalReader, post_request, read_events
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.state import Machine
@@ -105,3 +105,9 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
 def status(path: Path) -> RunHistory:
     """What became of a run so far. Raises JournalDamaged."""
     return read_history(path)
+
+
+def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
+    """The same, and how far its moves are. Raises JournalDamaged."""
+    run, meter = fold_with_progress(read_events(path))
+    return history(run), meter.progress()

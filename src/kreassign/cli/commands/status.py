@@ -12,9 +12,9 @@ from kreassign.cli.live import overall_text
 from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, pace_text, print_summary
-from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history, read_history
-from kreassign.executor.journal import find_journals, read_events
-from kreassign.operations.journals import find_journal, is_active
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.operations import steer
+from kreassign.operations.journals import all_journals, find_journal, is_active
 from kreassign.report.text import format_bytes
 
 
@@ -36,8 +36,7 @@ def status(run_id: str | None, state_dir: Path, output_format: str) -> None:
 
 
 def _show_run(path: Path, output_format: str) -> None:
-    run, meter = fold_with_progress(read_events(path))
-    found, progress = history(run), meter.progress()
+    found, progress = steer.status_and_progress(path)
     if output_format == "json":
         print_json(document(found, is_active=is_active(path), progress=progress))
         return
@@ -53,7 +52,7 @@ def _show_run(path: Path, output_format: str) -> None:
 
 
 def _list_runs(state_dir: Path, output_format: str) -> None:
-    runs = [(read_history(path), is_active(path)) for path in find_journals(state_dir)]
+    runs = [(steer.status(path), is_active(path)) for path in all_journals(state_dir)]
     if output_format == "json":
         print_json({"runs": [document(found, is_active=active) for found, active in runs]})
         return

@@ -12,8 +12,7 @@ from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.errors import InputError
-from kreassign.executor.journal import SUFFIX
-from kreassign.operations.journals import find_journal
+from kreassign.operations.journals import find_journal, is_journal
 from kreassign.operations.plan_files import read_plan
 from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.report.text import format_bytes
@@ -56,7 +55,7 @@ def verify(
 
 
 def _verified(client: AdminClient, subject: str, state_dir: Path, *, ignore_throttles: bool) -> Verification:
-    if Path(subject).is_file() and not subject.endswith(SUFFIX):
+    if Path(subject).is_file() and not is_journal(subject):
         return verify_plan(client, read_plan(Path(subject)), ignore_throttles=ignore_throttles)
     if subject.endswith(".json"):
         raise InputError(f"there is no plan {subject}")
