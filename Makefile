@@ -93,6 +93,13 @@ SEEDS ?= 1-200
 simulate: $(VENV_READY) ## stories of faults on the twin: SEEDS=1-1000, or one seed to see it again
 	$(BIN)/python -m tests.simulation $(SEEDS)
 
+FAULTS ?= 84
+SEED ?= 1
+.PHONY: torture
+torture: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## faults on real Kafka while runs move partitions: FAULTS=84 SEED=1
+	@bash scripts/prerequisites.sh java
+	$(BIN)/python -m tests.torture --faults $(FAULTS) --seed $(SEED)
+
 # Seeing and measuring.
 
 .PHONY: sizes

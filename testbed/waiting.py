@@ -8,10 +8,13 @@ from collections.abc import Callable
 _STEP_S = 0.05
 
 
-def wait_until(condition: Callable[[], bool], *, timeout_s: float, what: str) -> None:
-    """Ask again and again until the condition holds; TimeoutError, naming `what`, when it does not in time."""
+def wait_until(condition: Callable[[], bool], *, timeout_s: float, what: str, every_s: float = _STEP_S) -> None:
+    """Ask again, every `every_s` seconds, until the condition holds.
+
+    TimeoutError, naming `what`, when it does not in time.
+    """
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not so within {timeout_s:g} s")
-        time.sleep(_STEP_S)
+        time.sleep(every_s)

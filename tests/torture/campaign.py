@@ -1,0 +1,221 @@
+"""A campaign: runs on real Kafka, one after the other, each struck by one or two faults, taken up until its end.
+
+What is demanded of every run, once its faults are mended:
+
+- no throttle is left, or the run named what is;
+- a move that is told complete is complete, and a run that is told done without a problem is done;
+- what somebody else did to its settings or moves is told;
+- nothing of its plan is still moving, and no command ended in a traceback.
+
+And at the end of all: each acknowledged record is there, unchanged and in the order in which it was sent.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import click
+
+from kreassign.errors import KreassignError
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from testbed import KafkaCluster
+from testbed.waiting import wait_until
+from tests.torture.faults import FOREIGN_RATE, Fault
+from tests.torture.scene import RATE, TOPIC, CheckedProducer, Scene, opened, spec
+
+LEG_S, STRIKE_S = 300.0, 60.0
+ENDS = ("done", "cancelled", "failed")
+STRUCK_AT_ONCE = 2
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of one kind of fault: how often it struck, how runs ended, seconds to the end, promises broken."""
+
+    struck: int = 0
+    ends: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    seconds: list[float] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+
+class Campaign:
+    """Strikes faults by seed; `broken` has a sentence per broken promise."""
+
+    def __init__(self, faults: Sequence[Fault], seed: int, folder: Path) -> None:
+        self._faults = faults
+        self._chance = Random(seed)
+        self._folder = folder
+        self._tallies = {fault.name: Tally() for fault in faults}
+        self.broken: list[str] = []
+        self.records = 0
+        self.refused = 0
+
+    def execute(self, wanted: int) -> None:
+        """Strike so many faults, all kinds in turn, and read all records back."""
+        with KafkaCluster.start(spec()) as cluster:
+            scene = opened(cluster, self._chance, self._folder)
+            with CheckedProducer(cluster.bootstrap_servers, TOPIC) as producer:
+                order: list[Fault] = []
+                number = 0
+                while sum(each.struck for each in self._tallies.values()) < wanted and number < 2 * wanted:
+                    while len(order) < STRUCK_AT_ONCE:
+                        order += self._chance.sample(self._faults, len(self._faults))
+                    count = self._chance.randint(1, STRUCK_AT_ONCE)
+                    faults, order = order[:count], order[count:]
+                    self._leg(scene, number, faults)
+                    number += 1
+                producer.end()
+                self.records, lost = producer.lost()
+                self.refused = producer.refused
+                self.broken += lost
+
+    def table(self) -> str:
+        """What came of it, a row per kind of fault."""
+        rows = [
+            "| fault | times | ended | seconds to the end, median (most) | promises broken |",
+            "|---|---|---|---|---|",
+        ]
+        for name, tally in self._tallies.items():
+            ends = ", ".join(f"{count} {end}" for end, count in sorted(tally.ends.items()))
+            took = sorted(tally.seconds)
+            spread = f"{took[len(took) // 2]:.0f} ({took[-1]:.0f})" if took else ""
+            rows.append(f"| {name} | {tally.struck} | {ends} | {spread} | {len(tally.broken)} |")
+        struck = sum(each.struck for each in self._tallies.values())
+        rows.append(
+            f"\n{struck} faults; {self.records} records acknowledged and read back, {self.refused} refused;"
+            f" {len(self.broken)} promises broken"
+        )
+        return "\n".join([*rows, *(f"- {each}" for each in self.broken)])
+
+    def _leg(self, scene: Scene, number: int, faults: Sequence[Fault]) -> None:
+        scene.folder = self._folder / str(number)
+        scene.folder.mkdir()
+        scene.run_id, scene.untrue = None, []
+        begun_s = time.monotonic()
+        scene.start("run", scene.plan(), "--throttle", RATE, "--max-moves", 4, "--measure-for", 0)
+        struck = [(fault, said) for fault in faults if (said := self._strike(scene, fault))]
+        found = self._bring_to_its_end(scene)
+        seconds = time.monotonic() - begun_s
+        broken = [*scene.untrue, *self._judge(scene, struck, found)]
+        for fault, _ in struck:
+            tally = self._tallies[fault.name]
+            tally.struck += 1
+            tally.ends[found["state"] if found else "nothing"] += 1
+            tally.seconds.append(seconds)
+            tally.broken += broken
+        told = "; ".join(said for _, said in struck)
+        self.broken += [f"run {number} ({told}): {each}" for each in broken]
+        state = found["state"] if found else "no journal"
+        heading = f"run {number}: {told or 'nothing struck'} → {state}, {seconds:.0f} s"
+        click.echo("\n  ".join([heading, *broken]), err=True)
+        self._tidy_up(scene)
+
+    def _strike(self, scene: Scene, fault: Fault) -> str:
+        """Strike while something moves; "" if the run ended before."""
+        said = ""
+
+        def is_over() -> bool:
+            nonlocal said
+            scene.mend_due()
+            if scene.moving():
+                said = fault.strike(scene)
+            return bool(said) or not scene.is_running()
+
+        try:
+            wait_until(is_over, timeout_s=STRIKE_S, what=fault.name, every_s=0.2)
+        except (KreassignError, TimeoutError) as error:
+            # A cluster without its controllers cannot do what a second operator wants either.
+            click.echo(f"{fault.name}: {error}", err=True)
+        return said
+
+    def _bring_to_its_end(self, scene: Scene) -> Mapping[str, Any] | None:
+        """Mend, resume and answer what the run asks for, as an operator does, until the run is over."""
+        try:
+            wait_until(lambda: self._is_at_its_end(scene), timeout_s=LEG_S, what="the run", every_s=0.5)
+        except TimeoutError as error:
+            scene.untrue.append(str(error))
+            if scene.run is not None:
+                scene.run.kill()
+                self._collect_output(scene)
+            for _, mend in scene.mends:
+                mend()
+            scene.mends = []
+            scene.cluster.heal()
+        return scene.status()
+
+    def _is_at_its_end(self, scene: Scene) -> bool:
+        is_mended = scene.mend_due()
+        if scene.is_running():
+            found = scene.status() if is_mended else None
+            if found is not None and found["state"] not in ENDS:
+                self._answer(scene, found)
+            return False
+        self._collect_output(scene)
+        if not is_mended:
+            return False
+        scene.cluster.heal()
+        found = scene.status()
+        if found is None or (found["state"] in ENDS and not found["throttle_residue"]):
+            return True
+        scene.start("resume", scene.run_id)
+        return False
+
+    def _answer(self, scene: Scene, found: Mapping[str, Any]) -> None:
+        """Set the throttle again where the run waits because somebody took it away."""
+        if any("throttle" in problem for problem in found["problems"]):
+            scene.kreassign("throttle", found["run_id"], RATE, "--state-dir", scene.state_dir)
+
+    def _collect_output(self, scene: Scene) -> None:
+        if scene.run is not None and scene.run.stderr is not None and not scene.run.stderr.closed:
+            _, errors = scene.run.communicate(timeout=60)
+            if "Traceback" in errors:
+                scene.untrue.append(f"a traceback: {errors[-300:]}")
+            (scene.folder / "stderr.txt").open("a").write(errors)
+
+    def _judge(self, scene: Scene, struck: Sequence[tuple[Fault, str]], found: Mapping[str, Any] | None) -> list[str]:
+        if found is None:
+            return ["the run has no journal"]
+        broken = []
+        left = {key: value for key, value in scene.throttles().items() if value != FOREIGN_RATE}
+        if left:
+            broken.append(f"throttles left{'' if found['throttle_residue'] else ' and not told of'}: {left}")
+        if moving := scene.moving():
+            broken.append(f"ended, and still moving: {', '.join(map(str, moving))}")
+        is_told = bool(found["problems"]) or found["state"] != "done"
+        broken += [f"not told of: {said}" for fault, said in struck if fault.tells and not is_told]
+        # What somebody else moves after its end is not the run's word any more.
+        if not any(fault.moves for fault, _ in struck):
+            present = scene.replicas()
+            complete = {
+                f"{move['topic']}-{move['partition']}" for move in found["moves"] if move["status"] == "complete"
+            }
+            broken += [
+                f"told complete, and {partition} is on {present[partition]}, not on {target}"
+                for partition, target in scene.targets.items()
+                if str(partition) in complete and partition.topic == TOPIC and present[partition] != target
+            ]
+            if found["state"] == "done" and (open_moves := len(scene.targets) - len(complete)):
+                broken.append(f"told done, and {open_moves} moves are not complete")
+        if broken:
+            (scene.folder / "found.json").write_text(json.dumps(found, indent=1))
+        return broken
+
+    def _tidy_up(self, scene: Scene) -> None:
+        """So that a broken promise does not break the next run: nothing moves, nothing is throttled."""
+        with scene.client() as client:
+            client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
+            changes = {
+                ConfigResource.broker(each): [ConfigChange.delete(key) for key in BROKER_THROTTLES]
+                for each in scene.cluster.brokers
+            }
+            changes[ConfigResource.topic(TOPIC)] = [ConfigChange.delete(key) for key in TOPIC_THROTTLES]
+            client.incremental_alter_configs(changes)
+            wait_until(lambda: not client.list_partition_reassignments(), timeout_s=60, what="no moves")

@@ -1,0 +1,219 @@
+"""Real Kafka with one topic under a checked producer, and a run on it: what faults act upon."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.model import ConfigResource, NewTopic, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.operations.connect import connect
+from kreassign.operations.plan_files import write_plan
+from testbed import ClusterSpec, KafkaCluster
+from testbed.processes import Finished, ProcessGroup
+from testbed.records import Writer, load_topic, read_all
+from testbed.waiting import wait_until
+
+BROKERS = 5
+PARTITIONS = 12
+FACTOR = 3
+PARTITION_BYTES = 2_500_000
+RATE = "2MB/s"
+RECORDS_PER_S, RECORD_BYTES = 20.0, 2_000
+TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
+_KREASSIGN = (sys.executable, "-c", "from kreassign.cli.main import main; main()")
+
+
+class CheckedProducer:
+    """Writes to every partition in turn, all the time, inside a `with` block, and notes what was acknowledged."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        self._writer = Writer(bootstrap_servers, topic)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self.refused = 0
+        self._topic = topic
+        self._bootstrap_servers = bootstrap_servers
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Stop writing and wait for all answers."""
+        if not self._stop.is_set():
+            self._stop.set()
+            self._thread.join(180)
+
+    def _write(self) -> None:
+        chance, number = Random(1), 0
+        while not self._stop.wait(1 / RECORDS_PER_S):
+            self._writer.send(number % PARTITIONS, str(number).encode(), chance.randbytes(RECORD_BYTES))
+            self._writer.settle(100 * RECORD_BYTES)
+            number += 1
+        self._writer.close()
+
+    def lost(self) -> tuple[int, tuple[str, ...]]:
+        """How many records were acknowledged, and a sentence per partition that lost or changed some."""
+        self.refused = len(self._writer.failures)
+        ledger = self._writer.ledger()
+        return ledger.count, ledger.missing_from(read_all(self._bootstrap_servers, self._topic))
+
+
+@dataclass(slots=True)
+class Scene:
+    """One cluster for the whole campaign. `run` is the run that goes on.
+
+    `mends` says what mends the faults of this leg, and when (by the monotonic clock); `untrue` collects, in sentences,
+    what the run did or told that it must not.
+    """
+
+    cluster: KafkaCluster
+    chance: Random
+    folder: Path
+    group: ProcessGroup
+    run: subprocess.Popen[str] | None = None
+    run_id: str | None = None
+    targets: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    mends: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
+    untrue: list[str] = field(default_factory=list)
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the run of this leg has its journal."""
+        return self.folder / "state"
+
+    def mend_after(self, seconds: float, mend: Callable[[], object]) -> None:
+        """Mend a fault some seconds from now, when `mend_due` is called next."""
+        self.mends.append((time.monotonic() + seconds, mend))
+
+    def mend_due(self) -> bool:
+        """Mend what is due; whether nothing is left to mend."""
+        now_s = time.monotonic()
+        due = [mend for at_s, mend in self.mends if at_s <= now_s]
+        self.mends = [each for each in self.mends if each[0] > now_s]
+        for mend in due:
+            mend()
+        return not self.mends
+
+    def client(self) -> AdminClient:
+        """A second operator's client."""
+        return connect(self.cluster.bootstrap_servers)
+
+    def controller(self) -> int:
+        """The id of the active KRaft controller."""
+        settings = client_settings(bootstrap_controllers=self.cluster.bootstrap_controllers)
+        with AdminClient.connect(settings) as client:
+            return client.describe_cluster().controller_id
+
+    def kreassign(self, command: str, *arguments: object, timeout_s: float = 120) -> Finished:
+        """One of our commands, to its end."""
+        return self.group.run([*_KREASSIGN, command, *map(str, arguments)], timeout_s=timeout_s)
+
+    def start(self, command: str, *arguments: object) -> None:
+        """`kreassign run` or `kreassign resume`, in the background."""
+        where = ("--state-dir", str(self.state_dir), "--bootstrap-server", self.cluster.bootstrap_servers)
+        controllers = ("--bootstrap-controller", self.cluster.bootstrap_controllers, "--format", "json")
+        self.run = self.group.open([*_KREASSIGN, command, *map(str, arguments), *where, *controllers])
+
+    def status(self) -> dict[str, Any] | None:
+        """What the journal tells of the run, None as long as there is none that can be read."""
+        finished = self.kreassign("status", "--state-dir", self.state_dir, "--format", "json")
+        runs = json.loads(finished.stdout)["runs"] if finished.exit_code == 0 else []
+        if runs:
+            self.run_id = runs[0]["run_id"]
+        return runs[0] if runs else None
+
+    def is_running(self) -> bool:
+        """Whether the run's process exists."""
+        return self.run is not None and self.run.poll() is None
+
+    def moving(self) -> list[TopicPartition]:
+        """The moves of this run that are in flight."""
+        with self.client() as client:
+            return sorted(set(client.list_partition_reassignments()) & set(self.targets))
+
+    def replicas(self, topic: str = TOPIC) -> dict[TopicPartition, tuple[int, ...]]:
+        """The replicas of every partition of a topic."""
+        with self.client() as client:
+            (found,) = client.describe_topics([topic]).raise_if_any().values()
+        return {each.topic_partition: each.replicas for each in found.partitions}
+
+    def throttles(self) -> dict[str, str]:
+        """Every throttle that is set on a topic or a broker, as `resource key` → value."""
+        topics = map(ConfigResource.topic, (TOPIC, RECREATED, BYSTANDER))
+        resources = [*topics, *map(ConfigResource.broker, self.cluster.brokers)]
+        with self.client() as client:
+            found = client.describe_configs(resources, names=(*TOPIC_THROTTLES, *BROKER_THROTTLES)).raise_if_any()
+        return {
+            f"{resource} {name}": entry.value or ""
+            for resource, entries in found.items()
+            for name, entry in entries.items()
+            if entry.source.name.startswith("DYNAMIC")
+        }
+
+    def plan(self) -> Path:
+        """Draw new replicas for half of the partitions, and for the topic that may be recreated."""
+        self.targets = {}
+        present = self.replicas() | self.replicas(RECREATED)
+        for partition, replicas in sorted(present.items()):
+            if self.chance.random() < 0.5 or partition.topic == RECREATED:
+                spare = self.chance.choice(sorted(set(self.cluster.brokers) - set(replicas)))
+                place = self.chance.randrange(len(replicas))
+                self.targets[partition] = (*replicas[:place], spare, *replicas[place + 1 :])
+        path = self.folder / "plan.json"
+        write_plan(path, Plan(tuple(PartitionAssignment(*pair) for pair in self.targets.items())))
+        return path
+
+
+def opened(cluster: KafkaCluster, chance: Random, folder: Path) -> Scene:
+    """Make the topics, with records in each."""
+    scene = Scene(cluster, chance, folder, ProcessGroup())
+    topics = {TOPIC: PARTITIONS, RECREATED: 2, BYSTANDER: 2}
+    with scene.client() as client:
+        client.create_topics([_topic(*each) for each in topics.items()]).raise_if_any()
+        wait_until(lambda: topics.keys() <= set(client.list_topics()), timeout_s=30, what="topics")
+    for name, count in topics.items():
+        load_topic(cluster.bootstrap_servers, name, dict.fromkeys(range(count), PARTITION_BYTES))
+    return scene
+
+
+def _topic(name: str, count: int) -> NewTopic:
+    lists = tuple(tuple((number + step) % BROKERS for step in range(FACTOR)) for number in range(count))
+    return NewTopic(name, assignments=lists, configs={"min.insync.replicas": "2"})
+
+
+def recreate(client: AdminClient) -> None:
+    """Delete the topic that may be recreated, and make it anew with the same replicas."""
+    client.delete_topics([RECREATED]).raise_if_any()
+    wait_until(lambda: RECREATED not in client.list_topics(), timeout_s=60, what=f"{RECREATED} deleted")
+    deadline = time.monotonic() + 60
+    while client.create_topics([_topic(RECREATED, 2)]).failed:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{RECREATED} could not be created again")
+
+
+def spec() -> ClusterSpec:
+    """Five brokers and three controllers."""
+    return ClusterSpec(brokers=BROKERS, controllers=3)
+
+
+def problems_of(found: Mapping[str, Any]) -> list[str]:
+    """What a run told of trouble."""
+    return [*found["problems"], *found["throttle_residue"]]
