@@ -108,7 +108,7 @@ EFFECTS = (
             "os.makedirs", "os.listdir", "os.scandir", "os.stat", "os.fsync", "os.path.exists",
         ),
         (
-            "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal.py",
+            "admin/properties.py", "admin/transport.py", "twin/store/", "executor/runner.py", "executor/journal/",
             "pipeline/tables/", "pipeline/spark/session.py", "planner/search/compiled/compiler.py", "operations/",
             "cli/", "kafka_tools/",
         ),
@@ -157,7 +157,7 @@ EFFECTS = (
     Home(
         "databases",
         ("sqlite3", "dbm", "shelve"),
-        ("executor/journal.py",),
+        ("executor/journal/",),
         "the journal is the only memory of a run",
         "import sqlite3",
     ),

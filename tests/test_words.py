@@ -80,7 +80,7 @@ RETIRED = (
 )
 
 # Journals of earlier versions have the names of their time, and the tables that read them have to spell them.
-OLD_NAMES = ("src/kreassign/executor/journal_migration.py",)
+OLD_NAMES = ("src/kreassign/executor/journal/migration.py",)
 
 BOLD = re.compile(r"\*\*(.+?)\*\*")
 

@@ -20,6 +20,7 @@
     │   └── JournalDamaged    the journal cannot be trusted
     └── DataError             a table is missing, empty or has the wrong columns    exit 6
     InvariantBroken           a bug of ours; an AssertionError, never caught
+                          (but where a journal is read back, which may be another version's)
 
 Messages say what happened, to what, and what to do next. The drop-in tools keep Kafka's own texts instead.
 """

@@ -12,11 +12,18 @@ import pytest
 
 from kreassign.errors import JournalDamaged
 from kreassign.executor.event_json import KINDS, from_json
-from kreassign.executor.events import HealthObserved, HoldRequested, ReleaseRequested, Request, StopRequested
+from kreassign.executor.events import (
+    HealthObserved,
+    HoldRequested,
+    ReleaseRequested,
+    Request,
+    StopRequested,
+    SubmissionIntended,
+)
 from kreassign.executor.guards import LogDirSpace
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import Journal, JournalReader, journal_path, post_request, read_events
-from kreassign.executor.journal_migration import CURRENT_VERSION, EVENTS_OF_2, migrated
+from kreassign.executor.journal.migration import CURRENT_VERSION, EVENTS_OF_2, migrated
 from kreassign.executor.scheduling import Order
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
@@ -103,7 +110,7 @@ def test_a_request_to_an_old_journal_rewrites_it_first(old_journal: Path) -> Non
 def test_a_journal_of_an_unknown_version_is_refused_by_name(old_journal: Path, number: int, which: str) -> None:
     with closing(sqlite3.connect(old_journal)) as connection:
         connection.execute(f"PRAGMA user_version = {number}")
-    refusal = f"journal version {number}, written by {which} version of kreassign; this one reads versions 2 to 4"
+    refusal = f"journal version {number}, written by {which} version of kreassign; this one reads versions 2 to 5"
     with pytest.raises(JournalDamaged, match=refusal):
         read_events(old_journal)
     with pytest.raises(JournalDamaged, match=refusal):
@@ -132,3 +139,19 @@ def test_the_free_space_of_version_3_is_still_known() -> None:
     event = from_json(kind, body)
     assert isinstance(event, HealthObserved)
     assert event.health.log_dir_space == (LogDirSpace(1, "/d", 9, 5),)
+
+
+def test_a_journal_of_version_4_is_shown_and_resumed(tmp_path: Path) -> None:
+    path = journal_path(tmp_path, "twin", "run-1")
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((DUMPS / "journal-v4.sql").read_text(encoding="utf-8"))
+    found = read_history(path)
+    assert (found.state, len(found.throttle_residue), found.plan_id, found.operators) == ("paused", 9, "", ())
+    events = read_events(path)
+    sent = [number for number, event in enumerate(events) if isinstance(event, SubmissionIntended)]
+    rewind(path, sent[-1] + 1)  # nobody knows whether the last moves were sent
+    world = World(tmp_path, [[2, 1], [1, 3], [0, 1], [2, 3]])
+    assert world.resume().state == "done"
+    assert (world.replicas, world.throttles) == ({0: (2, 1), 1: (1, 3), 2: (3, 1), 3: (2, 4)}, {})
+    assert version(path) == CURRENT_VERSION

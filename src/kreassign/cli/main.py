@@ -49,6 +49,7 @@ COMMANDS = {
     "throttle": LazyCommand("kreassign.cli.commands.throttle:throttle", "Change the throttle of a run."),
     "pace": LazyCommand("kreassign.cli.commands.pace:pace", "Change order, hours and limits of a run."),
     "cancel": LazyCommand("kreassign.cli.commands.cancel:cancel", "Cancel a run."),
+    "forget": LazyCommand("kreassign.cli.commands.forget:forget", "Forget what a run can never settle."),
     "rollback": LazyCommand("kreassign.cli.commands.rollback:rollback", "Roll back a run."),
     "verify": LazyCommand("kreassign.cli.commands.verify:verify", "Verify that the cluster matches a plan or a run."),
     "audit": LazyCommand("kreassign.cli.commands.audit:audit", "Audit a run, or records."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,14 @@ def print_summary(console: Console, history: RunHistory) -> None:
     _print_list(console, "throttle left behind: ", list(history.throttle_residue))
     if history.ended_ms is None or history.throttle_residue:
         console.print(f"to continue: kreassign resume {history.run_id} --bootstrap-server …", soft_wrap=True)
+
+
+def origin_lines(history: RunHistory) -> Iterator[str]:
+    """Which plan a run executes, and who did so by which commands; nothing of a run that did not write it down."""
+    if history.plan_id:
+        yield f"plan {history.plan_id}"
+    for number, operator in enumerate(history.operators):
+        yield f"{'resumed' if number else 'started'} by {operator}"
 
 
 def pace_text(pace: Pace) -> str:

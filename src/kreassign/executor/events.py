@@ -132,8 +132,23 @@ class Unwritten:
 
 
 @dataclass(frozen=True, slots=True)
+class Operator:
+    """Who executes a run: the user and the host of the process, and the words of its command line."""
+
+    user: str
+    host: str
+    command: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host}: {' '.join(self.command)}" if self.command else f"{self.user}@{self.host}"
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run was prepared and its journal begun; nothing has been sent. Always the first event."""
+    """A run was prepared and its journal begun; nothing has been sent. Always the first event.
+
+    `plan_id` is that of the plan's side file; it and the `operator` are not known of runs before journal version 5.
+    """
 
     at_ms: int
     run_id: str
@@ -143,6 +158,8 @@ class RunStarted:
     live_brokers: tuple[int, ...]
     guards: tuple[GuardSetting, ...] = ()
     pace: Pace = NO_LIMITS
+    plan_id: str = ""
+    operator: Operator | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +168,7 @@ class RunResumed:
 
     at_ms: int
     live_brokers: tuple[int, ...]
+    operator: Operator | None = None
 
 
 @dataclass(frozen=True, slots=True)

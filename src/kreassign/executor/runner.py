@@ -27,6 +27,7 @@ from kreassign.executor.events import (
     MovesCancelled,
     MovesObserved,
     MovesSubmitted,
+    Operator,
     Refusal,
     Request,
     RunResumed,
@@ -120,8 +121,8 @@ class Runner:
         """Execute a run whose journal holds this first event and nothing else. Returns when it is at rest."""
         return self._execute(self._take_in(started))
 
-    def resume(self, events: Iterable[Event]) -> RunHistory:
-        """Continue a run from the events of its journal.
+    def resume(self, events: Iterable[Event], operator: Operator | None = None) -> RunHistory:
+        """Continue a run from the events of its journal; the `operator` is written into it.
 
         Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
         """
@@ -132,7 +133,7 @@ class Runner:
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = self._port.describe_cluster().broker_ids
-        return self._execute(self._happened(RunResumed(self._clock.now_ms(), live)))
+        return self._execute(self._happened(RunResumed(self._clock.now_ms(), live, operator)))
 
     def _execute(self, instructions: Iterable[Instruction]) -> RunHistory:
         todo = deque(instructions)

@@ -59,8 +59,9 @@ def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) 
     jobs = spark_jobs("an audit")
     with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit") as spark:
         tables = jobs.run_audit.write_run_audit(spark, data)
-    names = {one.history.run_id for one in told}
-    return [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in names]
+    runs = {one.history.run_id: one.history for one in told}
+    found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in runs]
+    return [row | origin_of(runs[row["run_id"]]) for row in found]
 
 
 def write_audit_trail(told: AuditTrail, data: Path) -> None:
@@ -76,6 +77,11 @@ def write_audit_trail(told: AuditTrail, data: Path) -> None:
     ]
     for table, rows in reversed(list(zip(RUN_TABLES, parts, strict=True))):
         write_rows(data, table, rows, file_stem=told.history.run_id)
+
+
+def origin_of(run: RunHistory) -> Row:
+    """Which plan a run executed, and who started and resumed it, by which commands."""
+    return {"plan_id": run.plan_id, "operators": [asdict(operator) for operator in run.operators]}
 
 
 def found_of(row: Row, brokers: Iterable[Row]) -> Row:

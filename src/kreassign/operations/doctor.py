@@ -7,7 +7,8 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.executor.cluster import queries
 from kreassign.executor.history.diagnosis import ClusterReadings, Issue, diagnose
-from kreassign.executor.history.interrupted_runs import interrupted_runs
+from kreassign.executor.history.interrupted_runs import UnreadableJournal, left_behind
+from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -28,13 +29,15 @@ def examine(client: AdminClient, state_dir: Path) -> ClusterReadings:
     ]
     settings, unread = queries.read_configs(client, keys)
     log_dirs = client.describe_log_dirs(cluster.broker_ids, partitions=())
+    left = tuple(left_behind(state_dir, cluster.cluster_id))
     return ClusterReadings(
         live=cluster.broker_ids,
         partitions=tuple(queries.partitions_of(topics).values()),
         ongoing=client.list_partition_reassignments(),
         throttles=tuple(present for present in settings if present.value is not None),
         log_dirs=log_dirs.ok,
-        interrupted_runs=tuple(found.run_id for found in interrupted_runs(state_dir, cluster.cluster_id)),
+        interrupted_runs=tuple(found.run_id for found in left if isinstance(found, RunHistory)),
+        unreadable_journals=tuple(found for found in left if isinstance(found, UnreadableJournal)),
         unread=(
             *(f"topic {name}: {error}" for name, error in topics.failed.items()),
             *(f"{resource} {problem}" for resource, problem in unread),

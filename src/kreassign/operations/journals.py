@@ -1,12 +1,15 @@
-"""Where the journals of runs are kept, and how a run is found among them."""
+"""Where the journals of runs are kept, how a run is found among them, and who is asking."""
 
 from __future__ import annotations
 
 import os
+import pwd
+import sys
 from pathlib import Path
 
 from kreassign.errors import InputError
-from kreassign.executor.journal import SUFFIX, active_run, find_journals
+from kreassign.executor.events import Operator
+from kreassign.executor.journal import SUFFIX, active_run_in, find_journals
 
 
 def default_state_dir() -> Path:
@@ -17,7 +20,23 @@ def default_state_dir() -> Path:
 
 def is_active(path: Path) -> bool:
     """Whether a process is writing this journal now."""
-    return active_run(path.parent.parent, path.parent.name) == path.stem
+    return active_run_in(path.parent) == path.stem
+
+
+def this_operator() -> Operator:
+    """Who executes this process, and by which command."""
+    user = os.geteuid()
+    try:
+        name = pwd.getpwuid(user).pw_name
+    except KeyError:  # a container may run under a number that nobody named
+        name = str(user)
+    command, *arguments = sys.argv or [""]
+    return Operator(name, os.uname().nodename, tuple(map(_as_text, (Path(command).name, *arguments))))
+
+
+def _as_text(word: str) -> str:
+    """A word of the command line, which may be any bytes, so that a journal can hold it."""
+    return word.encode(errors="backslashreplace").decode()
 
 
 def is_journal(subject: str) -> bool:

@@ -14,7 +14,7 @@ from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.executor.cluster.port import ConfigPort
-from kreassign.executor.events import CancelRequested, Event, RunStarted
+from kreassign.executor.events import CancelRequested, Event, Operator, RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
@@ -29,7 +29,7 @@ from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
-from kreassign.operations.journals import default_state_dir
+from kreassign.operations.journals import default_state_dir, this_operator
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.warnings import Warn, warn_program
 
@@ -62,7 +62,7 @@ def unwatched(run_id: str, stop: Callable[[], None] | None) -> AbstractContextMa
 class RunContext:
     """Around a run: where its journal is, how often it looks at its cluster, who watches and hears warnings.
 
-    `controllers` take the throttle of brokers that are down, in a KRaft cluster.
+    `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -70,6 +70,7 @@ class RunContext:
     controllers: ConfigPort | None = None
     watch: Watch = unwatched
     warn: Warn = warn_program
+    operator: Operator = field(default_factory=this_operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ def prepare_run(
 
 def start_run(client: AdminClient, started: RunStarted, context: RunContext) -> RunHistory:
     """Execute a run that was prepared. Raises InputError when another is active on the cluster."""
+    started = replace(started, operator=context.operator)
     with Journal.create(context.state_dir, started) as journal:
         return _execute(client, journal, started.run_id, context, lambda runner: runner.start(started))
 
@@ -126,7 +128,7 @@ def resume_run(client: AdminClient, path: Path, context: RunContext) -> RunHisto
     refuse_unless_free(client, context, path.stem)
     journal, events = Journal.resume(path, client.describe_cluster().cluster_id)
     with journal:
-        return _execute(client, journal, path.stem, context, lambda runner: runner.resume(events))
+        return _execute(client, journal, path.stem, context, lambda runner: runner.resume(events, context.operator))
 
 
 def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext, *, is_now: bool) -> RunHistory:

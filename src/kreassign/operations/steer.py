@@ -15,6 +15,7 @@ from kreassign.executor.events import (
     Request,
     ThrottleRequested,
 )
+from kreassign.executor.history.interrupted_runs import UnreadableJournal, read_or_name
 from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history, read_history
 from kreassign.executor.journal import JournalReader, post_request, read_events
 from kreassign.executor.progress.meter import Progress, ProgressMeter
@@ -105,6 +106,11 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
 def status(path: Path) -> RunHistory:
     """What became of a run so far. Raises JournalDamaged."""
     return read_history(path)
+
+
+def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
+    """The same, or that the journal cannot be read."""
+    return read_or_name(path)
 
 
 def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:

@@ -80,3 +80,12 @@ def test_promises_come_true_on_a_steady_cluster(tmp_path: Path) -> None:
     for one in told.eta_history[len(told.eta_history) // 2 :]:
         assert one.at_ms + 1000 * one.eta_s == pytest.approx(ended_ms, abs=2_500)
     assert told.copy_progress[-1].done_bytes == told.history.bytes_copied
+
+
+def test_a_run_that_elects_its_leaders_in_many_steps_is_told_in_full(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]] * 101)
+    found = world.run(world.prepared(dict.fromkeys(range(101), (1, 0))))
+    assert found.state == "done"
+    told = audit_trail(read_events(world.path()))
+    assert told.history == found
+    assert [call.ok for call in told.calls if call.kind == "elect leaders"] == [100, 1]

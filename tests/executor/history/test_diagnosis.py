@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kreassign.executor.history.diagnosis import ClusterReadings, diagnose
+from kreassign.executor.history.interrupted_runs import UnreadableJournal
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import NO_LEADER, ConfigResource, LogDir, OngoingReassignment, Partition, TopicPartition
 
@@ -73,3 +76,11 @@ def test_runs_that_were_left_and_what_could_not_be_read_are_told() -> None:
     found = diagnose(ClusterReadings(LIVE, (one(),), interrupted_runs=("run-1",), unread=("topic u: not authorized",)))
     assert [issue.kind for issue in found] == ["run", "unread"]
     assert "kreassign resume run-1" in str(found[0])
+
+
+def test_a_journal_that_cannot_be_read_is_named_with_what_to_do() -> None:
+    journal = UnreadableJournal(Path("/state/c/run-1.sqlite"), "/state/c/run-1.sqlite is damaged at event 3")
+    (issue,) = diagnose(ClusterReadings(LIVE, (one(),), unreadable_journals=(journal,)))
+    assert (issue.kind, issue.subject) == ("journal", "run run-1")
+    assert "/state/c/run-1.sqlite is damaged at event 3" in issue.seen
+    assert "kreassign forget /state/c/run-1.sqlite" in issue.remedy

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from kreassign.errors import InputError
+from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.events import HoldRequested
 from kreassign.executor.history.interrupted_runs import interrupted_runs, refuse_if_interrupted_runs
 from tests.executor.twin_runs import RATE, World
@@ -52,9 +53,27 @@ def test_a_run_that_ended_but_has_a_setting_to_restore_stands_in_the_way(world: 
         refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
 
 
-def test_damaged_journals_and_those_of_other_clusters_are_in_nobodys_way(world: World) -> None:
+def test_journals_of_other_clusters_are_in_nobodys_way(world: World) -> None:
     world.after(4, lambda: world.runner and world.runner.request_stop())
     world.run(world.prepared(AWAY, throttle=RATE // 2))
     refuse_if_interrupted_runs(world.state_dir, "another")
     world.path().write_bytes(b"no journal")
+    refuse_if_interrupted_runs(world.state_dir, "another")
+
+
+def test_a_journal_that_cannot_be_read_stands_in_the_way(world: World) -> None:
+    world.after(4, lambda: world.runner and world.runner.request_stop())
+    world.run(world.prepared(AWAY, throttle=RATE // 2))
+    world.path().write_bytes(b"no journal")
+    with pytest.raises(JournalDamaged, match=f"{world.path().name}.*kreassign doctor.*kreassign forget"):
+        refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
+    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id, "run-1")
+    assert left(world) == []
+
+
+def test_a_journal_that_is_damaged_but_ends_in_all_being_well_is_in_nobodys_way(world: World) -> None:
+    assert world.run(world.prepared(AWAY)).state == "done"
+    with sqlite3.connect(world.path()) as connection:
+        connection.execute("UPDATE events SET body = '{}' WHERE sequence = 3")
+    connection.close()
     refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)

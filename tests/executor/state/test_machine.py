@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from kreassign.errors import InvariantBroken
+from kreassign.errors import InvariantBroken, JournalDamaged
 from kreassign.executor.events import (
     CallFailed,
     ConfigsRead,
@@ -54,6 +54,7 @@ from tests.executor.run_events import (
     SUBMITTED,
     WHOLE,
     look,
+    machine_after,
     replayed,
     seen,
     started,
@@ -404,7 +405,13 @@ def test_a_throttle_that_fails_on_resume_does_not_abandon_what_is_in_flight() ->
 
 
 def test_an_event_that_cannot_happen_in_a_phase_is_a_bug() -> None:
+    machine, _ = machine_after(started())
     with pytest.raises(InvariantBroken, match="Verified cannot happen while preparing"):
+        machine.handle(Verified(1_000, ()))
+
+
+def test_an_event_that_cannot_happen_in_a_phase_makes_a_journal_unreadable() -> None:
+    with pytest.raises(JournalDamaged, match="journal of run run-1 tells what cannot be"):
         replayed(started(), Verified(1_000, ()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import RunStarted, ThrottleRequested, TrafficMeasured
-from kreassign.executor.journal_migration import migrated
+from kreassign.executor.journal.migration import migrated
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity, BrokerTraffic, PartitionWrites
 from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition

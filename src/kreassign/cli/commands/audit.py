@@ -145,6 +145,10 @@ def lines(run: Row) -> Iterator[str]:
     """A run as `audit_runs` returns it, for people."""
     moves = f"{run['complete_count']} of {run['move_count']} moves complete"
     yield f"run {run['run_id']} of cluster {run['cluster_id']}: {run['state']}, {moves}"
+    if run.get("plan_id"):
+        yield f"  plan: {run['plan_id']}"
+    for one in run.get("operators", ()):
+        yield f"  executed by: {one['user']}@{one['host']}: {' '.join(one['command'])}"
     yield f"  bytes: {format_bytes(run['copied_bytes'])} copied, {format_bytes(run['predicted_bytes'])} predicted"
     yield f"  time: {_seconds(run['copying_s'])} of copying, {_seconds(run['predicted_s'])} predicted at the throttle"
     error = run["eta_error"]

@@ -26,7 +26,8 @@ def doctor(context: click.Context, /, cluster: ClusterOptions, state_dir: Path, 
     """Diagnose reassignments on the cluster and say what to do; change nothing.
 
     Finds reassignments that can never complete, destinations that are gone, throttles that nobody needs any more,
-    interrupted runs, and partitions and directories in trouble. Exit code 0 if there are no findings, 1 if there are.
+    interrupted runs, unreadable journals, and partitions and directories in trouble. Exit code 0 if there are no
+    findings, 1 if there are.
     """
     with cluster.connect() as client:
         found = diagnose_cluster(client, state_dir)

@@ -11,7 +11,7 @@ from rich.table import Table
 from kreassign.cli.live import overall_text
 from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import console, examples, format_option, print_json
-from kreassign.cli.run_text import document, pace_text, print_summary
+from kreassign.cli.run_text import document, origin_lines, pace_text, print_summary
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.operations import steer
 from kreassign.operations.journals import all_journals, find_journal, is_active
@@ -28,7 +28,10 @@ from kreassign.report.text import format_bytes
 @state_dir_option
 @format_option
 def status(run_id: str | None, state_dir: Path, output_format: str) -> None:
-    """Show the progress of run RUN_ID, or how it ended. Without RUN_ID: list all runs."""
+    """Show the progress of run RUN_ID, or how it ended. Without RUN_ID: list all runs.
+
+    Runs whose journal cannot be read are listed too, with the reason.
+    """
     if run_id is None:
         _list_runs(state_dir, output_format)
     else:
@@ -42,6 +45,8 @@ def _show_run(path: Path, output_format: str) -> None:
         return
     terminal = console()
     print_summary(terminal, found)
+    for sentence in origin_lines(found):
+        terminal.print(f"  {sentence}", soft_wrap=True)
     if found.ended_ms is None:
         terminal.print(f"  {pace_text(found.pace)}")
         for sentence in found.outlook:
@@ -52,18 +57,24 @@ def _show_run(path: Path, output_format: str) -> None:
 
 
 def _list_runs(state_dir: Path, output_format: str) -> None:
-    runs = [(steer.status(path), is_active(path)) for path in all_journals(state_dir)]
+    read = [(steer.status_or_problem(path), is_active(path)) for path in all_journals(state_dir)]
+    runs = [(found, active) for found, active in read if isinstance(found, RunHistory)]
+    unreadable = [found for found, _ in read if not isinstance(found, RunHistory)]
     if output_format == "json":
-        print_json({"runs": [document(found, is_active=active) for found, active in runs]})
+        problems = [{"run_id": one.run_id, "journal": str(one.path), "problem": str(one)} for one in unreadable]
+        print_json({"runs": [document(found, is_active=active) for found, active in runs], "unreadable": problems})
         return
-    if not runs:
+    if not read:
         console().print(f"no runs in {state_dir}")
         return
     table = Table("run", "cluster", "state", "started", "moves", "copied", box=None, pad_edge=False)
     for found, active in runs:
         table.add_row(found.run_id, found.cluster_id, _state(found, is_active=active), _moment(found.started_ms),
                       str(len(found.moves)), format_bytes(found.bytes_copied))  # fmt: skip
-    console().print(table)
+    if runs:
+        console().print(table)
+    for one in unreadable:
+        console().print(f"run {one.run_id}: {one}. {one.remedy}", soft_wrap=True)
 
 
 def _state(found: RunHistory, *, is_active: bool) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kreassign.executor.history.interrupted_runs import UnreadableJournal
 from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.model import NO_LEADER, LogDir, OngoingReassignment, Partition, ResourceType, TopicPartition
 
@@ -25,6 +26,7 @@ class ClusterReadings:
     throttles: tuple[ConfigValue, ...] = ()
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     interrupted_runs: tuple[str, ...] = ()
+    unreadable_journals: tuple[UnreadableJournal, ...] = ()
     unread: tuple[str, ...] = ()
 
 
@@ -49,6 +51,7 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _offline,
         _log_dirs,
         _interrupted_runs,
+        _unreadable_journals,
         _throttles,
         _under_replicated,
         _leaders,
@@ -131,6 +134,11 @@ def _interrupted_runs(readings: ClusterReadings) -> Iterator[Issue]:
     for run_id in readings.interrupted_runs:
         seen = "no process is running it, and it has moves to finish or settings to restore"
         yield Issue("run", f"run {run_id}", seen, f"Go on with kreassign resume {run_id}, or kreassign cancel {run_id}")
+
+
+def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
+    for journal in readings.unreadable_journals:
+        yield Issue("journal", f"run {journal.run_id}", f"its journal cannot be read: {journal}", journal.remedy)
 
 
 def _throttles(readings: ClusterReadings) -> Iterator[Issue]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kreassign.executor.events import Event, LogDirTarget
+from kreassign.executor.events import Event, LogDirTarget, Operator
 from kreassign.executor.journal import read_events
 from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.scheduling import NO_LIMITS, Pace
@@ -46,7 +46,8 @@ class RunHistory:
     guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
     `pace` is its order, limits and hours as they are now, `outlook` what
     it waits for and what will not fit into its hours.
-    `throttle_residue` has a sentence per setting that the run still has to restore.
+    `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are who started it and
+    who resumed it, each once; `plan_id` is that of the plan's side file.
     """
 
     run_id: str
@@ -63,6 +64,8 @@ class RunHistory:
     verdicts: tuple[str, ...] = ()
     pace: Pace = NO_LIMITS
     outlook: tuple[str, ...] = ()
+    plan_id: str = ""
+    operators: tuple[Operator, ...] = ()
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
@@ -110,6 +113,8 @@ def history(run: RunView) -> RunHistory:
         verdicts=tuple(map(str, run.verdicts)),
         pace=run.pace,
         outlook=run.outlook,
+        plan_id=run.plan_id,
+        operators=run.operators,
     )
 
 

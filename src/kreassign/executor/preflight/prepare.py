@@ -16,6 +16,7 @@ from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
 from kreassign.model.plan import Plan
+from kreassign.model.plan_facts import plan_id
 
 NOTHING_EXPECTED: Mapping[TopicPartition, tuple[int, ...]] = {}
 
@@ -70,6 +71,7 @@ def prepare(
         live_brokers=view.cluster.broker_ids,
         guards=settings.guards,
         pace=settings.pace,
+        plan_id=plan_id(plan),
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from kreassign.errors import InvariantBroken
+from kreassign.errors import InvariantBroken, JournalDamaged
 from kreassign.executor.events import Event, Request, RunResumed, StopRequested, TimePassed
 from kreassign.executor.instructions import Instruction, Wait
 from kreassign.executor.state import control, finishing, health_check, moving, preparing
@@ -80,11 +80,19 @@ class Machine:
         """Take in the next event of a journal.
 
         That a wait was over is not written down. Whatever comes after a wait shows it, unless it came during the wait:
-        a request from elsewhere, a signal, or another process that resumed the run.
+        a request from elsewhere, a signal, or another process that resumed the run. Raises JournalDamaged when the
+        event does not follow from those before.
         """
-        if self._is_waiting and not isinstance(event, DURING_A_WAIT):
-            self._end_wait(event)
-        return self.handle(event)
+        try:
+            if self._is_waiting and not isinstance(event, DURING_A_WAIT):
+                self._end_wait(event)
+            return self.handle(event)
+        except (InvariantBroken, LookupError) as error:
+            # Every row can be read, and none is missing; yet another version of this table may have written them.
+            raise JournalDamaged(
+                f"the journal of run {self.view.run_id} tells what cannot be ({error}); it was damaged, or written by "
+                "another version of kreassign"
+            ) from error
 
     def _end_wait(self, event: Event) -> None:
         state = self._run.state

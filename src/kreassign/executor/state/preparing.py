@@ -51,7 +51,9 @@ def enter(run: Run) -> Next:
 
 
 def _begin(run: Run, _: New, event: RunStarted) -> Next:
-    run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, reactions(event.guards))
+    run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, event.plan_id)
+    run.identity.reactions = reactions(event.guards)
+    run.identity.note(event.operator)
     run.control = Control(event.rates, event.pace)
     run.throttle.live_brokers = event.live_brokers
     run.moves.records = {
@@ -64,6 +66,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
 
 def _resume(run: Run, _: object, event: RunResumed) -> Next:
     """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway."""
+    run.identity.note(event.operator)
     run.throttle.live_brokers = event.live_brokers
     run.throttle.before, run.throttle.is_unconfirmed = {}, True
     run.control.is_held = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from kreassign.executor.events import Operator
 from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
 from kreassign.executor.scheduling import NO_LIMITS, DiskBudget, Pace
 from kreassign.executor.state.copy_speed import CopySpeed
@@ -34,8 +35,16 @@ class RunIdentity:
     run_id: str = ""
     cluster_id: str = ""
     started_ms: int = 0
+    plan_id: str = ""
+    operators: tuple[Operator, ...] = ()
+    """Who started it, then who resumed it, each once."""
     reactions: dict[GuardName, Reaction] = field(default_factory=dict)
     """What each guard that is on leads to."""
+
+    def note(self, operator: Operator | None) -> None:
+        """Remember who executes the run from now on."""
+        if operator is not None and operator not in self.operators:
+            self.operators = (*self.operators, operator)
 
 
 @dataclass(slots=True)

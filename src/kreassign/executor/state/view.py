@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from kreassign.executor.events import Operator
 from kreassign.executor.guards import Verdict
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.scheduling.candidate import Endpoint
@@ -33,6 +34,16 @@ class RunView:
     def cluster_id(self) -> str:
         """On which cluster it runs."""
         return self._run.identity.cluster_id
+
+    @property
+    def plan_id(self) -> str:
+        """Which plan it executes; empty where that was not written down."""
+        return self._run.identity.plan_id
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """Who started it, then who resumed it, each once."""
+        return self._run.identity.operators
 
     @property
     def phase(self) -> Phase:

@@ -5,6 +5,7 @@ released.
 
 - 3 renamed events and fields to Kafka's and the field's terms, and made the throttle of a run one value.
 - 4 renamed the free space of log directories in a health check.
+- 5 only adds: the plan's id and who executes the run.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-CURRENT_VERSION = 4
-READABLE_VERSIONS = (2, 3, CURRENT_VERSION)
+CURRENT_VERSION = 5
+READABLE_VERSIONS = (2, 3, 4, CURRENT_VERSION)
 
 EVENTS_OF_2: Mapping[str, str] = MappingProxyType({
     "ClusterSeen": "MovesObserved",
@@ -50,7 +51,7 @@ Fields = dict[str, Any]
 
 def migrated(version: int, kind: str, body: str) -> tuple[str, str]:
     """Kind and body of a row as the current version writes them. Raises ValueError for a body that is not JSON."""
-    if version == CURRENT_VERSION:
+    if version > LAST_RENAMED:
         return kind, body
     fields = json.loads(body)
     for step in STEPS[version - READABLE_VERSIONS[0] :]:
@@ -77,7 +78,9 @@ def _from_3(kind: str, fields: Fields) -> tuple[str, Fields]:
 
 
 STEPS: tuple[Callable[[str, Fields], tuple[str, Fields]], ...] = (_from_2, _from_3)
-"""From each readable version to the next one."""
+"""From each readable version to the next one, but for those that only add."""
+
+LAST_RENAMED = READABLE_VERSIONS[0] + len(STEPS) - 1
 
 
 def _renamed(value: Any) -> Any:

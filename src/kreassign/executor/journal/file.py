@@ -1,0 +1,97 @@
+"""A journal as a SQLite file: its tables, how it is opened, and what is said of one that cannot be read.
+
+Application id 0x6B726561 ("krea"), user version 5, WAL mode, so that other processes can read while the run writes.
+All tables are append-only:
+
+    CREATE TABLE events (
+        sequence INTEGER PRIMARY KEY,   -- 1, 2, 3 … without gaps
+        at_ms    INTEGER NOT NULL,      -- when it happened, ms since the epoch
+        kind     TEXT NOT NULL,         -- class of events.py; the first is RunStarted, and only the first
+        body     TEXT NOT NULL,         -- its fields as JSON
+        digest   TEXT NOT NULL          -- SHA-256 of the digest before, kind and body: a changed row breaks the chain
+    )
+    CREATE TABLE requests (
+        number INTEGER PRIMARY KEY,     -- 1, 2, 3 …
+        kind   TEXT NOT NULL,           -- class of events.py, one of `Request`
+        body   TEXT NOT NULL            -- its fields as JSON
+    )
+
+`events` is written by the process that executes the run, `requests` by anyone who wants something of it. A request
+is taken in when an event with its number is among the events.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from kreassign.errors import InputError, JournalDamaged
+from kreassign.executor.journal.migration import CURRENT_VERSION, READABLE_VERSIONS
+
+APPLICATION_ID = 0x6B726561
+
+CREATE = f"""
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA application_id = {APPLICATION_ID};
+    PRAGMA user_version = {CURRENT_VERSION};
+    CREATE TABLE events (
+        sequence INTEGER PRIMARY KEY,
+        at_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL,
+        digest TEXT NOT NULL
+    );
+    CREATE TABLE requests (
+        number INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL
+    );
+"""
+INSERT = "INSERT INTO events (sequence, at_ms, kind, body, digest) VALUES (?, ?, ?, ?, ?)"
+SELECT = "SELECT sequence, at_ms, kind, body, digest FROM events WHERE sequence > ? ORDER BY sequence"
+
+
+def chained(before: str, kind: str, body: str) -> str:
+    """The digest of a row, given that of the row before."""
+    return hashlib.sha256(f"{before}\n{kind}\n{body}".encode(errors="surrogatepass")).hexdigest()
+
+
+@contextmanager
+def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
+    """A connection to a journal. Raises InputError without one, JournalDamaged when it is not one, or unreadable."""
+    if not path.is_file():
+        raise InputError(f"there is no journal {path}")
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)) as connection:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            if application != APPLICATION_ID:
+                raise JournalDamaged(f"{path} is not a journal of kreassign, or its beginning is damaged")
+            _refuse_unknown_version(path, version_of(connection))
+            yield connection
+    except (sqlite3.Error, OSError) as error:
+        raise unreadable(path, error, "read" if mode == "ro" else "written") from error
+
+
+def unreadable(path: Path, why: object, doing: str = "read") -> JournalDamaged:
+    """That a journal cannot be read, or written."""
+    return JournalDamaged(f"{path} cannot be {doing}: {why}")
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of the tables and events of a journal."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _refuse_unknown_version(path: Path, version: int) -> None:
+    if version in READABLE_VERSIONS:
+        return
+    which = "a newer" if version > CURRENT_VERSION else "an unsupported earlier"
+    raise JournalDamaged(
+        f"{path} has journal version {version}, written by {which} version of kreassign; this one reads versions "
+        f"{READABLE_VERSIONS[0]} to {CURRENT_VERSION}"
+    )

@@ -1,0 +1,240 @@
+"""Writing a journal: every event is on disk before anything follows from it.
+
+WAL mode with synchronous=FULL: a written event survives the power cut. What must not be forgotten (a setting to
+restore, a move or a request that was taken in) is moved from the write-ahead log into the file itself at once, so that
+a log that is lost or cut takes nothing with it that a look at the cluster cannot bring back.
+
+The writer holds the lock of its cluster (`lock.py`). A journal of an earlier version is rewritten, in one transaction,
+before anything is appended to it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kreassign.errors import ExecutionError, InputError, JournalDamaged
+from kreassign.executor.event_json import from_json, kind_of, to_json
+from kreassign.executor.events import (
+    CancelIntended,
+    Event,
+    Request,
+    RunStarted,
+    SubmissionIntended,
+    ThrottleIntended,
+)
+from kreassign.executor.journal.file import CREATE, INSERT, SELECT, chained, opened, unreadable, version_of
+from kreassign.executor.journal.lock import ClusterLock
+from kreassign.executor.journal.migration import CURRENT_VERSION, migrated
+from kreassign.executor.journal.paths import ASIDE, FILE_MODE, journal_path, make_file, make_folder, rename
+from kreassign.executor.journal.reader import JournalReader, beginning_with_start
+
+_REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
+_BINDING = (ThrottleIntended, SubmissionIntended, CancelIntended, *Request.__args__)
+"""Events after which there is something to do that a look at the cluster does not show."""
+
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite adds to the name of a database for the files that it keeps beside it."""
+
+
+class Journal:
+    """A journal that is being written. Only one process can have one per cluster; use it in a `with` statement."""
+
+    def __init__(self, path: Path, lock: ClusterLock, sequence: int, digest: str) -> None:
+        self.path = path
+        self._lock = lock
+        self._sequence = sequence
+        self._digest = digest
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.execute("PRAGMA synchronous = FULL")
+
+    @classmethod
+    def create(cls, state_dir: Path, started: RunStarted) -> Journal:
+        """Begin the journal of a new run with its first event.
+
+        Raises InputError when another run is active on the cluster, or this one has a journal already; ExecutionError
+        when the file cannot be written.
+        """
+        path = journal_path(state_dir, started.cluster_id, started.run_id)
+        with _told(
+            f"the journal {path} cannot be created", "Nothing was sent; make room or choose another --state-dir"
+        ):
+            make_folder(path.parent)
+            if path.exists():
+                raise InputError(f"run {started.run_id} has a journal already: {path}")
+            with _held(path) as lock:
+                return cls(path, lock, 1, _begin(path, started))
+
+    @classmethod
+    def resume(cls, path: Path, cluster_id: str) -> tuple[Journal, tuple[Event, ...]]:
+        """Go on with an old journal: it, and all its events.
+
+        Raises JournalDamaged when it cannot be trusted or is of another cluster, InputError when a run is active.
+        """
+        told = _told(f"the journal {path} cannot be opened", "Nothing was sent; see to the file and resume the run")
+        with told, _held(path) as lock:
+            _events_of(path, cluster_id)
+            path.chmod(FILE_MODE)
+            _migrate(path)
+            reader = JournalReader(path)
+            events = reader.new_events()
+            return cls(path, lock, reader.sequence, reader.digest), events
+
+    def append(self, event: Event) -> None:
+        """Write an event; it is on disk when this returns. Raises JournalDamaged when it cannot be written."""
+        kind, body = kind_of(event), to_json(event)
+        digest = chained(self._digest, kind, body)
+        try:
+            self._connection.execute(INSERT, (self._sequence + 1, event.at_ms, kind, body, digest))
+            if isinstance(event, _BINDING):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise JournalDamaged(
+                f"{self.path} cannot be written: {error}. Nothing more is sent; make room and resume the run"
+            ) from error
+        self._sequence += 1
+        self._digest = digest
+
+    def requests_after(self, number: int) -> tuple[Request, ...]:
+        """What was asked for since the request of this number, oldest first. Raises JournalDamaged."""
+        try:
+            rows = self._connection.execute(_REQUESTS, (number,)).fetchall()
+        except sqlite3.Error as error:
+            raise unreadable(self.path, error) from error
+        return tuple(_request(self.path, kind, body) for kind, body in rows)
+
+    def close(self) -> None:
+        """Stop writing and let others have the cluster."""
+        try:
+            self._connection.close()
+        finally:
+            self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def post_request(path: Path, make: Callable[[int], Request]) -> Request:
+    """Ask something of the run that writes this journal: `make` is given the number and returns the request.
+
+    It is on disk when this returns; whether it was taken in shows among the events. Raises JournalDamaged, InputError.
+    """
+    with opened(path, mode="rw") as connection:
+        if version_of(connection) != CURRENT_VERSION:
+            with closing(ClusterLock(path)):
+                _migrate(path)
+        connection.isolation_level = None
+        connection.execute("BEGIN IMMEDIATE")
+        (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
+        request = make(last + 1)
+        connection.execute("INSERT INTO requests VALUES (?, ?, ?)", (last + 1, kind_of(request), to_json(request)))
+        connection.execute("COMMIT")
+    return request
+
+
+def set_aside(path: Path) -> Path:
+    """Take a journal out of the way of other runs: it keeps its name, with `.unreadable` added, which is returned.
+
+    Raises InputError when a process executes a run of its cluster, or there is no such file.
+    """
+    with closing(ClusterLock(path)):
+        if not path.is_file():
+            raise InputError(f"there is no journal {path}")
+        for name in ("", *_BESIDE):
+            beside = path.with_name(path.name + name)
+            if beside.exists():
+                rename(beside, path.with_name(path.name + ASIDE + name))
+    return path.with_name(path.name + ASIDE)
+
+
+def _begin(path: Path, started: RunStarted) -> str:
+    """Make the file with its first event, whose digest is returned.
+
+    It gets its name when it is whole, so that nobody reads half a journal.
+    """
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    kind, body = kind_of(started), to_json(started)
+    digest = chained("", kind, body)
+    try:
+        make_file(unfinished)
+        with closing(sqlite3.connect(unfinished)) as connection:
+            connection.executescript(CREATE)
+            connection.execute(INSERT, (1, started.at_ms, kind, body, digest))
+            connection.commit()
+        rename(unfinished, path)
+    except BaseException:
+        for name in ("", *_BESIDE):
+            unfinished.with_name(unfinished.name + name).unlink(missing_ok=True)
+        raise
+    return digest
+
+
+def _events_of(path: Path, cluster_id: str) -> tuple[Event, ...]:
+    events = beginning_with_start(path, JournalReader(path).new_events())
+    started = events[0]
+    assert isinstance(started, RunStarted)
+    if started.cluster_id != cluster_id:
+        raise JournalDamaged(
+            f"{path} is of cluster {started.cluster_id}, but this is cluster {cluster_id}; connect to the former"
+        )
+    return events
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[ClusterLock]:
+    """The lock of a journal's cluster; let go when the journal cannot be had."""
+    lock = ClusterLock(path)
+    try:
+        yield lock
+    except BaseException:
+        lock.close()
+        raise
+
+
+@contextmanager
+def _told(what: str, what_to_do: str) -> Iterator[None]:
+    """Say what the machine refused, to what, and what to do."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise ExecutionError(f"{what}: {error}. {what_to_do}") from error
+
+
+def _request(path: Path, kind: str, body: str) -> Request:
+    try:
+        found = from_json(kind, body)
+    except ValueError as error:
+        raise JournalDamaged(f"{path} holds a request that cannot be understood: {error}") from error
+    if not isinstance(found, Request):
+        raise JournalDamaged(f"{path} holds a {kind} among its requests")
+    return found
+
+
+def _migrate(path: Path) -> None:
+    """Rewrite a journal of an earlier version in today's words; nothing happens to one of this version."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        version = version_of(connection)
+        if version == CURRENT_VERSION:
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        digest = ""
+        for sequence, _, kind, body, _ in connection.execute(SELECT, (0,)).fetchall():
+            row = migrated(version, kind, body)
+            digest = chained(digest, *row)
+            connection.execute(
+                "UPDATE events SET kind = ?, body = ?, digest = ? WHERE sequence = ?", (*row, digest, sequence)
+            )
+        for number, kind, body in connection.execute("SELECT number, kind, body FROM requests").fetchall():
+            row = migrated(version, kind, body)
+            connection.execute("UPDATE requests SET kind = ?, body = ? WHERE number = ?", (*row, number))
+        connection.execute(f"PRAGMA user_version = {CURRENT_VERSION}")
+        connection.execute("COMMIT")

@@ -1,0 +1,233 @@
+"""A journal that is damaged is refused by name or read up to where it is whole; nothing else ever comes of it."""
+
+from __future__ import annotations
+
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import ExecutionError, InputError, JournalDamaged
+from kreassign.executor.events import Event, HoldRequested, Request, StopRequested, ThrottleIntended
+from kreassign.executor.history.interrupted_runs import UnreadableJournal, left_behind, refuse_if_interrupted_runs
+from kreassign.executor.history.run_history import read_history
+from kreassign.executor.journal import (
+    Journal,
+    JournalReader,
+    active_run,
+    cluster_journals,
+    find_journals,
+    last_event,
+    post_request,
+    read_events,
+    set_aside,
+)
+from kreassign.executor.runner import Runner
+from tests.executor.run_events import WHOLE, started
+from tests.executor.test_journal import written
+from tests.executor.twin_runs import RATE, World
+
+AWAY = {0: (2, 1), 1: (3, 0)}
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+def half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def zeros_in_the_middle(content: bytes) -> bytes:
+    third = len(content) // 3
+    return content[:third] + bytes(third) + content[2 * third :]
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty file": lambda _: b"",
+    "half a file": half,
+    "zeros in the middle": zeros_in_the_middle,
+    "zeros at the beginning": lambda content: bytes(4096) + content[4096:],
+    "another file": lambda _: b"once upon a time " * 500,
+    "cut by a byte": lambda content: content[:-1],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_refused_by_its_name_whatever_is_asked_of_it(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    path = written(tmp_path)
+    path.write_bytes(damage(path.read_bytes()))
+    questions: tuple[Callable[[], object], ...] = (
+        lambda: read_events(path),
+        lambda: JournalReader(path).new_events(),
+        lambda: read_history(path),
+        lambda: Journal.resume(path, "cluster-1"),
+    )
+    for question in questions:
+        with pytest.raises(JournalDamaged, match=path.name):
+            question()
+    assert active_run(tmp_path, "cluster-1") is None, "a refusal lets the lock go"
+
+
+def test_a_flipped_byte_anywhere_leaves_the_events_as_they_are_or_refuses_them(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    content, chance = path.read_bytes(), random.Random(14)
+    refused = 0
+    for place in chance.sample(range(len(content)), 300):
+        path.write_bytes(content[:place] + bytes([content[place] ^ chance.randrange(1, 256)]) + content[place + 1 :])
+        found = read_or_refused(path)
+        assert found in {WHOLE, REFUSED}, place
+        refused += found == REFUSED
+        for question in (last_event, lambda path: post_request(path, lambda number: HoldRequested(5, number))):
+            with suppress(JournalDamaged):
+                question(path)
+    assert refused > 30
+
+
+REFUSED = "refused"
+
+
+def read_or_refused(path: Path) -> tuple[Event, ...] | str:
+    """The events, or that the journal was refused by its name."""
+    try:
+        return read_events(path)
+    except JournalDamaged as error:
+        return REFUSED if path.name in str(error) else str(error)
+
+
+def test_a_run_whose_log_is_cut_is_carried_on_to_the_same_end_or_refused(tmp_path: Path) -> None:
+    """What must be kept is in the file itself: no throttle is taken for that of somebody else and left behind."""
+    chance, ends = random.Random(7), []
+    for number in range(12):
+        world = World(tmp_path / str(number), [[0, 1], [1, 0]])
+        die_and_lose_the_log(world, tmp_path / f"{number} copy", row=6 + number, keep=chance.random())
+        if read_or_refused(world.path()) == REFUSED:
+            ends.append(REFUSED)
+            continue
+        found = world.resume()
+        assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), number
+        assert (world.replicas, world.throttles) == (AWAY, {}), number
+        ends.append("done")
+    assert ends.count("done") >= 10
+
+
+def die_and_lose_the_log(world: World, copy: Path, *, row: int, keep: float) -> None:
+    """Let the run die at this row of its journal with only a part of the write-ahead log."""
+    begun = world.prepared(AWAY, throttle=RATE)
+    with Journal.create(world.state_dir, begun) as journal:
+
+        class Dying:
+            rows = 0
+
+            def append(self, event: Event) -> None:
+                self.rows += 1
+                journal.append(event)
+                if self.rows >= row:
+                    raise Died
+
+            def requests_after(self, number: int) -> tuple[Request, ...]:
+                return journal.requests_after(number)
+
+        with pytest.raises(Died):
+            Runner(world.client, world.transport, Dying()).start(begun)
+        shutil.copytree(journal.path.parent, copy)  # while the log is there: closing would bring it home
+    path = world.path()
+    shutil.copy(copy / path.name, path)
+    log = copy / f"{path.name}-wal"
+    content = log.read_bytes()
+    path.with_name(log.name).write_bytes(content[: round(keep * len(content))])
+
+
+def test_what_must_not_be_forgotten_is_in_the_file_itself_at_once(tmp_path: Path) -> None:
+    intended = next(event for event in WHOLE if isinstance(event, ThrottleIntended))
+    with Journal.create(tmp_path, started()) as journal:
+        for event in WHOLE[1 : WHOLE.index(intended) + 1]:
+            journal.append(event)
+        alone = tmp_path / "alone.sqlite"
+        shutil.copy(journal.path, alone)
+    assert read_events(alone)[-1] == intended
+
+
+def left_journal(world: World) -> Path:
+    """That of a run that was left with its throttle set."""
+    world.after(4, lambda: world.runner and world.runner.request_stop())
+    world.run(world.prepared(AWAY, throttle=RATE // 2))
+    return world.path()
+
+
+@pytest.mark.parametrize("damage", [
+    "PRAGMA user_version = 99",
+    "PRAGMA user_version = 1",
+    "DELETE FROM events WHERE sequence = 3",
+    "UPDATE events SET body = replace(body, 'run-1', 'run-2') WHERE sequence = 1",
+    "DROP TABLE events",
+])  # fmt: skip
+def test_an_interrupted_run_whose_journal_cannot_be_read_stands_in_the_way_until_it_is_set_aside(
+    tmp_path: Path, damage: str
+) -> None:
+    world = World(tmp_path, [[0, 1], [1, 0]])
+    path = left_journal(world)
+    with sqlite3.connect(path) as connection:
+        connection.execute(damage)
+    connection.close()
+    (left,) = left_behind(world.state_dir, world.twin.cluster_id)
+    assert isinstance(left, UnreadableJournal)
+    with pytest.raises(JournalDamaged, match=rf"cannot be read: .*{path.name}.*kreassign forget {path}"):
+        refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
+    refuse_if_interrupted_runs(world.state_dir, "another")
+    kept = set_aside(path)
+    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
+    assert kept.exists()
+    assert find_journals(world.state_dir) == cluster_journals(world.state_dir, world.twin.cluster_id) == ()
+
+
+def test_the_journal_of_a_run_that_goes_on_is_not_set_aside(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, started()) as journal:
+        with pytest.raises(InputError, match="run run-1 is active"):
+            set_aside(journal.path)
+        journal.append(StopRequested(5))
+    with pytest.raises(InputError, match="there is no journal"):
+        set_aside(tmp_path / "cluster-1" / "run-2.sqlite")
+
+
+def test_events_that_do_not_follow_from_each_other_are_refused_though_every_row_is_whole(tmp_path: Path) -> None:
+    path = written(tmp_path, WHOLE[0], WHOLE[-1])
+    with pytest.raises(JournalDamaged, match=r"journal of run run-1 tells what cannot be \(.*Verified cannot happen"):
+        read_history(path)
+
+
+def test_a_full_disk_at_the_beginning_is_told_with_the_file_and_leaves_nothing(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from kreassign.errors import ExecutionError\n"
+        "from kreassign.executor.journal import Journal\n"
+        "from tests.executor.run_events import started\n"
+        "try: Journal.create(Path(sys.argv[1]), started())\n"
+        "except ExecutionError as error: print(error)"
+    )
+
+    def small_disk() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
+
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    finished = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=small_disk)
+    assert finished.stdout.startswith(f"the journal {tmp_path}/cluster-1/run-1.sqlite cannot be created: ")
+    assert "Nothing was sent; make room or choose another --state-dir" in finished.stdout
+    assert {path.name for path in (tmp_path / "cluster-1").iterdir()} <= {"lock", "holder"}
+
+
+def test_a_state_directory_that_is_a_file_is_told_with_the_file(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("")
+    with pytest.raises(ExecutionError, match=r"state/cluster-1/run-1\.sqlite cannot be created"):
+        Journal.create(tmp_path / "state", started())
