@@ -47,26 +47,31 @@ $(JARS)/%.ready: jvm/pom.xml
 	@touch $@
 
 # What makes Kafka's programs start with half of the work. All runs without it too, so that a failure is no matter.
-CLASS_DATA := $(JARS)/kafka-4.3.1.jsa $(JARS)/kafka-3.9.1.jsa
+CLASS_DATA := $(JARS)/kafka-4.3.1.jsa $(JARS)/kafka-3.9.1.jsa $(JARS)/spark.jsa
 $(JARS)/kafka-%.jsa: $(JARS)/kafka-%.ready | $(VENV_READY)
 	@echo "keeping the class data of Kafka $*"
 	-@$(BIN)/python -m testbed.class_data $*
+$(JARS)/spark.jsa: $(VENV_READY)
+	@echo "keeping the class data of Spark"
+	@mkdir -p $(JARS)
+	-@$(BIN)/python -m testbed.class_data spark
 
 # Checks and tests.
 
 LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py words.py pages.py kips_page.py)
 TESTS = $(PYTEST) -q $(LINTS:%=--ignore=%)
-FAST = $(TESTS) -n 2 --dist loadfile --ignore=tests/real -m "not (thorough or kafka or spark)"
-# Tests that share a cluster run in a row on one worker, the longest row first. They wait more than they compute: three
-# workers keep two cores busy.
-SHARING = $(TESTS) -n 3 --dist loadgroup --no-loadscope-reorder --durations=20
+# Tests that share what takes long to start run in a row on one worker, the longest row first (tests/clusters.py).
+GROUPS = --dist loadgroup --no-loadscope-reorder
+FAST = $(TESTS) -n 2 $(GROUPS) --ignore=tests/real -m "not (thorough or kafka or spark)"
+# Tests on clusters wait, too: three workers keep two cores busy.
+SHARING = $(TESTS) -n 3 $(GROUPS) --durations=20
 
 .PHONY: check
 check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and pages
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/mypy
-	$(PYTEST) -q $(LINTS)
+	@# Types and rules side by side: neither uses more than one core.
+	$(BIN)/mypy & types=$$!; $(PYTEST) -q $(LINTS); rules=$$?; wait $$types && exit $$rules
 
 .PHONY: test
 test: check $(JARS_READY) $(CLASS_DATA) ## check, then every test, those on real Kafka and Spark too

@@ -1,8 +1,9 @@
 """Archives of class data: Java maps one into memory at its start, and need not read and check thousands of classes.
 
 A broker with an archive starts with half of the work. `python -m testbed.class_data 4.3.1` runs Kafka's programs of
-that version once, notes which classes they load and writes the archive beside the jars. Without it all runs as well,
-slower. See `-Xshare:dump` in the documentation of `java`.
+that version once, notes which classes they load and writes the archive beside the jars; `python -m testbed.class_data
+spark` does so for Spark. Without it all runs as well, slower. See `-Xshare:dump` and `-XX:ArchiveClassesAtExit` in the
+documentation of `java`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _TOOLS = (
 
 def write_archive(version: str) -> None:
     """Write the archive of a version; CalledProcessError, with what Java said, if it cannot."""
-    archive = class_archive(version)
+    archive = class_archive(f"kafka-{version}")
     with tempfile.TemporaryDirectory() as name:
         names = Path(name) / "classes"
         names.write_text("\n".join(_classes(version, Path(name))) + "\n")
@@ -62,11 +63,48 @@ def _run(spec: ClusterSpec) -> None:
     with KafkaCluster.start(spec) as cluster:
         cluster.create_topic("any", [[0]])
         for main_class, *words in _TOOLS:
-            cluster.java_tool(main_class, "--bootstrap-server", cluster.bootstrap_servers, *words)
+            command = cluster.java_command(main_class, "--bootstrap-server", cluster.bootstrap_servers, *words)
+            subprocess.run(command, check=False, capture_output=True)
         others = (cluster.zookeeper,) if cluster.zookeeper else cluster.controllers.values()
         for node in (*cluster.brokers.values(), *others):
             node.stop()
 
 
+# What the tests do with Spark, in small. Java writes the archive after the end of the session, at its own end.
+_SPARK_PROGRAM = """
+import sys
+from pathlib import Path
+from pyspark import SparkContext
+from pyspark.sql import Window, functions as f
+from kreassign.pipeline.spark.session import spark_session
+
+folder = Path(sys.argv[1])
+with spark_session(folder / "log", "local[2]") as session:
+    values = [(number % 3, number, str(number)) for number in range(9)]
+    rows = session.createDataFrame(values, "a int, b long, c string")
+    rows.write.partitionBy("a").parquet(str(folder / "rows"))
+    rows = session.read.parquet(str(folder / "rows"))
+    ranked = rows.withColumn("rank", f.row_number().over(Window.partitionBy("a").orderBy("b")))
+    sums = rows.groupBy("a").agg(f.sum("b").alias("s"), f.max("c"), f.percentile_approx("b", 0.5))
+    ranked.join(sums, "a", "left").where("s > 3").orderBy("b").collect()
+    rows.mapInPandas(lambda frames: frames, rows.schema).toPandas()
+    gateway = SparkContext._gateway
+gateway.shutdown()
+gateway.proc.stdin.close()
+gateway.proc.wait()
+"""
+
+
+def write_spark_archive() -> None:
+    """Write the archive of Spark's driver and of what it runs on this machine."""
+    archive = class_archive("spark")
+    part = archive.with_suffix(".part")
+    options = " ".join((*QUICK_START, f"-XX:ArchiveClassesAtExit={part}", "-Xlog:disable"))
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"SPARK_SUBMIT_OPTS": options, "PYARROW_IGNORE_TIMEZONE": "1"}
+        subprocess.run([sys.executable, "-c", _SPARK_PROGRAM, folder], check=True, env=environment, cwd=folder)
+    part.rename(archive)
+
+
 if __name__ == "__main__":
-    write_archive(sys.argv[1])
+    write_spark_archive() if sys.argv[1] == "spark" else write_archive(sys.argv[1])

@@ -23,6 +23,7 @@ from testbed.ports import ReservedPorts
 from testbed.processes import Finished, ProcessGroup
 from testbed.properties import Place
 from testbed.spec import ClusterSpec, Listener
+from testbed.tool_host import is_hosted, run_hosted
 from testbed.waiting import wait_until
 
 FOLDER_VARIABLE = "KREASSIGN_TESTBED_DIR"
@@ -182,6 +183,8 @@ class KafkaCluster:
         self, main_class: str, *arguments: str, timeout_s: float = 120, version: str | None = None
     ) -> Finished:
         """Run one of Kafka's own tools; TimeoutError when it takes longer than `timeout_s` seconds."""
+        if is_hosted(main_class):
+            return run_hosted(version or self.version, main_class, *arguments, timeout_s=timeout_s)
         return self._group.run(self.java_command(main_class, *arguments, version=version), timeout_s=timeout_s)
 
     def _start(self) -> None:

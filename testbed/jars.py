@@ -33,6 +33,6 @@ def class_path(version: str) -> str:
     return os.pathsep.join(map(str, jars))
 
 
-def class_archive(version: str) -> Path:
-    """The archive of class data of a Kafka version, which need not be there (see `testbed.class_data`)."""
-    return jars_folder() / f"kafka-{version}.jsa"
+def class_archive(name: str) -> Path:
+    """The archive of class data of `kafka-4.3.1`, or `spark`, which need not be there (see `testbed.class_data`)."""
+    return jars_folder() / f"{name}.jsa"

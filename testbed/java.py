@@ -29,7 +29,7 @@ def java_binary() -> str:
 
 def node_command(version: str, main_class: str, argument: Path, *, heap: str) -> tuple[str, ...]:
     """A long-running Kafka or ZooKeeper process that logs to its standard error."""
-    flags = (f"-Xmx{heap}", *QUICK_START, *_class_data(version), "-XX:+ExitOnOutOfMemoryError", *_LOGGING)
+    flags = (f"-Xmx{heap}", *QUICK_START, *_class_data(f"kafka-{version}"), "-XX:+ExitOnOutOfMemoryError", *_LOGGING)
     return (java_binary(), *flags, "-cp", class_path(version), main_class, str(argument))
 
 
@@ -39,11 +39,16 @@ def tool_command(version: str, main_class: str, *arguments: str, quick: bool = T
     Not `quick`, it starts as with Kafka's own scripts.
     """
     fixed = ("-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", *_LOGGING)
-    flags = (*QUICK_START, *_class_data(version)) if quick else ()
+    flags = (*QUICK_START, *_class_data(f"kafka-{version}")) if quick else ()
     return (java_binary(), *fixed, *flags, "-cp", class_path(version), main_class, *arguments)
 
 
-def _class_data(version: str) -> tuple[str, ...]:
+def spark_flags() -> tuple[str, ...]:
+    """Flags for a Spark that ends soon."""
+    return (*QUICK_START, *_class_data("spark"))
+
+
+def _class_data(name: str) -> tuple[str, ...]:
     """Flags that let Java use the archive of class data if there is one, and say nothing if it does not fit."""
-    archive = class_archive(version)
+    archive = class_archive(name)
     return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=error:stderr") if archive.exists() else ()

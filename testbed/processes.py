@@ -71,6 +71,16 @@ class ProcessGroup:
             process_group=self._guard.pid,
         )
 
+    def converse(self, command: Sequence[str], *, inherited: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+        """Start a process with which the caller talks over its standard input and output, or over inherited sockets."""
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=inherited,
+            process_group=self._guard.pid,
+        )
+
     def run(self, command: Sequence[str], *, timeout_s: float) -> Finished:
         """Run a process to its end. After `timeout_s` seconds it is killed and TimeoutError raised."""
         with self.open(command) as process:

@@ -3,8 +3,9 @@
 A test asks by the name of a fixture below, or by the mark `uses_cluster(name)`. Before each test the nodes of its
 clusters are brought back, unless it is marked `keeps_broken` because tests in a row share a broken cluster.
 
-Tests that share a cluster or a Spark session form a group: they run in a row, and with `--dist loadgroup` on one worker
-of pytest-xdist, while other groups run on the others. A worker has at most the clusters of one group at a time.
+Tests that share what takes long to start form a group: a cluster, a Spark session, the compiled loops of the search,
+the modules of a file. They run in a row, and with `--dist loadgroup` on one worker of pytest-xdist, while other groups
+run on the others. A worker has at most the clusters of one group at a time.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ LONGEST = (
     "test_tools_in_zookeeper_mode.py",
     "test_zookeeper_twin.py",
     "test_kips_in_zookeeper_mode.py",
+    "search",
 )
+# Where most tests plan. Each process that does loads compiled code for two seconds, or compiles it for twenty.
+SEARCHING = ("tests/planner/", "tests/cli/test_plan", "tests/cli/commands/test_twin.py", "tests/test_public_api.py")
 
 
 class SharedClusters:
@@ -102,12 +106,15 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _group_of(item: pytest.Item) -> str | None:
-    """The tests with which a test shares what takes long to start; None if it starts nothing, or all of its own."""
+    """The tests with which a test shares what takes long to start; None if it runs longer than anything starts."""
     file = item.path.name
     if item.get_closest_marker("spark"):
         return "spark"
     if item.get_closest_marker("kafka") is None:
-        return None
+        path = item.nodeid.partition("::")[0]
+        if path.startswith(SEARCHING):
+            return "search"
+        return None if item.get_closest_marker("thorough") else path
     names = ", ".join(_clusters_of(item)) or file
     # The tests of one cluster would take longer than all others together on another worker.
     return f"{names}, both tools" if names == "kafka" and "differential" in file else names

@@ -6,7 +6,7 @@ import os
 
 from hypothesis import settings
 
-from testbed.java import QUICK_START
+from testbed.java import spark_flags
 from tests.checked_twins import invariants_hold, watched_twins
 
 __all__ = ["invariants_hold", "watched_twins"]
@@ -19,4 +19,4 @@ settings.register_profile("thorough", max_examples=2_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 # For Spark, which tests start in many processes and end before Java's second compiler has paid off.
-os.environ["SPARK_SUBMIT_OPTS"] = " ".join(QUICK_START)
+os.environ["SPARK_SUBMIT_OPTS"] = " ".join(spark_flags())

@@ -29,9 +29,9 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 @pytest.mark.parametrize("killed", ["the worker", "the controller"])
 def test_no_process_of_a_test_outlives_a_killed_pytest(tmp_path: Path, killed: str) -> None:
     (tmp_path / "test_endless.py").write_text(ENDLESS_TEST)
-    options = ("-p", "tests.leftovers", "-n", "1", "--max-worker-restart", "0", "-p", "no:cacheprovider")
+    options = ("-p", "xdist", "-p", "tests.leftovers", "-n", "1", "--max-worker-restart", "0", "-p", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", *options, "-c", "/dev/null", "--rootdir", str(tmp_path)]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as controller:
         pids = tmp_path / "pids"
         wait_until(pids.exists, timeout_s=60, what="the test to run")

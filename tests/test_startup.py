@@ -1,59 +1,83 @@
-"""Each case in a fresh interpreter, because what is imported stays imported."""
+"""What is loaded at start: in fresh interpreters, because what is imported stays imported."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
-import pytest
-
 CLIENTS = "{name for name in sys.modules if name.startswith(('kafka.producer', 'kafka.consumer', 'kafka.admin'))}"
 QUICK = "from kreassign.startup import defer_kafka_clients; defer_kafka_clients(); import kreassign.wire.api"
+# Each case in a process of its own, forked from one that has imported nothing else: the start is what takes long.
+EACH_IN_A_FORK = """
+import json, os, sys, traceback
+cases = json.loads(sys.argv[1])
+exec(cases.pop("first"))
+failed = []
+for name, program in cases.items():
+    if not os.fork():
+        try:
+            exec(program)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if os.wait()[1]:
+        failed.append(name)
+print(json.dumps(failed))
+"""
 
 
-def run(program: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False, timeout=60
-    )
+def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", "-c", program, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        f"import sys; {QUICK}; assert not {CLIENTS}, {CLIENTS}",
-        f"{QUICK}; from kafka import KafkaProducer; assert KafkaProducer.__name__ == 'KafkaProducer'",
-        f"{QUICK}; import kafka; assert kafka.__version__.startswith('3.')",
-        f"{QUICK}; import kafka; assert kafka.KafkaProducer and type(kafka).__name__ == 'module'",
-        f"{QUICK}; from kafka import consumer; assert consumer.KafkaConsumer",
-        f"import sys, kafka; {QUICK}; assert sys.modules['kafka'] is kafka and kafka.KafkaProducer",
-    ],
-    ids=["no clients", "from import", "attribute", "whole", "submodule", "library first"],
-)
-def test_the_library_is_whole_for_others_and_lean_for_our_programs(program: str) -> None:
-    done = run(program)
+def failing(first: str, **cases: str) -> tuple[list[str], str]:
+    """Which cases fail, each after the same beginning, and what they said."""
+    done = run(EACH_IN_A_FORK, json.dumps({"first": first, **cases}))
     assert done.returncode == 0, done.stderr
+    failed: list[str] = json.loads(done.stdout)
+    return failed, done.stderr
+
+
+def test_the_library_is_whole_for_others_and_lean_for_our_programs() -> None:
+    failed, errors = failing(
+        f"import sys; {QUICK}",
+        no_clients=f"assert not {CLIENTS}, {CLIENTS}",
+        from_import="from kafka import KafkaProducer; assert KafkaProducer.__name__ == 'KafkaProducer'",
+        attribute="import kafka; assert kafka.__version__.startswith('3.')",
+        whole="import kafka; assert kafka.KafkaProducer and type(kafka).__name__ == 'module'",
+        submodule="from kafka import consumer; assert consumer.KafkaConsumer",
+    )
+    assert failed == [], errors
 
 
 def test_a_name_that_the_library_does_not_have_is_an_error_as_ever() -> None:
-    done = run(f"{QUICK}; import kafka; kafka.no_such_thing")
-    assert "AttributeError" in done.stderr
-    assert "no_such_thing" in done.stderr
+    failed, errors = failing(QUICK, missing="import kafka; kafka.no_such_thing")
+    assert failed == ["missing"]
+    assert "AttributeError" in errors
+    assert "no_such_thing" in errors
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        "from kreassign.cli import main as it; it.main()",
-        "from kreassign.kafka_tools import scripts as it; it.leader_election()",
-        "from kreassign.kafka_tools import scripts as it; it.preferred_replica_election()",
-        "from kreassign.kafka_tools import scripts as it; it.reassign_partitions()",
-        "from kreassign.kafka_tools import scripts as it; it.topics()",
-    ],
-)
-def test_our_programs_start_without_the_clients(program: str) -> None:
-    at_exit = f"atexit.register(lambda: print('clients:', {CLIENTS} or 'none'))"
-    done = run(f"import atexit, sys; {at_exit}; sys.argv[1:] = ['--version']; {program}")
-    assert done.stdout.splitlines()[-1] == "clients: none", done
+def test_a_library_that_is_there_first_stays_what_it_is() -> None:
+    done = run(f"import sys, kafka; {QUICK}; assert sys.modules['kafka'] is kafka and kafka.KafkaProducer")
+    assert done.returncode == 0, done.stderr
+
+
+def test_our_programs_start_without_the_clients() -> None:
+    """One after the other, asked for their version: what the first of them loads is loaded for all."""
+    programs = ("scripts.leader_election", "scripts.preferred_replica_election", "scripts.reassign_partitions",
+                "scripts.topics", "main.main")  # fmt: skip
+    done = run(
+        "import contextlib, sys; from kreassign.kafka_tools import scripts; from kreassign.cli import main\n"
+        "sys.argv[1:] = ['--version']\n"
+        f"for program in ({', '.join(programs)}):\n"
+        "    with contextlib.suppress(SystemExit):\n"
+        "        program()\n"
+        f"    print('clients:', {CLIENTS} or 'none')"
+    )
+    assert done.stdout.count("clients: none\n") == len(programs), done
 
 
 def test_a_library_leaves_the_modules_of_the_program_alone() -> None:

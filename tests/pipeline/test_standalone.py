@@ -21,7 +21,7 @@ from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
 from testbed import KafkaCluster
 from testbed.jars import spark_kafka_jars
-from testbed.java import QUICK_START
+from testbed.java import spark_flags
 from testbed.records import load_topic
 from testbed.spark import StandaloneSpark
 from tests.pipeline.clusters import fill
@@ -43,7 +43,7 @@ for command in " ".join(sys.argv[1:]).split(" then "):
 """
 CONF = (
     *("spark.sql.shuffle.partitions=2", "spark.executor.memory=1g", "spark.driver.memory=1g", "spark.ui.enabled=false"),
-    *(f"spark.{process}.extraJavaOptions={' '.join(QUICK_START)}" for process in ("driver", "executor")),
+    *(f"spark.{process}.extraJavaOptions={' '.join(spark_flags())}" for process in ("driver", "executor")),
 )
 
 Submit = Callable[..., str]

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.config import ConfigSource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes
 from testbed import Finished, KafkaCluster, probe
+from testbed.fork_server import fork_server
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 
@@ -169,9 +168,7 @@ class Tool:
     def _run(self, words: tuple[str, ...]) -> Finished:
         if self.who == KAFKA:
             return self.cluster.java_tool(self._programs.java_class, *words, version=self._programs.java_version)
-        command = [sys.executable, "-m", self._programs.module, *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        return Finished(done.returncode, done.stdout, done.stderr)
+        return fork_server().run(self._programs.module, *words, imports=[self._programs.module])
 
     def _shown(self, text: str) -> str:
         for path, alias in self._places.items():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +20,7 @@ from kreassign.model import ConfigResource, OngoingReassignment, TopicPartition
 from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 from testbed import Finished, KafkaCluster
+from testbed.fork_server import fork_server
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 from tests.real.admin_checks import (
@@ -40,10 +39,9 @@ ELECTIONS_AT_ONCE = 8
 
 
 def tool(module: str, *words: str) -> Finished:
-    """A tool of ours, as a user starts it."""
-    command = [sys.executable, "-m", f"kreassign.kafka_tools.{module}", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return Finished(done.returncode, done.stdout, done.stderr)
+    """A tool of ours, in a process of its own."""
+    name = f"kreassign.kafka_tools.{module}"
+    return fork_server().run(name, *words, imports=[name])
 
 
 # KIP-455

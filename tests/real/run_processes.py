@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from functools import cache
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model.throttle import clear_broker_changes
 from testbed import KafkaCluster
-from testbed.processes import ProcessGroup
+from testbed.fork_server import Forked, fork_server
 
-_PROGRAM = "from kreassign.cli.main import main; main()"
-_started: list[tuple[KafkaCluster, subprocess.Popen[str]]] = []
-
-
-@cache
-def _group() -> ProcessGroup:
-    return ProcessGroup()
+_started: list[tuple[KafkaCluster, Forked]] = []
 
 
-def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> subprocess.Popen[str]:
+def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> Forked:
     """`kreassign run` with these arguments and its journals in the folder."""
     options = [*map(str, arguments), "--state-dir", str(folder / "state"), "--bootstrap-server"]
-    command = [sys.executable, "-c", _PROGRAM, "run", "--measure-for", "0", *options, cluster.bootstrap_servers]
-    process = _group().open(command)
+    words = ["run", "--measure-for", "0", *options, cluster.bootstrap_servers]
+    process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.run"])
     _started.append((cluster, process))
     return process
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from kreassign.executor.events import Event, MovesSubmitted, SubmissionIntended
 from kreassign.executor.journal import find_journals, read_events
 from testbed import KafkaCluster
+from testbed.fork_server import Forked
 from testbed.records import verify_readable
 from tests.real.run_processes import start_run
 from tests.real.test_run import MEGABYTE, assignments, loaded, plan_file, run_to_the_end, status, throttles
@@ -30,7 +31,7 @@ def sent_in_vain(events: tuple[Event, ...]) -> int:
     return repeated
 
 
-def kill_within(process: subprocess.Popen[str], seconds: float) -> bool:
+def kill_within(process: Forked, seconds: float) -> bool:
     """Whether the run was still at work when it was killed."""
     try:
         process.communicate(timeout=seconds)

@@ -1,5 +1,6 @@
 import dataclasses
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from testbed import (
     ClusterSpec,
+    Finished,
     JarsMissing,
     KafkaCluster,
     Listener,
@@ -120,8 +122,31 @@ def test_kafkas_own_tools_run_from_the_same_jars(kafka):
 
 
 def test_a_tool_that_takes_too_long_is_killed(kafka):
-    with pytest.raises(TimeoutError, match=r"killed after 0\.01 s"):
-        kafka.java_tool(_TOPIC_COMMAND, "--version", timeout_s=0.01)
+    for main_class in (_TOPIC_COMMAND, "org.apache.zookeeper.ZooKeeperMain"):
+        with pytest.raises(TimeoutError, match=r"killed after 0 s"):
+            kafka.java_tool(main_class, "--version", timeout_s=0)
+
+
+@pytest.mark.parametrize(("words", "exit_code"), [
+    (("--version",), 0),
+    (("--nonsense",), 1),
+    (("--describe", "--topic", "absent"), 1),
+    (("--list", "--topic", "absent"), 0),
+])  # fmt: skip
+def test_a_tool_says_the_same_in_the_java_that_stays_as_in_one_of_its_own(kafka, words, exit_code):
+    arguments = (_TOPIC_COMMAND, "--bootstrap-server", kafka.bootstrap_servers, *words)
+    done = subprocess.run(kafka.java_command(*arguments), capture_output=True, text=True, timeout=120, check=False)
+    own = Finished(done.returncode, done.stdout, without_times(done.stderr))
+    for _ in range(2):
+        hosted = kafka.java_tool(*arguments)
+        assert dataclasses.replace(hosted, stderr=without_times(hosted.stderr)) == own
+    assert own.exit_code == exit_code
+
+
+def without_times(text: str) -> str:
+    """Without the moments of log lines, and without the frames of stack traces, which differ at their ends."""
+    lines = [re.sub(r"\d+-\d\d-\d\dT[\d:.]+", "", line) for line in text.splitlines()]
+    return "\n".join(line for line in lines if not line.startswith("\tat "))
 
 
 def test_the_same_seed_gives_the_same_records(kafka, topic_name):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from kazoo.client import KazooClient
 from kreassign.model import TopicPartition
 from kreassign.model.znodes import format_reassignments, paths
 from testbed import Finished, KafkaCluster
+from testbed.fork_server import fork_server
 from testbed.waiting import wait_until
 from tests.real.both_tools import Programs, outcomes
 from tests.real.zookeeper_scenarios import SCENARIOS
@@ -30,9 +29,7 @@ def test_both_tools_do_and_say_the_same(kafka_zookeeper: KafkaCluster, tmp_path:
 
 
 def _reassign(*words: str) -> Finished:
-    command = [sys.executable, "-m", "kreassign.kafka_tools.reassign_partitions", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return fork_server().run(REASSIGN_28.module, *words, imports=[REASSIGN_28.module])
 
 
 def _plan(folder: Path, **requested: list[int]) -> str:

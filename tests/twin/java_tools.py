@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,8 +13,8 @@ import pytest
 from kreassign.twin.network.server import ServerThread
 from kreassign.twin.version import Endpoint
 from testbed import JarsMissing, JavaMissing
-from testbed.java import tool_command
 from testbed.processes import Finished
+from testbed.tool_host import run_hosted
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 ELECT = "org.apache.kafka.tools.LeaderElectionCommand"
@@ -52,13 +51,11 @@ class JavaTools:
     def run_plainly(self, main_class: str, *arguments: str) -> Finished:
         """Run a tool to its end with these arguments and no others."""
         try:
-            command = tool_command(self._version, main_class, *arguments)
+            return run_hosted(self._version, main_class, *arguments, timeout_s=TIMEOUT_S)
         except (JarsMissing, JavaMissing) as missing:
             if os.environ.get(REQUIRE_VARIABLE):
                 raise
             pytest.skip(str(missing))
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-        return Finished(done.returncode, done.stdout, done.stderr)
 
     def reassign(self, action: str, plan: Replicas | None = None, *options: str, **where: Endpoint) -> Finished:
         """Run the reassignment tool with a plan."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REP
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
+from testbed.fork_server import fork_server
 from testbed.waiting import wait_until
 from tests.cli.commands.test_twin import PATIENCE_S, serving
 from tests.executor.twin_runs import tp
@@ -78,9 +77,8 @@ class Collecting:
     """A running `kreassign collect` without a pause between rounds."""
 
     def __init__(self, bootstrap: str, data: Path, *options: str) -> None:
-        main = "from kreassign.cli.main import main; main()"
-        command = [sys.executable, "-c", main, "collect", "--bootstrap-server", bootstrap, "--out", str(data)]
-        self.process = subprocess.Popen([*command, "--interval", "1ms", *options], stdout=subprocess.PIPE)
+        words = ["collect", "--bootstrap-server", bootstrap, "--out", str(data), "--interval", "1ms", *options]
+        self.process = fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.collect"])
 
     def kill(self) -> None:
         """Kill it at whatever it is doing."""
@@ -90,7 +88,7 @@ class Collecting:
     def ended(self) -> int:
         """Wait for its end; its exit code."""
         self.process.communicate(timeout=PATIENCE_S)
-        return self.process.returncode
+        return self.process.wait()
 
 
 @pytest.mark.thorough

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ from kreassign.operations.plan_files import write_plan
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving
+from testbed.fork_server import Forked, fork_server
 from testbed.waiting import wait_until
 from tests.twin.asking import cluster
 
@@ -44,8 +43,7 @@ class Terminal:
     def ask_cluster(self, command: str, *arguments: object) -> Result:
         return self.type(command, *arguments, "--bootstrap-server", self.bootstrap)
 
-    def start_run(self) -> subprocess.Popen[str]:
-        program = "from kreassign.cli.main import main; main()"
+    def start_run(self) -> Forked:
         options = [
             "--measure-for",
             "0.2",
@@ -58,8 +56,8 @@ class Terminal:
             "--state-dir",
             str(self.state),
         ]
-        command = [sys.executable, "-c", program, "run", str(self.plan), *options, "--bootstrap-server", self.bootstrap]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        words = ["run", str(self.plan), *options, "--bootstrap-server", self.bootstrap]
+        return fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.run"])
 
     @property
     def runs(self) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from kreassign.errors import Rejected
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.operations.plan_files import read_plan
 from testbed.certificates import make_certificates
+from testbed.fork_server import Forked, fork_server
 from tests.checks import whole
 from tests.checks.source import read
 
@@ -37,12 +38,7 @@ class Served:
     """A running `kreassign twin …`, and what it printed."""
 
     def __init__(self, *options: str, what: tuple[str, ...] = ("start",), ignoring: str | None = None) -> None:
-        main = "from kreassign.cli.main import main; main()"
-        command = [sys.executable, "-c", main, "twin", *what, *options]
-        if ignoring is not None:
-            # As a shell without job control starts what is in the background.
-            command = ["sh", "-c", f'trap "" {ignoring}; exec "$@"', "sh", *command]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = _started(("twin", *what, *options), ignoring)
         assert self.process.stdout is not None
         self.lines = [self.process.stdout.readline().strip() for _ in range(3)]
 
@@ -58,6 +54,14 @@ class Served:
         self.process.send_signal(how)
         _, errors = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, errors
+
+
+def _started(words: tuple[str, ...], ignoring: str | None) -> Forked | subprocess.Popen[str]:
+    if ignoring is None:
+        return fork_server().start("kreassign", *words, imports=["kreassign.cli.commands.twin"])
+    # As a shell without job control starts what is in the background.
+    command = ["sh", "-c", f'trap "" {ignoring}; exec "$@"', "sh", sys.executable, "-m", "kreassign", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @contextmanager

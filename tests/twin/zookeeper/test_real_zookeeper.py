@@ -22,6 +22,7 @@ from kreassign.model.znodes import TopicZnode, format_reassignments, parse_topic
 from kreassign.twin.store.zookeeper import zookeeper_tree
 from kreassign.twin.zookeeper.tree import Create
 from testbed import ClusterSpec, Finished, KafkaCluster
+from testbed.fork_server import fork_server
 from testbed.waiting import wait_until
 
 pytestmark = pytest.mark.kafka
@@ -133,9 +134,9 @@ def test_tools_of_kafka_2_8_move_and_elect_through_znodes(
 
 def test_our_tools_move_and_elect_through_znodes(twin: Served, tmp_path: Path) -> None:
     def tool(name: str, *words: str) -> str:
-        command = [sys.executable, "-m", f"kreassign.kafka_tools.{name}", "--zookeeper", twin.zookeeper, *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done
+        module = f"kreassign.kafka_tools.{name}"
+        done = fork_server().run(module, "--zookeeper", twin.zookeeper, *words, imports=[module])
+        assert done.exit_code == 0, done
         return done.stdout
 
     file = plan(tmp_path, 3, 1)
