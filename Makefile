@@ -10,7 +10,7 @@ JARS := build/jvm
 JARS_READY := $(KAFKA_PROFILES:%=$(JARS)/%.ready)
 PYTEST := $(BIN)/python -m pytest
 
-# Compiled files are kept: tests start hundreds of Python processes, which would compile everything anew.
+# Compiled files are kept: tests start hundreds of Python processes, which would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help

@@ -93,7 +93,7 @@ class MeteredConnection:
         return self._inner.is_usable()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._inner.close()
 
 

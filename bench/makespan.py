@@ -3,7 +3,7 @@
 Controller, replication and protocol are those of the twin; for ours the whole machine is there, with its guards and its
 looks once a second. Brokers are limited by their network; nothing is throttled and nothing else is written. Plans are
 those of our planner on the cases of `planner_cases/`, and random ones. Time is virtual; the bound is
-`moves_on_twin.least_s`. The largest plans are thinned out: of every so many moves one, drawn by lot, is made.
+`moves_on_twin.least_s`. The largest plans are thinned out: of every so many moves one, drawn at random, is made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The audit of ten million records on real Kafka: how long it takes, and that it finds four that were tampered with.
 
-They are read, all partitions are moved, and they are read again. Then the topic is deleted and written anew with one
+They are read, all partitions are moved, and they are read again. Then the topic is deleted and written again with one
 record lost, one duplicated, one altered, and two that have changed places, each in the middle of its partition; and
 read a third time.
 """

@@ -45,7 +45,7 @@ This page is written by `python scripts/run_states_page.py` from the tables in `
 `src/kreassign/executor/state/move.py`; change those instead.
 
 The journal of a run holds its events. Folding them, in order, through these tables gives the state of the run: that is
-what a process does that takes the run up after a crash, and what `kreassign status` and `kreassign watch` do.
+what a process does that resumes the run after a crash, and what `kreassign status` and `kreassign watch` do.
 """
 
 

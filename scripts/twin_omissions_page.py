@@ -24,7 +24,7 @@ _HEAD = """\
 
 The Kafka APIs that a [twin](kreassign.md#kreassign-twin) answers, in which versions, and what each does not do. An API
 that is not here is not offered: clients see that in the answer to ApiVersions and do without it, and a client that asks
-all the same is hung up on, as by a broker that does not know the API. There are no records: nothing can be produced
+all the same has its connection closed, as by a broker that does not know the API. There are no records: nothing can be produced
 or fetched, sizes and offsets are computed.
 
 This page is written by `python scripts/twin_omissions_page.py` from the headers of the modules in

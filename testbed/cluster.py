@@ -222,7 +222,7 @@ class KafkaCluster:
         return next(iter(self._awake().values())).place.ports["PLAINTEXT"]
 
     def _ask_controller(self, ask: Callable[[int], None]) -> None:
-        """Give a request to the controller, anew where that has just become another one.
+        """Give a request to the controller, again where that has just become another one.
 
         In ZooKeeper mode only the controller itself executes requests; with KRaft the broker named forwards them.
         """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Reads until its standard input ends, then kills its process group, itself included. The kernel hangs up on a group
+# Reads until its standard input ends, then kills its process group, itself included. The kernel sends SIGHUP to a group
 # with a stopped process when its last link to the session dies: that must not end the guard before it has killed.
 _GUARD = """
 import os, signal, sys

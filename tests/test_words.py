@@ -36,7 +36,6 @@ RETIRED = (
     Retired(r"be otherwise", "be changed"),
     Retired(r"what becomes of", "how to treat"),
     Retired(r"do not mind", "ignore"),
-    Retired(r"plan\w* (?:it |them )?anew", "replan"),
     # Looking at the cluster
     Retired(r"whereabouts", "placement state"),
     Retired(r"sightings?", "observation"),
@@ -55,6 +54,14 @@ RETIRED = (
     # The twin
     Retired(r"doors?|doorbells?", "listener, schedule"),
     Retired(r"disturbances?", "response fault"),
+    # Plain words for what is done again, computed, chosen, repaired and closed
+    Retired(r"anew", "again, from scratch"),
+    Retired(r"reckon(?:s|ed|ing)?", "compute, count, forecast"),
+    Retired(r"by lot", "at random"),
+    Retired(r"mend(?:s|ed|ing)?", "repair, fix"),
+    Retired(r"hangs? up|hung up|hanging up", "close the connection"),
+    Retired(r"tak(?:e|es|ing) the runs? up|takes? up the run|taken up again", "resume"),
+    Retired(r"side files?", "facts file"),
     # Commands and options
     Retired(r"kreassign tidy", "kreassign compact"),
     Retired("rates over", "measure for", as_name=True),

@@ -13,7 +13,7 @@
     │   ├── ProtocolViolation the answer is not Kafka's protocol
     │   ├── DamagedZnode      a znode does not hold what Kafka writes there; .path
     │   ├── StaleZnode        a znode is not what was read any more; nothing was written
-    │   ├── ControllerMoved   another controller is in office; nothing was written
+    │   ├── ControllerMoved   another controller is active; nothing was written
     │   └── Rejected          Kafka said no; .code .name .retriable
     ├── ExecutionError        a run cannot go on                                    exit 5
     │   ├── Drifted           the cluster is not what the plan was made for
@@ -133,7 +133,7 @@ class DamagedZnode(ClusterError):
 
 
 class StaleZnode(ClusterError):
-    """A znode is of another version than was read, so that nothing was written: read it again and decide anew."""
+    """A znode is of another version than was read, so that nothing was written: read it again, then decide."""
 
 
 class ControllerMoved(ClusterError):

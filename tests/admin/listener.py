@@ -61,7 +61,7 @@ class Listener:
         """The requests of this API that have arrived."""
         return [asked.message for asked in self.asked if asked.api is wanted]
 
-    def hang_up(self) -> None:
+    def close_connections(self) -> None:
         """Close every connection that stands, as a broker does with idle ones."""
         for connection in self.connections:
             _shut(connection)
@@ -76,7 +76,7 @@ class Listener:
         """Stop listening and leave no thread behind."""
         _shut(self._server)
         self._server.close()
-        self.hang_up()
+        self.close_connections()
         for thread in self._threads:
             thread.join(PATIENCE_S)
             assert not thread.is_alive(), "a thread of a listener did not end"

@@ -99,7 +99,7 @@ def test_controllers_may_be_named_in_the_file() -> None:
 
 
 def test_no_address_anywhere_is_refused() -> None:
-    with pytest.raises(InputError, match="give the addresses"):
+    with pytest.raises(InputError, match="specify addresses"):
         client_settings()
 
 

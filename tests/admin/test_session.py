@@ -120,7 +120,7 @@ def test_an_idle_connection_that_was_closed_is_opened_again_without_an_error(nod
     client = connect(node)
     for write in range(1, 4):
         client.list_partition_reassignments()
-        node.hang_up()
+        node.close_connections()
         assert len(alter(client).ok) == 1
         assert node.times_asked(ALTER) == write
 
@@ -482,13 +482,13 @@ def test_a_missing_version_is_named_with_what_both_sides_speak(node: Listener, c
     assert str(missing.value) == (f"{node.address} offers CreateTopics (API 19) in versions 0-3, kreassign speaks 4-7")
 
 
-def test_versions_are_asked_anew_after_a_broker_came_back(node: Listener, connect: Connect) -> None:
+def test_versions_are_asked_again_after_a_broker_came_back(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = DONE
     node.offer({ALTER: (0, 0)})
     client = connect(node)
     alter(client)
     node.offer({})  # It was upgraded.
-    node.hang_up()
+    node.close_connections()
     alter(client)
     assert [asked.version for asked in node.asked if asked.api is ALTER] == [0, 1]

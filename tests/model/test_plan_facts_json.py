@@ -47,13 +47,13 @@ def without(name):
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("", "not the side file"),
-    ("[]", "not the side file"),
+    ("", "not the facts file"),
+    ("[]", "not the facts file"),
     ('{"version": 2}', "version 2; this kreassign reads 1"),
     (without("plan_id"), "it has no 'plan_id'"),
     (without("partitions"), "it has no 'partitions'"),
     (format_facts(FACTS).replace('"amount"', '"amonut"'), "amonut"),
 ])  # fmt: skip
-def test_what_is_no_side_file_is_refused(text, words):
+def test_what_is_no_facts_file_is_refused(text, words):
     with pytest.raises(MalformedPlan, match=words):
         parse_facts(text)

@@ -55,7 +55,7 @@ def test_the_page_tells_the_run_its_brokers_moves_and_verdict() -> None:
     for words in (
         "Reassignment r-1",
         "Cluster c-1 · started 2025-11-04 10:00:00 UTC · state: done",
-        "Every move completed and the cluster is as planned.",
+        "Every move completed, and the cluster matches the plan.",
         "Moves completed 2 of 2",
         "Data copied 100 MB",
         "Mean rate while copying 10 MB/s",
@@ -100,7 +100,7 @@ def test_a_failed_run_says_so_and_where() -> None:
     moves = (replace(TWO_MOVES[0], completed_ms=None, problem="broker 3 died"), TWO_MOVES[1])
     shown = page(a_view(Run(moves, state="failed", throttle_residue=("broker 3 is throttled",), problems=("gave up",))))
     for words in (
-        "Not everything is as it was meant to be.",
+        "Some checks failed, or the run had problems.",
         "Problems gave up",
         "broker 3 is throttled",
         "broker 3 died",

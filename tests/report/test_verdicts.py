@@ -24,8 +24,8 @@ def test_a_run_that_went_as_planned_passes_every_check() -> None:
         (PLACED, partition(0, (2, 3), leader=3), "orders-0 is on 2,3, not on 3,2"),
         (IN_SYNC, partition(0, (3, 2), isr=[3]), "orders-0 has 2 out of sync"),
         (LED, partition(0, (3, 2), leader=2), "orders-0 is led by 2, not by 3"),
-        (SETTLED, partition(0, (3, 2), removing=[1]), "orders-0 is still being moved"),
-        (SETTLED, partition(0, (3, 2), adding=[1]), "orders-0 is still being moved"),
+        (SETTLED, partition(0, (3, 2), removing=[1]), "orders-0 is still being reassigned"),
+        (SETTLED, partition(0, (3, 2), adding=[1]), "orders-0 is still being reassigned"),
     ],
 )
 def test_what_the_snapshot_shows_to_be_wrong_fails_its_check_only(number: int, row: dict, detail: str) -> None:

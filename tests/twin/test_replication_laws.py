@@ -120,7 +120,7 @@ def fail(box: Box, _: int, number: int, __: float) -> None:
 
 
 @step
-def mend(box: Box, _: int, number: int, __: float) -> None:
+def repair(box: Box, _: int, number: int, __: float) -> None:
     box.replication.restore_dir(number, "/d1")
 
 

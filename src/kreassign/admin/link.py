@@ -67,7 +67,7 @@ class Link:
         return connection is not None and connection.is_usable()
 
     def close(self) -> None:
-        """Hang up; the next call connects again. Not locked: it also ends a call that hangs in another thread."""
+        """Close the connection; the next call opens another. Not locked: it also ends a call of another thread."""
         if self._connection is not None:
             self._connection.close()
 

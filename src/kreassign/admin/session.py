@@ -154,7 +154,7 @@ class Session:
         return bool(self.settings.bootstrap_controllers)
 
     def close(self) -> None:
-        """Hang up everywhere; calls under way in other threads fail, and so do later ones."""
+        """Close all connections; calls under way in other threads fail, and so do later ones."""
         with self._lock:
             self._is_closed = True
             links, self._links = list(self._links.values()), {}

@@ -129,7 +129,7 @@ class ClientSettings:
 
     def __post_init__(self) -> None:
         if bool(self.bootstrap_servers) == bool(self.bootstrap_controllers):
-            raise InputError("give the addresses of brokers or those of controllers: exactly one of the two")
+            raise InputError("specify addresses of brokers or of controllers: exactly one of the two")
         if self.security_protocol.uses_sasl and self.sasl is None:
             raise InputError(
                 f"security.protocol={self.security_protocol.value} needs credentials: "
@@ -138,5 +138,5 @@ class ClientSettings:
 
     @property
     def bootstrap(self) -> tuple[Address, ...]:
-        """Where to knock first."""
+        """The addresses to connect to first."""
         return self.bootstrap_servers or self.bootstrap_controllers

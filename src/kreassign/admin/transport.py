@@ -44,7 +44,7 @@ class Connection(Protocol):
         ...
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         ...
 
 
@@ -159,7 +159,7 @@ class TcpConnection:
         return not poll.poll(0)
 
     def close(self) -> None:
-        """Hang up; an exchange that another thread waits for ends as well."""
+        """Close the connection; an exchange that another thread waits for ends as well."""
         with suppress(OSError):  # A connection that is gone already cannot be shut down.
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

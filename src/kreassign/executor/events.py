@@ -164,7 +164,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """Someone took up a run that was interrupted: paused, killed, or ended with settings to restore."""
+    """Someone resumed a run that was interrupted: paused, killed, or ended with settings to restore."""
 
     at_ms: int
     live_brokers: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What is known about a plan besides its replica lists: the values behind the side file of a plan.
+"""What is known about a plan besides its replica lists: the values behind the facts file of a plan.
 
 Kafka's reassignment JSON has room for nothing but target replica lists. The facts say what they were made from, why,
 and what it costs to reach them; whoever executes the plan can check that the cluster is still the one it was made for.
@@ -102,7 +102,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """The side file of a plan. `remaining` says in sentences what the plan leaves undone."""
+    """The facts file of a plan. `remaining` says in sentences what the plan leaves undone."""
 
     plan_id: str
     input_hash: str

@@ -1,4 +1,4 @@
-"""The side file of a plan, text ↔ model. Every field: docs/reference/plan-files.md."""
+"""The facts file of a plan, text ↔ model. Every field: docs/reference/plan-files.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Json = Any
 
 
 def format_facts(facts: PlanFacts) -> str:
-    """Write a side file: a line per broker and partition, in the order of the plan. The same facts, the same text."""
+    """Write a facts file: a line per broker and partition, in the order of the plan. The same facts, the same text."""
     partitions = sorted(facts.partitions, key=lambda fact: partition_order(fact.topic_partition))
     head = {
         "version": VERSION,
@@ -39,16 +39,16 @@ def format_facts(facts: PlanFacts) -> str:
 
 
 def parse_facts(text: str) -> PlanFacts:
-    """Read a side file. Raises MalformedPlan; fields that this version does not know are ignored."""
+    """Read a facts file. Raises MalformedPlan; fields that this version does not know are ignored."""
     try:
         document = json.loads(text)
         if document["version"] != VERSION:
-            raise MalformedPlan(f"a side file of version {document['version']}; this kreassign reads {VERSION}")
+            raise MalformedPlan(f"a facts file of version {document['version']}; this kreassign reads {VERSION}")
         return _facts(document)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise MalformedPlan(f"not the side file of a plan: {error}") from error
+        raise MalformedPlan(f"not the facts file of a plan: {error}") from error
     except KeyError as error:
-        raise MalformedPlan(f"not the side file of a plan: it has no {error}") from error
+        raise MalformedPlan(f"not the facts file of a plan: it has no {error}") from error
 
 
 def _facts(document: dict[str, Json]) -> PlanFacts:

@@ -71,7 +71,7 @@ class PlanRequest:
         if self.fit_in_s is None:
             return problem
         if self.rate_bytes_per_s is None:
-            raise InputError("a time to fit in needs the rate that each broker may send and receive")
+            raise InputError("--fit-in needs --rate: what each broker may send and receive")
         return fit_in(problem, self.fit_in_s, self.rate_bytes_per_s)
 
 
@@ -157,5 +157,5 @@ def _name(task: Task, inputs: Inputs) -> str:
 
 
 def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ...] = ()) -> Origin:
-    """What the side file says of where a plan comes from, and what it was not to touch."""
+    """What the facts file says of where a plan comes from, and what it was not to touch."""
     return Origin(task, inputs.cluster_id, inputs.snapshot_id, request.rate_bytes_per_s, left)

@@ -1,4 +1,4 @@
-"""Plans on disk: Kafka's reassignment JSON, the side file with the facts about it, and Cruise Control's proposals."""
+"""Plans on disk: Kafka's reassignment JSON, the facts file with the facts about it, and Cruise Control's proposals."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FACTS_SUFFIX = ".facts.json"
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """A plan that was read, and what its file or side file says of the state it was made from.
+    """A plan that was read, and what its file or facts file says of the state it was made from.
 
     `expected` has the replica lists that the partitions must still have; empty where nothing is known. `facts` is the
-    side file, if there is one.
+    facts file, if there is one.
     """
 
     plan: Plan
@@ -38,7 +38,7 @@ def read_plan(path: Path) -> Plan:
 def read_plan_file(path: Path) -> PlanFile:
     """The plan in a file with all that is known of it.
 
-    Raises MalformedPlan, which names the file; also when the side file belongs to another plan, because then the
+    Raises MalformedPlan, which names the file; also when the facts file belongs to another plan, because then the
     plan was edited after it was made, and what was expected and predicted holds no longer.
     """
     found, beside = _read(path), facts_path(path)
@@ -55,7 +55,7 @@ def read_plan_file(path: Path) -> PlanFile:
 
 
 def read_facts(path: Path) -> PlanFacts:
-    """A side file. Raises MalformedPlan, which names the file."""
+    """A facts file. Raises MalformedPlan, which names the file."""
     try:
         return parse_facts(_text(path))
     except MalformedPlan as error:
@@ -70,7 +70,7 @@ def facts_path(path: Path) -> Path:
 def write_plan(path: Path, plan: Plan, facts: PlanFacts | None = None) -> None:
     """Write a plan, and the facts beside it; a file that is there is replaced as a whole or not at all.
 
-    Without facts, a side file of an earlier plan is removed: it would speak of another one.
+    Without facts, a facts file of an earlier plan is removed: it would speak of another one.
     """
     beside = facts_path(path)
     beside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A run: checked and measured before anything is sent, executed, taken up again, cancelled."""
+"""A run: checked and measured before anything is sent, executed, resumed, cancelled."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def resume_run(client: AdminClient, path: Path, context: RunContext) -> RunHisto
 
 
 def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext, *, is_now: bool) -> RunHistory:
-    """Take up the run of this journal and cancel it. Raises InputError when it is there already."""
+    """Resume the run of this journal and cancel it. Raises InputError when it is there already."""
     found = read_history(path)
     if found.ended_ms is not None and not found.throttle_residue:
         raise InputError(f"run {path.stem} is already {found.state}; nothing to cancel")
@@ -173,7 +173,7 @@ def measured(
 
 
 def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
-    """Warn of what will not end in time. Raises IllegalPlan where it never can, so that waiting for it is in vain.
+    """Warn of what will not end in time. Raises IllegalPlan where it never can, so that nobody waits for nothing.
 
     Without a throttle nobody knows the rate yet; then the run itself tells.
     """

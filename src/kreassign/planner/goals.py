@@ -39,11 +39,11 @@ class PartitionLoads(Protocol):
 
     @property
     def leader_cpu(self) -> FloatArray:
-        """Processor use of the leader, in any unit."""
+        """CPU use of the leader, in any unit."""
 
     @property
     def follower_cpu(self) -> FloatArray:
-        """Processor use of a follower, in the same unit."""
+        """CPU use of a follower, in the same unit."""
 
     def __len__(self) -> int: ...
 

@@ -26,7 +26,7 @@ SHOWN_DETAILS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing that brokers hold more or less of: its name, how to read it, how to write it."""
+    """One property of brokers to compare: its title, how to read it from a `Holding`, how to format it."""
 
     title: str
     of: Callable[[Holding], float | None]
@@ -37,7 +37,7 @@ MEASURES = (
     Measure("Data on disk", lambda holding: holding.size_bytes, format_bytes),
     Measure("Replicas", lambda holding: holding.replica_count, lambda count: f"{count:,.0f}" if count else "0"),
     Measure("Leaders", lambda holding: holding.leader_count, lambda count: f"{count:,.0f}" if count else "0"),
-    Measure("Writes taken", lambda holding: holding.write_bytes_per_s, format_rate),
+    Measure("Write rate", lambda holding: holding.write_bytes_per_s, format_rate),
 )
 
 
@@ -77,10 +77,10 @@ def verdict(view: ReportView) -> tuple[str, str]:
     """The page in one word for its colour (`passed`, `failed`, `unknown`) and one sentence."""
     outcomes = {check.outcome for check in view.checks}
     if Outcome.FAILED in outcomes or view.problems:
-        return "failed", "Not everything is as it was meant to be."
+        return "failed", "Some checks failed, or the run had problems."
     if Outcome.UNKNOWN in outcomes:
-        return "unknown", "Nothing went wrong so far as is known, but not everything was checked."
-    return "passed", "Every move completed and the cluster is as planned."
+        return "unknown", "No check failed, but not everything could be checked."
+    return "passed", "Every move completed, and the cluster matches the plan."
 
 
 def measure_view(measure: Measure, brokers: Iterable[BrokerView]) -> MeasureView:

@@ -1,6 +1,6 @@
 """What the page of a run needs to know: rows of snapshots, and a run by the shape of its history.
 
-The command line brings both; nothing here says where they come from.
+Operations bring both; nothing here says where they come from.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class MoveRecord(Protocol):
 
     @property
     def submitted_ms(self) -> int | None:
-        """When the cluster was told; None if it never was."""
+        """When it was submitted, ms since the epoch; None if it never was."""
 
     @property
     def completed_ms(self) -> int | None:
-        """When the move was seen to be complete; None if it was not."""
+        """When it was seen to be complete, ms since the epoch; None if it was not."""
 
     @property
     def bytes_copied(self) -> int:
@@ -66,11 +66,11 @@ class RunRecord(Protocol):
 
     @property
     def started_ms(self) -> int:
-        """When it began."""
+        """When it began, ms since the epoch."""
 
     @property
     def ended_ms(self) -> int | None:
-        """When it ended; None while it goes on."""
+        """When it ended, ms since the epoch; None while it goes on."""
 
     @property
     def state(self) -> str:
@@ -78,7 +78,7 @@ class RunRecord(Protocol):
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
-        """Throttle per broker; None without one."""
+        """Throttle per broker, in bytes per second; None without one."""
 
     @property
     def moves(self) -> Sequence[MoveRecord]:

@@ -1,4 +1,4 @@
-"""PURE. How amounts, times and lists look in words."""
+"""PURE. Amounts, times and lists as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Is the cluster as the run meant it to be? Judged from the history and the snapshot after the run."""
+"""PURE. Does the cluster match what the run promised? Checked with the history and the snapshot after the run."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _wrong_leader(move: MoveRecord, row: Row) -> str | None:
 
 
 def _still_moving(_: MoveRecord, row: Row) -> str | None:
-    return "is still being moved" if row["adding"] or row["removing"] else None
+    return "is still being reassigned" if row["adding"] or row["removing"] else None
 
 
 def _partitions(snapshot: SnapshotRows) -> dict[TopicPartition, Row]:
@@ -111,5 +111,5 @@ _CLUSTER_CHECKS: tuple[tuple[str, _Complaint], ...] = (
     ("Replicas are where the plan says, in its order", _wrong_order),
     ("All replicas of the moved partitions are in sync", _out_of_sync),
     ("The preferred leaders lead", _wrong_leader),
-    ("No partition of the plan is still being moved", _still_moving),
+    ("No partition of the plan is still being reassigned", _still_moving),
 )

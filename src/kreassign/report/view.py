@@ -58,7 +58,7 @@ class MoveView:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverView:
-    """What one broker was sent: bytes, seconds in which any move to it was open, and the mean rate over these."""
+    """What one broker received: bytes, seconds in which any move to it was open, and the mean rate over these."""
 
     broker: int
     bytes_copied: float
@@ -68,7 +68,7 @@ class ReceiverView:
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """From `start_s` on the moves under way add up to this rate."""
+    """From `start_s` (seconds from the start of the run) on, the moves in flight add up to this rate."""
 
     start_s: float
     rate_bytes_per_s: float
@@ -137,7 +137,7 @@ def holdings(snapshot: SnapshotRows, write_rates: Mapping[TopicPartition, float 
 
 
 def receivers(moves: Iterable[MoveView]) -> tuple[ReceiverView, ...]:
-    """What each broker was sent. A move to several brokers counts for each with an equal share."""
+    """What each broker received. A move to several brokers counts for each with an equal share."""
     per_broker: dict[int, list[MoveView]] = {}
     for move in moves:
         for broker in move.adding:

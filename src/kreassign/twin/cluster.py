@@ -118,7 +118,7 @@ class Twin(TwinCore):
         return Connection(self, node, f"node-{node_id}:0-in-process:{count}-0-{count}")
 
     def submit(self, node_id: int, frame: bytes) -> Reply:
-        """The response to one frame on a connection of its own; `ProtocolViolation` where the node would hang up."""
+        """The response to one frame on a connection of its own; `ProtocolViolation` where the node would close it."""
         return self.connect(node_id).answer(frame[PREFIX_BYTES:])
 
     # --- operators and failures -------------------------------------------------------------------------------

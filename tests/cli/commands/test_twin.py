@@ -247,7 +247,7 @@ def test_a_speed_is_a_number_or_max(text: str, speed: float | None) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "inf", "nan", "fast", ""])
 def test_anything_else_is_no_speed(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no speed"):
+    with pytest.raises(click.BadParameter, match="is not a speed"):
         parse_speed(text)
 
 

@@ -36,7 +36,7 @@ def test_a_reassignment_that_can_never_complete_is_explained_with_the_way_out() 
     assert (issue.kind, issue.subject) == ("endless", "t-0")
     assert "brokers [2] are both added and removed" in issue.seen
     assert "Cancel it" in issue.remedy
-    assert "then start it anew with [0, 1]" in issue.remedy
+    assert "then start it again with [0, 1]" in issue.remedy
 
 
 def test_an_ordinary_reassignment_is_no_issue_unless_its_destination_is_gone() -> None:

@@ -144,7 +144,7 @@ def test_a_broker_can_be_a_number_of_records_behind() -> None:
     assert set(seen) <= {2, 3}
 
 
-def test_a_cut_line_stops_a_copy_until_it_is_mended() -> None:
+def test_a_cut_line_stops_a_copy_until_it_is_repaired() -> None:
     twin = broken("cut:0:2@0+60s", "cut:1:2@0+60s", size=1_000_000)
     world = TwinTransport(twin)
     with client(world) as admin:
@@ -195,7 +195,7 @@ def test_a_directory_that_breaks_while_its_broker_is_down_is_told_of_when_it_is_
     assert partition(twin, "orders")[1:] == ({1}, 1)
 
 
-def test_a_restart_alone_mends_no_directory() -> None:
+def test_a_restart_alone_repairs_no_directory() -> None:
     twin = broken("fail:0:/data/0/d0@1s", "stop:0@10s+10s")
     twin.advance(60_000)
     assert len(twin.metadata.brokers[0].failed_dirs) == 1
@@ -209,7 +209,7 @@ def test_a_lost_answer_leaves_the_change_and_the_client_in_doubt() -> None:
     world = TwinTransport(twin)
     with client(world) as admin:
         world.sleep(1.0)
-        with pytest.raises(OutcomeUnknown, match="hung up before it answered"):
+        with pytest.raises(OutcomeUnknown, match="closed the connection before it answered"):
             admin.alter_partition_reassignments({ORDERS: (0, 2)})
         assert admin.list_partition_reassignments().keys() == {ORDERS}
         admin.alter_partition_reassignments({ORDERS: None}).raise_if_any()

@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_refused_with_the_entry(entry: Any, text: str) ->
         read_faults([entry])
 
 
-def test_faults_drawn_by_lot_are_the_same_for_the_same_seed() -> None:
+def test_faults_drawn_at_random_are_the_same_for_the_same_seed() -> None:
     box = twin()
     drawn = [draw_faults(random.Random(seed), box, 200, 60_000) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]

@@ -140,7 +140,7 @@ def test_a_connection_does_not_outlast_its_broker(asked: Twin) -> None:
 
 def test_nonsense_ends_a_connection(asked: Twin) -> None:
     connection = TwinTransport(asked).connect(Address("broker-1", 9092), 1.0)
-    with pytest.raises(OutcomeUnknown, match="hung up"):
+    with pytest.raises(OutcomeUnknown, match="closed the connection"):
         connection.exchange(framed(b"nonsense"), 1.0)
     with pytest.raises(Unreachable, match="closed"):
         connection.exchange(metadata_frame(), 1.0)

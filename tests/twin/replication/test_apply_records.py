@@ -135,7 +135,7 @@ def test_a_copy_removed_from_a_dead_broker_is_deleted_when_it_is_back() -> None:
     assert box.run(1000) == [(1060 * SECOND, CopyDeleted(tp(0), 1, "/d0"))]
 
 
-def test_a_copy_that_is_cancelled_halfway_begins_anew_the_next_time() -> None:
+def test_a_copy_that_is_cancelled_halfway_begins_again_the_next_time() -> None:
     box = Box(Given((0,), size=100))
     box.add(0, 1)
     box.run(0.5)

@@ -92,7 +92,7 @@ def test_the_directory_it_is_in_gives_up_a_move() -> None:
     assert box.replication.readings.future_log_dir(tp(0), 0) is None
 
 
-def test_the_same_target_again_changes_nothing_and_another_begins_anew() -> None:
+def test_the_same_target_again_changes_nothing_and_another_begins_again() -> None:
     box = Box(Given((0,), size=100), hardware={0: broker(log_dirs=3)})
     move(box, 0)
     box.run(0.5)

@@ -195,7 +195,7 @@ def test_of_two_candidates_one_is_elected_and_a_deposed_one_writes_nothing(
         assert first.get("/brokers") is not None
 
 
-def test_a_controller_that_loses_its_session_in_the_middle_of_a_move_is_elected_anew_and_ends_it(
+def test_a_controller_that_loses_its_session_in_the_middle_of_a_move_is_elected_again_and_ends_it(
     kafka_zookeeper: KafkaCluster, tmp_path: Path, topic_name: str
 ) -> None:
     address = f"{kafka_zookeeper.zookeeper_connect}/{topic_name}"

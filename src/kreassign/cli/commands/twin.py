@@ -43,7 +43,7 @@ def parse_speed(text: str) -> float | None:
     with suppress(ValueError):
         if 0 < (speed := float(text)) < float("inf"):
             return speed
-    raise click.BadParameter(f"{text!r} is no speed; write a number above 0, or {LEAP}")
+    raise click.BadParameter(f"{text!r} is not a speed; write a number above 0, or {LEAP}")
 
 
 _SERVING: tuple[Decorator, ...] = (

@@ -28,14 +28,14 @@ class ClusterOptions:
     def connect(self) -> AdminClient:
         """A connected client, to be used in a `with` statement. Raises InputError, Unreachable."""
         if self.bootstrap_server is None:
-            raise InputError("give --bootstrap-server")
+            raise InputError("specify --bootstrap-server")
         return connect(self.bootstrap_server, self.command_config)
 
     def connect_to_take_up(self, run_id: str) -> AdminClient:
         """The same for a run that no process executes. Raises InputError without an address."""
         if self.bootstrap_server is None:
             raise InputError(
-                f"no process executes run {run_id}; specify --bootstrap-server, so that this command can take it up"
+                f"no process executes run {run_id}; specify --bootstrap-server, so that this command can execute it"
             )
         return self.connect()
 

@@ -69,7 +69,7 @@ def _endless(readings: ClusterReadings) -> Iterator[Issue]:
                 str(name),
                 f"its reassignment ({move}) was overridden and can never complete: brokers {both} are both added and "
                 "removed",
-                f"Cancel it (kafka-reassign-partitions --cancel), then start it anew with {list(move.target)}",
+                f"Cancel it (kafka-reassign-partitions --cancel), then start it again with {list(move.target)}",
             )
 
 
@@ -124,7 +124,7 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
     for broker, log_dirs in sorted(readings.log_dirs.items()):
         for log_dir in log_dirs:
             if log_dir.error:
-                yield Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", "Mend the disk, then restart it")
+                yield Issue("log-dir", f"broker {broker}", f"{log_dir} is offline", "Repair the disk, then restart it")
         if log_dirs and all(log_dir.is_cordoned for log_dir in log_dirs):
             seen = "all its log directories are cordoned, yet Kafka accepts reassignments to it in silence"
             yield Issue("cordoned", f"broker {broker}", seen, "Take one out of cordoned.log.dirs, or plan without it")

@@ -154,7 +154,7 @@ def _at(day: date, minute: int, zone: ZoneInfo, *, is_second: bool) -> float:
     if minute == DAY_MINUTES:
         day, minute = day + timedelta(days=1), 0
     local = datetime.combine(day, time(*divmod(minute, 60)), tzinfo=zone)
-    # PEP 495: where the clock shows a time twice, fold says which; where it leaves it out, whether to reckon with the
+    # PEP 495: where the clock shows a time twice, fold says which; where it leaves it out, whether to count with the
     # offset before or after. Either way one of the two is the later in UTC.
     first, second = (local.replace(fold=fold).timestamp() * 1000 for fold in (0, 1))
     return max(first, second) if is_second else min(first, second)

@@ -180,7 +180,7 @@ class MoveRecord:
             self.status, self.completed_ms = MoveStatus.CANCELLED, at_ms
 
     def _wait_again(self) -> None:
-        """Begin the step anew: what it copied is thrown away, and the order of the replicas may be another."""
+        """Begin the step again: what it copied is thrown away, and the order of the replicas may be another."""
         self._wait()
         self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
         self.was_cancelled = True

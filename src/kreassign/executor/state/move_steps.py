@@ -3,7 +3,7 @@
 Of a plan from [1,2,3] to [4,5,6] the steps lead to [1,2,4], [1,5,4] and [4,5,6]. Each of them adds one replica and
 drops one, so that a partition is copied to one broker at a time, and KIP-455 drops the old replica only when the new
 one is in sync. The first replica, which is the preferred leader, is dropped last; the last step makes the order of
-the plan. Steps follow from the move alone: a process that takes the run up finds itself between the same ones.
+the plan. Steps follow from the move alone: a process that resumes the run finds itself between the same ones.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ def _predicted(moves: DataFrame) -> DataFrame:
 
 
 def _parts(copy_progress: DataFrame) -> DataFrame:
-    """What each look added to each copy. A copy that was begun anew adds from nothing."""
+    """What each look added to each copy. A copy that was begun again adds from nothing."""
     copy = Window.partitionBy("run_id", "topic", "partition", "broker").orderBy("at_ms")
     more = sql.col("done_bytes") - sql.coalesce(sql.lag("done_bytes").over(copy), sql.lit(0))
     return copy_progress.withColumn("more_bytes", sql.greatest(more, sql.lit(0)))

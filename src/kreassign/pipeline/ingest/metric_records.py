@@ -12,7 +12,7 @@ Records of Cruise Control's metrics reporter are binary, big-endian, as the comm
     int     partition                                               (class 2)
     double  value
 
-Rates are per second over the reporter's interval, sizes in bytes, cpu is a share of all cores.
+Rates are per second over the reporter's interval, sizes in bytes, CPU is a share of all cores.
 """
 
 from __future__ import annotations

@@ -141,5 +141,5 @@ def _require_good(step: StepCount, data_dir: DataDir) -> None:
     if not step.good:
         raise DataError(
             f"table {step.table.name} in {data_dir} has no good row ({step.bad} bad, see table {QUARANTINE.name}); "
-            f"make it anew with `{step.table.made_by}`"
+            f"make it again with `{step.table.made_by}`"
         )

@@ -1,6 +1,6 @@
 """DataFrame → DataFrame. Size and load per partition, table `load_model`; per replica, table `plan_inputs`.
 
-How the rates come about, for the samples of one partition since its log last began anew:
+How the rates come about, for the samples of one partition since its log last restarted:
 
     write_records_per_s = (last end offset - first end offset) / (last time - first time)
     write_bytes_per_s   = write_records_per_s * bytes_per_record   (0 when there were no records)
@@ -85,7 +85,7 @@ def partition_sizes(replicas: DataFrame) -> DataFrame:
 
 
 def write_rates(rates: DataFrame, hours: DataFrame) -> DataFrame:
-    """Rates of records per partition since its log last began anew; see the top of this module."""
+    """Rates of records per partition since its log last restarted; see the top of this module."""
     epoch_key = [*PARTITION_KEY, "epoch"]
     latest = latest_epochs(rates)
     return (

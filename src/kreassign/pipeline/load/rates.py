@@ -6,7 +6,7 @@ is done about it:
     the same round twice        one of both counts
     clocks that disagree        a reading that is behind the one before, and the next is not, was taken with another
                                 clock or from a leader that was behind; it is left out
-    a log that began anew       the topic has another id, or its end went back for good: no difference, a new epoch
+    a log that restarted        the topic has another id, or its end went back for good: no difference, a new epoch
     a gap                       rounds are missing: the difference is right on average, but says nothing of peaks
     a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time
 
@@ -68,7 +68,7 @@ def in_order(samples: DataFrame) -> DataFrame:
 def with_epoch(samples: DataFrame) -> DataFrame:
     """Samples with what they add to the one before.
 
-    `epoch` is how often the log of the partition had begun anew by then; `new_records` and `new_bytes` are how far it
+    `epoch` is how often the log of the partition had restarted by then; `new_records` and `new_bytes` are how far it
     grew since the sample before, NULL where something else happened to it too.
     """
     grew = only_grew()

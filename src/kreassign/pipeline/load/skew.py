@@ -5,7 +5,7 @@ Evenness is the entropy of the partitions' shares p of what is written, over the
     evenness = - sum(p * ln p) / ln n        (p = 0 adds 0; Pielou's evenness)
 
 A key that is much more common than the others, or a producer that picks partitions by a poor rule, shows as a hot
-partition that stays hot wherever it is moved: that is mended at the producer or with more partitions, not by moving.
+partition that stays hot wherever it is moved: that is fixed at the producer or with more partitions, not by moving.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def read_table(
         filter=wanted, columns=None if columns is None else list(columns)
     )
     if not found.num_rows and not only:
-        raise DataError(f"table {table.name} in {data_dir} has no rows; make it anew with `{table.made_by}`")
+        raise DataError(f"table {table.name} in {data_dir} has no rows; make it again with `{table.made_by}`")
     return found
 
 
@@ -119,7 +119,7 @@ def missing_table(table: Table, data_dir: object, *, has_former: bool) -> DataEr
     if has_former and table.former_name:
         return DataError(
             f"{data_dir} has the table {table.former_name} of an older kreassign, which is {table.name} now; write it "
-            f"anew with `{table.made_by}`"
+            f"again with `{table.made_by}`"
         )
     return DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
 

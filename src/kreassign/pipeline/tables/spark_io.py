@@ -52,7 +52,7 @@ def read_table(spark: SparkSession, data_dir: DataDir, table: Table) -> DataFram
     if wrong:
         raise DataError(
             f"table {table.name} in {data_dir} lacks the columns {', '.join(wrong)} of this version of kreassign, or "
-            f"has them in another type; make it anew with `{table.made_by}`"
+            f"has them in another type; make it again with `{table.made_by}`"
         )
     return rows.select(*table.column_names)
 

@@ -69,7 +69,7 @@ def least_seconds(problem: Problem, rate_bytes_per_s: float) -> float:
     The broker that lacks most has to receive that much; and all that must be copied has to arrive somewhere.
     """
     if not rate_bytes_per_s > 0:
-        raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; give one above 0")
+        raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
     partitions, receivers = problem.partitions, int(problem.brokers.receiving.sum())
     sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
     held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)

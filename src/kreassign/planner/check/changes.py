@@ -96,7 +96,7 @@ def predict(problem: Problem, assignment: Assignment, rate_bytes_per_s: float) -
     the hardware.
     """
     if not rate_bytes_per_s > 0:
-        raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; give one above 0")
+        raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
     seconds = copy_seconds(problem, assignment, rate_bytes_per_s)
     changes, now, count = changes_of(problem, assignment), problem.partitions, len(problem.brokers)
     added = changes.added

@@ -34,7 +34,7 @@ class BrokerFacts:
     """A broker as the planner sees it.
 
     `capacity` limits what it may carry, by goal name (disk in bytes with the reserve taken off, net-in and net-out in
-    bytes/s, cpu in the unit of the loads, replicas and leaders as counts); what is not named has no limit. `share`
+    bytes/s, CPU in the unit of the loads, replicas and leaders as counts); what is not named has no limit. `share`
     overrides which part of each resource's total the broker should carry, relative to the others; without it, shares
     follow the capacities, or are equal where not every broker names one. `must_empty` is a broker to be drained.
     `broker_set` confines partitions of the same set to it.

@@ -15,8 +15,8 @@ from kreassign.planner.problem.cluster import Brokers, LogDirs, Partitions
 from kreassign.planner.problem.facts import BrokerFacts, problem_of
 from kreassign.planner.problem.problem import Problem
 
-# Share of a broker's processor that bytes cost it, relative to each other: taking writes in as leader, sending, and
-# taking copies in as follower. Kafka does not measure cpu per partition; Cruise Control ships these weights.
+# Share of a broker's CPU that bytes cost it, relative to each other: taking writes in as leader, sending, and
+# taking copies in as follower. Kafka does not measure CPU per partition; Cruise Control ships these weights.
 CPU_PER_WRITE = 0.7
 CPU_PER_READ = 0.15
 CPU_PER_COPY = 0.15
@@ -85,7 +85,7 @@ def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads
 
     What is being reassigned, or has no known size, may not move. A broker that holds replicas but is not among the
     hosts is dead. A leader sends each byte written `reads_per_write` times to consumers and once to each follower;
-    cpu is estimated from the bytes in and out. Raises InputError when a broker is named twice in a list.
+    CPU is estimated from the bytes in and out. Raises InputError when a broker is named twice in a list.
     """
     missing = sorted(set(np.unique(columns.brokers).tolist()) - {host.id for host in hosts})
     everyone = [*hosts, *(BrokerFacts(broker, is_live=False) for broker in missing)]

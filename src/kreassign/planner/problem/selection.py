@@ -17,7 +17,7 @@ def chosen_brokers(brokers: Brokers, ids: Iterable[int]) -> BoolArray:
     """Which brokers are named, shape (N,). Raises InputError for one that is not there, or if none is named."""
     wanted, known = set(ids), brokers.ids.tolist()
     if not wanted:
-        raise InputError("name at least one broker")
+        raise InputError("specify at least one broker")
     if unknown := sorted(wanted - set(known)):
         raise InputError(
             f"there is no broker {', '.join(map(str, unknown))} in this cluster; it has {', '.join(map(str, known))}"

@@ -34,7 +34,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The plan, the present lists of the same partitions, its independent evaluation, and its side file."""
+    """The plan, the present lists of the same partitions, its independent evaluation, and its facts file."""
 
     problem: Problem
     assignment: Assignment

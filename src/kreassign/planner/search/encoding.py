@@ -243,7 +243,7 @@ def _state(problem: Problem, encoding: Encoding, unit_bytes: float) -> State:
 
 
 def refresh(problem: Problem, encoding: Encoding, state: State) -> None:
-    """Compute shortfall and headroom anew from where the replicas are."""
+    """Compute shortfall and headroom from scratch, from where the replicas are."""
     low, high, _ = _bounds(problem)
     loads = loads_of(encoding, state)
     state.shortfall[:] = low * scales(problem) - loads

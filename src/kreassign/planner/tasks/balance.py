@@ -100,7 +100,7 @@ def fit_in(problem: Problem, seconds: float, rate_bytes_per_s: float) -> Problem
     for a time or rate that is not above 0.
     """
     if not (seconds > 0 and rate_bytes_per_s > 0):
-        raise InputError(f"nothing fits into {seconds:g} s at {rate_bytes_per_s:g} bytes/s; give more than 0 of both")
+        raise InputError(f"nothing fits into {seconds:g} s at {rate_bytes_per_s:g} bytes/s; specify more than 0")
     partitions = problem.partitions
     rest = np.maximum(rate_bytes_per_s - partitions.write_bytes_per_s, 0.0)
     problem = movable_only(problem, (partitions.size_bytes <= rest * seconds) | forced(problem))

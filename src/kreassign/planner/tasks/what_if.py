@@ -24,7 +24,7 @@ DAYS_PER_MONTH = 30
 class Circumstances:
     """What would be different.
 
-    `traffic` multiplies rates and cpu; `growth_per_month` (0.05 for 5 % in 30 days, compound) lets rates, cpu and
+    `traffic` multiplies rates and CPU; `growth_per_month` (0.05 for 5 % in 30 days, compound) lets rates, CPU and
     sizes grow for `days`. `added` brokers are empty and like the middle of the present ones, `removed` are ids.
     """
 
@@ -52,7 +52,7 @@ def what_if(problem: Problem, circumstances: Circumstances) -> Problem:
 
 
 def scaled(problem: Problem, *, rates: float = 1.0, sizes: float = 1.0) -> Problem:
-    """All rates and cpu, and all sizes, multiplied."""
+    """All rates and CPU, and all sizes, multiplied."""
     now = problem.partitions
     partitions = replace(
         now,
@@ -126,7 +126,7 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
     any limit, Infeasible when even `TRIES` more brokers than the resources ask for do not suffice.
     """
     if not 0 < at_most <= 1:
-        raise InputError(f"brokers cannot be used at {at_most:.0%} of their limits; give more than 0 and at most 100 %")
+        raise InputError(f"brokers cannot be used at {at_most:.0%} of their limits; specify from 1 to 100 %")
     reduced = _reduced(problem, at_most)
     needs = _needs(reduced)
     if not needs:

@@ -1,6 +1,6 @@
 """Bytes on disk add up: what every directory is said to hold is the sum of the copies in it.
 
-Replication keeps sums that it changes with every copy, so that idle ones cost nothing; here they are added up anew.
+Replication keeps sums that it changes with every copy, so that idle ones cost nothing; here they are added up again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Throttles are never exceeded: all copies that a throttle slows together stay within its rate (KIP-73).
 
-Which ones it slows is read from the configuration anew: what a leader sends of listed partitions to followers out of
+Which ones it slows is read from the configuration again: what a leader sends of listed partitions to followers out of
 sync, what a follower receives of listed partitions, and what moves between the directories of a broker (KIP-113).
 However low a rate is, one answer to each fetcher passes in every window in which a broker looks back.
 """

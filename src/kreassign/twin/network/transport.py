@@ -98,7 +98,7 @@ class TwinConnection:
             reply = self._connection.answer(frame[PREFIX_BYTES:])
         except ProtocolViolation as violation:
             self._is_closed = True
-            raise OutcomeUnknown(f"node {self._node.id} hung up: {violation}") from violation
+            raise OutcomeUnknown(f"node {self._node.id} closed the connection: {violation}") from violation
         due_ms = self._twin.now_ms + reply.delay_ms
         if due_ms > deadline_ms:
             self._give_up(deadline_ms)
@@ -130,7 +130,7 @@ class TwinConnection:
     def _next_payload(self) -> bytes:
         """Cut the first frame off what has arrived; an answer that came twice leaves one for the next request."""
         if not self._unread:
-            raise OutcomeUnknown(f"node {self._node.id} hung up before it answered")
+            raise OutcomeUnknown(f"node {self._node.id} closed the connection before it answered")
         end = PREFIX_BYTES + frame_length(self._unread[:PREFIX_BYTES])
         payload, self._unread = self._unread[PREFIX_BYTES:end], self._unread[end:]
         return payload

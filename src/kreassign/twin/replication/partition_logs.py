@@ -189,7 +189,7 @@ class PartitionLogs:
         return float(self.table["start"][row]) + lost
 
     def settle(self, row: int, now_ms: int) -> None:
-        """Begin both lines anew at this moment, before something bends them."""
+        """Begin both lines again at this moment, before something bends them."""
         entry = self.table[row]
         entry["start"], entry["end"] = self.start(row, now_ms), self.end(row, now_ms)
         entry["since_ms"] = now_ms

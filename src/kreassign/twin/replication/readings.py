@@ -85,7 +85,7 @@ class ReplicaReadings:
         return {replicas.state.fleet.broker_ids[replicas.state.fleet.owner_of(log_dir)] for log_dir in dirs}
 
     def flows(self) -> Iterator[Flow]:
-        """Every copy that moves; none while rates are about to be computed anew."""
+        """Every copy that moves; none while rates are about to be computed again."""
         replicas, live = self._replicas, self._replicas.state.copies.live
         if replicas.state.must_share:
             return
@@ -98,7 +98,7 @@ class ReplicaReadings:
             yield Flow(topic_partition, broker, key.is_future, float(live["rate"][index]))
 
     def usages(self) -> Iterator[Usage]:
-        """What every log directory holds, reckoned in two ways."""
+        """What every log directory holds, computed in two ways."""
         replicas, fleet = self._replicas, self._replicas.state.fleet
         sizes, counts = self._added_up()
         live = replicas.state.copies.live

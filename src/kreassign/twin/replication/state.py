@@ -19,7 +19,7 @@ class ReplicationState:
     """Brokers and log directories are indices into the fleet, partitions are rows of `logs`.
 
     `throttles` are the lists of throttled replicas, by topic; topics without any are left out. `events` collects what
-    happened and was not reported yet. `must_share` says that rates have to be computed anew.
+    happened and was not reported yet. `must_share` says that rates have to be computed again.
     """
 
     def __init__(self, settings: ReplicationSettings, now_ms: int) -> None:

@@ -1,6 +1,6 @@
 """What happens as time passes: copies catch up, directories fill up, tasks are due; and when the next of these is.
 
-Rates are computed anew only when something that bears on them has changed, once for all that changed within a
+Rates are computed again only when something that bears on them has changed, once for all that changed within a
 millisecond. Between two such moments everything is a straight line.
 """
 

@@ -92,7 +92,7 @@ def messages_after(
                 yield _to_replicas(metadata, key, controller_epoch)
             case BrokerUnfenced(broker):
                 for partition in metadata.partitions_on(broker):
-                    if broker not in partition.adding:  # its move begins anew, with messages of its own
+                    if broker not in partition.adding:  # its move begins again, with messages of its own
                         yield message_of(metadata, partition, controller_epoch, (broker,))
             case _:
                 pass

@@ -20,7 +20,7 @@ class Registrations:
         self._addresses: Mapping[int, Address] = {}
 
     def renew(self, addresses: Mapping[int, Address] | None = None) -> None:
-        """Register all brokers in service anew, at other addresses if any are given."""
+        """Register all brokers in service again, at other addresses if any are given."""
         self._addresses = self._addresses if addresses is None else dict(addresses)
         for broker_id in sorted(self._core.metadata.brokers):
             self.unregister(broker_id)

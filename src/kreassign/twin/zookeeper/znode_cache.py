@@ -51,26 +51,26 @@ class ZnodeCache:
     # --- reading ----------------------------------------------------------------------------------------------
 
     def load(self, znodes: Znodes) -> None:
-        """Read everything anew."""
+        """Read everything again."""
         for known in (self.topics, self.states, self.configs, self.versions):
             known.clear()
         for path in _paths(znodes):
             self.read(znodes, path)
 
     def load_configs(self, znodes: Znodes) -> None:
-        """Read the configurations anew."""
+        """Read the configurations again."""
         self.configs.clear()
         for path in _config_paths(znodes):
             self.read(znodes, path)
 
     def read(self, znodes: Znodes, path: str) -> None:
-        """Read one znode anew."""
+        """Read one znode again."""
         found = znodes.get(path)
         if found is not None:
             self._note(path, found.content, found.version)
 
     def read_topic(self, znodes: Znodes, name: str) -> None:
-        """Read a topic anew: its lists, its configuration, and whether it has a place for the states of partitions."""
+        """Read a topic again: its lists, its configuration, and whether it has a place for the states of partitions."""
         topic = paths.topic_path(name)
         for path in (topic, f"{topic}/partitions", paths.config_path(ConfigResource.topic(name))):
             self.read(znodes, path)
