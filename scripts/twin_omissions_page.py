@@ -23,9 +23,9 @@ _HEAD = """\
 # What the twin leaves out
 
 The Kafka APIs that a [twin](kreassign.md#kreassign-twin) answers, in which versions, and what each does not do. An API
-that is not here is not offered: clients see that in the answer to ApiVersions and do without it, and a client that asks
-all the same has its connection closed, as by a broker that does not know the API. There are no records: nothing can be produced
-or fetched, sizes and offsets are computed.
+that is not here is not offered: clients see that in the answer to ApiVersions and do without it. The connection of a
+client that still asks is closed, as by a broker that does not know the API. There are no records: nothing can be
+produced or fetched, sizes and offsets are computed.
 
 This page is written by `python scripts/twin_omissions_page.py` from the headers of the modules in
 `src/kreassign/twin/api/`; change those instead.

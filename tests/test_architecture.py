@@ -33,7 +33,7 @@ THIRD_PARTY = (
     Home(
         "kafka-python's networking",
         ("kafka.net",),
-        ("admin/transport.py",),
+        ("admin/sasl.py",),
         "its insides move between releases; one file bears it",
         "from kafka.net.sasl import get_sasl_mechanism",
     ),

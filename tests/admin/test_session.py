@@ -12,7 +12,16 @@ import pytest
 from kreassign.admin import AdminClient, ClientSettings
 from kreassign.clock import VirtualClock
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
-from kreassign.model import ConfigChange, ConfigResource, LogDir, NewTopic, OngoingReassignment, TopicPartition
+from kreassign.model import (
+    Broker,
+    Cluster,
+    ConfigChange,
+    ConfigResource,
+    LogDir,
+    NewTopic,
+    OngoingReassignment,
+    TopicPartition,
+)
 from kreassign.wire import api
 from kreassign.wire.api import Api
 from tests.admin import answers
@@ -162,7 +171,8 @@ def test_the_wrong_controller_is_left_for_the_right_one(listen: Listen, connect:
     old.answers[ALTER], new.answers[ALTER] = moved, DONE
     assert dict(alter(connect(old)).ok) == {T0: None}
     assert (old.times_asked(ALTER), new.times_asked(ALTER)) == (1, 1)
-    assert old.times_asked(api.METADATA) + new.times_asked(api.METADATA) == 2
+    # Looked up twice at the old one; the new one said on connecting to which cluster it belongs.
+    assert (old.times_asked(api.METADATA), new.times_asked(api.METADATA)) == (2, 1)
 
 
 def test_a_controller_that_stays_wrong_is_reported_when_time_is_up(node: Listener, connect: Connect) -> None:
@@ -492,3 +502,73 @@ def test_versions_are_asked_again_after_a_broker_came_back(node: Listener, conne
     node.close_connections()
     alter(client)
     assert [asked.version for asked in node.asked if asked.api is ALTER] == [0, 1]
+
+
+# Addresses that another cluster has now
+
+
+def taken_over(node: Listener, cluster_id: str = "other") -> None:
+    """From now on the address of this node belongs to another cluster, which would do what it is asked."""
+    node.close_connections()
+    cluster = Cluster(cluster_id, 0, (Broker(0, *node.address),))
+    node.answers |= {
+        api.METADATA: answers.metadata(cluster),
+        api.DESCRIBE_CLUSTER: answers.cluster_nodes(cluster),
+        ALTER: DONE,
+        LIST: NO_MOVES,
+    }
+
+
+@pytest.mark.parametrize("ask", [alter, lambda client, **options: client.list_partition_reassignments(**options)])
+def test_nothing_is_sent_to_an_address_that_belongs_to_another_cluster_now(
+    ask: Callable[..., object], node: Listener, connect: Connect
+) -> None:
+    join(node)
+    node.answers[LIST] = NO_MOVES
+    client = connect(node)
+    client.list_partition_reassignments()
+    taken_over(node)
+    with pytest.raises(Unreachable, match="belongs to cluster other, not to id, with which this client began"):
+        ask(client, timeout_ms=300)
+    assert (node.times_asked(ALTER), node.times_asked(LIST)) == (0, 1)
+
+
+def test_a_broker_of_another_cluster_is_found_out_on_its_first_connection(listen: Listen, connect: Connect) -> None:
+    ours, strange = listen(), listen()
+    join(ours, strange, controller=1)
+    taken_over(strange)
+    with pytest.raises(Unreachable, match="belongs to cluster other"):
+        alter(connect(ours), timeout_ms=300)
+    assert not strange.times_asked(ALTER)
+
+
+def test_other_nodes_are_asked_meanwhile(listen: Listen, connect: Connect) -> None:
+    ours, strange = listen(), listen()
+    join(ours, strange)
+    client = connect(ours, strange)
+    client.describe_cluster()
+    taken_over(strange)
+    ours.answers[api.DESCRIBE_CLUSTER] = in_turn(Deed.HANG_UP, ours.answers[api.DESCRIBE_CLUSTER])
+    assert client.describe_cluster().cluster_id == "id"
+
+
+def test_an_address_that_comes_back_to_its_cluster_is_used_again(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[LIST] = NO_MOVES
+    client = connect(node)
+    client.list_partition_reassignments()
+    right = node.answers[api.METADATA]
+    taken_over(node)
+    node.answers[api.METADATA] = in_turn(node.answers[api.METADATA], right)
+    assert len(alter(client).ok) == 1
+
+
+def test_a_client_of_controllers_does_not_follow_them_into_another_cluster(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[LIST] = NO_MOVES
+    client = connect(bootstrap_servers=(), bootstrap_controllers=(node.address,))
+    client.list_partition_reassignments()
+    taken_over(node)
+    with pytest.raises(Unreachable, match="belongs to cluster other"):
+        alter(client, timeout_ms=300)
+    assert not node.times_asked(ALTER)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.main import COMMANDS, LazyCommand, kreassign
+from kreassign.cli.output import console
 from kreassign.errors import DataError, Drifted, IllegalPlan, KreassignError, Unreachable
 
 HEAVY = ("kafka", "pyarrow", "pyspark", "jinja2")
@@ -136,3 +137,20 @@ def test_every_command_module_is_registered() -> None:
     assert modules == {
         command.target.split(":")[0].rpartition(".")[2] for name, command in COMMANDS.items() if name != "fail"
     }
+
+
+@click.command()
+@click.argument("text")
+def shout(text: str) -> None:
+    click.echo(text)
+    click.echo(text, err=True)
+    console().print(text)
+    raise DataError(text)
+
+
+def test_text_of_a_cluster_cannot_control_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMMANDS, "shout", LazyCommand(f"{__name__}:shout", "Shout."))
+    result = CliRunner().invoke(kreassign, ["shout", "\x9b2J\x1b]0;title\x07all is well\r"])
+    shown = r"\u009b2J\u001b]0;title\u0007all is well\u000d"
+    assert result.stdout == f"{shown}\n{shown}\n"
+    assert result.stderr == f"{shown}\nerror: {shown}\n"

@@ -268,16 +268,16 @@ class Cluster:
         """What a node says to a frame; `OutcomeUnknown` if it hangs up."""
         connection = self._connections.get(node)
         if connection is None or not connection.is_usable():
-            self._hang_up(node)
+            self._close_connections(node)
             connection = self.backend.transport.connect(self.backend.nodes[node], PATIENCE_S)
             self._connections[node] = connection
         try:
             return connection.exchange(frame, PATIENCE_S)
         except ClusterError:
-            self._hang_up(node)
+            self._close_connections(node)
             raise
 
-    def _hang_up(self, node: int) -> None:
+    def _close_connections(self, node: int) -> None:
         if node in self._connections:
             self._connections.pop(node).close()
 

@@ -86,18 +86,18 @@ def test_a_client_with_a_bad_name_for_its_software_is_refused(cluster: Cluster, 
     (api.ALTER_PARTITION_REASSIGNMENTS.key, 2),
     (api.LIST_PARTITION_REASSIGNMENTS.key, 1),
 ])  # fmt: skip
-def test_a_broker_hangs_up_on_what_it_does_not_offer(cluster: Cluster, key: int, version: int) -> None:
+def test_a_broker_closes_the_connection_on_what_it_does_not_offer(cluster: Cluster, key: int, version: int) -> None:
     with pytest.raises(OutcomeUnknown):
         cluster.exchange(head(key, version))
 
 
 @pytest.mark.parametrize("key", [api.METADATA.key, api.DESCRIBE_LOG_DIRS.key, api.LIST_OFFSETS.key, NO_API])
-def test_a_controller_hangs_up_on_what_it_does_not_offer(cluster: Cluster, key: int) -> None:
+def test_a_controller_closes_the_connection_on_what_it_does_not_offer(cluster: Cluster, key: int) -> None:
     with pytest.raises(OutcomeUnknown):
         cluster.exchange(head(key, 4), node=CONTROLLER)
 
 
-def test_a_request_that_ends_too_early_is_hung_up_on(cluster: Cluster) -> None:
+def test_a_request_that_ends_too_early_closes_the_connection(cluster: Cluster) -> None:
     whole = encode_request(0, api.LIST_PARTITION_REASSIGNMENTS.request(topics=None, timeout_ms=5), 7, "tests")
     with pytest.raises(OutcomeUnknown):
         cluster.exchange(framed(bytes(whole[4:-3])))
@@ -109,7 +109,7 @@ def test_bytes_after_the_end_of_a_request_do_no_harm(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("length", [32_767, 32_768])
-def test_strings_of_more_than_32767_bytes_are_hung_up_on(cluster: Cluster, length: int) -> None:
+def test_strings_of_more_than_32767_bytes_close_the_connection(cluster: Cluster, length: int) -> None:
     names = [api.METADATA.request.MetadataRequestTopic(name="x" * length)]
     if length > 32_767:
         with pytest.raises(OutcomeUnknown):
@@ -119,12 +119,12 @@ def test_strings_of_more_than_32767_bytes_are_hung_up_on(cluster: Cluster, lengt
         assert topic.error_code == 17
 
 
-def test_a_null_where_none_may_be_is_hung_up_on(cluster: Cluster) -> None:
+def test_a_null_where_none_may_be_closes_the_connection(cluster: Cluster) -> None:
     with pytest.raises(OutcomeUnknown):
         cluster.ask(api.METADATA, 9, topics=[api.METADATA.request.MetadataRequestTopic(name=None)])
 
 
-def test_the_connection_that_was_hung_up_on_is_the_only_one_that_suffers(cluster: Cluster) -> None:
+def test_the_connection_that_was_closed_is_the_only_one_that_suffers(cluster: Cluster) -> None:
     with pytest.raises(OutcomeUnknown):
         cluster.exchange(head(NO_API, 0))
     assert offered(cluster, 0)

@@ -91,7 +91,7 @@ def test_what_is_in_flight_when_a_window_closes_goes_on(world: World) -> None:
     assert not [event for event in world.seen if isinstance(event, CancelIntended)]
 
 
-def test_what_is_in_flight_when_a_window_closes_is_cancelled_and_starts_anew_in_the_next_if_that_was_asked(
+def test_what_is_in_flight_when_a_window_closes_is_cancelled_and_starts_again_in_the_next_if_that_was_asked(
     world: World,
 ) -> None:
     hang(world)

@@ -128,7 +128,7 @@ def test_auto_is_turned_on_and_off_during_a_run_and_a_single_broker_keeps_its_ra
     assert set(at_last.values()) == {str(9 * RATE)}
 
 
-def test_a_run_with_auto_is_taken_up_measures_anew_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_run_with_auto_that_is_resumed_measures_again_and_leaves_nothing(tmp_path: Path) -> None:
     world = written(tmp_path)
     world.after(15, lambda: world.runner and world.runner.request_stop())
     started = world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE))

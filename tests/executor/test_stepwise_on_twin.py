@@ -107,7 +107,7 @@ def test_a_run_in_steps_that_is_cancelled_on_its_way_is_undone_from_there(
     assert (world.replicas, world.throttles) == (HOME, {})
 
 
-def test_a_step_that_is_called_back_when_its_window_closes_starts_anew_in_the_next(world: World) -> None:
+def test_a_step_that_is_called_back_when_its_window_closes_starts_again_in_the_next(world: World) -> None:
     world.transport.sleep(60 - world.transport.now_ms() / 1000 % 60)
     minute = world.transport.now_ms() // 60_000
     world.after(5, lambda: world.twin.freeze(3))

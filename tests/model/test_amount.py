@@ -22,6 +22,12 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
         parse_amount(text)
 
 
+@pytest.mark.parametrize("text", ["9223372036854775808", "9.3 EB", "10000 PB", "9" * 400])
+def test_what_kafka_cannot_hold_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"too large|is not an amount"):
+        parse_amount(text)
+
+
 @pytest.mark.parametrize(("amount", "unit", "text"), [
     (0, "B", "0 B"),
     (999, "B", "999 B"),

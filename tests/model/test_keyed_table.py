@@ -43,6 +43,8 @@ def test_a_key_is_taken_as_its_kind(text: str, take: Callable[[KeyedTable], obje
     ("k = 0", lambda t: t.whole("k", least=1), "'k' is 0; it must be a whole number of at least 1"),
     ("k = 1.5", lambda t: t.number("k", most=1), "'k' is 1.5; it must be a number of at least 0 and at most 1"),
     ("k = -1", lambda t: t.number("k"), "'k' is -1; it must be a number of at least 0"),
+    ("k = nan", lambda t: t.number("k"), "'k' is nan; it must be a number of at least 0"),
+    ("k = inf", lambda t: t.number("k"), "'k' is inf; it must be a number of at least 0"),
     ("k = 'fast'", lambda t: t.amount("k"), "'k' is 'fast'; it must be an amount such as 20MB/s, 1.5 GB or 1000000"),
     ("k = -1", lambda t: t.amount("k"), "'k' is -1; it must be an amount"),
     ("k = [1]", lambda t: t.texts("k"), "'k' is [1]; it must be a list of texts"),

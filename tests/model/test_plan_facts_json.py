@@ -51,6 +51,8 @@ def without(name):
     ("[]", "not the facts file"),
     ('{"version": 2}', "version 2; this kreassign reads 1"),
     (without("plan_id"), "it has no 'plan_id'"),
+    (format_facts(FACTS).replace("150.0", "NaN"), "NaN is not a number in JSON"),
+    (format_facts(FACTS).replace("150.0", "1e999"), "1e999 is not a finite number"),
     (without("partitions"), "it has no 'partitions'"),
     (format_facts(FACTS).replace('"amount"', '"amonut"'), "amonut"),
 ])  # fmt: skip

@@ -240,3 +240,11 @@ def test_a_wrong_topics_file_is_refused_in_kafkas_words(text, message):
     with pytest.raises(MalformedPlan) as caught:
         parse_topics(text)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("changes", [{"topic": "a\ud800"}, {"log_dirs": ["any", "/\udfff"]}])
+def test_half_of_a_surrogate_pair_is_refused_by_name(changes):
+    with pytest.raises(
+        MalformedPlan, match=r"\\ud[8f]..' has half of a surrogate pair, which no name or path can have"
+    ):
+        parse_plan(entry(**changes))

@@ -82,6 +82,9 @@ def test_a_partition_is_as_large_as_the_copy_of_its_leader_or_the_largest() -> N
     ('"sizes_bytes": [10, 100, -1]', '"sizes_bytes": [10]', "3 replicas have 3 log directories and 1 sizes"),
     ('"rack": "a"', '"rack": 1', "x.json: [[brokers]] 1: 'rack' is 1; it must be a text"),
     ('{"0": "/d0"}', '{"x": "/d0"}', "[[partitions]] 1: 'future_log_dirs' names broker 'x'"),
+    ('_per_s": 1.5', '_per_s": NaN', "x.json: this is not JSON: NaN is not a number in JSON"),
+    ('_per_s": 1.5', '_per_s": 1e999', "x.json: this is not JSON: 1e999 is not a finite number"),
+    ('"name": "u"', r'"name": "\ud83d"', r"$.topics[1].name is '\ud83d', which has half of a surrogate pair"),
 ])  # fmt: skip
 def test_what_is_no_snapshot_is_refused(old: str, new: str, complaint: str) -> None:
     text = format_snapshot(SNAPSHOT)

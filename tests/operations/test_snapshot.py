@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +107,27 @@ def test_a_file_that_is_none_is_refused_with_its_name(name: str, tmp_path: Path)
     (tmp_path / name).write_bytes(b"\x1f\x8b\xff")
     with pytest.raises(InputError, match=name):
         read_snapshot(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["bomb.json.gz", "bomb.json"])
+def test_a_file_that_holds_more_than_any_cluster_is_refused_before_it_is_decompressed(
+    name: str, tmp_path: Path
+) -> None:
+    content = bytes(4_000_000)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.raises(InputError, match=rf"{name} holds more than 1 MB, which no snapshot does"):
+        read_snapshot(path, most_bytes=1_000_000)
+
+
+def test_a_compressed_file_that_was_cut_off_is_refused_with_its_name(
+    first: tuple[ClusterSnapshot, Twin], tmp_path: Path
+) -> None:
+    path = tmp_path / "cluster.json.gz"
+    write_snapshot(path, first[0])
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match=r"cluster.json.gz: cannot be read as a snapshot file"):
+        read_snapshot(path)
 
 
 def test_a_plan_can_be_made_from_it(first: tuple[ClusterSnapshot, Twin], tmp_path: Path) -> None:

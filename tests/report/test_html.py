@@ -119,7 +119,7 @@ def test_one_failed_check_is_enough_to_fail_the_run() -> None:
 def test_a_page_without_snapshots_says_what_to_do() -> None:
     view = a_view(Run(TWO_MOVES), None, None)
     shown = page(view)
-    assert "No snapshot of this cluster" in shown.words
+    assert "There are no snapshots to compare" in shown.words
     assert "(not checked)" in shown.words
     assert verdict(view)[0] == "unknown"
 
@@ -128,7 +128,7 @@ def test_a_page_with_one_snapshot_shows_half() -> None:
     shown = page(a_view(Run(TWO_MOVES), BEFORE, None))
     assert "after: no snapshot" in shown.words
     assert "200 MB → -" in shown.words
-    assert "nothing to compare" in shown.words
+    assert "not known before and after" in shown.words
 
 
 def test_a_run_without_moves_has_a_page() -> None:
@@ -153,3 +153,11 @@ def test_spread_is_the_largest_over_the_mean() -> None:
     assert spread([4, 0]) == 2
     assert spread([0, 0]) is None
     assert spread([None]) is None
+
+
+def test_text_of_a_cluster_is_shown_without_characters_that_deceive() -> None:
+    moves = (replace(TWO_MOVES[0], problem="refused\x1b[8m by \u202egro.live"), *TWO_MOVES[1:])
+    text = render(a_view(Run(moves, cluster_id="c\x00<b>")))
+    assert "refused\\u001b[8m by \\u202egro.live" in text
+    assert "c\\u0000&lt;b&gt;" in text
+    assert not {"\x00", "\x1b", "\u202e"} & set(text)

@@ -17,7 +17,7 @@ SEEDS = range(1, 9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_happens_everything_ends_once_all_is_mended(seed: int) -> None:
+def test_whatever_happens_everything_ends_once_all_is_repaired(seed: int) -> None:
     assert told(seed).lines
 
 

@@ -230,7 +230,7 @@ def test_the_log_tells_the_whole_state() -> None:
     assert not again.is_running(1)
 
 
-def test_a_directory_that_was_offline_still_is_when_the_log_is_taken_up_again() -> None:
+def test_a_directory_that_was_offline_still_is_when_the_log_is_read_again() -> None:
     log, blueprint = MemoryLog(), cluster({"orders": [[0, 1]]})
     Twin(blueprint, log=log).fail_log_dir(0, "/data/0/d0")
     again = Twin(blueprint, log=log)

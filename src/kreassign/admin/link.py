@@ -1,4 +1,7 @@
-"""A connection to one node, with the API versions it offers; opened on first use and again after it broke."""
+"""A connection to one node, with the API versions it offers; opened on first use and again after it broke.
+
+Before the first call on a new connection the node has to say its cluster id, once the client knows which it must be.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from typing import TypeVar
 
 from kreassign import __version__
 from kreassign.admin.call import Call, rejection
+from kreassign.admin.identity import ClusterIdentity
 from kreassign.admin.settings import Address
 from kreassign.admin.transport import Connection, Transport
 from kreassign.clock import Clock
-from kreassign.errors import OutcomeUnknown, ProtocolViolation, Unreachable, Unsupported
+from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
+from kreassign.model import Cluster
 from kreassign.model.error_codes import NONE, UNSUPPORTED_VERSION
 from kreassign.wire import api
 from kreassign.wire.codec import decode_response, encode_request
@@ -27,11 +32,21 @@ _LONGEST_WAY_BACK_S = 2.0
 class Link:
     """The way to one address. Calls from several threads wait for each other: one request is in flight at a time."""
 
-    def __init__(self, address: Address, transport: Transport, client_id: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        address: Address,
+        transport: Transport,
+        client_id: str,
+        clock: Clock,
+        identity: ClusterIdentity,
+        ask_identity: Call[Cluster],
+    ) -> None:
         self.address = address
         self._transport = transport
         self._client_id = client_id
         self._clock = clock
+        self._identity = identity
+        self._ask_identity = ask_identity
         self._lock = Lock()
         self._connection: Connection | None = None
         self._versions: Versions = {}
@@ -86,6 +101,8 @@ class Link:
         connection = self._transport.connect(self.address, self._remaining_s(deadline))
         try:
             self._versions = self._offered_versions(connection, deadline)
+            if self._identity.is_known:
+                self._identity.check(self.address, self._cluster_id(connection, deadline))
         except OutcomeUnknown as error:
             connection.close()
             raise Unreachable(str(error)) from error
@@ -105,6 +122,16 @@ class Link:
         if response.error_code != NONE:
             raise rejection(api.API_VERSIONS, response.error_code, None)
         return {offer.api_key: (offer.min_version, offer.max_version) for offer in response.api_keys}
+
+    def _cluster_id(self, connection: Connection, deadline: float) -> str:
+        call, remaining_s = self._ask_identity, self._remaining_s(deadline)
+        version = self._version_for(call.api)
+        request = call.build(version, _brokers_share_ms(remaining_s))
+        response = self._ask(connection, call.api, version, request, remaining_s)
+        try:
+            return call.read(response).cluster_id
+        except Rejected as error:
+            raise Unreachable(f"{self.address} did not say its cluster id: {error}") from error
 
     def _version_for(self, wanted: api.Api) -> int:
         offered = self._versions.get(wanted.key)

@@ -7,6 +7,7 @@ The rules of retrying live here and nowhere else:
 - sent, no answer (`OutcomeUnknown`): a read is asked again, elsewhere if possible; a write never;
 - NOT_CONTROLLER: nothing was done, so the controller is looked up afresh and asked;
 - a partition whose leader has just changed: it alone is asked about again;
+- a node of another cluster, at an address that was this one's: `Unreachable`, and nothing is sent to it;
 - anything else is the answer.
 """
 
@@ -20,6 +21,7 @@ from typing import TypeVar
 
 from kreassign.admin import translate
 from kreassign.admin.call import Call
+from kreassign.admin.identity import ClusterIdentity
 from kreassign.admin.link import Link
 from kreassign.admin.settings import Address, ClientSettings
 from kreassign.admin.transport import Transport
@@ -66,6 +68,8 @@ class Session:
         self._lock = Lock()
         self._links: dict[Address, Link] = {}
         self._cluster: Cluster | None = None
+        self._identity = ClusterIdentity()
+        self._look_up = translate.controller_nodes() if self.talks_to_controllers else translate.nodes()
         self._is_closed = False
 
     def call(self, call: Call[Answer], target: Target, timeout_ms: int | None = None) -> Answer:
@@ -192,7 +196,9 @@ class Session:
             if self._is_closed:
                 raise Unreachable("the client is closed")
             if address not in self._links:
-                self._links[address] = Link(address, self._transport, self.settings.client_id, self._clock)
+                self._links[address] = Link(
+                    address, self._transport, self.settings.client_id, self._clock, self._identity, self._look_up
+                )
             return self._links[address]
 
     def _known_cluster(self, deadline: float) -> Cluster:
@@ -208,7 +214,6 @@ class Session:
     def _discover(self, deadline: float) -> Cluster:
         """Ask the known addresses, bootstrap last, until one says who is in the cluster."""
         give_up = min(deadline, self._clock.monotonic_s() + _BOOTSTRAP_PATIENCE_S)
-        look_up = translate.controller_nodes() if self.talks_to_controllers else translate.nodes()
         failures: dict[Address, str] = {}
         while True:
             for address in self._addresses():
@@ -216,13 +221,16 @@ class Session:
                 if timeout_s <= 0 and failures:
                     break
                 try:
-                    return look_up.read(self._link(address).exchange(look_up, timeout_s))
+                    found = self._look_up.read(self._link(address).exchange(self._look_up, timeout_s))
+                    self._identity.check(address, found.cluster_id)
                 except (Unreachable, OutcomeUnknown) as error:
                     failures.setdefault(address, str(error))  # The first try had the most time.
                 except Rejected as error:
                     if not error.retriable:
                         raise
                     failures.setdefault(address, f"{address}: {error}")
+                else:
+                    return found
             if self._is_closed or not self._time_is_left(give_up):
                 raise Unreachable(
                     "no node of the cluster can be reached: " + "; ".join(failures.values()) + ". Check the addresses, "

@@ -4,7 +4,7 @@ A connection carries one request at a time and blocks its thread, which buys the
 a failure we know whether the request can have reached the broker. A frame that was not handed over whole can never
 be carried out (`Unreachable`); one that was, may have been (`OutcomeUnknown`).
 
-The only home of kafka.net, of which it uses the SASL mechanisms.
+A SASL session that ends (KIP-368) is renewed before anything more is sent on it, however long the connection was idle.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from kreassign.admin.sasl import log_in
 from kreassign.admin.settings import Address, ClientSettings, Sasl, Tls
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Unauthenticated, Unreachable
-from kreassign.model.error_codes import NONE, UNSUPPORTED_SASL_MECHANISM, error_code
-from kreassign.wire import api
-from kreassign.wire.codec import decode_response, encode_request
 from kreassign.wire.frame import PREFIX_BYTES, frame_length
 
 _CHUNK_BYTES = 1 << 20
+# Kafka's own client renews a session after 85 to 95 % of its lifetime: answers take time, and clocks drift.
+_USED_OF_A_SESSION = 0.85
 
 
 class Connection(Protocol):
@@ -64,17 +64,13 @@ class TcpTransport:
         self._clock = clock or SystemClock()
         self._tls = _tls_context(settings.tls) if settings.security_protocol.uses_tls else None
 
-    def connect(self, address: Address, timeout_s: float) -> TcpConnection:
+    def connect(self, address: Address, timeout_s: float) -> Connection:
         """Open a connection; each step may take so many seconds, but no more than the settings give it."""
         timeout_s = min(timeout_s, self._settings.connect_timeout_ms / 1000)
         connection = TcpConnection(self._secured(_open(address, timeout_s), address), address, self._clock)
-        try:
-            if self._settings.sasl is not None:
-                _authenticate(connection, self._settings.sasl, self._settings.client_id, timeout_s)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        if self._settings.sasl is None:
+            return connection
+        return AuthenticatedConnection(connection, self._settings.sasl, self._settings, self._clock, timeout_s)
 
     def _secured(self, plain: socket.socket, address: Address) -> socket.socket:
         if self._tls is None:
@@ -165,11 +161,55 @@ class TcpConnection:
         self._socket.close()
 
 
+class AuthenticatedConnection:
+    """A connection on which the client is logged in, and logs in again before its session ends."""
+
+    def __init__(
+        self, connection: TcpConnection, sasl: Sasl, settings: ClientSettings, clock: Clock, timeout_s: float
+    ) -> None:
+        self._connection = connection
+        self._sasl = sasl
+        self._settings = settings
+        self._clock = clock
+        self._renew_at_s: float | None = None
+        self._log_in(timeout_s)
+
+    def exchange(self, frame: bytes, timeout_s: float) -> bytes:
+        """Send a frame and wait for the answer; what cannot log in again sends nothing."""
+        deadline = self._clock.monotonic_s() + timeout_s
+        if self._renew_at_s is not None and self._clock.monotonic_s() >= self._renew_at_s:
+            self._log_in(timeout_s)
+        remaining_s = deadline - self._clock.monotonic_s()
+        if remaining_s <= 0:
+            raise Unreachable("no time is left after the login to ask the broker")
+        return self._connection.exchange(frame, remaining_s)
+
+    def is_usable(self) -> bool:
+        """Whether the socket is open and silent. A session that has ended meanwhile does not matter: it is renewed."""
+        return self._connection.is_usable()
+
+    def close(self) -> None:
+        """Close the connection; an exchange that another thread waits for ends as well."""
+        self._connection.close()
+
+    def _log_in(self, timeout_s: float) -> None:
+        # Counted from before the broker does, so that its clock never is ahead of ours.
+        began_s = self._clock.monotonic_s()
+        try:
+            lifetime_s = log_in(self._connection.exchange, self._sasl, self._settings.client_id, timeout_s)
+        except BaseException:
+            self._connection.close()
+            raise
+        self._renew_at_s = None if lifetime_s is None else began_s + lifetime_s * _USED_OF_A_SESSION
+
+
 def _open(address: Address, timeout_s: float) -> socket.socket:
     try:
         opened = socket.create_connection((address.host, address.port), timeout=max(timeout_s, 0.001))
     except socket.gaierror as error:
         raise Unreachable(f"the host name of {address} does not resolve: {error.strerror}") from error
+    except UnicodeError as error:
+        raise Unreachable(f"the host name of {address} cannot be one: {error}") from error
     except OSError as error:
         raise Unreachable(f"could not connect to {address}: {_reason(error)}") from error
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -186,55 +226,6 @@ def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
     return (error.strerror or str(error) or type(error).__name__).lower()
-
-
-def _authenticate(connection: TcpConnection, sasl: Sasl, client_id: str, timeout_s: float) -> None:
-    """SaslHandshake, then as many SaslAuthenticate rounds as the mechanism wants (KIP-152)."""
-    handshake = api.SASL_HANDSHAKE.request(mechanism=sasl.mechanism)
-    answer = _ask(connection, api.SASL_HANDSHAKE, handshake, client_id, timeout_s)
-    if answer.error_code == UNSUPPORTED_SASL_MECHANISM:
-        raise Unauthenticated(
-            f"the broker does not accept SASL mechanism {sasl.mechanism}; it offers {', '.join(answer.mechanisms)}"
-        )
-    if answer.error_code != NONE:
-        reason = error_code(answer.error_code).text
-        raise Unauthenticated(f"the broker refused SASL: {reason} Check that security.protocol fits the listener")
-    from kafka.net.sasl import get_sasl_mechanism  # noqa: PLC0415 - slow to load, and few connections need it
-
-    mechanism = get_sasl_mechanism(sasl.mechanism)(
-        sasl_mechanism=sasl.mechanism,
-        sasl_plain_username=_name_in_scram(sasl.username) if sasl.mechanism.startswith("SCRAM") else sasl.username,
-        sasl_plain_password=sasl.password.reveal(),
-    )
-    while not mechanism.is_done():
-        step = api.SASL_AUTHENTICATE.request(auth_bytes=mechanism.auth_bytes())
-        answer = _ask(connection, api.SASL_AUTHENTICATE, step, client_id, timeout_s)
-        if answer.error_code != NONE:
-            reason = answer.error_message or error_code(answer.error_code).text
-            raise Unauthenticated(f"SASL {sasl.mechanism} as {sasl.username} was refused: {reason}")
-        try:
-            mechanism.receive(answer.auth_bytes)
-        except (ValueError, KeyError) as error:
-            raise Unauthenticated(f"SASL {sasl.mechanism} as {sasl.username} failed: {error}") from None
-    if not mechanism.is_authenticated():
-        raise Unauthenticated(f"SASL {sasl.mechanism} as {sasl.username} was refused")
-
-
-def _name_in_scram(username: str) -> str:
-    """RFC 5802 separates by commas and equal signs, and so spells those of a name otherwise."""
-    return username.replace("=", "=3D").replace(",", "=2C")
-
-
-def _ask(
-    connection: TcpConnection, asked: api.Api, request: api.Message, client_id: str, timeout_s: float
-) -> api.Message:
-    # Version 1 of both has been there since Kafka 1.0 and 2.2; there is no asking before one is authenticated.
-    frame = encode_request(1, request, correlation_id=0, client_id=client_id)
-    try:
-        return decode_response(asked, 1, connection.exchange(frame, timeout_s), correlation_id=0)
-    except OutcomeUnknown as error:
-        # Authenticating changes nothing on the broker, so an unanswered step is just a failed connection.
-        raise Unreachable(str(error)) from error
 
 
 def _tls_context(tls: Tls) -> ssl.SSLContext:

@@ -18,6 +18,7 @@ from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import MoveProgress, Progress
 from kreassign.executor.state import MoveStatus
 from kreassign.model import Reassignment
+from kreassign.model.printable import printable
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 LINE_EVERY_MS = 5_000
@@ -168,7 +169,7 @@ def picture(progress: Progress, lines: int) -> Group:
         table.add_row(f"  {move.topic_partition} → {_added(move)}", *_cells(move.estimate, move.status))
     hidden = len(ordered) - lines
     more = [f"and {hidden} more"] if hidden > 0 else []
-    return Group(table, *(Text(f"  {line}") for line in (*more, *progress.outlook)))
+    return Group(table, *(Text(printable(f"  {line}")) for line in (*more, *progress.outlook)))
 
 
 def overall_fields(progress: Progress) -> dict[str, object]:

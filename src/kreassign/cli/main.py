@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import click
 
+from kreassign.cli.streams import printable_output
 from kreassign.errors import KreassignError
+from kreassign.model.strict_json import is_half
 from kreassign.startup import defer_kafka_clients
 
 
@@ -83,15 +85,22 @@ class LazyGroup(click.Group):
 
         With `--debug` it keeps its traceback. A bug of ours always does.
         """
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # whoever read our output has seen enough; click ends quietly
-        except (KreassignError, OSError) as error:
-            if ctx.params.get("debug"):
-                raise
-            click.echo(f"error: {error}", err=True)
-            ctx.exit(error.exit_code if isinstance(error, KreassignError) else 1)
+        with printable_output():
+            try:
+                return super().invoke(ctx)
+            except BrokenPipeError:
+                raise  # whoever read our output has seen enough; click ends quietly
+            except (KreassignError, OSError) as error:
+                if ctx.params.get("debug"):
+                    raise
+                click.echo(f"error: {error}", err=True)
+                ctx.exit(error.exit_code if isinstance(error, KreassignError) else 1)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments. Raises UsageError for one that is not text in the encoding of this system."""
+        for argument in filter(is_half, args):
+            raise click.UsageError(f"the argument {argument!r} is not text in UTF-8", ctx)
+        return super().parse_args(ctx, args)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 from rich.console import Console
+from rich.text import Text
 
+from kreassign.cli.streams import unwrapped
 from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
+from kreassign.model.printable import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+LONGEST_S = 366 * 86_400
+"""A year: no interval or measurement is longer, and waiting for much more is beyond the system's clock."""
+
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
 
 
@@ -32,7 +39,10 @@ def parse_duration(text: str) -> float:
     match = _DURATION.fullmatch(text)
     if match is None:
         raise click.BadParameter(f"{text!r} is not a duration; write for example 5s, 500ms or 1m")
-    return float(match[1]) * _UNIT_SECONDS[match[2]]
+    seconds = float(match[1]) * _UNIT_SECONDS[match[2]]
+    if seconds > LONGEST_S:
+        raise click.BadParameter(f"{text[:40]!r} is too long; the longest duration is {LONGEST_S / 3600:.0f}h")
+    return seconds
 
 
 def examples(*commands: str) -> str:
@@ -40,10 +50,22 @@ def examples(*commands: str) -> str:
     return "\n".join(("\b", "Examples:", *(f"  {command}" for command in commands)))
 
 
+class PlainConsole(Console):
+    """A console for text that is not markup, and that may come from a cluster: only the console itself draws."""
+
+    def __init__(self, file: TextIO, width: int | None = None) -> None:
+        super().__init__(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """The text, printable. Every string goes through here: lines, cells of tables, titles."""
+        return super().render_str(printable(text), **options)
+
+
 def console(*, stderr: bool = False) -> Console:
-    """A console for text that is not markup. Away from a terminal it is plain, and wide enough for our tables."""
-    plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    return plain if plain.is_terminal else Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=160)
+    """A console. Away from a terminal it is plain, and wide enough for our tables."""
+    stream = unwrapped(sys.stderr if stderr else sys.stdout)
+    plain = PlainConsole(stream)
+    return plain if plain.is_terminal else PlainConsole(stream, width=160)
 
 
 def warn(text: str) -> None:

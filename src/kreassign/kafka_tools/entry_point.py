@@ -6,11 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr, redirect_stdout
 from enum import Enum, auto
+from typing import TextIO, cast
 
 from kreassign.errors import ClusterError, KreassignError
 from kreassign.kafka_tools.failures import PlainError, TerseError, ToolError, UncaughtError, UsageError
 from kreassign.kafka_tools.options import Option, help_table
+from kreassign.model.printable import PrintableStream
 
 FAILED = 1
 _INTERRUPTED = 130
@@ -29,7 +32,16 @@ class ErrorStyle(Enum):
 
 
 def exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorStyle = ErrorStyle.MESSAGE) -> int:
-    """Do the job, report a failure in the style of the tool, and return the exit code."""
+    """Do the job, report a failure in the style of the tool, and return the exit code.
+
+    Unlike Kafka's own tools it prints nothing of a cluster's that could control the terminal.
+    """
+    out, err = (cast("TextIO", PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(err):
+        return _exit_code(job, options, style)
+
+
+def _exit_code(job: Callable[[], None], options: Iterable[Option], style: ErrorStyle) -> int:
     try:
         job()
         sys.stdout.flush()

@@ -13,6 +13,10 @@ _FACTORS: dict[str, int] = {
     **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgtp", start=1)},
     **{f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgtp", start=1)},
 }
+LARGEST_AMOUNT = 2**63 - 1
+"""What Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
+
+_SHOWN = 40
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
 
 
@@ -37,4 +41,11 @@ def parse_amount(text: str) -> int:
     factor = _FACTORS.get(match[2].lower()) if match else None
     if match is None or factor is None:
         raise InputError(f"{text!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
-    return int(float(match[1]) * factor)
+    amount = float(match[1]) * factor
+    if amount > LARGEST_AMOUNT:
+        raise InputError(f"{_shortened(text)!r} is too large; the largest amount is {LARGEST_AMOUNT} (2^63 - 1)")
+    return int(amount)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

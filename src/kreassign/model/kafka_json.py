@@ -11,6 +11,7 @@ from typing import Any
 
 from kreassign.errors import MalformedPlan
 from kreassign.model.jackson import explain, quote
+from kreassign.model.strict_json import is_half
 
 # A JSON value as the standard library reads it; every use checks its type first.
 Json = Any
@@ -77,9 +78,11 @@ def json_list(value: Json) -> list[Json]:
 
 def string(value: Json) -> str:
     """The value, which has to be a text."""
-    if isinstance(value, str):
-        return value
-    raise MalformedPlan(f"Expected `String` value, received {_shown(value)}")
+    if not isinstance(value, str):
+        raise MalformedPlan(f"Expected `String` value, received {_shown(value)}")
+    if is_half(value):  # Java takes it, and then sends a question mark in its place
+        raise MalformedPlan(f"{value!r} has half of a surrogate pair, which no name or path can have")
+    return value
 
 
 def integer(value: Json, kind: str = "Integer") -> int:

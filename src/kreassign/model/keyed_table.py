@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self
 
 from kreassign.errors import InputError
+from kreassign.model import strict_json
 from kreassign.model.amount import parse_amount
 
 
@@ -36,8 +37,8 @@ class KeyedTable:
     def from_json(cls, text: str, name: str) -> Self:
         """The top of a file; `name` is what errors call it."""
         try:
-            found = json.loads(text)
-        except ValueError as error:
+            found = strict_json.loads(text)
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{name}: this is not JSON: {error}") from error
         if not isinstance(found, dict):
             raise InputError(f"{name}: this is JSON, but not an object")
@@ -87,7 +88,8 @@ class KeyedTable:
         """A number from 0 to `most`."""
         allowed = "a number of at least 0" + (f" and at most {most:g}" if most != float("inf") else "")
         found = self._value(key, (int, float), default, allowed)
-        return float(found) if 0 <= found <= most else self._refuse(key, found, allowed)
+        is_fit = 0 <= found <= most and math.isfinite(found)
+        return float(found) if is_fit else self._refuse(key, found, allowed)
 
     def amount(self, key: str, default: int | None = None) -> int:
         """Bytes or bytes per second: a whole number, or a text such as `20MB/s`."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kreassign.errors import MalformedPlan
+from kreassign.model import strict_json
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import partition_order
 from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals
@@ -41,7 +42,7 @@ def format_facts(facts: PlanFacts) -> str:
 def parse_facts(text: str) -> PlanFacts:
     """Read a facts file. Raises MalformedPlan; fields that this version does not know are ignored."""
     try:
-        document = json.loads(text)
+        document = strict_json.loads(text)
         if document["version"] != VERSION:
             raise MalformedPlan(f"a facts file of version {document['version']}; this kreassign reads {VERSION}")
         return _facts(document)

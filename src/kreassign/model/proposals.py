@@ -9,11 +9,11 @@ loads, hashes) are ignored.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from kreassign.errors import MalformedPlan
+from kreassign.model import strict_json
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 
@@ -34,7 +34,7 @@ def has_proposals(text: str) -> bool:
     if '"proposals"' not in text:  # spares large plans a second reading
         return False
     try:
-        document = json.loads(text)
+        document = strict_json.loads(text)
     except (ValueError, RecursionError):
         return False
     return isinstance(document, dict) and "proposals" in document and "partitions" not in document
@@ -43,7 +43,7 @@ def has_proposals(text: str) -> bool:
 def parse_proposals(text: str) -> Proposals:
     """Read proposals in their order. Raises MalformedPlan, which names the entry and the field that is wrong."""
     try:
-        document = json.loads(text)
+        document = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MalformedPlan(f"not JSON: {error}") from error
     entries = document.get("proposals") if isinstance(document, dict) else None

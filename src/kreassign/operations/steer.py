@@ -82,8 +82,8 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
             )
         if clock.monotonic_s() > deadline_s:
             raise ExecutionError(
-                f"run {path.stem} has not responded for {PATIENCE_S:.0f} s; it will respond when its current call to the "
-                "cluster returns"
+                f"run {path.stem} has not responded for {PATIENCE_S:.0f} s; it will respond when its current call "
+                "to the cluster returns"
             )
         clock.sleep(ASK_EVERY_S)
 

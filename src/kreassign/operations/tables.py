@@ -8,6 +8,7 @@ from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 
+from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.operations.spark_jobs import spark_jobs
@@ -60,7 +61,10 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class MetricStream:
-    """A Kafka topic of metrics and how to read it; `jars` is a folder with those of Spark's Kafka source."""
+    """A Kafka topic of metrics and how to read it; `jars` is a folder with those of Spark's Kafka source.
+
+    `command_config` is a file of client properties; Spark's consumers get them as they are.
+    """
 
     bootstrap_server: str
     topic: str
@@ -68,6 +72,7 @@ class MetricStream:
     form: RecordForm = RecordForm.JSON
     watermark: str = "10 minutes"
     jars: Path | None = None
+    command_config: Path | None = None
 
 
 def load_log(data: Path | str) -> Path:
@@ -112,7 +117,8 @@ def stream_metrics(
     """Read a topic of metrics into table `metrics`, each record exactly once; how many came after the watermark."""
     jobs = spark_jobs("reading a topic of metrics")
     stream = jobs.metric_stream
-    topic = stream.MetricTopic(source.bootstrap_server, source.topic, source.form, source.cluster)
+    client = read_properties(source.command_config) if source.command_config else {}
+    topic = stream.MetricTopic(source.bootstrap_server, source.topic, source.form, source.cluster, client)
     files = () if source.jars is None else tuple(sorted(source.jars.glob("*.jar")))
     with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign stream-metrics", jars=files) as spark:
         rows = stream.metrics_of(stream.kafka_records(spark, topic), topic, source.watermark)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from kreassign.model.printable import printable
+
 BAR_HEIGHT = 10
 PLOT_WIDTH, PLOT_HEIGHT = 1000, 120
 
@@ -52,12 +54,12 @@ def step_area(steps: Sequence[tuple[float, float]], whole: float, largest: float
     outline += [f"{PLOT_WIDTH},{_height(level, largest):.1f}", f"{PLOT_WIDTH},{PLOT_HEIGHT}"]
     return (
         f'<svg class="plot" role="img" viewBox="0 0 {PLOT_WIDTH} {PLOT_HEIGHT}" preserveAspectRatio="none">'
-        f'<title>{escape(label)}</title><polygon class="area" points="{" ".join(outline)}"/></svg>'
+        f'<title>{escape(printable(label))}</title><polygon class="area" points="{" ".join(outline)}"/></svg>'
     )
 
 
 def _drawing(height: int, label: str, inside: str) -> str:
-    return f'<svg role="img" width="100%" height="{height}"><title>{escape(label)}</title>{inside}</svg>'
+    return f'<svg role="img" width="100%" height="{height}"><title>{escape(printable(label))}</title>{inside}</svg>'
 
 
 def _bar(kind: str, top: int, value: float | None, largest: float) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from kreassign import __version__
+from kreassign.model.printable import printable
 from kreassign.report import charts
 from kreassign.report.text import (
     format_bytes,
@@ -127,10 +129,16 @@ def _largest_rate(view: ReportView) -> float:
     return max([view.run.throttle_bytes_per_s or 0.0, *rates]) * 1.02
 
 
+def _shown(value: object) -> object:
+    """A value as the page shows it: names and messages of a cluster without characters that deceive."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("kreassign.report"),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

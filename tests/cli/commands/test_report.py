@@ -84,7 +84,7 @@ def test_without_tables_there_is_a_page_and_a_warning(tmp_path: Path, journal: P
     assert result.exit_code == 0
     assert result.stderr.count("warning: the report will not show") == 2
     assert "`kreassign snapshot`" in result.stderr
-    assert "No snapshot of this cluster" in (tmp_path / "page.html").read_text()
+    assert "There are no snapshots to compare" in (tmp_path / "page.html").read_text()
 
 
 def test_an_unknown_run_is_an_error_and_writes_nothing(tmp_path: Path, journal: Path) -> None:

@@ -273,4 +273,4 @@ def test_the_requests_of_kip_179_are_offered_when_asked_for() -> None:
 def test_nothing_can_be_traced_where_no_controller_tells_brokers_anything() -> None:
     done = CliRunner().invoke(kreassign, ["twin", "start", "--port", "0", "--trace", "-"])
     assert done.exit_code != 0
-    assert "only a controller in ZooKeeper mode has anything to trace; give --zookeeper too" in done.output
+    assert "only a controller in ZooKeeper mode has anything to trace; specify --zookeeper too" in done.output

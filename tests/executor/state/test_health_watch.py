@@ -42,7 +42,7 @@ def test_the_cluster_is_inspected_before_a_move_is_sent() -> None:
     assert replayed(begun(), UNTOUCHED, HealthObserved(1_000, WELL))[1] == (SubmitMoves({A0: (2, 1)}),)
 
 
-def test_an_inspection_is_made_anew_when_it_is_old_and_earlier_when_something_shall_start() -> None:
+def test_an_inspection_is_made_again_when_it_is_old_and_earlier_when_something_shall_start() -> None:
     inspected = (begun(), UNTOUCHED, HealthObserved(1_000, BARRED))
     held = (*inspected, noted(1_000, *inspected), TimePassed(0))
     assert replayed(*held, MovesObserved(999 + FRESH_MS, ()))[1] == (Wait(),)

@@ -23,6 +23,17 @@ SCHEMA = "value binary, timestamp timestamp"
 MINUTE_MS = 60_000
 
 
+def test_properties_of_the_client_reach_the_source_and_the_given_addresses_win() -> None:
+    client = {"security.protocol": "SASL_SSL", "bootstrap.servers": "elsewhere:1"}
+    options = MetricTopic("here:9093", "metrics", RecordForm.JSON, "c", client).options
+    assert options == {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.bootstrap.servers": "here:9093",
+        "subscribe": "metrics",
+        "startingOffsets": "earliest",
+    }
+
+
 def put(spark: SparkSession, folder: Path, minute: int, *values: bytes) -> None:
     """Let records arrive together, written in this minute."""
     written = datetime.fromtimestamp(minute * 60, UTC)

@@ -165,7 +165,7 @@ STORIES: Mapping[str, tuple[list[tuple[int, int, int, int | None]], tuple[Any, .
 }
 
 
-def test_rates_come_from_the_samples_since_the_log_last_began_anew(spark: SparkSession) -> None:
+def test_rates_come_from_the_samples_since_the_log_last_restarted(spark: SparkSession) -> None:
     samples = [
         {"partition": number, "taken_ms": 1000 * second, "start_offset": start, "end_offset": end, "size_bytes": size}
         for number, (rows, _) in enumerate(STORIES.values())

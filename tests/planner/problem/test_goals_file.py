@@ -89,6 +89,8 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
     ("[broker-sets.a]\ntopics = ['x']", "broker-sets.a.brokers must be an array of broker ids"),
     ("[broker-sets.a]\nbrokers = [1]\ntopics = 'x'", "broker-sets.a.topics must be an array of texts"),
     ("disk-reserve = true", "disk-reserve: True is not a number"),
+    ("tolerance = inf", "tolerance: inf is not a number of 0 or more"),
+    ("[[goals]]\nname = 'disk'\nweight = nan", "goal disk: weight: nan is not a number of 0 or more"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):

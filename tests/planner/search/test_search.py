@@ -90,7 +90,7 @@ def test_a_dead_brokers_replicas_are_placed_elsewhere_and_the_factor_grows() -> 
     assert 4 not in found[0]
 
 
-def test_a_lost_copy_is_made_anew_on_a_broker_that_did_not_lose_it() -> None:
+def test_a_lost_copy_is_made_again_on_a_broker_that_did_not_lose_it() -> None:
     problem = world(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,)), partition(1, 1, 2)], bands=())
     found = lists(problem, legal(problem))
     assert sorted(found[0]) == [2, 3]

@@ -64,7 +64,7 @@ def test_partitions_of_another_factor_are_repaired_with_it() -> None:
     assert [sorted(one) for one in lists(problem).values()] == [[1, 2, 3], [1, 2, 3]]
 
 
-def test_a_task_that_copies_nothing_mends_nothing() -> None:
+def test_a_task_that_copies_nothing_repairs_nothing() -> None:
     loads = [partition(0, 1, 4), partition(1, 1, 2)]
     problem, told = ignore_dead_brokers(demote(world(HOSTS, loads), [1]))
     assert lists(problem) == {0: [1, 4], 1: [2, 1]}

@@ -66,7 +66,7 @@ class Client:
             received += chunk
         return received
 
-    def is_hung_up_on(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether nothing more comes but the end of the connection."""
         try:
             return self.socket.recv(1) == b""
@@ -140,10 +140,10 @@ def _header(key: int, version: int) -> bytes:
         "body that makes no sense", "null where there must be a list", "HTTP", "TLS",
     ],
 )  # fmt: skip
-def test_nonsense_is_hung_up_on(server: ServerThread, sent: bytes) -> None:
+def test_nonsense_closes_the_connection(server: ServerThread, sent: bytes) -> None:
     with connect(server) as client:
         client.socket.sendall(sent)
-        assert client.is_hung_up_on()
+        assert client.is_closed()
     assert is_alive(server)
 
 
@@ -152,7 +152,7 @@ def test_what_was_asked_before_the_nonsense_is_answered(server: ServerThread) ->
         client.send(api.METADATA, 12, topics=None)
         client.socket.sendall(struct.pack(">i", -5))
         assert client.receive(api.METADATA, 12).cluster_id == "twin"
-        assert client.is_hung_up_on()
+        assert client.is_closed()
 
 
 def test_random_bytes_harm_nobody(server: ServerThread) -> None:
@@ -190,7 +190,7 @@ def test_a_client_that_has_said_everything_still_gets_its_answers(server: Server
         client.socket.shutdown(socket.SHUT_WR)
         for number in range(20):
             assert client.receive(api.METADATA, 12, number).cluster_id == "twin"
-        assert client.is_hung_up_on()
+        assert client.is_closed()
 
 
 def test_a_client_that_stops_in_the_middle_of_a_frame_holds_up_nobody(server: ServerThread) -> None:
@@ -198,7 +198,7 @@ def test_a_client_that_stops_in_the_middle_of_a_frame_holds_up_nobody(server: Se
         client.socket.sendall(struct.pack(">i", 1000) + b"half")
         assert is_alive(server)
         client.socket.shutdown(socket.SHUT_WR)
-        assert client.is_hung_up_on()
+        assert client.is_closed()
 
 
 def test_a_client_that_does_not_read_is_not_read_from_and_holds_up_nobody(server: ServerThread) -> None:
@@ -249,7 +249,7 @@ def test_a_broker_that_is_down_cannot_be_reached_until_it_is_back(server: Server
     address = server.server.addresses()[3]
     with closing(Client(address)) as client:
         server.do(lambda asked: asked.crash(3))
-        assert client.is_hung_up_on()
+        assert client.is_closed()
     with pytest.raises(ConnectionRefusedError):
         Client(address)
     server.do(lambda asked: asked.start(3))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.data_dir import data_option
+from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.output import examples
 from kreassign.operations.tables import compact_tables
 
@@ -20,7 +21,7 @@ from kreassign.operations.tables import compact_tables
 @data_option
 @click.option(
     "--keep-days",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     metavar="DAYS",
     help="Delete data older than this.  [default: keep everything]",
 )

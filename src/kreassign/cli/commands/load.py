@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.data_dir import data_or_address_option, master_option
+from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.output import examples
 from kreassign.operations import tables
 
@@ -21,7 +22,7 @@ from kreassign.operations import tables
 @master_option
 @click.option(
     "--horizon-days",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=30.0,
     show_default=True,
     metavar="DAYS",

@@ -8,10 +8,11 @@ import click
 
 from kreassign.cli.commands.rollback import report_end
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
+from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import guards_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.output import examples, format_option
+from kreassign.cli.output import LONGEST_S, examples, format_option
 from kreassign.cli.signals import on_terminal
 from kreassign.clock import SystemClock
 from kreassign.executor.guards import GuardName, Reaction
@@ -42,7 +43,7 @@ from kreassign.operations.run import RunContext, RunRequest
 @pace_options
 @click.option(
     "--measure-for",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0, max=LONGEST_S),
     default=5.0,
     show_default=True,
     metavar="SECONDS",

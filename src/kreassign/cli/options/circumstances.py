@@ -7,15 +7,22 @@ from datetime import datetime
 import click
 
 from kreassign.cli.options.group import Decorator, option_group
+from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.options.plan import parse_brokers
 from kreassign.errors import InputError
 from kreassign.operations.plan_tasks import WhatIf
 from kreassign.planner.problem.goals_file import PERCENT
 
 _GROWTH: tuple[Decorator, ...] = (
-    click.option("--traffic", type=float, default=1.0, show_default=True, metavar="K", help="Multiply all rates by K."),
     click.option(
-        "--growth", type=float, default=0.0, metavar="PERCENT", help="Growth of rates and sizes in 30 days, until --at."
+        "--traffic", type=FiniteRange(), default=1.0, show_default=True, metavar="K", help="Multiply all rates by K."
+    ),
+    click.option(
+        "--growth",
+        type=FiniteRange(),
+        default=0.0,
+        metavar="PERCENT",
+        help="Growth of rates and sizes in 30 days, until --at.",
     ),
     click.option("--at", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Project growth to this date."),
 )

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from kreassign.cli.options.group import Decorator, option_group
+from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.output import parse_quantity
 from kreassign.executor.scheduling import (
     NO_LIMITS,
@@ -29,6 +30,7 @@ from kreassign.executor.scheduling import (
 NO_LIMIT = "none"
 NONE = "none"
 PERCENT = 100
+MOST_MOVES = 1_000_000_000
 
 _TIME = r"([01]?\d|2[0-4]):([0-5]\d)"
 _WINDOW = re.compile(f"{_TIME}-{_TIME}")
@@ -112,8 +114,8 @@ def _size(text: str) -> int | str:
 def _count(text: str) -> int | str:
     if text == NO_LIMIT:
         return text
-    if not text.isdecimal() or int(text) == 0:
-        raise click.BadParameter(f"{text!r} is not a number of moves; specify 1 or more, or `{NO_LIMIT}`")
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_MOVES:
+        raise click.BadParameter(f"{text!r} is not a number of moves; specify 1 to {MOST_MOVES}, or `{NO_LIMIT}`")
     return int(text)
 
 
@@ -149,7 +151,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     ),
     click.option(
         "--disk-reserve",
-        type=click.FloatRange(0, PERCENT, max_open=True),
+        type=FiniteRange(0, PERCENT, max_open=True),
         metavar="PERCENT",
         help=f"Share of each destination's disk to keep free.  [default: {NO_LIMITS.disk_reserve * PERCENT:g}]",
     ),

@@ -9,6 +9,7 @@ import click
 
 from kreassign.cli.options.data_dir import data_or_load_option, master_option
 from kreassign.cli.options.group import Decorator, option_group
+from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.output import format_option, parse_duration, parse_quantity
 from kreassign.errors import InputError
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
@@ -117,7 +118,7 @@ _OPTIONS: tuple[Decorator, ...] = (
                  help="Goals, limits and tenants in TOML."),
     click.option("--goal", "goals", multiple=True, metavar="NAME[=PERCENT[xWEIGHT]]",
                  help="Goal to pursue, most important first; may be repeated.  [default: all]"),
-    click.option("--tolerance", type=click.FloatRange(0, 100, max_open=True), metavar="PERCENT",
+    click.option("--tolerance", type=FiniteRange(0, 100, max_open=True), metavar="PERCENT",
                  help="How far brokers may be from their share.  [default: 10]"),
     click.option("--racks", type=click.Choice(["strict", "even", "none"]),
                  help="How to spread replicas over racks.  [default: even]"),

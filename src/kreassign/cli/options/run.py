@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from kreassign.cli.options.group import option_group
+from kreassign.cli.options.number import FiniteRange
+from kreassign.cli.output import LONGEST_S
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.operations.journals import default_state_dir
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
@@ -32,7 +34,7 @@ def state_dir_option(command: Command) -> Command:
 _POLL = click.option(
     "--poll-interval",
     "poll_s",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1, max=LONGEST_S),
     default=POLL_INTERVAL_S,
     show_default=True,
     metavar="SECONDS",

@@ -12,10 +12,12 @@ import click
 from rich.table import Table
 
 from kreassign.cli.options.circumstances import growth_options
+from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.output import console, examples, print_json
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals
+from kreassign.model.strict_json import finite
 from kreassign.operations import plan as operation
 from kreassign.operations.plan import Question, Reply, make_plans
 from kreassign.operations.plan_files import write_plan
@@ -57,7 +59,7 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
         "kreassign plan brokers-needed --data ./data --traffic 2 --at-most 60",
     ),
 )
-@click.option("--at-most", type=click.FloatRange(0, 100, min_open=True), default=70.0, show_default=True,
+@click.option("--at-most", type=FiniteRange(0, 100, min_open=True), default=70.0, show_default=True,
               metavar="PERCENT", help="How much of its limits a broker may use.")  # fmt: skip
 @growth_options
 @planning_options
@@ -123,7 +125,7 @@ def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parame
               help="Numbers of brokers to add.")  # fmt: skip
 @click.option("--replication-factor", "factors", callback=_values(int), default="", metavar="N,…",
               help="Replication factors.  [default: as it is]")  # fmt: skip
-@click.option("--traffic", callback=_values(float), default="1", show_default=True, metavar="K,…",
+@click.option("--traffic", callback=_values(finite), default="1", show_default=True, metavar="K,…",
               help="Multiply all rates by K.")  # fmt: skip
 @planning_options
 def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...], traffic: tuple[float, ...]) -> None:

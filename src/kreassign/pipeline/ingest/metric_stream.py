@@ -9,7 +9,7 @@ too, and counted. How many of each, table `metric_batches` tells.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -34,12 +34,23 @@ _EXTRA = ("reason", "raw")
 
 @dataclass(frozen=True, slots=True)
 class MetricTopic:
-    """Where the records are, what they are, and whose."""
+    """Where the records are, what they are, and whose; `client` are properties of a Kafka consumer, as for security."""
 
     bootstrap_servers: str
     topic: str
     form: RecordForm
     cluster_id: str
+    client: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What Spark's Kafka source has to know; the addresses win over those among the properties."""
+        client = {**self.client, "bootstrap.servers": self.bootstrap_servers}
+        return {
+            **{f"kafka.{name}": value for name, value in client.items()},
+            "subscribe": self.topic,
+            "startingOffsets": "earliest",
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +67,7 @@ class BatchCount:
 
 def kafka_records(spark: SparkSession, source: MetricTopic) -> DataFrame:
     """The topic as a stream of value and timestamp, from its begin; needs the jars of Spark's Kafka source."""
-    options = {
-        "kafka.bootstrap.servers": source.bootstrap_servers,
-        "subscribe": source.topic,
-        "startingOffsets": "earliest",
-    }
-    return spark.readStream.format("kafka").options(**options).load().select("value", "timestamp")
+    return spark.readStream.format("kafka").options(**source.options).load().select("value", "timestamp")
 
 
 def metrics_of(records: DataFrame, source: MetricTopic, watermark: str) -> DataFrame:

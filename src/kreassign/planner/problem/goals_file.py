@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
+from kreassign.model.strict_json import finite
 from kreassign.planner.goals import TOPIC_SPREAD, goal_named
 from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
@@ -56,7 +58,7 @@ def _weights_by_order(count: int) -> tuple[float, ...]:
 def _spread_flag(text: str, tolerance: float) -> float:
     _, equals, width = text.partition("=")
     try:
-        return float(width) / PERCENT if equals else tolerance
+        return finite(width) / PERCENT if equals else tolerance
     except ValueError as error:
         raise InputError(f"{text!r} is not a goal; write for example {TOPIC_SPREAD} or {TOPIC_SPREAD}=5") from error
 
@@ -76,8 +78,8 @@ def parse_band(text: str, tolerance: float, usual_weight: float = 1.0) -> Band:
     name, equals, rest = text.partition("=")
     width, _, weight = rest.partition("x")
     try:
-        given = None if width == "any" else float(width) / PERCENT if equals else tolerance
-        return Band(goal_named(name), given, float(weight) if weight else usual_weight)
+        given = None if width == "any" else finite(width) / PERCENT if equals else tolerance
+        return Band(goal_named(name), given, finite(weight) if weight else usual_weight)
     except ValueError as error:
         raise InputError(f"{text!r} is not a goal; write for example disk, disk=5 or disk=5x2") from error
 
@@ -175,7 +177,7 @@ def _integers(key: str, value: Toml) -> tuple[int, ...]:
 
 
 def _positive(key: str, value: Toml) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InputError(f"{key}: {value!r} is not a number of 0 or more")
     return float(value)
 

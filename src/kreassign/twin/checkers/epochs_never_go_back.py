@@ -29,8 +29,8 @@ def check(twin: TwinCore, step: Step) -> Iterator[str]:
 def _rises(change: Change) -> bool:
     after, before = change
     assert before is not None
-    led_anew = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
+    leads_newly = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
     return (
         after.partition_epoch >= before.partition_epoch + (after != before)
-        and after.leader_epoch >= before.leader_epoch + led_anew
+        and after.leader_epoch >= before.leader_epoch + leads_newly
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kreassign.errors import InputError
+from kreassign.model.strict_json import finite
 from kreassign.twin.api.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
 from kreassign.twin.api.table import HANDLERS
 from kreassign.twin.faults.answers import AnswerFault, FailOver
@@ -43,7 +44,7 @@ def _milliseconds(value: object) -> int:
     match = _TIME.fullmatch(str(value))
     if match is None:
         raise ValueError("is no time; write for example 500ms, 60s, 5m or 2h")
-    return round(float(match[1]) * _UNIT_MS[match[2]])
+    return round(finite(match[1]) * _UNIT_MS[match[2]])
 
 
 def _whole(value: object) -> int:
@@ -54,7 +55,7 @@ def _whole(value: object) -> int:
 
 def _part(value: object) -> float:
     try:
-        return float(str(value))
+        return finite(str(value))
     except ValueError:
         raise ValueError("is no number") from None
 

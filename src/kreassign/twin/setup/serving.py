@@ -162,7 +162,7 @@ def _version(scenario: Scenario, options: Serving) -> KafkaVersion:
     asked = options.kafka_version or scenario.kafka_version
     if options.zookeeper is None:
         if options.trace is not None:
-            raise InputError("only a controller in ZooKeeper mode has anything to trace; give --zookeeper too")
+            raise InputError("only a controller in ZooKeeper mode has anything to trace; specify --zookeeper too")
         return kafka_version(asked or DEFAULT.name)
     if options.data_dir is not None:
         raise InputError("with --zookeeper the metadata is kept there; leave out --data-dir")
