@@ -223,7 +223,7 @@ def carried_out(case: Case, rule: Rule) -> Watch:
 
 
 def planned_case(name: str, one_in: int, folder: Path) -> Case:
-    """What our planner copies in a case of `planner_cases/`; of every `one_in` moves one, drawn by lot."""
+    """What our planner copies in a case of `planner_cases/`; of every `one_in` moves one, drawn at random."""
     case = next(case for case in PLANNER_CASES if case.name == name)
     problem = read_case(generated(case, folder), case.brokers, case.racks)
     before, after = Assignment.current(problem.partitions).lists(), solve(problem).assignment.lists()

@@ -1,6 +1,6 @@
 """A campaign: runs on real Kafka, one after the other, each struck by one or two faults, taken up until its end.
 
-What is demanded of every run, once its faults are mended:
+What is demanded of every run, once its faults are repaired:
 
 - no throttle is left, or the run named what is;
 - a move that is told complete is complete, and a run that is told done without a problem is done;
@@ -124,7 +124,7 @@ class Campaign:
 
         def is_over() -> bool:
             nonlocal said
-            scene.mend_due()
+            scene.repair_due()
             if scene.moving():
                 said = fault.strike(scene)
             return bool(said) or not scene.is_running()
@@ -145,21 +145,21 @@ class Campaign:
             if scene.run is not None:
                 scene.run.kill()
                 self._collect_output(scene)
-            for _, mend in scene.mends:
-                mend()
-            scene.mends = []
+            for _, repair in scene.repairs:
+                repair()
+            scene.repairs = []
             scene.cluster.heal()
         return scene.status()
 
     def _is_at_its_end(self, scene: Scene) -> bool:
-        is_mended = scene.mend_due()
+        is_repaired = scene.repair_due()
         if scene.is_running():
-            found = scene.status() if is_mended else None
+            found = scene.status() if is_repaired else None
             if found is not None and found["state"] not in ENDS:
                 self._answer(scene, found)
             return False
         self._collect_output(scene)
-        if not is_mended:
+        if not is_repaired:
             return False
         scene.cluster.heal()
         found = scene.status()

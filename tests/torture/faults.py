@@ -1,4 +1,4 @@
-"""What can happen to a run on real Kafka: each fault is struck while moves are in flight, and mended later.
+"""What can happen to a run on real Kafka: each fault is struck while moves are in flight, and repaired later.
 
 A fault says what it did in one sentence, or "" where there was nothing to do it to. `tells` says whether the run has to
 tell of it at its end: a fault that changes what the run set, or moves what it moves, must not pass in silence.
@@ -51,7 +51,7 @@ def _freeze_run(scene: Scene) -> str:
     if run is None or run.poll() is not None:
         return ""
     run.send_signal(signal.SIGSTOP)
-    scene.mend_after(scene.chance.uniform(3, 15), lambda: run.send_signal(signal.SIGCONT))
+    scene.repair_after(scene.chance.uniform(3, 15), lambda: run.send_signal(signal.SIGCONT))
     return "the run stopped for seconds, as in a pause of its machine"
 
 
@@ -101,7 +101,7 @@ def _kill_broker(*, leading: bool) -> Callable[[Scene], str]:
         if broker is None:
             return ""
         scene.cluster.brokers[broker].kill()
-        scene.mend_after(scene.chance.uniform(1, 20), scene.cluster.brokers[broker].spawn)
+        scene.repair_after(scene.chance.uniform(1, 20), scene.cluster.brokers[broker].spawn)
         return f"SIGKILL to broker {broker}, a {'leader' if leading else 'destination'}"
 
     return strike
@@ -112,7 +112,7 @@ def _freeze_broker(scene: Scene) -> str:
     if broker is None:
         return ""
     scene.cluster.brokers[broker].freeze()
-    scene.mend_after(FROZEN_S, scene.cluster.brokers[broker].thaw)
+    scene.repair_after(FROZEN_S, scene.cluster.brokers[broker].thaw)
     return f"broker {broker} stopped for {FROZEN_S:.0f} s"
 
 
@@ -128,14 +128,14 @@ def _restart_broker(scene: Scene) -> str:
 def _kill_controller(scene: Scene) -> str:
     controller = scene.cluster.controllers[scene.controller()]
     controller.kill()
-    scene.mend_after(scene.chance.uniform(1, 20), controller.spawn)
+    scene.repair_after(scene.chance.uniform(1, 20), controller.spawn)
     return f"SIGKILL to the active controller {controller.id}"
 
 
 def _freeze_controller(scene: Scene) -> str:
     controller = scene.cluster.controllers[scene.controller()]
     controller.freeze()
-    scene.mend_after(FROZEN_S / 2, controller.thaw)
+    scene.repair_after(FROZEN_S / 2, controller.thaw)
     return f"the active controller {controller.id} stopped for {FROZEN_S / 2:.0f} s"
 
 
@@ -144,7 +144,7 @@ def _stop_quorum(scene: Scene) -> str:
     down = scene.chance.sample(sorted(scene.cluster.controllers), 2)
     for each in down:
         scene.cluster.controllers[each].kill()
-        scene.mend_after(scene.chance.uniform(5, 25), scene.cluster.controllers[each].spawn)
+        scene.repair_after(scene.chance.uniform(5, 25), scene.cluster.controllers[each].spawn)
     return f"controllers {down} down"
 
 
@@ -184,7 +184,7 @@ def _raise_rates(scene: Scene) -> str:
     broker = scene.chance.choice(sorted(scene.cluster.brokers))
     if f"broker {broker} {LEADER_THROTTLED_RATE}" not in scene.throttles():
         return ""
-    scene.mend_after(20, lambda: _clear_foreign(scene, broker))
+    scene.repair_after(20, lambda: _clear_foreign(scene, broker))
     return _configure(scene, {ConfigResource.broker(broker): changes}, f"rates of broker {broker} raised")
 
 
@@ -215,7 +215,7 @@ def _configure(scene: Scene, changes: dict[ConfigResource, list[ConfigChange]], 
 def _recreate_topic(scene: Scene) -> str:
     with scene.client() as client:
         recreate(client)
-    return "a topic of the plan deleted and made anew"
+    return "a topic of the plan deleted and made again"
 
 
 def _add_partitions(scene: Scene) -> str:

@@ -80,8 +80,8 @@ class CheckedProducer:
 class Scene:
     """One cluster for the whole campaign. `run` is the run that goes on.
 
-    `mends` says what mends the faults of this leg, and when (by the monotonic clock); `untrue` collects, in sentences,
-    what the run did or told that it must not.
+    `repairs` says what repairs the faults of this leg, and when (by the monotonic clock); `untrue` collects, in
+    sentences, what the run did or told that it must not.
     """
 
     cluster: KafkaCluster
@@ -91,7 +91,7 @@ class Scene:
     run: subprocess.Popen[str] | None = None
     run_id: str | None = None
     targets: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
-    mends: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
+    repairs: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
     untrue: list[str] = field(default_factory=list)
 
     @property
@@ -99,18 +99,18 @@ class Scene:
         """Where the run of this leg has its journal."""
         return self.folder / "state"
 
-    def mend_after(self, seconds: float, mend: Callable[[], object]) -> None:
-        """Mend a fault some seconds from now, when `mend_due` is called next."""
-        self.mends.append((time.monotonic() + seconds, mend))
+    def repair_after(self, seconds: float, repair: Callable[[], object]) -> None:
+        """Repair a fault some seconds from now, when `repair_due` is called next."""
+        self.repairs.append((time.monotonic() + seconds, repair))
 
-    def mend_due(self) -> bool:
-        """Mend what is due; whether nothing is left to mend."""
+    def repair_due(self) -> bool:
+        """Repair what is due; whether nothing is left to repair."""
         now_s = time.monotonic()
-        due = [mend for at_s, mend in self.mends if at_s <= now_s]
-        self.mends = [each for each in self.mends if each[0] > now_s]
-        for mend in due:
-            mend()
-        return not self.mends
+        due = [repair for at_s, repair in self.repairs if at_s <= now_s]
+        self.repairs = [each for each in self.repairs if each[0] > now_s]
+        for repair in due:
+            repair()
+        return not self.repairs
 
     def client(self) -> AdminClient:
         """A second operator's client."""
@@ -200,7 +200,7 @@ def _topic(name: str, count: int) -> NewTopic:
 
 
 def recreate(client: AdminClient) -> None:
-    """Delete the topic that may be recreated, and make it anew with the same replicas."""
+    """Delete the topic that may be recreated, and make it again with the same replicas."""
     client.delete_topics([RECREATED]).raise_if_any()
     wait_until(lambda: RECREATED not in client.list_topics(), timeout_s=60, what=f"{RECREATED} deleted")
     deadline = time.monotonic() + 60
