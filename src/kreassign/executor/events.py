@@ -147,7 +147,7 @@ class Operator:
 class RunStarted:
     """A run was prepared and its journal begun; nothing has been sent. Always the first event.
 
-    `plan_id` is that of the plan's side file; it and the `operator` are not known of runs before journal version 5.
+    `plan_id` is that of the plan's facts file; it and the `operator` are not known of runs before journal version 5.
     """
 
     at_ms: int

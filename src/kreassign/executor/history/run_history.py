@@ -47,7 +47,7 @@ class RunHistory:
     `pace` is its order, limits and hours as they are now, `outlook` what
     it waits for and what will not fit into its hours.
     `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are who started it and
-    who resumed it, each once; `plan_id` is that of the plan's side file.
+    who resumed it, each once; `plan_id` is that of the plan's facts file.
     """
 
     run_id: str
