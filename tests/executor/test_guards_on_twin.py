@@ -59,7 +59,7 @@ def test_a_throttle_that_somebody_else_changes_meanwhile_is_theirs(world: World)
     world.after(3, lambda: world.twin.commit(Decision((theirs,), None)))
     found = world.run(world.prepared(AWAY, throttle=RATE // 4))
     assert found.throttle_residue == ()
-    assert any("foreign-throttle" in problem for problem in found.problems)
+    assert any("someone else changed a throttle" in problem and "'2000000'" in problem for problem in found.problems)
     assert world.throttles == {"broker 0 leader.replication.throttled.rate": "2000000"}
 
 

@@ -40,6 +40,7 @@ class Run:
     ended_ms: int | None = STARTED_MS + 20_000
     state: str = "done"
     throttle_bytes_per_s: int | None = None
+    was_throttle_kept: bool = True
     throttle_residue: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 

@@ -7,7 +7,7 @@ again. `timeout_ms` bounds a whole call, retries included; None takes `ClientSet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 from typing import Self
 
@@ -40,13 +40,16 @@ from kreassign.model import (
     TopicPartition,
     TopicPartitionReplica,
 )
-from kreassign.model.batch import join
+from kreassign.model.batch import Key, join
 from kreassign.model.expectation import check_expected
 from kreassign.model.replica_status import OffsetRange
 from kreassign.model.topic_changes import TopicsView
 
 REASSIGNMENTS_PER_REQUEST = 5_000
 """Kafka applies the first 10,000 changes of a request and answers -1 for the rest; stay well below."""
+
+CONFIG_CHANGES_PER_REQUEST = 5_000
+"""A KRaft controller writes a record per key and refuses a whole request of more than 10,000; stay well below."""
 
 
 class AdminClient:
@@ -192,25 +195,16 @@ class AdminClient:
         """
         if expected:
             self._check_expected(expected, timeout_ms)
-        parts: list[Batch[TopicPartition, None]] = []
-        ordered = sorted(targets)
-        for start in range(0, len(ordered), REASSIGNMENTS_PER_REQUEST):
-            chunk = {key: targets[key] for key in ordered[start : start + REASSIGNMENTS_PER_REQUEST]}
+
+        def send(chunk: list[TopicPartition]) -> Batch[TopicPartition, None]:
             call = translate.alter_partition_reassignments(
-                chunk, allow_replication_factor_change=allow_replication_factor_change
+                {key: targets[key] for key in chunk}, allow_replication_factor_change=allow_replication_factor_change
             )
-            try:
-                parts.append(self._session.call(call, To.CONTROLLER, timeout_ms))
-            except ClusterError as error:
-                if start == 0:
-                    raise
-                not_sent = Unreachable(f"not sent, because an earlier part of the call failed: {error}")
-                unsent: dict[TopicPartition, ClusterError] = dict.fromkeys(
-                    ordered[start + REASSIGNMENTS_PER_REQUEST :], not_sent
-                )
-                parts.append(Batch({}, dict.fromkeys(chunk, error) | unsent))
-                break
-        return join(parts)
+            return self._session.call(call, To.CONTROLLER, timeout_ms)
+
+        ordered = sorted(targets)
+        starts = range(0, len(ordered), REASSIGNMENTS_PER_REQUEST)
+        return _in_parts([ordered[start : start + REASSIGNMENTS_PER_REQUEST] for start in starts], send)
 
     def _check_expected(self, expected: Mapping[TopicPartition, tuple[int, ...]], timeout_ms: int | None) -> None:
         found, _missing = self._partitions(expected, timeout_ms)
@@ -340,13 +334,16 @@ class AdminClient:
         """Change configuration (KIP-339): all topics in one request, each broker's own at that broker.
 
         With `bootstrap_controllers` everything goes to the active controller, which also takes the configuration
-        of a broker that is down.
+        of a broker that is down. Large calls are sent in several requests, as those of `alter_partition_reassignments`.
         """
 
         def ask(node: Target, asked: list[ConfigResource]) -> Batch[ConfigResource, None]:
-            chosen = {resource: changes[resource] for resource in asked}
-            call = translate.incremental_alter_configs(chosen, validate_only=validate_only)
-            return self._session.call(call, node, timeout_ms)
+            def send(chunk: list[ConfigResource]) -> Batch[ConfigResource, None]:
+                chosen = {resource: changes[resource] for resource in chunk}
+                call = translate.incremental_alter_configs(chosen, validate_only=validate_only)
+                return self._session.call(call, node, timeout_ms)
+
+            return _in_parts(_by_number_of_changes(asked, changes), send)
 
         return self._session.fan_out_groups(self._by_owner(changes), ask)
 
@@ -499,6 +496,37 @@ class AdminClient:
     def _needs_brokers(self, method: str) -> None:
         if self._session.talks_to_controllers:
             raise Unsupported(f"{method} needs brokers; this client was given controllers (bootstrap_controllers)")
+
+
+def _in_parts(chunks: list[list[Key]], send: Callable[[list[Key]], Batch[Key, None]]) -> Batch[Key, None]:
+    """Send chunk after chunk. If a later one fails as a whole, its keys carry that error, and the rest is not sent."""
+    parts: list[Batch[Key, None]] = []
+    for number, chunk in enumerate(chunks):
+        try:
+            parts.append(send(chunk))
+        except ClusterError as error:
+            if number == 0:
+                raise
+            not_sent = Unreachable(f"not sent, because an earlier part of the call failed: {error}")
+            unsent: dict[Key, ClusterError] = {key: not_sent for rest in chunks[number + 1 :] for key in rest}
+            parts.append(Batch({}, dict.fromkeys(chunk, error) | unsent))
+            break
+    return join(parts)
+
+
+def _by_number_of_changes(
+    resources: Iterable[ConfigResource], changes: Mapping[ConfigResource, Sequence[ConfigChange]]
+) -> list[list[ConfigResource]]:
+    """Resources, so many together that a controller takes all their changes; the keys of one are never torn apart."""
+    chunks: list[list[ConfigResource]] = []
+    room = 0
+    for resource in resources:
+        if len(changes[resource]) > room or not chunks:
+            chunks.append([])
+            room = CONFIG_CHANGES_PER_REQUEST
+        chunks[-1].append(resource)
+        room -= len(changes[resource])
+    return chunks
 
 
 def _by_leader(found: Mapping[TopicPartition, Partition]) -> dict[int, list[TopicPartition]]:

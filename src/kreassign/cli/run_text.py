@@ -99,7 +99,8 @@ def _time(history: RunHistory) -> str:
         return ""
     seconds = (history.ended_ms - history.started_ms) / 1000
     limit = rates_text(history.rates)
-    throttled = f", throttled to {limit}" if limit else ""
+    kept = "" if history.was_throttle_kept else ", but not all the time"
+    throttled = f", throttled to {limit}{kept}" if limit else ""
     return f" in {format_duration(seconds)}{throttled}"
 
 

@@ -148,6 +148,7 @@ class RunStarted:
     """A run was prepared and its journal begun; nothing has been sent. Always the first event.
 
     `plan_id` is that of the plan's facts file; it and the `operator` are not known of runs before journal version 5.
+    A run that `rereads_throttle` does so before every batch of moves; journals of earlier versions have no such rows.
     """
 
     at_ms: int
@@ -160,6 +161,7 @@ class RunStarted:
     pace: Pace = NO_LIMITS
     plan_id: str = ""
     operator: Operator | None = None
+    rereads_throttle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +232,15 @@ class PaceRequested:
 class ConfigsRead:
     """Present values of the settings that were asked for; `problems` says what could not be read.
 
-    The settings of brokers that are `down` could not be read either, which is no wonder.
+    The settings of brokers that are `down` could not be read either, which is no wonder; topics that are `gone` have
+    none any more.
     """
 
     at_ms: int
     values: tuple[ConfigValue, ...]
     problems: tuple[str, ...] = ()
     down: tuple[int, ...] = ()
+    gone: tuple[ConfigResource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +276,18 @@ class ThrottleRestored:
     problems: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
     by_controller: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleChecked:
+    """Settings of the throttle were read again: those that `differ` from what they were set to, and what is unread.
+
+    The settings of brokers that are down count as neither.
+    """
+
+    at_ms: int
+    differ: tuple[ConfigValue, ...] = ()
+    unread: tuple[ConfigResource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,6 +403,7 @@ Event = (
     | ThrottleIntended
     | ThrottleSet
     | ThrottleRestored
+    | ThrottleChecked
     | SubmissionIntended
     | MovesSubmitted
     | CancelIntended

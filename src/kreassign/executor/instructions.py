@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health, Verdict
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
 from kreassign.model import TopicPartition, TopicPartitionReplica
 
 
@@ -27,7 +27,18 @@ class SetThrottle:
 
 @dataclass(frozen=True, slots=True)
 class RestoreThrottle:
-    """Give settings their old values. Ends in ThrottleRestored."""
+    """Give settings their old values. Ends in ThrottleRestored.
+
+    Of the `shared` lists only our own entries are taken out, for others have entries there, too.
+    """
+
+    overrides: tuple[ConfigOverride, ...]
+    shared: tuple[ConfigKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckThrottle:
+    """See whether settings are still as they were set. Ends in ThrottleChecked or CallFailed."""
 
     overrides: tuple[ConfigOverride, ...]
 
@@ -65,7 +76,7 @@ class CheckHealth:
     """
 
     moves: tuple[PlannedMove, ...]
-    pending_restores: tuple[ConfigOverride, ...]
+    throttle: tuple[ConfigOverride, ...]
     before: Health | None = None
 
 
@@ -97,13 +108,15 @@ class ElectLeaders:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """Compare the cluster with the plan and with the settings it should have. Ends in Verified or CallFailed."""
+    """Compare the cluster with the plan, and see whether settings are restored. Ends in Verified or CallFailed."""
 
     moves: tuple[PlannedMove, ...]
-    configs: tuple[ConfigValue, ...]
+    overrides: tuple[ConfigOverride, ...]
 
 
-ClusterQuery = ReadConfigs | ObserveMoves | CheckHealth | MeasureTraffic | RecordVerdicts | Verify | Wait
+ClusterQuery = (
+    ReadConfigs | CheckThrottle | ObserveMoves | CheckHealth | MeasureTraffic | RecordVerdicts | Verify | Wait
+)
 """Instructions that leave the cluster as it is."""
 
 ClusterChange = SetThrottle | RestoreThrottle | SubmitMoves | CancelMoves | ElectLeaders

@@ -33,6 +33,7 @@ from kreassign.executor.events import (
     RunResumed,
     StopRequested,
     SubmissionIntended,
+    ThrottleChecked,
     ThrottleIntended,
     ThrottleRestored,
     ThrottleSet,
@@ -45,6 +46,7 @@ from kreassign.executor.history.run_history import RunHistory, history
 from kreassign.executor.instructions import (
     CancelMoves,
     CheckHealth,
+    CheckThrottle,
     ClusterChange,
     ClusterQuery,
     ElectLeaders,
@@ -180,6 +182,8 @@ class Runner:
                 return VerdictsRecorded(self._clock.now_ms(), question.verdicts)
             case ReadConfigs():
                 return self._read_configs(question)
+            case CheckThrottle():
+                return ThrottleChecked(self._clock.now_ms(), *queries.check_throttle(self._port, question.overrides))
             case Verify():
                 return self._verify(question)
         return self._observe(question)
@@ -199,9 +203,11 @@ class Runner:
             case SetThrottle():
                 self._happened(ThrottleIntended(self._clock.now_ms(), deed.overrides))
                 changed = self._change_configs(ledger.changes_to_ours(deed.overrides))
+                # Kafka takes one change of a key at once, and a copy that starts is to be listed first.
+                changed = changed.and_then(self._change_configs(ledger.entries_to_drop(deed.overrides)))
                 return ThrottleSet(self._clock.now_ms(), changed.problems, changed.unwritten, changed.failed)
             case RestoreThrottle():
-                changed = self._change_configs(ledger.changes_to_before(deed.overrides))
+                changed = self._change_configs(ledger.changes_to_before(deed.overrides, deed.shared))
                 return ThrottleRestored(
                     self._clock.now_ms(), changed.problems, changed.unwritten, changed.by_controller
                 )
@@ -235,10 +241,10 @@ class Runner:
             return TrafficMeasured(at_ms, ())
 
     def _read_configs(self, question: ReadConfigs) -> Event:
-        values, unread = queries.read_configs(self._port, question.keys)
+        values, unread, gone = queries.read_configs_and_gone(self._port, question.keys)
         down = queries.brokers_down(self._port, (resource for resource, _ in unread))
         problems = (f"{one} {text}" for one, text in unread if one not in map(ConfigResource.broker, down))
-        return ConfigsRead(self._clock.now_ms(), values, tuple(problems), down)
+        return ConfigsRead(self._clock.now_ms(), values, tuple(problems), down, gone)
 
     def _submit(self, deed: SubmitMoves) -> Event:
         placed = log_dir_changes.request(self._port, deed.log_dirs)
@@ -287,7 +293,7 @@ class Runner:
         expected = Expectations(
             targets,
             {replica: path for move in instruction.moves for replica, path in move.log_dir_paths.items()},
-            instruction.configs,
+            overrides=instruction.overrides,
         )
         findings = verify(expected, queries.read_facts(self._port, expected))
         return Verified(self._clock.now_ms(), tuple(map(str, findings)))

@@ -11,7 +11,7 @@ from kreassign.executor.cluster.verify import Expectations, Facts, Finding
 from kreassign.executor.cluster.verify import verify as compare
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue, command_to_restore
 from kreassign.model import ConfigResource
 from kreassign.model.plan import Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
@@ -26,6 +26,16 @@ class Verification:
     findings: tuple[Finding, ...]
 
     @property
+    def remedies(self) -> tuple[str, ...]:
+        """A command for each setting that a run has left, with Kafka's own tool."""
+        left = (one for one in self.expected.overrides if one.key in self.facts.configs)
+        return tuple(
+            command_to_restore(one, self.facts.configs[one.key])
+            for one in left
+            if not one.is_restored(self.facts.configs[one.key])
+        )
+
+    @property
     def is_ok(self) -> bool:
         """Whether all is as it was to be."""
         return not self.findings
@@ -38,17 +48,13 @@ def verify_plan(client: AdminClient, plan: Plan, *, ignore_throttles: bool = Fal
 
 
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
-    """Compare the cluster with what a run was to leave: its moves made, throttles as they were before it."""
+    """Compare the cluster with what a run was to leave: its moves made, and nothing left of whatever it ever set."""
     run = fold(read_events(journal))
-    before = (
-        ()
-        if ignore_throttles
-        else tuple(ConfigValue(override.key, override.before) for override in run.overrides.values())
-    )
+    changed = () if ignore_throttles else tuple(run.overrides.values())
     moves = [record.move for record in run.records.values()]
     targets = {move.topic_partition: move.target for move in moves}
     log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}
-    return _verified(client, Expectations(targets, log_dirs, before, checks_sizes=True))
+    return _verified(client, Expectations(targets, log_dirs, overrides=changed, checks_sizes=True))
 
 
 def _verified(client: AdminClient, expected: Expectations) -> Verification:

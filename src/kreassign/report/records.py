@@ -81,6 +81,10 @@ class RunRecord(Protocol):
         """Throttle per broker, in bytes per second; None without one."""
 
     @property
+    def was_throttle_kept(self) -> bool:
+        """Whether nobody is known to have changed the throttle meanwhile."""
+
+    @property
     def moves(self) -> Sequence[MoveRecord]:
         """Every change of a partition."""
 

@@ -88,6 +88,7 @@ class RunView:
     bytes_copied: int
     rate_bytes_per_s: float | None
     throttle_bytes_per_s: int | None
+    was_throttle_kept: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,7 @@ def _run_view(run: RunRecord, moves: Sequence[MoveView]) -> RunView:
         bytes_copied=bytes_copied,
         rate_bytes_per_s=bytes_copied / copying_s if copying_s else None,
         throttle_bytes_per_s=run.throttle_bytes_per_s,
+        was_throttle_kept=run.was_throttle_kept,
     )
 
 

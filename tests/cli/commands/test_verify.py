@@ -68,6 +68,10 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
     assert (code, kinds(found)) == (1, ["throttle"])
     told = terminal.ask_cluster("verify", run_id)
     assert (told.exit_code, told.stdout.splitlines()[-1]) == (1, "2 partitions, 40 MB in 4 copies: 1 findings")
+    entity = "--entity-type brokers --entity-name 3"
+    remedy = f"kafka-configs.sh --bootstrap-server … --alter {entity} --add-config {FOLLOWER_THROTTLED_RATE}=[777]"
+    assert remedy in told.stdout
+    assert found["remedies"] == [remedy]
 
 
 def test_a_copy_that_has_left_the_directory_of_its_run_is_told(terminal: Terminal) -> None:

@@ -71,11 +71,13 @@ def started(guard: GuardName, reaction: Reaction) -> RunStarted:
 def breached(guard: GuardName, reaction: Reaction) -> tuple[Event, ...]:
     """Until the inspection that shows the breach."""
     health, copy = BREACHES[guard]
+    # A throttle has to be read twice with another value before somebody else is thought to have changed it.
+    earlier = health if guard is GuardName.FOREIGN_THROTTLE else WELL
     going_on = replace(seen(STAYS, PlacementState.MOVING), copies=(copy,))
     return (
         started(guard, reaction),
         look(1_000, PlacementState.MOVING, STAYS, ARRIVES),
-        HealthObserved(1_000, WELL),
+        HealthObserved(1_000, earlier),
         TimePassed(LATER),
         MovesObserved(LATER, (going_on, seen(ARRIVES, PlacementState.ARRIVED), seen(WAITS, PlacementState.UNTOUCHED))),
         HealthObserved(LATER, health),

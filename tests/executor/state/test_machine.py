@@ -35,6 +35,7 @@ from kreassign.executor.instructions import (
 from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase
 from kreassign.executor.state.move import DOUBT_MS, MoveStatus
 from kreassign.executor.state.moving import UNSET_PATIENCE_MS
+from kreassign.executor.state.throttle_watch import PROPAGATION_MS
 from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.model import ConfigResource, TopicPartition
 from tests.executor.run_events import (
@@ -199,7 +200,7 @@ def test_settings_are_restored_and_read_back_before_the_override_is_closed() -> 
 
 
 def test_the_end_is_verified_with_the_settings_of_before() -> None:
-    assert replayed(*RESTORED)[1] == (Verify(MOVES, with_before()),)
+    assert replayed(*RESTORED)[1] == (Verify(MOVES, OVERRIDES),)
 
 
 def test_a_run_in_which_everything_went_well_is_done() -> None:
@@ -311,9 +312,13 @@ def test_a_cluster_out_of_reach_pauses_the_run_after_minutes_with_its_throttle_i
 
 
 def test_a_setting_that_someone_else_changed_meanwhile_stays_and_is_told() -> None:
-    others = (ConfigValue(OVERRIDES[0].key, "someone's"), *with_before(OVERRIDES[1:]))
-    execution, instructions = replayed(*ELECTED, ConfigsRead(9_000, others))
-    assert instructions == (Verify(MOVES, with_before(OVERRIDES[1:])),)
+    others = ConfigValue(OVERRIDES[0].key, "someone's")
+    written = (ConfigsRead(9_000, (others, *with_our_values(OVERRIDES[1:]))), ThrottleRestored(9_000))
+    once = (*ELECTED, *written, ConfigsRead(9_000, (others, *with_before(OVERRIDES[1:]))))
+    execution, instructions = replayed(*once)
+    assert (tuple(execution.pending_restores), instructions) == ((others.key,), (Wait(),))
+    execution, instructions = replayed(*once, TimePassed(9_000), ConfigsRead(9_000 + PROPAGATION_MS, (others,)))
+    assert instructions == (Verify(MOVES, OVERRIDES),)
     assert any("someone's" in problem for problem in execution.problems)
     assert not execution.pending_restores
 
@@ -321,7 +326,8 @@ def test_a_setting_that_someone_else_changed_meanwhile_stays_and_is_told() -> No
 def test_a_setting_that_cannot_be_restored_is_named_at_the_end_and_can_be_restored_later() -> None:
     back = with_before(OVERRIDES[1:])
     silent = ("broker 0 could not be read",)
-    events = (*ELECTED, ConfigsRead(9_000, back, silent), TimePassed(10_000), ConfigsRead(70_000, (), silent))
+    written = (ConfigsRead(9_000, with_our_values(OVERRIDES[1:]), silent), ThrottleRestored(9_000))
+    events = (*ELECTED, *written, ConfigsRead(9_000, back, silent), TimePassed(10_000), ConfigsRead(70_000, (), silent))
     execution, instructions = replayed(*events, Verified(71_000, ()))
     assert (execution.phase, instructions) == (Phase.FAILED, ())
     assert execution.residue == (str(OVERRIDES[0]),)
@@ -345,13 +351,21 @@ def test_what_is_not_as_planned_is_looked_at_again_before_the_run_fails() -> Non
     assert (execution.phase, execution.findings) == (Phase.FAILED, finding)
 
 
+STOPPED = (
+    StopRequested(2_000),
+    ConfigsRead(3_000, with_our_values(RATES)),
+    ThrottleRestored(3_000),
+    ConfigsRead(3_000, with_before(RATES)),
+)
+
+
 # --- stop and resume -----------------------------------------------------------------------------------------------
 
 
 def test_a_stop_before_anything_moves_restores_the_throttle_first() -> None:
     execution, instructions = replayed(*PREPARED, StopRequested(2_000))
     assert instructions == (ReadConfigs(tuple(override.key for override in RATES)),)
-    execution, instructions = replayed(*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before(RATES)))
+    execution, instructions = replayed(*PREPARED, *STOPPED)
     assert (execution.phase, instructions, execution.residue) == (Phase.PAUSED, (), ())
 
 
@@ -385,7 +399,7 @@ def test_a_crash_between_sending_and_its_answer_looks_first() -> None:
 
 
 def test_a_paused_run_that_is_resumed_throttles_what_is_left() -> None:
-    paused = (*PREPARED, StopRequested(2_000), ConfigsRead(3_000, with_before(RATES)))
+    paused = (*PREPARED, *STOPPED)
     assert replayed(*paused, RunResumed(9_000, LIVE))[1] == (ReadConfigs(KEYS),)
 
 

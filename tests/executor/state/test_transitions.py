@@ -28,6 +28,7 @@ from kreassign.executor.events import (
     RunStarted,
     StopRequested,
     SubmissionIntended,
+    ThrottleChecked,
     ThrottleIntended,
     ThrottleRequested,
     ThrottleRestored,
@@ -43,6 +44,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.instructions import (
     CancelMoves,
     CheckHealth,
+    CheckThrottle,
     ElectLeaders,
     Instruction,
     MeasureTraffic,
@@ -63,7 +65,7 @@ from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
-from tests.executor.run_events import LIVE, MOVES, RATE, look, started
+from tests.executor.run_events import LIVE, MOVES, PREPARED, RATE, look, started
 
 pytestmark = pytest.mark.thorough
 
@@ -81,11 +83,14 @@ class Explorer:
         self.reached: dict[Key, set[type]] = {}
         self._known: set[object] = set()
 
-    def walk(self, begun: RunStarted) -> None:
-        """Follow everything that may happen after a run began."""
+    def walk(self, *begun: Event) -> None:
+        """Follow everything that may happen after a run began so."""
         run = Run()
         self._known.clear()
-        todo = deque([(run, self._step(run, begun, ()), begun)])
+        followed: tuple[Instruction, ...] = ()
+        for event in begun:
+            followed = self._step(run, event, followed)
+        todo = deque([(run, followed, begun[-1])])
         while todo:
             run, instructions, last = todo.popleft()
             for event in _next_events(instructions, last):
@@ -195,6 +200,9 @@ def _readings(first: Instruction, at_ms: int) -> list[Event]:
             return _looks(at_ms)
         case CheckHealth():
             return [HealthObserved(at_ms, Health(LIVE)), HealthObserved(at_ms, Health(LIVE, cordoned=(2,)))]
+        case CheckThrottle(overrides):
+            odd = tuple(ConfigValue(override.key, "7") for override in overrides)
+            return [ThrottleChecked(at_ms), ThrottleChecked(at_ms, odd)]
         case ElectLeaders(names):
             return [LeadersElected(at_ms, names)]
     wrong = Verified(at_ms, ("a-0: not there",))
@@ -225,6 +233,9 @@ def _submitted(names: tuple[TopicPartition, ...], at_ms: int) -> list[Event]:
     ]
 
 
+_ONLY_THE_THROTTLE = {**dict.fromkeys(GuardName, Reaction.OFF), GuardName.FOREIGN_THROTTLE: Reaction.HOLD}
+
+
 def beginnings() -> list[RunStarted]:
     """With a throttle, without one, with one that adapts, with guards, and with elections one by one."""
     adaptive = replace(started(), rates=ThrottleRates(adaptive=AdaptiveThrottle(10 * RATE)))
@@ -242,6 +253,7 @@ def explored() -> dict[Key, set[type]]:
     explorer = Explorer()
     for begun in beginnings():
         explorer.walk(begun)
+    explorer.walk(replace(started(), guards=settings(_ONLY_THE_THROTTLE), rereads_throttle=True), *PREPARED[1:])
     return explorer.reached
 
 

@@ -1,3 +1,11 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from kreassign.executor.throttle.ledger import (
     ConfigKey,
     ConfigOverride,
@@ -7,6 +15,8 @@ from kreassign.executor.throttle.ledger import (
     changes,
     changes_to_before,
     changes_to_ours,
+    differing,
+    entries_to_drop,
     flows,
     keys_to_change,
     restoration,
@@ -14,7 +24,7 @@ from kreassign.executor.throttle.ledger import (
     wanted_rates,
 )
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
-from kreassign.model import ConfigChange, ConfigResource, Reassignment, TopicPartition
+from kreassign.model import ConfigChange, ConfigOperation, ConfigResource, Reassignment, TopicPartition
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -121,12 +131,101 @@ def test_the_calls_set_our_values_and_later_the_old_ones_or_none() -> None:
     broker, topic = ConfigResource.broker(1), ConfigResource.topic("t")
     assert changes_to_ours(pending_restores) == {
         broker: [ConfigChange.set(LEADER_THROTTLED_RATE, "5"), ConfigChange.set(FOLLOWER_THROTTLED_RATE, "5")],
-        topic: [ConfigChange.set(FOLLOWER_THROTTLED_REPLICAS, "0:3")],
+        topic: [ConfigChange.append(FOLLOWER_THROTTLED_REPLICAS, "0:3")],
     }
     assert changes_to_before(pending_restores) == {
         broker: [ConfigChange.set(LEADER_THROTTLED_RATE, "9"), ConfigChange.delete(FOLLOWER_THROTTLED_RATE)],
-        topic: [ConfigChange.set(FOLLOWER_THROTTLED_REPLICAS, "")],
+        topic: [ConfigChange.subtract(FOLLOWER_THROTTLED_REPLICAS, "0:3")],
     }
+
+
+def test_of_a_list_only_our_own_entries_are_written_and_it_is_deleted_only_if_there_was_none() -> None:
+    topic, name = ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS
+    beside, alone = ConfigOverride(FOLLOWERS, "7:4", "0:3,7:4"), ConfigOverride(FOLLOWERS, None, "0:3")
+    assert changes_to_ours([beside]) == {topic: [ConfigChange.append(name, "0:3")]}
+    assert changes_to_before([beside]) == {topic: [ConfigChange.subtract(name, "0:3")]}
+    assert changes_to_before([alone]) == {topic: [ConfigChange.delete(name)]}
+    assert changes_to_before([alone], shared=[FOLLOWERS]) == {topic: [ConfigChange.subtract(name, "0:3")]}
+
+
+def test_an_entry_that_caught_up_is_taken_out_after_the_next_one_is_in() -> None:
+    topic, name = ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS
+    changed = ConfigOverride(FOLLOWERS, "7:4", "1:3,7:4", ("0:3,7:4",))
+    assert changes_to_ours([changed]) == {topic: [ConfigChange.append(name, "1:3")]}
+    assert entries_to_drop([changed]) == {topic: [ConfigChange.subtract(name, "0:3")]}
+    emptied = ConfigOverride(FOLLOWERS, None, None, ("0:3",))
+    assert changes_to_ours([emptied]) == {}
+    assert entries_to_drop([emptied]) == {topic: [ConfigChange.subtract(name, "0:3")]}
+    assert entries_to_drop([ConfigOverride(sending(1), "9", "6", ("5",))]) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_in_force", "is_restored"),
+    [
+        ("0:3", True, False),
+        ("0:3,8:8", True, False),
+        ("8:8", False, True),
+        ("", False, False),
+        (None, False, True),
+        ("*", False, False),
+    ],
+)
+def test_a_list_is_in_force_with_all_our_entries_and_restored_without_any(
+    value: str | None, is_in_force: bool, is_restored: bool
+) -> None:
+    override = ConfigOverride(FOLLOWERS, None, "0:3")
+    assert (override.is_in_force(value), override.is_restored(value)) == (is_in_force, is_restored)
+    assert differing([override], [ConfigValue(FOLLOWERS, value)]) == (
+        () if is_in_force else (ConfigValue(FOLLOWERS, value),)
+    )
+
+
+def test_a_list_in_which_others_have_entries_too_is_told_as_shared() -> None:
+    override = ConfigOverride(FOLLOWERS, None, "0:3")
+    assert restoration([override], [ConfigValue(FOLLOWERS, "0:3")]) == Restoration((override,), (), ())
+    assert restoration([override], [ConfigValue(FOLLOWERS, "0:3,8:8")]) == Restoration(
+        (override,), (), (), shared=(FOLLOWERS,)
+    )
+    theirs = ConfigValue(FOLLOWERS, "*")
+    assert restoration([override], [theirs]).foreign == (theirs,)
+
+
+ENTRIES = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)).map(lambda pair: f"{pair[0]}:{pair[1]}"))
+
+
+@given(before=ENTRIES, values=st.lists(ENTRIES, min_size=1, max_size=5), theirs=ENTRIES)
+def test_whatever_others_add_to_a_list_survives_every_change_of_ours(
+    before: set[str], values: list[set[str]], theirs: set[str]
+) -> None:
+    present, unconfirmed = set(before), tuple[str, ...]()
+    for number, ours in enumerate(values):
+        override = ConfigOverride(FOLLOWERS, ",".join(before) or None, ",".join(before | ours), unconfirmed)
+        for calls in (changes_to_ours([override]), entries_to_drop([override])):
+            present = applied(present, calls)
+        assert before | ours <= present
+        present |= theirs if number == 0 else set()
+        unconfirmed = (*unconfirmed, override.value or "")
+    last = ConfigOverride(FOLLOWERS, ",".join(before) or None, unconfirmed[-1], unconfirmed)
+    found = restoration([last], [ConfigValue(FOLLOWERS, ",".join(present))])
+    left = applied(present, changes_to_before(found.changes, found.shared))
+    assert left >= before
+    assert left >= theirs - set().union(*values)
+    assert left - before <= theirs
+
+
+def applied(present: set[str], calls: Mapping[ConfigResource, list[ConfigChange]]) -> set[str]:
+    """What a list is after these changes, as Kafka makes them."""
+    for change in (one for steps in calls.values() for one in steps):
+        match change.operation:
+            case ConfigOperation.DELETE:
+                present = set()
+            case ConfigOperation.APPEND:
+                present = present | set((change.value or "").split(","))
+            case ConfigOperation.SUBTRACT:
+                present = present - set((change.value or "").split(","))
+            case ConfigOperation.SET:
+                raise AssertionError("a list is never written as a whole")
+    return present
 
 
 def test_restoring_writes_what_is_ours_settles_what_is_back_and_leaves_what_others_set() -> None:

@@ -42,8 +42,8 @@ def verify(
     """Verify that the cluster matches PLAN, or what run RUN_ID was to leave; change nothing.
 
     Compares the replicas and their order, the ISR, the leaders, the sizes of copies, log directories that the plan
-    names, and throttles: with a plan there must be none on its topics and on any broker, with a run those from before
-    it. Exit code 0 if everything matches, 1 if not.
+    names, and throttles: with a plan there must be none on its topics and on any broker, with a run nothing may be left
+    of what it ever set. Exit code 0 if everything matches, 1 if not.
     """
     with cluster.connect() as client:
         found = _verified(client, subject, state_dir, ignore_throttles=ignore_throttles)
@@ -71,6 +71,7 @@ def _document(found: Verification) -> dict[str, object]:
         "ok": found.is_ok,
         "partitions": len(found.expected.replicas),
         "findings": [asdict(one) for one in found.findings],
+        "remedies": list(found.remedies),
         "copies": copies,
     }
 
@@ -78,6 +79,8 @@ def _document(found: Verification) -> dict[str, object]:
 def _tell(found: Verification) -> None:
     for finding in found.findings:
         console().print(str(finding), soft_wrap=True)
+    for command in found.remedies:
+        console().print(f"  to restore it: {command}", soft_wrap=True, markup=False)
     sizes = found.facts.sizes
     held = f"{len(found.expected.replicas)} partitions, {format_bytes(sum(sizes.values()))} in {len(sizes)} copies"
     console().print(f"{held}: " + ("all as planned" if found.is_ok else f"{len(found.findings)} findings"))

@@ -35,9 +35,20 @@ class Changed:
     by_controller: tuple[int, ...] = ()
     failed: tuple[ConfigResource, ...] = ()
 
+    def and_then(self, later: Changed) -> Changed:
+        """What became of these changes and of others after them."""
+        return Changed(
+            (*self.problems, *later.problems),
+            (*self.unwritten, *later.unwritten),
+            tuple(sorted({*self.by_controller, *later.by_controller})),
+            tuple(dict.fromkeys((*self.failed, *later.failed))),
+        )
+
 
 def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: Changes) -> Changed:
     """Make all these changes that can be made now. Raises nothing."""
+    if not changes:
+        return Changed()
     brokers = {resource: int(resource.name) for resource in changes if resource.type is ResourceType.BROKER}
     try:
         live = port.describe_cluster().broker_ids if brokers else ()

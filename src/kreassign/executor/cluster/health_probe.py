@@ -9,7 +9,6 @@ from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.guards import Health, LogDirSpace, Troubled
 from kreassign.executor.guards.health import offline, under_min_isr, under_replicated
 from kreassign.executor.instructions import CheckHealth
-from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource, LogDir, Partition
 
 MIN_ISR = "min.insync.replicas"
@@ -26,6 +25,7 @@ def inspect(port: ClusterPort, question: CheckHealth) -> Health:
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
     log_dirs = port.describe_log_dirs(destinations, partitions=()).ok if destinations else {}
     targets = {move.topic_partition: move.target for move in moves}
+    differ, unread = queries.check_throttle(port, question.throttle)
     return Health(
         live=live,
         offline=Troubled.of(offline(partitions), before.offline if before else None),
@@ -40,7 +40,8 @@ def inspect(port: ClusterPort, question: CheckHealth) -> Health:
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
-        foreign_configs=_foreign_configs(port, question.pending_restores),
+        foreign_configs=differ,
+        unread_configs=unread,
     )
 
 
@@ -64,9 +65,3 @@ def _space(broker: int, log_dirs: Iterable[LogDir]) -> list[LogDirSpace]:
 
 def _takes_nothing(log_dirs: Sequence[LogDir]) -> bool:
     return bool(log_dirs) and all(log_dir.is_cordoned or log_dir.error for log_dir in log_dirs)
-
-
-def _foreign_configs(port: ClusterPort, pending_restores: Iterable[ConfigOverride]) -> tuple[ConfigValue, ...]:
-    overrides = {override.key: override for override in pending_restores}
-    values, _ = queries.read_configs(port, overrides)
-    return tuple(present for present in values if not overrides[present.key].accounts_for(present.value))

@@ -11,7 +11,7 @@ from kreassign.executor.cluster.observations import Answers
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.verify import Expectations, Facts
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue, differing
 from kreassign.model import (
     Batch,
     ConfigEntry,
@@ -95,11 +95,19 @@ def read_configs(
 
     A topic that is gone has no settings any more, so its values are None.
     """
+    values, problems, _ = read_configs_and_gone(port, keys)
+    return values, problems
+
+
+def read_configs_and_gone(
+    port: ClusterPort, keys: Iterable[ConfigKey]
+) -> tuple[tuple[ConfigValue, ...], tuple[tuple[ConfigResource, str], ...], tuple[ConfigResource, ...]]:
+    """The same, and which topics are gone."""
     names: dict[ConfigResource, list[str]] = {}
     for key in keys:
         names.setdefault(key.resource, []).append(key.name)
     if not names:
-        return (), ()
+        return (), (), ()
     answer = port.describe_configs(names, names=sorted({name for wanted in names.values() for name in wanted}))
     gone = {resource for resource, error in answer.failed.items() if is_unknown_topic(error)}
     entries: Mapping[ConfigResource, Mapping[str, ConfigEntry]] = {**answer.ok, **{topic: {} for topic in gone}}
@@ -110,7 +118,27 @@ def read_configs(
     ]
     silent = {resource: error for resource, error in answer.failed.items() if resource not in gone}
     problems = tuple((resource, f"could not be read: {error}") for resource, error in silent.items())
-    return tuple(sorted(values, key=lambda value: value.key)), problems
+    return tuple(sorted(values, key=lambda value: value.key)), problems, tuple(sorted(gone))
+
+
+def check_throttle(
+    port: ClusterPort, overrides: Iterable[ConfigOverride]
+) -> tuple[tuple[ConfigValue, ...], tuple[ConfigResource, ...]]:
+    """Which settings are not as these overrides have set them, and of which topics and brokers nobody could tell.
+
+    Of brokers that are not live nothing is believed: one that has lost its controllers answers with what it knew, and
+    one that is down is not throttled anyhow. Raises ClusterError.
+    """
+    known = tuple(overrides)
+    values, problems, gone = read_configs_and_gone(port, (override.key for override in known))
+    differ = differing(known, (present for present in values if present.key.resource not in gone))
+    silent = tuple(resource for resource, _ in problems)
+    odd = (*silent, *(present.key.resource for present in differ))
+    down = set(map(ConfigResource.broker, brokers_down(port, odd)))
+    return (
+        tuple(present for present in differ if present.key.resource not in down),
+        tuple(resource for resource in silent if resource not in down),
+    )
 
 
 def brokers_down(port: ClusterPort, resources: Iterable[ConfigResource]) -> tuple[int, ...]:
@@ -124,7 +152,8 @@ def read_facts(port: ClusterPort, expected: Expectations) -> Facts:
     ongoing = port.list_partition_reassignments(expected.replicas) if expected.replicas else {}
     topics = port.describe_topics(sorted({name.topic for name in expected.replicas}))
     found = partitions_of(topics)
-    configs, config_problems = read_configs(port, (config.key for config in expected.configs))
+    keys = (*(one.key for one in expected.configs), *(one.key for one in expected.overrides))
+    configs, config_problems = read_configs(port, keys)
     unread = [(str(resource), sentence) for resource, sentence in config_problems]
     unread += [
         (str(name), f"could not be described: {topics.failed[name.topic]}")

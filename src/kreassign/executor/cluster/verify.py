@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
 
 SMALL = 0.5
@@ -46,12 +46,14 @@ class Finding:
 class Expectations:
     """What shall be: replicas per partition in order, directories per replica, and the value of settings.
 
-    With `checks_sizes`, also that no copy is much smaller than that of the leader.
+    Of `overrides` of a run nothing shall be left; entries that others have added to lists are theirs. With
+    `checks_sizes`, also that no copy is much smaller than that of the leader.
     """
 
     replicas: Mapping[TopicPartition, tuple[int, ...]]
     log_dirs: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
     configs: tuple[ConfigValue, ...] = ()
+    overrides: tuple[ConfigOverride, ...] = ()
     checks_sizes: bool = False
 
 
@@ -78,6 +80,7 @@ def verify(expected: Expectations, facts: Facts) -> tuple[Finding, ...]:
         found += _of_sizes(partition, facts)
     found += _of_log_dirs(expected.log_dirs, facts.log_dirs)
     found += _of_configs(expected.configs, facts.configs)
+    found += _of_overrides(expected.overrides, facts.configs)
     return tuple(sorted(found))
 
 
@@ -131,7 +134,22 @@ def _of_log_dirs(
 def _of_configs(wanted: Iterable[ConfigValue], found: Mapping[ConfigKey, str | None]) -> Iterator[Finding]:
     for config in wanted:
         if config.key in found and found[config.key] != config.value:
-            present = found[config.key]
-            is_now = "is not set" if present is None else f"is {present!r}"
-            shall_be = "should not be set" if config.value is None else f"should be {config.value!r}"
-            yield Finding(str(config.key.resource), FindingKind.THROTTLE, f"{config.key.name} {is_now} and {shall_be}")
+            yield _misconfigured(config.key, found[config.key], _value_wanted(config.value))
+
+
+def _of_overrides(overrides: Iterable[ConfigOverride], found: Mapping[ConfigKey, str | None]) -> Iterator[Finding]:
+    for override in overrides:
+        if override.key in found and not override.is_restored(found[override.key]):
+            is_shared = override.is_list and override.before is not None
+            entries = f"should not have {','.join(sorted(override.our_items))}, which the run added"
+            shall_be = entries if is_shared and override.our_items else _value_wanted(override.before)
+            yield _misconfigured(override.key, found[override.key], shall_be)
+
+
+def _misconfigured(key: ConfigKey, present: str | None, shall_be: str) -> Finding:
+    is_now = "is not set" if present is None else f"is {present!r}"
+    return Finding(str(key.resource), FindingKind.THROTTLE, f"{key.name} {is_now} and {shall_be}")
+
+
+def _value_wanted(value: str | None) -> str:
+    return "should not be set" if value is None else f"should be {value!r}"

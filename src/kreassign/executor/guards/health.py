@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.executor.throttle.ledger import ConfigValue
-from kreassign.model import NO_LEADER, OngoingReassignment, Partition, TopicPartition
+from kreassign.model import NO_LEADER, ConfigResource, OngoingReassignment, Partition, TopicPartition
 
 NAMED = 20
 """So many troubled partitions are named; the rest is counted."""
@@ -60,9 +60,9 @@ class Health:
     """One inspection of the cluster.
 
     What the run itself explains is not trouble: replicas that it adds are out of sync until they have caught up.
-    `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings that
-    the run has to restore and somebody else has changed. `cordoned` are brokers all of whose directories refuse new
-    copies.
+    `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings of the
+    throttle with another value than ours, and `unread_configs` of whom nobody could read them. `cordoned` are brokers
+    all of whose directories refuse new copies.
     """
 
     live: tuple[int, ...]
@@ -73,6 +73,7 @@ class Health:
     cordoned: tuple[int, ...] = ()
     foreign_moves: tuple[TopicPartition, ...] = ()
     foreign_configs: tuple[ConfigValue, ...] = ()
+    unread_configs: tuple[ConfigResource, ...] = ()
 
 
 def offline(partitions: Iterable[Partition]) -> tuple[TopicPartition, ...]:

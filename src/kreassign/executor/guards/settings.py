@@ -49,7 +49,7 @@ DEFAULTS: Mapping[GuardName, Reaction] = MappingProxyType({
     GuardName.DISK: Reaction.HOLD,
     GuardName.CORDONED: Reaction.HOLD,
     GuardName.FOREIGN_MOVE: Reaction.WARN,
-    GuardName.FOREIGN_THROTTLE: Reaction.WARN,
+    GuardName.FOREIGN_THROTTLE: Reaction.HOLD,
     GuardName.STALL: Reaction.WARN,
     GuardName.RATE: Reaction.WARN,
 })  # fmt: skip

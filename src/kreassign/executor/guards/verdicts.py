@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from kreassign.executor.guards.health import Health, Troubled
+from kreassign.executor.guards.health import NAMED, Health, Troubled
 from kreassign.executor.guards.settings import GuardName, Reaction
 from kreassign.executor.scheduling import RESERVE
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import TopicPartition
 
 STALL_MS = 600_000
@@ -50,7 +51,8 @@ class GuardInputs:
     """What guards judge: this inspection, the first one of the run, the moves in flight, the time.
 
     `incoming_bytes` is what is still to come in, by destination broker, for moves in flight or about to start;
-    `disk_reserve` is the part of every log directory that shall stay free.
+    `disk_reserve` is the part of every log directory that shall stay free; `our_configs` are the values that the run
+    gave to the settings of its throttle.
     """
 
     health: Health
@@ -60,6 +62,7 @@ class GuardInputs:
     at_ms: int
     incoming_bytes: Mapping[int, int] = field(default_factory=dict)
     disk_reserve: float = RESERVE
+    our_configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +107,14 @@ def _min_isr(now: GuardInputs) -> Iterator[Breach]:
 
 
 def _under_replicated(now: GuardInputs) -> Iterator[Breach]:
+    # A copy that loses ground needs more, and with less of it nothing would end: then the throttle is no remedy.
+    is_too_low = any(move.losing_ground is not None for move in now.moves)
+    relief = "cancel with `kreassign cancel --now`" if is_too_low else "lower its throttle with `kreassign throttle`"
     yield from _grown(
         now.first.under_replicated,
         now.health.under_replicated,
         "have replicas out of sync that the run does not explain",
-        "See whether a broker is down or overloaded; lower the throttle with `kreassign throttle`",
+        f"See whether a broker is down or overloaded; if the run is what overloads it, {relief}",
     )
 
 
@@ -123,7 +129,7 @@ def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterato
 def _broker(now: GuardInputs) -> Iterator[Breach]:
     gone = sorted(set(now.first.live) - set(now.health.live))
     if gone:
-        yield f"brokers {gone} were there when the run began and are not now", "Start them, or remove them from plans"
+        yield f"brokers {gone}, which were there when the run began, are gone", "Start them, or remove them from plans"
 
 
 def _disk(now: GuardInputs) -> Iterator[Breach]:
@@ -158,10 +164,23 @@ def _foreign_move(now: GuardInputs) -> Iterator[Breach]:
 
 def _foreign_throttle(now: GuardInputs) -> Iterator[Breach]:
     if now.health.foreign_configs:
+        changes = "; ".join(_changed(present, now.our_configs) for present in now.health.foreign_configs[:NAMED])
+        more = len(now.health.foreign_configs) - NAMED
+        moving = [move.name for move in now.moves]
+        copies = f"; what is in flight goes on without it: {_some(moving)}" if moving else ""
         yield (
-            f"somebody else changed throttles of this run: {'; '.join(map(str, now.health.foreign_configs))}",
-            "They stay as they are now, also at the end of the run; change the run's own with `kreassign throttle`",
+            f"somebody else changed throttles of this run: {changes}{f' and {more} more' if more > 0 else ''}{copies}",
+            "Set it again with `kreassign throttle RUN_ID RATE`, or end the run with `kreassign cancel RUN_ID`",
         )
+
+
+def _changed(present: ConfigValue, ours: Mapping[ConfigKey, str | None]) -> str:
+    return f"{present}, and the run had set it to {ours[present.key]!r}" if ours.get(present.key) else str(present)
+
+
+def _some(names: Sequence[TopicPartition]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(map(str, names[:NAMED])) + more
 
 
 def _stall(now: GuardInputs) -> Iterator[Breach]:

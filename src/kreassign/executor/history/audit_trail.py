@@ -18,6 +18,7 @@ from kreassign.executor.events import (
     MovesSubmitted,
     PlacementState,
     SubmissionIntended,
+    ThrottleChecked,
     ThrottleIntended,
     ThrottleRestored,
     ThrottleSet,
@@ -196,6 +197,9 @@ def _call(event: Event) -> Call | None:
             ok, refused, words = len(event.values), len(event.problems), event.problems
         case MovesObserved():
             ok = len(event.observations)
+        case ThrottleChecked():
+            words = tuple(map(str, event.differ))
+            refused, unknown = len(event.differ), len(event.unread)
         case HealthObserved():
             ok = len(event.health.live)
         case Verified():
@@ -212,6 +216,7 @@ _KINDS = {
     ThrottleSet.__name__: "set throttle",
     ThrottleRestored.__name__: "restore throttle",
     ConfigsRead.__name__: "read settings",
+    ThrottleChecked.__name__: "read throttle again",
     MovesObserved.__name__: "observe moves",
     HealthObserved.__name__: "inspect the cluster",
     Verified.__name__: "verify",

@@ -46,6 +46,7 @@ class RunHistory:
     guards say at the moment; one of them may have ended the run in such a way that it `wants_rollback`.
     `pace` is its order, limits and hours as they are now, `outlook` what
     it waits for and what will not fit into its hours.
+    `was_throttle_kept` unless somebody is known to have changed the throttle while the run had it set.
     `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are who started it and
     who resumed it, each once; `plan_id` is that of the plan's facts file.
     """
@@ -60,6 +61,7 @@ class RunHistory:
     throttle_residue: tuple[str, ...]
     problems: tuple[str, ...]
     is_held: bool = False
+    was_throttle_kept: bool = True
     wants_rollback: bool = False
     verdicts: tuple[str, ...] = ()
     pace: Pace = NO_LIMITS
@@ -109,6 +111,7 @@ def history(run: RunView) -> RunHistory:
         throttle_residue=run.residue,
         problems=(*run.problems, *run.findings),
         is_held=run.is_held,
+        was_throttle_kept=run.was_throttle_kept,
         wants_rollback=run.wants_rollback,
         verdicts=tuple(map(str, run.verdicts)),
         pace=run.pace,

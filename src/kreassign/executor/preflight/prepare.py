@@ -72,6 +72,7 @@ def prepare(
         guards=settings.guards,
         pace=settings.pace,
         plan_id=plan_id(plan),
+        rereads_throttle=True,
     )
 
 

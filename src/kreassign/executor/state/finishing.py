@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from kreassign.executor.events import CallFailed, ConfigsRead, LeadersElected, ThrottleRestored, TimePassed, Verified
 from kreassign.executor.instructions import ElectLeaders, ReadConfigs, RestoreThrottle, Verify, Wait
+from kreassign.executor.state import throttle_watch
 from kreassign.executor.state.move import MoveRecord, MoveStatus
 from kreassign.executor.state.phases import (
     Afterwards,
@@ -30,7 +31,6 @@ from kreassign.executor.state.phases import (
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.transition import Next, Rows, row
 from kreassign.executor.throttle import ledger
-from kreassign.executor.throttle.ledger import ConfigValue
 
 VERIFY_PATIENCE_MS = 20_000
 """How long brokers may take to show what the controller already knows."""
@@ -84,46 +84,58 @@ def restore(run: Run, afterwards: Afterwards) -> Next:
 
 def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
     """Write the old values that are not there."""
-    changes = _take_in(run, event)
+    order = _take_in(run, state.restore, event)
     if not run.throttle.pending:
         return _after_restoring(run, state.restore, event.at_ms)
-    if not changes:
+    if not order.overrides:
         return _restore_later(run, state.restore, event.at_ms, event.problems)
-    return Next(WritingBack(state.restore), (RestoreThrottle(changes),))
+    return Next(WritingBack(state.restore), (order,))
 
 
 def _confirm(run: Run, state: ConfirmingRestore, event: ConfigsRead) -> Next:
     """What was just written and is not there is not written at once again."""
-    _take_in(run, event)
+    _take_in(run, state.restore, event)
     if not run.throttle.pending:
         return _after_restoring(run, state.restore, event.at_ms)
     return _restore_later(run, state.restore, event.at_ms, event.problems)
 
 
-def _take_in(run: Run, event: ConfigsRead) -> tuple[ledger.ConfigOverride, ...]:
-    """Close the overrides whose old value is there; which of the others can be written now."""
+def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
+    """Close the overrides that are restored; what to write of the others now.
+
+    An odd value waits for a second reading, for one may be stale: also the old value, where nobody has written it yet.
+    What others changed is theirs, and is named.
+    """
     throttle = run.throttle
-    found = ledger.restoration(throttle.pending.values(), event.values)
+    throttle_watch.take_in_at_end(run, event, is_end=how.afterwards is Afterwards.VERIFY)
+    settled = (one for key, one in throttle.pending.items() if not throttle_watch.is_undecided(run, key))
+    found = ledger.restoration(settled, event.values)
     for key in (*found.restored, *(present.key for present in found.foreign)):
         del throttle.pending[key]
+        throttle.doubts.pop(key, None)
+        throttle.in_force.discard(key)
     for present in found.foreign:
-        del throttle.overrides[present.key]
         run.note(f"someone else changed a throttle during the run, and it stays so: {present}")
     # The settings of a broker that is down cannot be read, but the controller may take them.
-    return (*found.changes, *(one for one in throttle.pending.values() if one.key.broker in event.down))
+    silent = (one for one in throttle.pending.values() if one.key.broker in event.down)
+    changes = (*found.changes, *silent)
+    throttle.in_force -= {override.key for override in changes}
+    return RestoreThrottle(changes, found.shared)
 
 
 def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
     """Read whether it is there now. Where the controller took it for a broker that is down, that has to do."""
+    throttle = run.throttle
     for problem in event.problems:
         run.note(problem)
     state = replace(state, restore=replace(state.restore, unwritten=tuple(map(str, event.unwritten))))
-    for key in [key for key in run.throttle.pending if key.broker in event.by_controller]:
-        del run.throttle.pending[key], run.throttle.overrides[key]
+    for key in [key for key in throttle.pending if key.broker in event.by_controller]:
+        del throttle.pending[key]
+        throttle.carried.add(key)
         run.note(f"broker {key.broker} is down: the controller took the values that it had before the run")
-    if not run.throttle.pending:
+    if not throttle.pending:
         return _after_restoring(run, state.restore, event.at_ms)
-    return Next(ConfirmingRestore(state.restore), (ReadConfigs(tuple(run.throttle.pending)),))
+    return Next(ConfirmingRestore(state.restore), (ReadConfigs(tuple(throttle.pending)),))
 
 
 def _could_not_read(run: Run, state: Restoring | ConfirmingRestore, event: CallFailed) -> Next:
@@ -134,8 +146,7 @@ def _restore_later(run: Run, how: Restore, at_ms: int, problems: tuple[str, ...]
     since_ms, is_tried_again = within(how.failing_since_ms, at_ms, CALL_PATIENCE_MS)
     if is_tried_again:
         return Next(Restoring(failing(how, since_ms)), (Wait(),))
-    for problem in (*problems, *how.unwritten):
-        run.note(problem)
+    run.problems.unrestored = tuple(dict.fromkeys((*problems, *how.unwritten)))
     return _after_restoring(run, how, at_ms)
 
 
@@ -144,6 +155,8 @@ def _restore_again(run: Run, state: Restoring, _: TimePassed) -> Next:
 
 
 def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
+    if not run.throttle.pending:
+        run.problems.unrestored = ()
     match how.afterwards:
         case Afterwards.PAUSE:
             return Next(Paused())
@@ -158,8 +171,8 @@ def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
 
 def _verify(run: Run, state: Verifying) -> Next:
     made = tuple(record.move for record in run.moves.records.values() if record.status is MoveStatus.COMPLETE)
-    configs = tuple(ConfigValue(override.key, override.before) for override in run.throttle.overrides.values())
-    return Next(state, (Verify(made, configs),))
+    readable = (override for override in run.throttle.ever_set if override.key not in run.throttle.carried)
+    return Next(state, (Verify(made, tuple(readable)),))
 
 
 def _conclude(run: Run, state: Verifying, event: Verified) -> Next:
@@ -186,6 +199,8 @@ def _end(run: Run, at_ms: int) -> Next:
     """How it ended. What failed weighs more than what was cancelled."""
     statuses = {record.status for record in run.moves.records.values()}
     if MoveStatus.FAILED in statuses or run.problems.findings or run.throttle.pending:
+        return Next(Failed(at_ms))
+    if throttle_watch.was_lost(run):
         return Next(Failed(at_ms))
     return Next(Cancelled(at_ms) if MoveStatus.CANCELLED in statuses else Done(at_ms))
 

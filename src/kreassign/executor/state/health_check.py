@@ -8,6 +8,7 @@ from kreassign.executor.state import health_watch, moving, preparing
 from kreassign.executor.state.phases import (
     Cancelling,
     CheckingHealth,
+    CheckingThrottle,
     Names,
     Observing,
     Preparing,
@@ -41,7 +42,7 @@ def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int
     return preparing.enter(run)
 
 
-_ONWARD = (Observing, Cancelling, SettingLists, *moving.SENT, Preparing, Throttling)
+_ONWARD = (Observing, Cancelling, CheckingThrottle, SettingLists, *moving.SENT, Preparing, Throttling)
 
 ROWS: Rows = {
     (CheckingHealth, HealthObserved): row(_after_check, RecordingVerdicts, *_ONWARD),

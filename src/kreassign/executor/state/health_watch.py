@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
 from kreassign.executor.guards import GuardInputs, Reaction, Verdict, evaluate
-from kreassign.executor.state import disk_admission
+from kreassign.executor.state import disk_admission, throttle_watch
 from kreassign.executor.state.move import MoveStatus
 from kreassign.executor.state.move_index import left_by_destination
 from kreassign.executor.state.phases import Names
-from kreassign.executor.state.run import Run, WindDown
+from kreassign.executor.state.run import GuardBreach, Run, WindDown
 from kreassign.model import TopicPartition
 
 CHECK_EVERY_MS = 30_000
@@ -35,22 +36,23 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     """Which of the moves about to start have space on disks, and what the guards say."""
     watch, health = run.health, event.health
     watch.checked_ms = event.at_ms
+    for breach in watch.breaches:
+        breach.last_ms = event.at_ms if breach.until_ms is None else breach.last_ms
     starting, wanted = disk_admission.take_stock(run, starting, health)
     watch.first = watch.first or health
     destinations = run.moves.index.destinations
-    for present in health.foreign_configs:
-        # What somebody else has set since is theirs: neither overwritten nor restored.
-        for known in (run.throttle.pending, run.throttle.overrides, run.throttle.before):
-            known.pop(present.key, None)
+    read = dict.fromkeys((*run.throttle.in_force, *(present.key for present in health.foreign_configs)))
+    throttle_watch.take_in(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
     _note_absences(run, event.at_ms, set(destinations) - set(health.live))
     now = GuardInputs(
-        health=health,
+        health=replace(health, foreign_configs=throttle_watch.foreign(run)),
         first=watch.first,
         moves=tuple(record for record in run.moves.in_flight if record.lagging),
         destinations=tuple(sorted(destinations)),
         at_ms=event.at_ms,
         incoming_bytes=_incoming(run, wanted),
         disk_reserve=run.control.pace.disk_reserve,
+        our_configs={key: override.value for key, override in run.throttle.overrides.items()},
     )
     return starting, evaluate(now, run.identity.reactions)
 
@@ -67,10 +69,15 @@ def are_news(run: Run, verdicts: tuple[Verdict, ...]) -> bool:
 
 def take_in(run: Run, event: VerdictsRecorded) -> None:
     """Remember what the guards said, and cancel the run if one of them demands it."""
-    known = {verdict.guard for verdict in run.health.verdicts}
-    for verdict in event.verdicts:
-        if verdict.guard not in known:
-            run.note(str(verdict))
+    said = {verdict.guard for verdict in event.verdicts}
+    open_before = [breach for breach in run.health.breaches if breach.until_ms is None]
+    for breach in open_before:
+        if breach.verdict.guard not in said:
+            breach.until_ms = event.at_ms
+    known = {breach.verdict.guard for breach in open_before}
+    run.health.breaches += [
+        GuardBreach(verdict, event.at_ms, event.at_ms) for verdict in event.verdicts if verdict.guard not in known
+    ]
     run.health.verdicts = event.verdicts
     demanded = {verdict.reaction for verdict in event.verdicts}
     if demanded & {Reaction.CANCEL, Reaction.ROLLBACK}:

@@ -1,8 +1,8 @@
 """Observing the moves and drawing the conclusions: start, wait, cancel, go on to the end.
 
-    Observing ─▶ [CheckingHealth ─▶ RecordingVerdicts] ─▶ [SettingLists] ─▶ Submitting ─▶ Observing …
-        ▲                     └─▶ Cancelling ─▶ Observing                      │
-        └──────── [MeasuringTraffic] ◀── Waiting ◀──── nothing to start ◀──────┘
+    Observing ─▶ [CheckingHealth ─▶ RecordingVerdicts] ─▶ [CheckingThrottle] ─▶ [SettingLists] ─▶ Submitting …
+        ▲                     └─▶ Cancelling ─▶ Observing                                              │
+        └──────────── [MeasuringTraffic] ◀── Waiting ◀──── nothing to start ◀──────────────────────────┘
 
 Nothing is sent that was not observed just before. When moves start or copies arrive, the lists of throttled replicas
 are changed first: a move is never started before its throttle is in force, and a replica that has caught up is never
@@ -23,19 +23,28 @@ from kreassign.executor.events import (
     MovesObserved,
     MovesSubmitted,
     SubmissionIntended,
+    ThrottleChecked,
     ThrottleIntended,
     ThrottleSet,
     TimePassed,
     TrafficMeasured,
 )
 from kreassign.executor.instructions import CancelMoves, CheckHealth, ObserveMoves, SetThrottle, SubmitMoves, Wait
-from kreassign.executor.state import disk_admission, finishing, health_watch, schedule_window, throttle_rates
+from kreassign.executor.state import (
+    disk_admission,
+    finishing,
+    health_watch,
+    schedule_window,
+    throttle_rates,
+    throttle_watch,
+)
 from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus, NextAction, conclude
 from kreassign.executor.state.move_index import candidate
 from kreassign.executor.state.phases import (
     Afterwards,
     Cancelling,
     CheckingHealth,
+    CheckingThrottle,
     Electing,
     MeasuringTraffic,
     MovingStep,
@@ -83,6 +92,11 @@ def record_overrides(run: Run, state: Throttling | SettingLists, event: Throttle
     """From now on these settings are to be restored."""
     for override in event.overrides:
         run.throttle.pending[override.key] = run.throttle.overrides[override.key] = override
+        run.throttle.in_force.discard(override.key)
+        if override.is_list:
+            run.throttle.listed.setdefault(override.key, set()).update(override.our_items)
+        if run.throttle.doubts.pop(override.key, None) is not None:
+            run.health.checked_ms = None  # What the guards say of it may be over.
     return Next(state)
 
 
@@ -92,13 +106,14 @@ def confirm(run: Run, event: ThrottleSet) -> None:
     throttle.awaited |= {one.broker for one in event.unwritten}
     throttle.unset = frozenset(event.failed)
     for one in event.unwritten:
-        run.note(f"{one}; it is set when the broker is back")
+        run.problems.unset[one.broker] = f"{one}; it is set when the broker is back"
     if not event.problems:
         throttle.pending = {
             key: override if key.broker in throttle.awaited else override.confirmed()
             for key, override in throttle.pending.items()
         }
         throttle.overrides |= throttle.pending
+        throttle.in_force = {key for key in throttle.pending if key.broker not in throttle.awaited}
 
 
 # --- observing and choosing ----------------------------------------------------------------------------------------
@@ -137,7 +152,7 @@ def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next
         return _poll(run, Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
     if health_watch.is_due(run, starting, event.at_ms):
         active = tuple(record.step for record in run.moves.active)
-        check = CheckHealth(active, tuple(run.throttle.pending.values()), run.health.first)
+        check = CheckHealth(active, throttle_watch.in_force(run), run.health.first)
         return Next(CheckingHealth(starting, tuple(cancelling)), (check,))
     return proceed(run, starting, tuple(cancelling))
 
@@ -184,7 +199,29 @@ def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
         return Next(Cancelling(), (CancelMoves(names),))
     active = (name for name in starting if records[name].status in ACTIVE)
     is_held = health_watch.holds(run)
-    return _list_then_send(run, tuple(n for n in active if not is_held or records[n].status is MoveStatus.SENT))
+    return _check_then_send(run, tuple(n for n in active if not is_held or records[n].status is MoveStatus.SENT))
+
+
+# --- the throttle, once more ---------------------------------------------------------------------------------------
+
+
+def _check_then_send(run: Run, starting: Names) -> Next:
+    """Between what was read and what is sent there is nothing but the lists of these moves."""
+    if not throttle_watch.is_due(run, starting):
+        return _list_then_send(run, starting if throttle_watch.allows_start(run) else ())
+    return Next(CheckingThrottle(starting), (throttle_watch.question(run, starting),))
+
+
+def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChecked) -> Next:
+    """A batch whose throttle is not ours, or not known, is not sent."""
+    known = throttle_watch.foreign(run)
+    asked = throttle_watch.question(run, state.starting).overrides
+    throttle_watch.take_in(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
+    run.throttle.checked_ms = event.at_ms
+    if throttle_watch.foreign(run) != known:
+        run.health.checked_ms = None  # The guards shall say so at the next look.
+    is_clear = throttle_watch.allows_start(run) and not event.unread
+    return _list_then_send(run, state.starting if is_clear else ())
 
 
 # --- the lists of throttled replicas -------------------------------------------------------------------------------
@@ -206,7 +243,8 @@ def _listing(run: Run, starting: Names) -> tuple[ledger.ConfigOverride, ...]:
     flows = _present_flows(run, starting) if limit.is_limited else {}
     rates = throttle_rates.wanted(run, starting) if limit.adaptive is not None or throttle.unset else {}
     wanted = ledger.wanted_lists(flows, throttle.before) | rates
-    return ledger.changes(wanted, throttle.before, throttle.pending, throttle.unset)
+    touched = {key: value for key, value in wanted.items() if not throttle_watch.is_left_alone(run, key)}
+    return ledger.changes(touched, throttle.before, throttle.pending, throttle.unset)
 
 
 def _present_flows(run: Run, starting: Names) -> ledger.Flows:
@@ -271,7 +309,7 @@ def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
         record.fail(event.at_ms, f"the cluster refused it: {refusal.message}")
         run.moves.index.sort(record)
     if state.remaining and _may_send_on(run, event):
-        return _send(run, state.remaining)
+        return _check_then_send(run, state.remaining)
     return enter(run)
 
 
@@ -351,12 +389,16 @@ SENT = (Submitting, Waiting, Electing, Restoring)
 """Where sending may lead: it also is the way to the end, when nothing is left."""
 
 ROWS: Rows = {
-    (Observing, MovesObserved): row(_after_observation, Observing, CheckingHealth, Cancelling, SettingLists, *SENT),
+    (Observing, MovesObserved): row(
+        _after_observation, Observing, CheckingHealth, Cancelling, CheckingThrottle, SettingLists, *SENT
+    ),
     (Observing, CallFailed): row(_could_not_observe, Waiting, Paused),
+    (CheckingThrottle, ThrottleChecked): row(_after_throttle_check, SettingLists, *SENT),
+    (CheckingThrottle, CallFailed): row(_call_failed, Waiting),
     (SettingLists, ThrottleIntended): row(record_overrides, SettingLists),
     (SettingLists, ThrottleSet): row(_after_listing, *SENT),
     (Submitting, SubmissionIntended): row(_note_sending, Submitting),
-    (Submitting, MovesSubmitted): row(_after_sending, Submitting, Observing, Electing, Restoring),
+    (Submitting, MovesSubmitted): row(_after_sending, CheckingThrottle, *SENT, Observing),
     (Submitting, CallFailed): row(_call_failed, Waiting),
     (Cancelling, CancelIntended): row(_note_cancelling, Cancelling),
     (Cancelling, MovesCancelled): row(_after_cancelling, Observing),

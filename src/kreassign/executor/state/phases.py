@@ -93,6 +93,14 @@ class RecordingVerdicts:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckingThrottle:
+    """The throttle is read again before `starting` moves are sent; so it is, too, while there is doubt about it."""
+
+    phase: ClassVar = Phase.MOVING
+    starting: Names
+
+
+@dataclass(frozen=True, slots=True)
 class SettingLists:
     """The lists of throttled replicas are changed; `starting` moves are sent once they are in force."""
 
@@ -223,7 +231,15 @@ class Paused:
 
 
 MovingStep = (
-    Observing | CheckingHealth | RecordingVerdicts | SettingLists | Submitting | Cancelling | Waiting | MeasuringTraffic
+    Observing
+    | CheckingHealth
+    | RecordingVerdicts
+    | CheckingThrottle
+    | SettingLists
+    | Submitting
+    | Cancelling
+    | Waiting
+    | MeasuringTraffic
 )
 RestoringStep = Restoring | WritingBack | ConfirmingRestore
 Ended = Done | Cancelled | Failed

@@ -53,6 +53,7 @@ def enter(run: Run) -> Next:
 def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, event.plan_id)
     run.identity.reactions = reactions(event.guards)
+    run.identity.rereads_throttle = event.rereads_throttle
     run.identity.note(event.operator)
     run.control = Control(event.rates, event.pace)
     run.throttle.live_brokers = event.live_brokers
@@ -69,6 +70,7 @@ def _resume(run: Run, _: object, event: RunResumed) -> Next:
     run.identity.note(event.operator)
     run.throttle.live_brokers = event.live_brokers
     run.throttle.before, run.throttle.is_unconfirmed = {}, True
+    run.throttle.in_force, run.throttle.doubts, run.throttle.is_lost = set(), {}, False
     run.control.is_held = False
     run.health.checked_ms, run.health.absent_since_ms = None, {}
     run.traffic.measured_ms = None
@@ -96,9 +98,9 @@ def _take_in(run: Run, state: Preparing, event: ConfigsRead) -> Next:
 
 
 def _set(run: Run) -> Next:
-    """Set the rates, and again every pending override of which nobody knows whether it was written.
+    """Set the rates, and again every pending override of which nobody knows whether it was written, or still is.
 
-    Those are all of them in a resumed run, and in any run those of brokers that are back.
+    Those are all of them in a resumed run, and in any run those of brokers that are back, and those in doubt.
     """
     throttle = run.throttle
     throttle.before |= {key: override.before for key, override in throttle.pending.items()}
@@ -106,7 +108,9 @@ def _set(run: Run) -> Next:
     changes = {one.key: one for one in ledger.changes(wanted, throttle.before, throttle.pending)}
     back = throttle.awaited.intersection(throttle.live_brokers)
     again = {
-        key: override for key, override in throttle.pending.items() if throttle.is_unconfirmed or key.broker in back
+        key: override
+        for key, override in throttle.pending.items()
+        if throttle.is_unconfirmed or key.broker in back or key in throttle.doubts
     }
     throttle.is_unconfirmed, throttle.awaited = False, throttle.awaited - back
     if not (changes or again):

@@ -5,7 +5,8 @@ Only the handlers of the table (`machine.py`) change them, and only `machine.han
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from kreassign.executor.events import Operator
@@ -16,7 +17,7 @@ from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord
 from kreassign.executor.state.move_index import MoveIndex
 from kreassign.executor.state.phases import New, RunState
 from kreassign.executor.throttle.adaptive import BrokerTraffic
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 
@@ -40,6 +41,8 @@ class RunIdentity:
     """Who started it, then who resumed it, each once."""
     reactions: dict[GuardName, Reaction] = field(default_factory=dict)
     """What each guard that is on leads to."""
+    rereads_throttle: bool = False
+    """Whether the throttle is read again before every batch of moves."""
 
     def note(self, operator: Operator | None) -> None:
         """Remember who executes the run from now on."""
@@ -88,6 +91,18 @@ class Moves:
         return any(record.status in ACTIVE for record in self.records.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A setting was read with another value than ours, first at `since_ms`.
+
+    It `is_foreign` once it was read so again later than a stale answer can be: someone else has changed it.
+    """
+
+    found: ConfigValue
+    since_ms: int
+    is_foreign: bool = False
+
+
 @dataclass(slots=True)
 class ThrottleLedger:
     """Which settings the run changed, and what is still to be set or restored."""
@@ -96,7 +111,7 @@ class ThrottleLedger:
     before: dict[ConfigKey, str | None] = field(default_factory=dict)
     """What every setting of the throttle was before this run changed it."""
     overrides: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
-    """Every setting that this run changed and no one else has changed since."""
+    """Every setting that this run ever changed."""
     pending: dict[ConfigKey, ConfigOverride] = field(default_factory=dict)
     """Those that are not known to have their old value again."""
     awaited: frozenset[int] = frozenset()
@@ -104,13 +119,58 @@ class ThrottleLedger:
     unset: frozenset[ConfigResource] = frozenset()
     """Topics and brokers that may not have taken their last settings; they are set again."""
     unset_since_ms: int | None = None
+    in_force: set[ConfigKey] = field(default_factory=set)
+    """Those pending whose last value the cluster has taken: any other value that is read is not ours."""
+    doubts: dict[ConfigKey, Doubt] = field(default_factory=dict)
+    """Settings in force that were read with another value."""
+    checked_ms: int | None = None
+    """When the throttle was last read again."""
+    is_lost: bool = False
+    """Whether others had changed the throttle of what was in flight when it ended."""
+    listed: dict[ConfigKey, set[str]] = field(default_factory=dict)
+    """Every entry that this run ever added to a list."""
+    carried: set[ConfigKey] = field(default_factory=set)
+    """Settings that a controller restored for a broker that is down, so that nobody can read them back."""
     is_unconfirmed: bool = False
     """Whether pending settings may not have been written: the run was resumed."""
+
+    @property
+    def ever_set(self) -> tuple[ConfigOverride, ...]:
+        """Every setting that this run changed, with all that it ever added to lists."""
+        return tuple(
+            one
+            if self.listed.get(key, set()) <= one.our_items
+            else replace(one, unconfirmed=(",".join(sorted(self.listed[key])),))
+            for key, one in self.overrides.items()
+        )
 
     @property
     def residue(self) -> tuple[str, ...]:
         """A sentence per setting that still has a value of the run."""
         return tuple(str(override) for override in self.pending.values() if override.is_open)
+
+
+@dataclass(slots=True)
+class GuardBreach:
+    """What a guard said, first at `from_ms` and last at `last_ms`; from `until_ms` on it said so no more."""
+
+    verdict: Verdict
+    from_ms: int
+    last_ms: int
+    until_ms: int | None = None
+
+    def told(self, *, is_going_on: bool) -> str:
+        """A sentence in which what is over does not look like what is so now."""
+        if self.until_ms is not None:
+            over = f"over, from {_time_of_day(self.from_ms)} to {_time_of_day(self.until_ms)} UTC"
+            return f"{self.verdict.guard} ({over}): {self.verdict.seen}"
+        if not is_going_on:
+            return f"{self.verdict.guard} (as last checked, {_time_of_day(self.last_ms)} UTC): {self.verdict.seen}"
+        return str(self.verdict)
+
+
+def _time_of_day(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%H:%M:%S}"
 
 
 @dataclass(slots=True)
@@ -121,6 +181,8 @@ class HealthWatch:
     checked_ms: int | None = None
     verdicts: tuple[Verdict, ...] = ()
     """What the guards say since the last check."""
+    breaches: list[GuardBreach] = field(default_factory=list)
+    """Everything that they ever said, also what is over."""
     absent_since_ms: dict[int, int] = field(default_factory=dict)
     """Destinations that are down, and since when."""
     disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))
@@ -145,6 +207,10 @@ class Problems:
     """What operators are to know: problems on the way, and what verification found."""
 
     noted: list[str] = field(default_factory=list)
+    unset: dict[int, str] = field(default_factory=dict)
+    """By broker, why it has no throttle for now."""
+    unrestored: tuple[str, ...] = ()
+    """Why settings could not be restored; empty once they are."""
     findings: tuple[str, ...] = ()
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kreassign.executor.events import Operator
-from kreassign.executor.guards import Verdict
+from kreassign.executor.guards import GuardName, Verdict
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.scheduling.candidate import Endpoint
 from kreassign.executor.state.move import MoveRecord
-from kreassign.executor.state.phases import Cancelled, Done, Failed, Phase
+from kreassign.executor.state.phases import AT_REST, ENDED, Cancelled, Done, Failed, Phase
 from kreassign.executor.state.run import Run, WindDown
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
 from kreassign.executor.throttle.rates import ThrottleRates
@@ -98,13 +98,17 @@ class RunView:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What the guards say."""
-        return self._run.health.verdicts
+        """What the guards say; nothing once the run has ended, for then nobody asks them."""
+        return () if self.phase in ENDED else self._run.health.verdicts
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What operators are to know, without the findings of verification."""
-        return tuple(self._run.problems.noted)
+        problems, awaited = self._run.problems, self._run.throttle.awaited
+        is_going_on = self.phase not in AT_REST
+        unset = (text for broker, text in problems.unset.items() if is_going_on and broker in awaited)
+        breaches = (breach.told(is_going_on=is_going_on) for breach in self._run.health.breaches)
+        return tuple(dict.fromkeys((*problems.noted, *unset, *problems.unrestored, *breaches)))
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -118,13 +122,19 @@ class RunView:
 
     @property
     def overrides(self) -> Mapping[ConfigKey, ConfigOverride]:
-        """Every setting that the run changed and no one else has changed since."""
-        return MappingProxyType(self._run.throttle.overrides)
+        """Every setting that the run changed, with every entry that it added to a list."""
+        return MappingProxyType({override.key: override for override in self._run.throttle.ever_set})
 
     @property
     def residue(self) -> tuple[str, ...]:
         """A sentence per setting that still has a value of the run."""
         return self._run.throttle.residue
+
+    @property
+    def was_throttle_kept(self) -> bool:
+        """Whether nobody is known to have changed the throttle while the run had it set."""
+        told = (breach.verdict.guard for breach in self._run.health.breaches)
+        return not self._run.throttle.is_lost and GuardName.FOREIGN_THROTTLE not in told
 
     @property
     def can_be_resumed(self) -> bool:

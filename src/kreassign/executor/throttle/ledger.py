@@ -6,6 +6,9 @@ caught up, so that an ordinary replica that falls out of sync later is not slowe
 Every change is recorded first as a `ConfigOverride` (the value before and ours) and stays pending until exactly that
 value is restored. A value that is neither ours nor the one before was set by someone else meanwhile; it is kept and
 reported.
+
+Lists are never written as a whole: our entries are appended, and later subtracted (KIP-339), so that an entry that
+someone else adds at any time survives. A list is deleted only where there was none and nothing but ours is in it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
     LOG_DIR_RATE,
+    TOPIC_THROTTLES,
     ThrottledMove,
     follower_lists,
     leader_lists,
@@ -30,9 +34,13 @@ from kreassign.model.throttle import (
 
 EVERY_REPLICA = "*"
 
-_LISTS = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
-
 Flows = Mapping[TopicPartition, ThrottledMove]
+Changes = dict[ConfigResource, list[ConfigChange]]
+
+
+def items(value: str | None) -> frozenset[str]:
+    """The entries of a list of throttled replicas, `partition:broker` or `*`; Kafka allows blanks and empty ones."""
+    return frozenset(item.strip() for item in (value or "").split(",")) - {""}
 
 
 class ConfigKey(NamedTuple):
@@ -90,9 +98,32 @@ class ConfigOverride:
             else (*self.unconfirmed, self.value)
         )
 
-    def accounts_for(self, value: str | None) -> bool:
-        """Whether this value is ours or the one before; else somebody else set it."""
-        return value in {self.before, self.value, *self.unconfirmed}
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list of throttled replicas, of which only our entries are ours."""
+        return self.key.name in TOPIC_THROTTLES
+
+    @property
+    def our_items(self) -> frozenset[str]:
+        """Of a list: every entry of ours that may be there."""
+        return frozenset().union(*map(items, self.possible_values)) - items(self.before)
+
+    def is_in_force(self, value: str | None) -> bool:
+        """Whether a setting with this value does what we set it for: of a list, whether all our entries are there."""
+        return items(self.value) - items(self.before) <= items(value) if self.is_list else value == self.value
+
+    def is_ours(self, value: str | None) -> bool:
+        """Whether this value is, at least in part, one of ours that is to be restored."""
+        if not self.is_list:
+            return value in self.possible_values
+        return EVERY_REPLICA not in items(value) - items(self.before)
+
+    def is_restored(self, value: str | None) -> bool:
+        """Whether nothing of ours is in this value any more. What others added to a list is none of our business."""
+        if not self.is_list:
+            return value == self.before
+        is_covered = EVERY_REPLICA in items(value) - items(self.before)
+        return not (is_covered or self.our_items & items(value)) and (value != "" or self.before is not None)
 
     def confirmed(self) -> ConfigOverride:
         """The same once our value is known to be written."""
@@ -101,11 +132,15 @@ class ConfigOverride:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """How to restore settings: what to write, which need no write any more, and what others changed."""
+    """How to restore settings: what to write, which need no write any more, and what others changed.
+
+    `shared` are the lists among the former in which others have entries, too.
+    """
 
     changes: tuple[ConfigOverride, ...]
     restored: tuple[ConfigKey, ...]
     foreign: tuple[ConfigValue, ...]
+    shared: tuple[ConfigKey, ...] = ()
 
 
 def flows(reassignments: Mapping[TopicPartition, Reassignment]) -> Flows:
@@ -129,7 +164,7 @@ def keys_to_change(moves: Flows, live_brokers: Iterable[int]) -> tuple[ConfigKey
     topics = {ConfigResource.topic(partition.topic) for partition in moves}
     return tuple(
         sorted(
-            {ConfigKey(topic, name) for topic in topics for name in _LISTS}
+            {ConfigKey(topic, name) for topic in topics for name in TOPIC_THROTTLES}
             | {ConfigKey(ConfigResource.broker(broker), LEADER_THROTTLED_RATE) for broker in senders}
             | {ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE) for broker in receivers}
         )
@@ -150,7 +185,7 @@ def log_dir_keys(brokers: Iterable[int], live_brokers: Iterable[int]) -> tuple[C
 
 def wanted_rates(before: Mapping[ConfigKey, str | None], rates: ThrottleRates) -> dict[ConfigKey, str | None]:
     """What each rate among these settings shall be; where there is no limit, what it was before."""
-    wanted = {key: rates.of(key.broker) for key in before if key.name not in _LISTS}
+    wanted = {key: rates.of(key.broker) for key in before if key.name not in TOPIC_THROTTLES}
     return {key: before[key] if rate is None else str(rate) for key, rate in wanted.items()}
 
 
@@ -160,7 +195,7 @@ def wanted_lists(moves: Flows, before: Mapping[ConfigKey, str | None]) -> dict[C
     Replicas that were listed before stay listed, also by the wildcard.
     """
     pairs = _lists_by_key(moves)
-    lists = {key: value for key, value in before.items() if key.name in _LISTS}
+    lists = {key: value for key, value in before.items() if key.name in TOPIC_THROTTLES}
     return {key: _with_listed(value, pairs[key]) if pairs.get(key) else value for key, value in lists.items()}
 
 
@@ -184,35 +219,87 @@ def changes(
 def restoration(pending_restores: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> Restoration:
     """What each override needs, given the present values. One whose value is unknown stays as it is."""
     values = {present.key: present for present in now}
-    changes, restored, foreign = [], [], []
+    changes, restored, foreign, shared = [], [], [], []
     for override in pending_restores:
         present = values.get(override.key)
         if present is None:
             continue
-        if present.value == override.before:
+        if override.is_restored(present.value):
             restored.append(override.key)
-        elif present.value in override.possible_values:
+        elif override.is_ours(present.value):
             changes.append(override)
+            if override.is_list and items(present.value) - override.our_items:
+                shared.append(override.key)
         else:
             foreign.append(present)
-    return Restoration(tuple(changes), tuple(restored), tuple(foreign))
+    return Restoration(tuple(changes), tuple(restored), tuple(foreign), tuple(shared))
 
 
-def changes_to_ours(pending_restores: Iterable[ConfigOverride]) -> dict[ConfigResource, list[ConfigChange]]:
-    """The calls that put the throttle in force."""
-    return _grouped((override.key, override.value) for override in pending_restores)
+def differing(overrides: Iterable[ConfigOverride], now: Iterable[ConfigValue]) -> tuple[ConfigValue, ...]:
+    """The present values that do not do what these overrides were made for."""
+    known = {override.key: override for override in overrides}
+    return tuple(present for present in now if not known[present.key].is_in_force(present.value))
 
 
-def changes_to_before(pending_restores: Iterable[ConfigOverride]) -> dict[ConfigResource, list[ConfigChange]]:
-    """The calls that restore what was there: the old value, or none."""
-    return _grouped((override.key, override.before) for override in pending_restores)
+def changes_to_ours(overrides: Iterable[ConfigOverride]) -> Changes:
+    """The calls that put the throttle in force: rates are set, entries appended to lists."""
+    return _grouped((override.key, _to_ours(override)) for override in overrides)
 
 
-def _grouped(values: Iterable[tuple[ConfigKey, str | None]]) -> dict[ConfigResource, list[ConfigChange]]:
-    grouped: dict[ConfigResource, list[ConfigChange]] = {}
-    for key, value in values:
-        change = ConfigChange.delete(key.name) if value is None else ConfigChange.set(key.name, value)
-        grouped.setdefault(key.resource, []).append(change)
+def entries_to_drop(overrides: Iterable[ConfigOverride]) -> Changes:
+    """The calls that take entries out of lists that were ours and are no more.
+
+    Kafka takes one change of a key at once, so these are sent after those of `changes_to_ours`.
+    """
+    drops = ((override.key, override.our_items - items(override.value)) for override in overrides if override.is_list)
+    return _grouped((key, _subtract(key, entries)) for key, entries in drops if entries)
+
+
+def changes_to_before(overrides: Iterable[ConfigOverride], shared: Collection[ConfigKey] = ()) -> Changes:
+    """The calls that restore what was there: the old value, or none; `shared` lists have entries of others."""
+    return _grouped((override.key, _to_before(override, override.key in shared)) for override in overrides)
+
+
+def command_to_restore(override: ConfigOverride, present: str | None) -> str:
+    """How an operator restores this setting by hand."""
+    kind = "brokers" if override.key.broker is not None else "topics"
+    rest = override.before
+    if override.is_list:
+        # Kafka's tool has no way to subtract; a wildcard that the run did not find is not kept either.
+        kept = (items(present) - override.our_items - {EVERY_REPLICA}) | items(override.before)
+        rest = ",".join(sorted(kept)) or override.before
+    # The tool takes a value with commas in brackets.
+    change = f"--delete-config {override.key.name}" if rest is None else f"--add-config {override.key.name}=[{rest}]"
+    what = f"--entity-type {kind} --entity-name {override.key.resource.name}"
+    return f"kafka-configs.sh --bootstrap-server … --alter {what} {change}"
+
+
+def _to_ours(override: ConfigOverride) -> ConfigChange | None:
+    if not override.is_list:
+        return _assign(override.key, override.value)
+    entries = items(override.value) - items(override.before)
+    return ConfigChange.append(override.key.name, ",".join(sorted(entries))) if entries else None
+
+
+def _to_before(override: ConfigOverride, is_shared: bool) -> ConfigChange:
+    if override.is_list and (is_shared or override.before is not None):
+        return _subtract(override.key, override.our_items)
+    return _assign(override.key, override.before)
+
+
+def _assign(key: ConfigKey, value: str | None) -> ConfigChange:
+    return ConfigChange.delete(key.name) if value is None else ConfigChange.set(key.name, value)
+
+
+def _subtract(key: ConfigKey, entries: Iterable[str]) -> ConfigChange:
+    return ConfigChange.subtract(key.name, ",".join(sorted(entries)))
+
+
+def _grouped(changes: Iterable[tuple[ConfigKey, ConfigChange | None]]) -> Changes:
+    grouped: Changes = {}
+    for key, change in changes:
+        if change is not None:
+            grouped.setdefault(key.resource, []).append(change)
     return grouped
 
 
@@ -227,8 +314,7 @@ def _with_listed(present: str | None, pairs: str) -> str:
     """The list that is there with our pairs in it; itself if they all are already."""
     if present is None:
         return pairs
-    already = {item.strip() for item in present.split(",") if item.strip()}
-    wanted = set(pairs.split(","))
+    already, wanted = items(present), items(pairs)
     return present if EVERY_REPLICA in already or wanted <= already else ",".join(sorted(already | wanted))
 
 
