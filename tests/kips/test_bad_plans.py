@@ -51,9 +51,9 @@ def refused(capsys: pytest.CaptureFixture[str], address: str, *words: str) -> st
 
 def as_before(asked: Twin) -> bool:
     resources = [*map(ConfigResource.broker, range(4)), ConfigResource.topic("foo")]
-    world = TwinTransport(asked)
+    transport = TwinTransport(asked)
     settings = client_settings(bootstrap_servers="broker-0:9092")
-    with AdminClient.connect(settings, transport=world, clock=world) as client:
+    with AdminClient.connect(settings, transport=transport, clock=transport) as client:
         told = client.describe_configs(resources, names=(*BROKER_THROTTLES, *TOPIC_THROTTLES)).raise_if_any()
         moving = client.list_partition_reassignments()
     own = [entry for found in told.values() for entry in found.values() if entry.source < ConfigSource.STATIC_BROKER]

@@ -29,9 +29,9 @@ def asked() -> Twin:
 
 @pytest.fixture
 def client(asked: Twin) -> AdminClient:
-    world = TwinTransport(asked)
+    transport = TwinTransport(asked)
     settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
-    return AdminClient.connect(settings, clock=world, transport=world)
+    return AdminClient.connect(settings, clock=transport, transport=transport)
 
 
 def test_the_client_submits_what_is_as_expected(asked: Twin, client: AdminClient) -> None:

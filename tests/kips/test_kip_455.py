@@ -23,9 +23,9 @@ class TwinStage:
 
     def __init__(self, version: KafkaVersion) -> None:
         self.twin: Twin = twin({"orders": [[1, 2, 3]]}, brokers=BROKERS, version=version)
-        world = TwinTransport(self.twin)
+        transport = TwinTransport(self.twin)
         self.client = AdminClient.connect(
-            client_settings(bootstrap_servers="broker-0:9092"), clock=world, transport=world
+            client_settings(bootstrap_servers="broker-0:9092"), clock=transport, transport=transport
         )
         self.partition = TopicPartition("orders", 0)
 

@@ -19,17 +19,17 @@ from tests.twin.asking import cluster
 def test_the_doctor_finds_an_override_that_never_ends_and_a_forgotten_throttle_and_is_content_after_the_cure(
     tmp_path: Path,
 ) -> None:
-    world = TwinTransport(Twin(cluster({"t": [[0, 1]]}), TwinSettings()))
+    transport = TwinTransport(Twin(cluster({"t": [[0, 1]]}), TwinSettings()))
     settings = client_settings(bootstrap_servers="broker-0:9092")
     rate = ConfigResource.broker(3)
-    with AdminClient.connect(settings, clock=world, transport=world) as client:
+    with AdminClient.connect(settings, clock=transport, transport=transport) as client:
         client.alter_partition_reassignments({tp(0): (0, 1, 2)}).raise_if_any()
         client.alter_partition_reassignments({tp(0): (0, 1)}).raise_if_any()
         client.incremental_alter_configs({rate: [ConfigChange.set(FOLLOWER_THROTTLED_RATE, "5")]}).raise_if_any()
-        world.sleep(600)
+        transport.sleep(600)
         assert [issue.kind for issue in diagnose(examine(client, tmp_path))] == ["endless"]
         client.alter_partition_reassignments({tp(0): None}).raise_if_any()
-        world.sleep(10)
+        transport.sleep(10)
         assert [issue.kind for issue in diagnose(examine(client, tmp_path))] == ["throttle"]
         client.incremental_alter_configs({rate: [ConfigChange.delete(FOLLOWER_THROTTLED_RATE)]}).raise_if_any()
         assert diagnose(examine(client, tmp_path)) == ()

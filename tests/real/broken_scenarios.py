@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from testbed import Listener, Permission
-from tests.real.both_tools import Tool
 from tests.real.reassign_scenarios import PLAN, TOPICS
+from tests.real.tool_comparison import Tool
 
 DEAD = 3
 _IMPATIENT = {"default.api.timeout.ms": "2500", "request.timeout.ms": "2000"}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kreassign.model import TopicPartition
 from testbed import Listener
 from testbed.waiting import wait_until
-from tests.real.both_tools import Tool
+from tests.real.tool_comparison import Tool
 
 FILE, ALL = "--path-to-json-file", "--all-topic-partitions"
 PREFERRED, UNCLEAN = ("--election-type", "preferred"), ("--election-type", "UNCLEAN")

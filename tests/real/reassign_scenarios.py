@@ -6,7 +6,7 @@ partitions with 12 MB of data: what a broker fetches before it hears of the thro
 
 from __future__ import annotations
 
-from tests.real.both_tools import Tool
+from tests.real.tool_comparison import Tool
 
 CONTROLLER = "--bootstrap-controller"
 PLAN, TOPICS = "--reassignment-json-file", "--topics-to-move-json-file"

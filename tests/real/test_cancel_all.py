@@ -9,7 +9,7 @@ from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.config import ConfigSource
 from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
-from tests.real.both_tools import OURS, Tool
+from tests.real.tool_comparison import OURS, Tool
 
 PLAN = "--reassignment-json-file"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from testbed import KafkaCluster
-from tests.real.both_tools import Programs, outcomes
 from tests.real.election_scenarios import PREFERRED_SCENARIOS, SCENARIOS, through_zookeeper, without_the_right
+from tests.real.tool_comparison import Programs, outcomes
 
 LEADER = Programs("org.apache.kafka.tools.LeaderElectionCommand", "kreassign.kafka_tools.leader_election")
 PREFERRED = Programs(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.real.both_tools import answers, outcomes, outcomes_with_a_stopped_broker
 from tests.real.broken_scenarios import DEAD, WITH_A_DEAD_BROKER, WITH_SECURITY, wrong_password
 from tests.real.reassign_scenarios import SCENARIOS
+from tests.real.tool_comparison import answers, outcomes, outcomes_with_a_stopped_broker
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.real.both_tools import answers
+from tests.real.tool_comparison import answers
 
 SERVER, CONTROLLER = "--bootstrap-server", "--bootstrap-controller"
 

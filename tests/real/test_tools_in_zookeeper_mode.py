@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from testbed import KafkaCluster
-from tests.real.both_tools import REASSIGN, Programs, Scenario, outcomes
 from tests.real.election_scenarios import SCENARIOS as ELECTIONS
 from tests.real.reassign_scenarios import SCENARIOS as REASSIGNMENTS
 from tests.real.test_election_differential import LEADER
 from tests.real.test_topics_differential import TOPICS
+from tests.real.tool_comparison import REASSIGN, Programs, Scenario, outcomes
 from tests.real.topic_scenarios import SCENARIOS as TOPIC_CHANGES
 
 # Only scenarios that do not hang on a throttle being in force at once: here brokers learn of it late.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed import KafkaCluster
-from tests.real.both_tools import Programs, outcomes
+from tests.real.tool_comparison import Programs, outcomes
 from tests.real.topic_scenarios import SCENARIOS
 
 TOPICS = Programs("org.apache.kafka.tools.TopicCommand", "kreassign.kafka_tools.topics")

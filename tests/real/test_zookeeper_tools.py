@@ -15,7 +15,7 @@ from kreassign.model.znodes import format_reassignments, paths
 from testbed import Finished, KafkaCluster
 from testbed.fork_server import fork_server
 from testbed.waiting import wait_until
-from tests.real.both_tools import Programs, outcomes
+from tests.real.tool_comparison import Programs, outcomes
 from tests.real.zookeeper_scenarios import SCENARIOS
 
 REASSIGN_28 = Programs("kafka.admin.ReassignPartitionsCommand", "kreassign.kafka_tools.reassign_partitions", "2.8.2")

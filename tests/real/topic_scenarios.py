@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.throttle import rate_changes
-from tests.real.both_tools import Tool
+from tests.real.tool_comparison import Tool
 
 Scenario = Callable[[Tool], None]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.real.both_tools import Tool
 from tests.real.reassign_scenarios import PLAN, SLOW, TOPICS
+from tests.real.tool_comparison import Tool
 
 THROUGH = "--zookeeper"
 

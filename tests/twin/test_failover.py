@@ -16,9 +16,9 @@ from kreassign.twin.controller.reassignments import AlterReassignments, Target, 
 from kreassign.twin.controller.topics import TopicReference, delete_topics
 from kreassign.twin.store.file import SIGNATURE, FileLog
 from tests.twin.asking import cluster
-from tests.twin.controller.worlds import World, directories, replayed
+from tests.twin.controller.small_cluster import SmallCluster, directories, replayed
 
-Command = Callable[[World], object]
+Command = Callable[[SmallCluster], object]
 COMMANDS = 25
 
 
@@ -26,43 +26,43 @@ COMMANDS = 25
 
 
 def alter(target: str | None, index: int) -> Command:
-    return lambda world: world.alter(target, index=index) if has(world, index) else None
+    return lambda small: small.alter(target, index=index) if has(small, index) else None
 
 
 def everybody_catches_up(index: int) -> Command:
-    def act(world: World) -> None:
-        partition = world.partition(index=index) if has(world, index) else None
+    def act(small: SmallCluster) -> None:
+        partition = small.partition(index=index) if has(small, index) else None
         if partition is not None and partition.has_leader:
-            alive = [one for one in partition.replicas if world.metadata.is_active(one)]
-            world.report_isr(" ".join(map(str, sorted({partition.leader, *alive}))), index=index)
+            alive = [one for one in partition.replicas if small.metadata.is_active(one)]
+            small.report_isr(" ".join(map(str, sorted({partition.leader, *alive}))), index=index)
 
     return act
 
 
 def leave(broker: int) -> Command:
-    return lambda world: None if world.metadata.brokers[broker].fenced else world.commit(fence, broker)
+    return lambda small: None if small.metadata.brokers[broker].fenced else small.commit(fence, broker)
 
 
 def come_back(broker: int) -> Command:
-    def act(world: World) -> None:
-        if world.metadata.brokers[broker].fenced:
-            world.commit(register, Registration(broker, "host", 1, None, directories(broker, 2)))
-            world.commit(unfence, broker)
+    def act(small: SmallCluster) -> None:
+        if small.metadata.brokers[broker].fenced:
+            small.commit(register, Registration(broker, "host", 1, None, directories(broker, 2)))
+            small.commit(unfence, broker)
 
     return act
 
 
 def grow(count: int) -> Command:
     wanted = CreatePartitions((MorePartitions("foo", count),))
-    return lambda world: world.commit(create_partitions, wanted, random.Random(count))
+    return lambda small: small.commit(create_partitions, wanted, random.Random(count))
 
 
-def drop_bar(world: World) -> None:
-    world.commit(delete_topics, (TopicReference("bar"),))
+def drop_bar(small: SmallCluster) -> None:
+    small.commit(delete_topics, (TopicReference("bar"),))
 
 
-def has(world: World, index: int) -> bool:
-    return world.metadata.partition(TopicPartition("foo", index)) is not None
+def has(small: SmallCluster, index: int) -> bool:
+    return small.metadata.partition(TopicPartition("foo", index)) is not None
 
 
 def story(seed: int) -> list[Command]:
@@ -75,22 +75,22 @@ def story(seed: int) -> list[Command]:
         choices = [
             alter(target, index), alter(target, index), alter(target, index), alter(None, index),
             everybody_catches_up(index), everybody_catches_up(index), leave(broker), come_back(broker),
-            lambda world: world.elect(ElectionType.PREFERRED, ("foo", 0)), grow(rng.randint(2, 4)), drop_bar,
+            lambda small: small.elect(ElectionType.PREFERRED, ("foo", 0)), grow(rng.randint(2, 4)), drop_bar,
         ]  # fmt: skip
         return rng.choice(choices)
 
     return [drawn() for _ in range(COMMANDS)]
 
 
-def beginning() -> World:
-    return World().topic("foo", "0 1 2", "3 4").topic("bar", "1 2")
+def beginning() -> SmallCluster:
+    return SmallCluster().topic("foo", "0 1 2", "3 4").topic("bar", "1 2")
 
 
-def successor(log: list[object]) -> World:
+def successor(log: list[object]) -> SmallCluster:
     """A controller that knows nothing but the log."""
-    world = World()
-    world.log, world.metadata = list(log), replayed(log)
-    return world
+    small = SmallCluster()
+    small.log, small.metadata = list(log), replayed(log)
+    return small
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -24,12 +24,12 @@ class Race:
 
     def __init__(self) -> None:
         self.twin = Twin(cluster({"tp": [[1, 2, 3]]}, brokers=13))
-        self.world = TwinTransport(self.twin)
+        self.transport = TwinTransport(self.twin)
 
     def client(self, broker: int = 12) -> AdminClient:
         """A client that knows no broker but this one, which therefore answers what any broker may."""
         settings = client_settings(bootstrap_servers=f"broker-{broker}:9092")
-        return AdminClient.connect(settings, clock=self.world, transport=self.world)
+        return AdminClient.connect(settings, clock=self.transport, transport=self.transport)
 
     def begin_move(self, *target: int) -> None:
         """Somebody else starts a move."""
@@ -38,7 +38,7 @@ class Race:
 
     def end_move(self) -> None:
         """Everything that is in progress comes to its end."""
-        self.world.sleep(10.0)
+        self.transport.sleep(10.0)
         with self.client() as somebody:
             assert somebody.list_partition_reassignments() == {}
 

@@ -55,13 +55,13 @@ def test_a_round_without_an_answer_is_told_and_left_out_but_not_the_first(capsys
 
 
 def test_a_round_holds_offsets_sizes_moves_and_throttles_in_folders_of_its_hour(tmp_path: Path) -> None:
-    world = TwinTransport(Twin(cluster({"t": [[0, 1]]}), TwinSettings()))
+    transport = TwinTransport(Twin(cluster({"t": [[0, 1]]}), TwinSettings()))
     settings = client_settings(bootstrap_servers="broker-0:9092")
-    with AdminClient.connect(settings, clock=world, transport=world) as client:
+    with AdminClient.connect(settings, clock=transport, transport=transport) as client:
         rate = {ConfigResource.broker(2): [ConfigChange.set(FOLLOWER_THROTTLED_RATE, "7")]}
         client.incremental_alter_configs(rate).raise_if_any()
         client.alter_partition_reassignments({tp(0): (1, 2)}).raise_if_any()
-        assert store_round(tmp_path, take_round(client, world)) == 1
+        assert store_round(tmp_path, take_round(client, transport)) == 1
     (partition,) = read_rows(tmp_path, PARTITIONS)
     assert (partition["adding"], partition["removing"]) == ([2], [0])
     (throttle,) = read_rows(tmp_path, THROTTLES)

@@ -8,13 +8,13 @@ from kreassign.errors import InputError
 from kreassign.planner import Assignment, Band, BrokerFacts, Budget, Rules, bytes_bound, least_seconds, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, NET_IN, REPLICAS
-from tests.planner.worlds import GIGABYTE, brokers, partition, world
+from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 
 def gigabytes(*lists: tuple[float, tuple[int, ...]], hosts=None, **changes) -> tuple[float, float, float]:
     """Forced, excess and lack of a problem of disk alone, tolerance 10 %."""
     loads = [partition(number, *replicas, gigabytes=size) for number, (size, replicas) in enumerate(lists)]
-    bound = bytes_bound(world(hosts or brokers(1, 2, 3), loads, **{"bands": (Band(DISK),), **changes}))
+    bound = bytes_bound(posed(hosts or brokers(1, 2, 3), loads, **{"bands": (Band(DISK),), **changes}))
     return bound.forced / GIGABYTE, bound.excess / GIGABYTE, bound.lack / GIGABYTE
 
 
@@ -30,14 +30,14 @@ def test_a_drained_broker_gives_all_and_what_the_others_hold_counts_as_before() 
 
 def test_a_higher_factor_forces_copies_and_a_lower_one_none() -> None:
     loads = [partition(0, 1, gigabytes=10, wanted_factor=3), partition(1, 1, 2, 3, gigabytes=90, wanted_factor=1)]
-    assert bytes_bound(world(brokers(1, 2, 3), loads, bands=())).total == 20 * GIGABYTE
+    assert bytes_bound(posed(brokers(1, 2, 3), loads, bands=())).total == 20 * GIGABYTE
 
 
 def test_a_lost_copy_forces_one_and_counts_for_nothing_that_is_held() -> None:
-    problem = world(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,))])
+    problem = posed(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,))])
     assert bytes_bound(replace(problem, bands=())).forced == 10 * GIGABYTE
     assert bytes_bound(replace(problem, bands=())).excess == 10 * GIGABYTE
-    out_of_reach = world(brokers(1, 2), [partition(0, 1, lost_on=(1,), may_move=False), partition(1, 2)], bands=())
+    out_of_reach = posed(brokers(1, 2), [partition(0, 1, lost_on=(1,), may_move=False), partition(1, 2)], bands=())
     assert bytes_bound(out_of_reach).total == 0
 
 
@@ -46,13 +46,13 @@ def test_crowded_racks_force_copies_only_when_they_are_to_be_repaired() -> None:
     assert gigabytes((10, (1, 2)), hosts=hosts, bands=()) == (0, 0, 0)
     assert gigabytes((10, (1, 2)), hosts=hosts, bands=(), rules=Rules(repair_racks=True)) == (10, 0, 0)
     marked = [partition(0, 1, 2, may_move=False), partition(1, 1, 2)]
-    assert bytes_bound(world(hosts, marked, bands=(), rules=Rules(repair_racks=True))).forced == 10 * GIGABYTE
+    assert bytes_bound(posed(hosts, marked, bands=(), rules=Rules(repair_racks=True))).forced == 10 * GIGABYTE
 
 
 def test_a_goal_other_than_disk_costs_the_fewest_bytes_that_carry_its_excess() -> None:
     # Six replicas, two a broker, none more than three: broker 1 sheds two, the two smallest weigh 3 GB.
     loads = [partition(number, 1, gigabytes=size) for number, size in enumerate((1, 2, 40, 50, 60))]
-    bound = bytes_bound(world(brokers(1, 2), [*loads, partition(9, 2)], bands=(Band(REPLICAS, 0.0),)))
+    bound = bytes_bound(posed(brokers(1, 2), [*loads, partition(9, 2)], bands=(Band(REPLICAS, 0.0),)))
     assert bound.excess == 3 * GIGABYTE
 
 
@@ -69,30 +69,30 @@ def test_no_plan_that_reaches_its_bands_copies_less_than_the_bound(seed: int) ->
 
 def test_the_bound_says_what_it_counts() -> None:
     loads = [partition(number, 1 + number % 2) for number in range(20)]
-    joined = bytes_bound(world(brokers(1, 2, 3), loads, bands=(Band(DISK),)))
+    joined = bytes_bound(posed(brokers(1, 2, 3), loads, bands=(Band(DISK),)))
     # Two brokers give 26.67 GB each to come down to 73.33; the third needs 60 at least.
     assert (joined.binding, joined.lack, joined.excess) == ("lack", 60 * GIGABYTE, 53_333_333_333)
-    assert bytes_bound(world(brokers(1, 2), [partition(0, 1, wanted_factor=2)])).binding == "forced"
-    assert bytes_bound(world(brokers(1), [partition(0, 1)])).binding == ""
+    assert bytes_bound(posed(brokers(1, 2), [partition(0, 1, wanted_factor=2)])).binding == "forced"
+    assert bytes_bound(posed(brokers(1), [partition(0, 1)])).binding == ""
 
 
 def test_the_gap_is_told_against_the_bound() -> None:
-    bound = bytes_bound(world(brokers(1, 2), [partition(0, 1, gigabytes=10, wanted_factor=2)]))
+    bound = bytes_bound(posed(brokers(1, 2), [partition(0, 1, gigabytes=10, wanted_factor=2)]))
     assert bound.gap(11 * GIGABYTE) == pytest.approx(0.1)
-    assert bytes_bound(world(brokers(1), [partition(0, 1)])).gap(0) is None
+    assert bytes_bound(posed(brokers(1), [partition(0, 1)])).gap(0) is None
 
 
 def test_time_is_bounded_by_the_neediest_broker_and_by_all_bytes_together() -> None:
-    even = world(brokers(1, 2, 3), [partition(0, 1, gigabytes=30), partition(1, 1, gigabytes=30)], bands=(Band(DISK),))
+    even = posed(brokers(1, 2, 3), [partition(0, 1, gigabytes=30), partition(1, 1, gigabytes=30)], bands=(Band(DISK),))
     assert least_seconds(even, 1e9) == pytest.approx(18)
-    grown = world(brokers(1, 2), [partition(0, 1, gigabytes=10, wanted_factor=2)], bands=())
+    grown = posed(brokers(1, 2), [partition(0, 1, gigabytes=10, wanted_factor=2)], bands=())
     assert least_seconds(grown, 1e9) == pytest.approx(5)
     with pytest.raises(InputError, match="copies nothing"):
         least_seconds(even, 0)
 
 
 def test_a_balanced_arrangement_needs_nothing() -> None:
-    level = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)])
+    level = posed(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)])
     assert bytes_bound(level).total == 0
     assert evaluate(level, Assignment.current(level.partitions)).misses() == ()
     assert np.isfinite(least_seconds(level, 1.0))
@@ -100,5 +100,5 @@ def test_a_balanced_arrangement_needs_nothing() -> None:
 
 def test_bytes_that_carry_the_excess_of_several_goals_count_once() -> None:
     loads = [partition(number, 1, gigabytes=10, write_bytes_per_s=1e6) for number in range(4)]
-    problem = world(brokers(1, 2), loads, bands=(Band(DISK, 0.0), Band(NET_IN, 0.0)))
+    problem = posed(brokers(1, 2), loads, bands=(Band(DISK, 0.0), Band(NET_IN, 0.0)))
     assert bytes_bound(problem).excess == 20 * GIGABYTE

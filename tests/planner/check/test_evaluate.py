@@ -7,14 +7,14 @@ from bench.random_clusters import random_cluster
 from kreassign.planner import Assignment, Band, Budget, Rules
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, GOALS, LEADERS, Goal
-from tests.planner.worlds import GIGABYTE, brokers, moved, partition, world
+from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 UNEVEN = [partition(number, 1, 2, write_bytes_per_s=3.0, read_bytes_per_s=9.0, leader_cpu=5.0, follower_cpu=1.0)
           for number in range(4)]  # fmt: skip
 
 
 def test_loads_of_every_resource_before_and_after() -> None:
-    found = evaluate(world(brokers(1, 2, 3), UNEVEN), moved(world(brokers(1, 2, 3), UNEVEN), (0, (3, 2))))
+    found = evaluate(posed(brokers(1, 2, 3), UNEVEN), moved(posed(brokers(1, 2, 3), UNEVEN), (0, (3, 2))))
     after = {goal: found.after[:, column].tolist() for column, goal in enumerate(found.goals)}
     assert after == {
         "disk": [30 * GIGABYTE, 40 * GIGABYTE, 10 * GIGABYTE],
@@ -28,7 +28,7 @@ def test_loads_of_every_resource_before_and_after() -> None:
 
 
 def test_bytes_in_and_out_and_the_peak() -> None:
-    problem = world(brokers(1, 2, 3), UNEVEN)
+    problem = posed(brokers(1, 2, 3), UNEVEN)
     found = evaluate(problem, moved(problem, (0, (1, 3)), (1, (2, 3))))
     assert found.bytes_in.tolist() == [0, 0, 20 * GIGABYTE]
     assert found.bytes_out.tolist() == [20 * GIGABYTE, 0, 0]
@@ -37,7 +37,7 @@ def test_bytes_in_and_out_and_the_peak() -> None:
 
 
 def test_brokers_outside_their_band_are_named_with_the_amount() -> None:
-    problem = world(brokers(1, 2), [partition(0, 1), partition(1, 1), partition(2, 2)], bands=(Band(DISK, 0.1),))
+    problem = posed(brokers(1, 2), [partition(0, 1), partition(1, 1), partition(2, 2)], bands=(Band(DISK, 0.1),))
     found = evaluate(problem, Assignment.current(problem.partitions))
     assert [(miss.broker, miss.goal, round(miss.amount / GIGABYTE, 6)) for miss in found.misses()] == [
         (2, "disk", -3.5),
@@ -51,14 +51,14 @@ def test_brokers_outside_their_band_are_named_with_the_amount() -> None:
 
 def test_the_imbalance_is_the_widest_miss_also_below_a_band() -> None:
     loads = [partition(0, 1, gigabytes=15), partition(1, 2, gigabytes=15)]
-    problem = world(brokers(1, 2, 3), loads, bands=(Band(DISK, 0.1),))
+    problem = posed(brokers(1, 2, 3), loads, bands=(Band(DISK, 0.1),))
     found = evaluate(problem, Assignment.current(problem.partitions))
     assert [(miss.broker, miss.amount / GIGABYTE) for miss in found.misses()] == [(3, -9.0), (1, 4.0), (2, 4.0)]
     assert found.imbalance == pytest.approx(0.9)
 
 
 def test_an_even_cluster_misses_nothing() -> None:
-    problem = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)])
+    problem = posed(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)])
     found = evaluate(problem, Assignment.current(problem.partitions))
     assert (found.misses(), found.imbalance, found.legal) == ((), 0.0, True)
 
@@ -69,17 +69,17 @@ def test_shares_follow_capacity_told_shares_and_who_may_lead() -> None:
     told = [replace(host, share=float(host.id)) for host in brokers(1, 2)]
     for hosts, middle in ((by_capacity, [24, 16]), (told, [40 / 3, 80 / 3])):
         found = evaluate(
-            world(hosts, loads, bands=(Band(DISK, 0.0),)), Assignment.current(world(hosts, loads).partitions)
+            posed(hosts, loads, bands=(Band(DISK, 0.0),)), Assignment.current(posed(hosts, loads).partitions)
         )
         assert (found.high[:, 0] / GIGABYTE).tolist() == pytest.approx(middle)
     demoted = [replace(host, may_lead=host.id == 1) for host in brokers(1, 2)]
-    problem = world(demoted, loads, bands=(Band(LEADERS, 0.0),))
+    problem = posed(demoted, loads, bands=(Band(LEADERS, 0.0),))
     assert evaluate(problem, moved(problem)).high[:, 0].tolist() == [2.0, 0.0]
 
 
 def test_a_goal_of_the_users_own_is_judged_by_its_columns() -> None:
     own = Goal("weight", "kg", leader=lambda p: p.numbers + 1.0, follower=lambda p: p.numbers * 0.0)
-    problem = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 1, 2)], bands=(Band(own, None),))
+    problem = posed(brokers(1, 2), [partition(0, 1, 2), partition(1, 1, 2)], bands=(Band(own, None),))
     assert evaluate(problem, moved(problem, (1, (2, 1)))).after[:, 0].tolist() == [1.0, 2.0]
 
 

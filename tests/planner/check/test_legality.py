@@ -9,7 +9,7 @@ from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.planner import Assignment, BrokerFacts, Budget, LogDirFacts, RackRule, Rules, assignment_of, problem_of
 from kreassign.planner.check.evaluate import evaluate
-from tests.planner.worlds import GIGABYTE, brokers, moved, partition, world
+from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
 
 FOUR = [partition(0, 1, 2), partition(1, 2, 3), partition(2, 3, 4), partition(3, 4, 1)]
 
@@ -23,11 +23,11 @@ def broken(problem, *lists) -> tuple[str, ...]:
 
 
 def test_a_plain_plan_breaks_nothing() -> None:
-    assert broken(world(brokers(1, 2, 3, 4), FOUR), (0, (3, 2)), (1, (3, 2))) == ()
+    assert broken(posed(brokers(1, 2, 3, 4), FOUR), (0, (3, 2)), (1, (3, 2))) == ()
 
 
 def test_a_broker_twice() -> None:
-    problem = world(brokers(1, 2, 3, 4), FOUR)
+    problem = posed(brokers(1, 2, 3, 4), FOUR)
     lists = Assignment.current(problem.partitions)
     twice = Assignment(lists.offsets, np.array([0, 0, *lists.replicas[2:]], np.int32), lists.log_dirs)
     assert evaluate(problem, twice).violations[0] == "t-0: broker 1 is named more than once"
@@ -39,27 +39,27 @@ def test_a_broker_twice() -> None:
     ({"may_receive": False}, "may receive nothing"),
 ])  # fmt: skip
 def test_a_copy_for_a_broker_that_takes_none(facts: dict[str, bool], words: str) -> None:
-    problem = world(changed(4, **facts), [partition(0, 1, 2)])
+    problem = posed(changed(4, **facts), [partition(0, 1, 2)])
     assert broken(problem, (0, (1, 4)))[0] == f"t-0: broker 4 gets a copy but {words}"
     assert broken(problem, (0, (1, 3))) == ()
 
 
 def test_a_copy_outside_the_broker_set() -> None:
     hosts = [replace(host, broker_set="ab"[host.id > 2]) for host in brokers(1, 2, 3, 4)]
-    problem = world(hosts, [partition(0, 1, 2, broker_set="a"), partition(1, 1, 2)])
+    problem = posed(hosts, [partition(0, 1, 2, broker_set="a"), partition(1, 1, 2)])
     assert broken(problem, (0, (1, 3))) == ("t-0: broker 3 is not of the broker set of the partition",)
     assert broken(problem, (1, (1, 3))) == ()
 
 
 def test_a_partition_that_is_fixed() -> None:
-    problem = world(brokers(1, 2, 3, 4), [partition(0, 1, 2, may_move=False)])
+    problem = posed(brokers(1, 2, 3, 4), [partition(0, 1, 2, may_move=False)])
     assert broken(problem, (0, (2, 1))) == ("t-0 must not move",)
     assert broken(problem, (0, (1, 2))) == ()
 
 
 def test_kinds_of_change_that_are_not_allowed() -> None:
     hosts = brokers(1, 2, 3, 4, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b")))
-    problem = world(
+    problem = posed(
         hosts, [partition(0, 1, 2, log_dirs=("/a", "/a"))], rules=Rules(between_brokers=False, leaders=False)
     )
     assert broken(problem, (0, (1, 3)))[0] == "t-0: broker 3 gets a copy, but nothing may go from broker to broker"
@@ -70,12 +70,12 @@ def test_kinds_of_change_that_are_not_allowed() -> None:
 
 
 def test_a_leader_changes_where_it_must_even_if_leaders_shall_stay() -> None:
-    problem = world(changed(1, may_lead=False), [partition(0, 1, 2)], rules=Rules(leaders=False))
+    problem = posed(changed(1, may_lead=False), [partition(0, 1, 2)], rules=Rules(leaders=False))
     assert broken(problem, (0, (2, 1))) == ()
 
 
 def test_a_broker_that_may_not_lead() -> None:
-    problem = world(
+    problem = posed(
         changed(1, may_lead=False), [partition(0, 1, 2), partition(1, 1), partition(2, 1, 2, may_move=False)]
     )
     assert broken(problem) == ("t-0: broker 1 would lead, but may not",)
@@ -84,7 +84,7 @@ def test_a_broker_that_may_not_lead() -> None:
 
 def test_racks_may_not_get_worse_and_are_repaired_when_asked() -> None:
     hosts = brokers(1, 2, 3, 4, racks="aabb")
-    problem = world(hosts, [partition(0, 1, 3), partition(1, 1, 2)])
+    problem = posed(hosts, [partition(0, 1, 3), partition(1, 1, 2)])
     assert broken(problem, (0, (1, 2))) == ("t-0 has more replicas in one rack than before",)
     assert broken(problem, (1, (2, 1))) == ()
     repairing = replace(problem, rules=Rules(repair_racks=True))
@@ -95,19 +95,19 @@ def test_racks_may_not_get_worse_and_are_repaired_when_asked() -> None:
 
 def test_racks_are_shared_evenly_or_strictly() -> None:
     hosts = brokers(1, 2, 3, 4, racks="aabb")
-    problem = world(hosts, [partition(0, 1, 3, wanted_factor=3)])
+    problem = posed(hosts, [partition(0, 1, 3, wanted_factor=3)])
     assert broken(problem, (0, (1, 3, 2))) == ()
     strict = replace(problem, rules=Rules(racks=RackRule.STRICT))
     assert broken(strict, (0, (1, 3, 2))) == ("t-0 has more replicas in one rack than before",)
 
 
 def test_brokers_without_a_rack_are_racks_of_their_own() -> None:
-    assert broken(world(brokers(1, 2, 3, 4), FOUR, rules=Rules(racks=RackRule.STRICT)), (0, (3, 4))) == ()
+    assert broken(posed(brokers(1, 2, 3, 4), FOUR, rules=Rules(racks=RackRule.STRICT)), (0, (3, 4))) == ()
 
 
 def test_capacity_may_not_be_exceeded_but_what_is_over_it_may_stay() -> None:
     hosts = brokers(1, 2, 3, capacity={"disk": 15 * GIGABYTE})
-    problem = world(hosts, [partition(0, 1), partition(1, 1), partition(2, 2)], bands=())
+    problem = posed(hosts, [partition(0, 1), partition(1, 1), partition(2, 2)], bands=())
     assert broken(problem) == ()
     assert broken(problem, (0, (2,))) == ("broker 2: disk rises to 2e+10, its limit is 1.5e+10",)
     assert broken(problem, (0, (3,))) == ()
@@ -116,7 +116,7 @@ def test_capacity_may_not_be_exceeded_but_what_is_over_it_may_stay() -> None:
 def test_log_directories() -> None:
     small = (LogDirFacts("/a", capacity_bytes=15 * GIGABYTE), LogDirFacts("/b", may_receive=False), LogDirFacts("/c"))
     hosts = [BrokerFacts(1, log_dirs=small), BrokerFacts(2, log_dirs=(LogDirFacts("/z"),))]
-    problem = world(hosts, [partition(0, 1, log_dirs=("/a",)), partition(1, 1, log_dirs=("/c",))],
+    problem = posed(hosts, [partition(0, 1, log_dirs=("/a",)), partition(1, 1, log_dirs=("/c",))],
                     rules=Rules(between_log_dirs=True))  # fmt: skip
 
     def judged(path: str) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def test_log_directories() -> None:
 
 
 def test_topics_keep_their_least_leaders() -> None:
-    problem = world(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)], rules=Rules(least_topic_leaders={"t": 1}))
+    problem = posed(brokers(1, 2), [partition(0, 1, 2), partition(1, 2, 1)], rules=Rules(least_topic_leaders={"t": 1}))
     assert broken(problem) == ()
     assert broken(problem, (1, (1, 2))) == ("broker 2 leads 0 partitions of topic t, not 1",)
 
@@ -140,17 +140,17 @@ def test_topics_keep_their_least_leaders() -> None:
 def test_a_broker_to_be_drained_needs_no_leaders_of_a_topic() -> None:
     hosts, loads = brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 1)]
     rules = Rules(least_topic_leaders={"t": 1})
-    assert broken(world(hosts, loads, rules=rules)) == ("broker 3 leads 0 partitions of topic t, not 1",)
-    assert broken(world([*hosts[:2], replace(hosts[2], must_empty=True)], loads, rules=rules)) == ()
+    assert broken(posed(hosts, loads, rules=rules)) == ("broker 3 leads 0 partitions of topic t, not 1",)
+    assert broken(posed([*hosts[:2], replace(hosts[2], must_empty=True)], loads, rules=rules)) == ()
 
 
 LOST = "t-0: broker 1 has lost its copy, but is to have one"
 KEPT = "t-0: broker 1 still has a copy, but is to have none"
 FORCED = [
-    (world(changed(1, must_empty=True), [partition(0, 1, 2)]), (2, 3), KEPT),
-    (world(changed(1, is_live=False), [partition(0, 2, 1)]), (2, 3), KEPT),
-    (world(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,))]), (2, 3), LOST),
-    (world(brokers(1, 2, 3), [partition(0, 1, 2, wanted_factor=3)]), (1, 2, 3), "t-0 has 2 replicas, not 3"),
+    (posed(changed(1, must_empty=True), [partition(0, 1, 2)]), (2, 3), KEPT),
+    (posed(changed(1, is_live=False), [partition(0, 2, 1)]), (2, 3), KEPT),
+    (posed(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,))]), (2, 3), LOST),
+    (posed(brokers(1, 2, 3), [partition(0, 1, 2, wanted_factor=3)]), (1, 2, 3), "t-0 has 2 replicas, not 3"),
 ]  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def test_what_the_task_demands_is_done_or_with_a_budget_told(problem, target, wo
 
 def test_what_is_out_of_reach_is_told_and_breaks_nothing() -> None:
     hosts = [*brokers(1), *brokers(2, is_live=False)]
-    problem = world(hosts, [partition(0, 2, may_move=False), partition(1, 1, lost_on=(1,), may_move=False)])
+    problem = posed(hosts, [partition(0, 2, may_move=False), partition(1, 1, lost_on=(1,), may_move=False)])
     found = evaluate(problem, Assignment.current(problem.partitions))
     assert (found.violations, found.unfinished) == ((), ())
     why = "no live broker has a copy to replicate from; it stays on brokers"
@@ -176,7 +176,7 @@ def test_what_is_out_of_reach_is_told_and_breaks_nothing() -> None:
 
 def test_a_log_directory_is_drained() -> None:
     hosts = [BrokerFacts(1, log_dirs=(LogDirFacts("/a", must_empty=True), LogDirFacts("/b")))]
-    problem = world(hosts, [partition(0, 1, log_dirs=("/a",))])
+    problem = posed(hosts, [partition(0, 1, log_dirs=("/a",))])
     assert broken(problem) == ("t-0: broker 1 still has its copy in /a, to be drained",)
 
 
@@ -188,7 +188,7 @@ def test_a_log_directory_is_drained() -> None:
     (Budget(bytes_out_per_broker=GIGABYTE), "bytes out of one broker"),
 ])  # fmt: skip
 def test_a_budget_is_kept(budget: Budget, words: str) -> None:
-    problem = world(brokers(1, 2, 3, 4), FOUR, budget=budget)
+    problem = posed(brokers(1, 2, 3, 4), FOUR, budget=budget)
     (sentence,) = broken(problem, (0, (3, 2)), (1, (2, 4)))
     assert words in sentence
     assert broken(problem) == ()
@@ -197,8 +197,8 @@ def test_a_budget_is_kept(budget: Budget, words: str) -> None:
 def test_what_is_written_during_a_copy_counts_for_the_time_of_its_brokers() -> None:
     """s = 10 GB at r = 1 GB/s, written at w = 0.5 GB/s: s r / (r - w) = 20 GB pass until the copy has caught up."""
     budget = Budget(bytes_in_per_broker=15 * GIGABYTE, rate_bytes_per_s=1e9)
-    at_rest = world(brokers(1, 2), [partition(0, 1)], budget=budget)
-    written = world(brokers(1, 2), [partition(0, 1, write_bytes_per_s=5e8)], budget=budget)
+    at_rest = posed(brokers(1, 2), [partition(0, 1)], budget=budget)
+    written = posed(brokers(1, 2), [partition(0, 1, write_bytes_per_s=5e8)], budget=budget)
     assert broken(at_rest, (0, (2,))) == ()
     assert broken(written, (0, (2,))) == (
         "the budget allows 15000000000 bytes into one broker, the plan has 20000000000",

@@ -5,7 +5,7 @@ from kreassign.planner import Band, RackRule, solve
 from kreassign.planner.goals import DISK, GOALS, LEADERS, REPLICAS
 from kreassign.planner.problem.goals_file import parse_band, parse_goals, parse_policy
 from kreassign.planner.problem.policy import BrokerSet, PlanPolicy
-from tests.planner.worlds import brokers, partition, world
+from tests.planner.small_problems import brokers, partition, posed
 
 WHOLE = """
 racks = "strict"
@@ -118,7 +118,7 @@ def test_where_not_all_bands_can_be_met_the_first_goal_is(goals: tuple[str, str]
     loads = [(2, 1.0), (1, 2.0), (1, 1.0)]  # whichever of the first two is alone, the other resource is uneven
     parts = [partition(number, 1, gigabytes=size, write_bytes_per_s=rate) for number, (size, rate) in enumerate(loads)]
     bands, _ = parse_goals(goals, 0.1)
-    lists = solve(world(brokers(1, 2), parts, bands=bands)).assignment.lists()
+    lists = solve(posed(brokers(1, 2), parts, bands=bands)).assignment.lists()
     assert [lists.count(one) == 1 for one in lists] == [number == alone for number in range(3)]
     text = "".join(f"[[goals]]\nname = '{goal}'\n" for goal in goals)
     assert parse_policy(text).bands == bands

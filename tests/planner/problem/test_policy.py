@@ -7,9 +7,9 @@ from kreassign.errors import InputError
 from kreassign.planner import Band, RackRule
 from kreassign.planner.goals import CPU, DISK, NET_IN
 from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, with_policy
-from tests.planner.worlds import brokers, partition, world
+from tests.planner.small_problems import brokers, partition, posed
 
-PROBLEM = world(
+PROBLEM = posed(
     [replace(host, capacity={"disk": 10.0}) for host in brokers(1, 2, 3)],
     [partition(0, 1, topic="pay-a"), partition(0, 2, topic="pay-b"), partition(0, 3, topic="users")],
 )

@@ -2,9 +2,9 @@ import pytest
 
 from kreassign.errors import InputError
 from kreassign.planner.problem.selection import TopicChoice, chosen_brokers
-from tests.planner.worlds import brokers, partition, world
+from tests.planner.small_problems import brokers, partition, posed
 
-BROKERS = world(brokers(3, 1, 7), [partition(0, 1)]).brokers
+BROKERS = posed(brokers(3, 1, 7), [partition(0, 1)]).brokers
 
 
 def test_brokers_are_chosen_by_id() -> None:
@@ -21,7 +21,7 @@ def test_brokers_that_are_not_there_are_refused(ids: tuple[int, ...], words: str
 
 
 NAMES = ("orders", "orders-late", "users")
-PARTITIONS = world(brokers(1), [partition(0, 1, topic=name) for name in NAMES]).partitions
+PARTITIONS = posed(brokers(1), [partition(0, 1, topic=name) for name in NAMES]).partitions
 
 
 @pytest.mark.parametrize(("choice", "chosen"), [

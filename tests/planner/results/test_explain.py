@@ -9,7 +9,7 @@ from kreassign.planner import Band, Problem, Rules
 from kreassign.planner.goals import DISK, LEADERS
 from kreassign.planner.results.explain import explain, said
 from kreassign.planner.results.outcome import Origin, outcome_of
-from tests.planner.worlds import brokers, moved, partition, world
+from tests.planner.small_problems import brokers, moved, partition, posed
 
 UNEVEN = [partition(number, 1, gigabytes=10) for number in range(4)]
 
@@ -19,7 +19,7 @@ def explained(problem: Problem, *lists, number: int = 0) -> tuple[str, ...]:
 
 
 def test_a_move_is_explained_by_its_goal_brokers_and_amount() -> None:
-    problem = world(brokers(1, 2), UNEVEN, bands=(Band(DISK, 0.0),))
+    problem = posed(brokers(1, 2), UNEVEN, bands=(Band(DISK, 0.0),))
     assert explained(problem, (0, (2,)), (1, (2,))) == (
         "t-0 goes from [1] to [2]",
         "a copy goes from broker 1 to broker 2: without it disk would miss its bands by 20 GB more",
@@ -41,7 +41,7 @@ def test_forced_changes_say_what_forces_them(reason: Reason, words: str) -> None
     assert said(reason) == words
 
 
-BALANCED = world(brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 3), partition(2, 3, 1)], bands=(Band(DISK),))
+BALANCED = posed(brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 3), partition(2, 3, 1)], bands=(Band(DISK),))
 
 
 def test_a_replica_stays_where_no_move_of_it_would_help() -> None:
@@ -52,18 +52,18 @@ def test_a_replica_stays_where_no_move_of_it_would_help() -> None:
 
 
 def test_a_replica_stays_where_nobody_can_take_it() -> None:
-    problem = world(brokers(1, 2, racks="ab"), [partition(0, 1, 2)], bands=(Band(DISK),))
+    problem = posed(brokers(1, 2, racks="ab"), [partition(0, 1, 2)], bands=(Band(DISK),))
     assert "no other broker can take it (2 has a replica already)" in explained(problem)[1]
-    racked = world(brokers(1, 2, 3, racks="aba"), [partition(0, 1, 2)], bands=(Band(DISK),))
+    racked = posed(brokers(1, 2, 3, racks="aba"), [partition(0, 1, 2)], bands=(Band(DISK),))
     assert "the replica on broker 2 stays: no other broker can take it (2 has a replica already, 1 rack)" in explained(
         racked
     )
-    barred = world([replace(host, may_receive=host.id < 3) for host in brokers(1, 2, 3)], [partition(0, 1, 2)])
+    barred = posed([replace(host, may_receive=host.id < 3) for host in brokers(1, 2, 3)], [partition(0, 1, 2)])
     assert "1 may receive nothing" in explained(barred)[1]
 
 
 def test_a_replica_stays_although_a_move_would_help() -> None:
-    problem = world(brokers(1, 2), UNEVEN, bands=(Band(DISK),))
+    problem = posed(brokers(1, 2), UNEVEN, bands=(Band(DISK),))
     (line,) = explained(problem, number=1)[1:]
     assert line.startswith(
         "the replica on broker 1 stays: broker 2 could take it and disk would gain, but for its 10 GB"
@@ -71,9 +71,9 @@ def test_a_replica_stays_although_a_move_would_help() -> None:
 
 
 def test_what_the_task_or_the_policy_forbids_is_said() -> None:
-    fixed = world(brokers(1, 2), [partition(0, 1, may_move=False)])
+    fixed = posed(brokers(1, 2), [partition(0, 1, may_move=False)])
     assert "it is fixed" in explained(fixed)[1]
-    led = world(brokers(1, 2), [partition(0, 1)], rules=Rules(between_brokers=False), bands=(Band(LEADERS),))
+    led = posed(brokers(1, 2), [partition(0, 1)], rules=Rules(between_brokers=False), bands=(Band(LEADERS),))
     assert explained(led)[1] == "this task copies nothing from broker to broker"
 
 

@@ -7,14 +7,14 @@ from kreassign.model.plan_facts_json import format_facts, parse_facts
 from kreassign.planner import Band, LogDirFacts
 from kreassign.planner.goals import DISK
 from kreassign.planner.results.outcome import Origin, outcome_of
-from tests.planner.worlds import GIGABYTE, brokers, moved, partition, plan, world
+from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, plan, posed
 
 ORIGIN = Origin("rebalance", "c", "s", rate_bytes_per_s=1e9)
 LOADS = [partition(number, 1, gigabytes=10) for number in range(4)]
 
 
 def test_the_facts_tell_what_the_plan_was_made_from_costs_and_brings() -> None:
-    problem = world(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
+    problem = posed(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
     found = outcome_of(problem, moved(problem, (0, (2,))), ORIGIN)
     facts = found.facts
     assert (found.plan, found.current) == (plan((0, (2,))), plan((0, (1,))))
@@ -37,14 +37,14 @@ def test_the_facts_tell_what_the_plan_was_made_from_costs_and_brings() -> None:
 
 
 def test_a_plan_that_leaves_the_bands_missed_is_not_measured_by_what_meeting_them_takes() -> None:
-    problem = world(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
+    problem = posed(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
     assert outcome_of(problem, moved(problem, (0, (2,))), ORIGIN).facts.totals.least_bytes == 0
     whole = outcome_of(problem, moved(problem, (0, (2,)), (1, (2,))), ORIGIN).facts.totals
     assert (whole.least_bytes, whole.binding) == (18 * GIGABYTE, "excess")
 
 
 def test_the_time_of_a_plan_is_told_with_the_least_that_any_takes() -> None:
-    problem = world(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
+    problem = posed(brokers(1, 2), LOADS, bands=(Band(DISK, 0.1),))
     prediction = outcome_of(problem, moved(problem, (0, (2,)), (1, (2,))), ORIGIN).facts.prediction
     assert prediction is not None
     assert (prediction.seconds, prediction.least_s) == (20.0, 18.0)
@@ -53,12 +53,12 @@ def test_the_time_of_a_plan_is_told_with_the_least_that_any_takes() -> None:
 
 def test_present_directories_are_kept_where_all_are_known() -> None:
     hosts = brokers(1, 2, log_dirs=(LogDirFacts("/a"),))
-    problem = world(hosts, [partition(0, 1, log_dirs=("/a",)), partition(1, 1)])
+    problem = posed(hosts, [partition(0, 1, log_dirs=("/a",)), partition(1, 1)])
     found = outcome_of(problem, moved(problem, (0, (2,)), (1, (2,))), ORIGIN)
     assert [fact.log_dirs for fact in found.facts.partitions] == [("/a",), ()]
 
 
 def test_an_illegal_plan_is_no_outcome() -> None:
-    problem = world(brokers(1, 2), [partition(0, 1, may_move=False)])
+    problem = posed(brokers(1, 2), [partition(0, 1, may_move=False)])
     with pytest.raises(IllegalPlan, match="t-0 must not move"):
         outcome_of(problem, moved(problem, (0, (2,))), ORIGIN)

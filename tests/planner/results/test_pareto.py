@@ -5,11 +5,11 @@ import pytest
 from kreassign.planner import Assignment
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.results.pareto import Choice, pareto
-from tests.planner.worlds import GIGABYTE, brokers, partition, world
+from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 pytestmark = pytest.mark.thorough
 
-PROBLEM = world(brokers(1, 2, 3), [partition(number, 1, 2, gigabytes=10 + number) for number in range(12)])
+PROBLEM = posed(brokers(1, 2, 3), [partition(number, 1, 2, gigabytes=10 + number) for number in range(12)])
 
 
 def test_no_choice_beats_another_and_none_comes_twice() -> None:

@@ -7,7 +7,7 @@ from kreassign.errors import Infeasible
 from kreassign.planner import Band, BrokerFacts, LogDirFacts, PartitionFacts, Problem, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK
-from tests.planner.worlds import GIGABYTE, partition, world
+from tests.planner.small_problems import GIGABYTE, partition, posed
 
 JBOD = Rules(between_log_dirs=True)
 
@@ -31,7 +31,7 @@ def held(problem: Problem) -> list[float]:
 
 def test_directories_of_a_broker_are_evened_out_without_leaving_it() -> None:
     loads = [in_dir(number, number % 2 + 1) for number in range(40)]
-    problem = world([host(1), host(2)], loads, bands=(Band(DISK),), rules=replace(JBOD, between_brokers=False))
+    problem = posed([host(1), host(2)], loads, bands=(Band(DISK),), rules=replace(JBOD, between_brokers=False))
     assert held(problem) == pytest.approx([100] * 4, rel=0.1)
     judged = evaluate(problem, solve(problem).assignment)
     assert (judged.moved_bytes, judged.log_dir_bytes) == (0, 180 * GIGABYTE)
@@ -39,29 +39,29 @@ def test_directories_of_a_broker_are_evened_out_without_leaving_it() -> None:
 
 def test_what_arrives_goes_to_the_emptier_directory() -> None:
     loads = [in_dir(number, 1) for number in range(10)] + [in_dir(10 + number, 2) for number in range(2)]
-    problem = world([host(1), host(2)], loads, bands=(Band(DISK),), rules=JBOD)
+    problem = posed([host(1), host(2)], loads, bands=(Band(DISK),), rules=JBOD)
     assert held(problem) == pytest.approx([30] * 4)
 
 
 def test_directories_fill_by_their_capacity() -> None:
     dirs = LogDirFacts("/a", 100 * GIGABYTE), LogDirFacts("/b", 300 * GIGABYTE)
-    problem = world([host(1, *dirs)], [in_dir(number, 1) for number in range(20)], bands=(Band(DISK),), rules=JBOD)
+    problem = posed([host(1, *dirs)], [in_dir(number, 1) for number in range(20)], bands=(Band(DISK),), rules=JBOD)
     assert held(problem) == pytest.approx([50, 150], rel=0.1)
 
 
 def test_a_directory_to_be_drained_ends_empty() -> None:
     dirs = LogDirFacts("/a", must_empty=True), LogDirFacts("/b")
-    problem = world([host(1, *dirs)], [in_dir(0, 1), in_dir(1, 1, "/b")], bands=(), rules=JBOD)
+    problem = posed([host(1, *dirs)], [in_dir(0, 1), in_dir(1, 1, "/b")], bands=(), rules=JBOD)
     assert held(problem) == [0, 20]
 
 
 def test_directories_that_cannot_hold_their_broker_are_refused() -> None:
     dirs = LogDirFacts("/a", must_empty=True), LogDirFacts("/b", 15 * GIGABYTE)
-    problem = world([host(7, *dirs)], [in_dir(0, 7), in_dir(1, 7, "/b")], bands=(), rules=JBOD)
+    problem = posed([host(7, *dirs)], [in_dir(0, 7), in_dir(1, 7, "/b")], bands=(), rules=JBOD)
     with pytest.raises(Infeasible, match=r"(?s)log directories of broker 7 .* exceeds the capacity"):
         solve(problem)
 
 
 def test_directories_stay_as_they_are_unless_moves_between_them_are_allowed() -> None:
-    problem = world([host(1)], [in_dir(0, 1), in_dir(1, 1)], bands=(Band(DISK),))
+    problem = posed([host(1)], [in_dir(0, 1), in_dir(1, 1)], bands=(Band(DISK),))
     assert held(problem) == [20, 0]

@@ -8,7 +8,7 @@ from kreassign.errors import Infeasible
 from kreassign.planner import Band, BrokerFacts, Budget, Problem, RackRule, Rules, Solution, bytes_bound, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, GOALS, LEADERS, POTENTIAL_NET_OUT, REPLICAS, Goal
-from tests.planner.worlds import GIGABYTE, brokers, partition, world
+from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 DISK_ONLY = (Band(DISK),)
 
@@ -36,7 +36,7 @@ def skewed(count: int = 400, hosts: int = 8, seed: int = 5) -> Problem:
         size = float(chance.lognormal(0, 1))
         facts = {"write_bytes_per_s": size * float(chance.lognormal(0, 0.3)), "read_bytes_per_s": size * 2}
         loads.append(partition(number, *chosen, gigabytes=size, leader_cpu=size, follower_cpu=size * 0.3, **facts))
-    return world(brokers(*range(hosts)), loads)
+    return posed(brokers(*range(hosts)), loads)
 
 
 @pytest.mark.thorough
@@ -67,13 +67,13 @@ def test_the_same_problem_gives_the_same_plan() -> None:
 
 
 def test_a_balanced_cluster_stays_as_it_is() -> None:
-    problem = world(brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 3), partition(2, 3, 1)])
+    problem = posed(brokers(1, 2, 3), [partition(0, 1, 2), partition(1, 2, 3), partition(2, 3, 1)])
     assert lists(problem, legal(problem)) == [[1, 2], [2, 3], [3, 1]]
 
 
 def test_a_drained_broker_ends_empty_and_only_its_replicas_move() -> None:
     hosts = [*brokers(1, 2, 3), BrokerFacts(4, must_empty=True)]
-    problem = world(hosts, [partition(0, 4, 1), partition(1, 2, 3), partition(2, 3, 4), partition(3, 1, 2)], bands=())
+    problem = posed(hosts, [partition(0, 4, 1), partition(1, 2, 3), partition(2, 3, 4), partition(3, 1, 2)], bands=())
     found = lists(problem, legal(problem))
     assert found[1] == [2, 3]
     assert found[3] == [1, 2]
@@ -83,7 +83,7 @@ def test_a_drained_broker_ends_empty_and_only_its_replicas_move() -> None:
 
 def test_a_dead_brokers_replicas_are_placed_elsewhere_and_the_factor_grows() -> None:
     hosts = [*brokers(1, 2, 3), BrokerFacts(4, is_live=False)]
-    problem = world(hosts, [partition(0, 4, 1), partition(1, 2, wanted_factor=3)], bands=())
+    problem = posed(hosts, [partition(0, 4, 1), partition(1, 2, wanted_factor=3)], bands=())
     found = lists(problem, legal(problem))
     assert sorted(found[1]) == [1, 2, 3]
     assert found[1][0] == 2
@@ -91,23 +91,23 @@ def test_a_dead_brokers_replicas_are_placed_elsewhere_and_the_factor_grows() -> 
 
 
 def test_a_lost_copy_is_made_again_on_a_broker_that_did_not_lose_it() -> None:
-    problem = world(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,)), partition(1, 1, 2)], bands=())
+    problem = posed(brokers(1, 2, 3), [partition(0, 1, 2, lost_on=(1,)), partition(1, 1, 2)], bands=())
     found = lists(problem, legal(problem))
     assert sorted(found[0]) == [2, 3]
     assert found[1] == [1, 2]
     with pytest.raises(Infeasible, match="every other receiver has lost its copy of it"):
-        solve(world(brokers(1, 2), [partition(0, 1, 2, lost_on=(1,))], bands=()))
+        solve(posed(brokers(1, 2), [partition(0, 1, 2, lost_on=(1,))], bands=()))
 
 
 def test_what_nobody_has_a_copy_of_stays() -> None:
     hosts = [*brokers(1, 2), BrokerFacts(3, is_live=False)]
-    problem = world(hosts, [partition(0, 3, may_move=False), partition(1, 1, 3)], bands=())
+    problem = posed(hosts, [partition(0, 3, may_move=False), partition(1, 1, 3)], bands=())
     assert lists(problem, solve(problem)) == [[3], [1, 2]]
 
 
 def test_a_smaller_factor_gives_up_followers_where_they_weigh_most_and_copies_nothing() -> None:
     loads = [partition(0, 1, 2, 3, wanted_factor=2), partition(1, 3), partition(2, 3)]
-    problem = world(brokers(1, 2, 3), loads, bands=DISK_ONLY, rules=Rules(between_brokers=True, leaders=False))
+    problem = posed(brokers(1, 2, 3), loads, bands=DISK_ONLY, rules=Rules(between_brokers=True, leaders=False))
     solution = legal(problem)
     assert lists(problem, solution)[0] == [1, 2]
     assert evaluate(problem, solution.assignment).moved_bytes <= 10 * GIGABYTE
@@ -115,7 +115,7 @@ def test_a_smaller_factor_gives_up_followers_where_they_weigh_most_and_copies_no
 
 def test_a_demoted_broker_leads_nothing_and_no_byte_moves() -> None:
     hosts = [BrokerFacts(1, may_lead=False), *brokers(2, 3)]
-    problem = world(hosts, [partition(0, 1, 2), partition(1, 1, 3), partition(2, 2, 1)], bands=())
+    problem = posed(hosts, [partition(0, 1, 2), partition(1, 1, 3), partition(2, 2, 1)], bands=())
     problem = replace(problem, rules=Rules(between_brokers=False))
     assert lists(problem, legal(problem)) == [[2, 1], [3, 1], [2, 1]]
 
@@ -137,7 +137,7 @@ def test_without_leader_changes_leaders_stay() -> None:
 def test_new_brokers_alone_receive_when_the_others_may_not() -> None:
     old = skewed()
     joined = [BrokerFacts(broker, may_receive=broker >= 8) for broker in range(10)]
-    problem = replace(old, brokers=world(joined, []).brokers, bands=DISK_ONLY)
+    problem = replace(old, brokers=posed(joined, []).brokers, bands=DISK_ONLY)
     judged = evaluate(problem, legal(problem).assignment)
     assert judged.bytes_in[:8].sum() == 0
     assert (judged.after[8:, 0] >= judged.low[8:, 0]).all()
@@ -145,13 +145,13 @@ def test_new_brokers_alone_receive_when_the_others_may_not() -> None:
 
 def test_crowded_racks_are_repaired_and_only_what_must_moves() -> None:
     loads = [partition(0, 1, 2), partition(1, 1, 3)]
-    problem = world(brokers(1, 2, 3, racks="aab"), loads, bands=(), rules=Rules(repair_racks=True))
+    problem = posed(brokers(1, 2, 3, racks="aab"), loads, bands=(), rules=Rules(repair_racks=True))
     assert lists(problem, legal(problem)) == [[1, 3], [1, 3]]
 
 
 def test_racks_are_shared_evenly_when_there_are_too_few() -> None:
     hosts = [*brokers(1, 2, 3, 4, racks="aabb"), BrokerFacts(5, rack="b", must_empty=True)]
-    problem = world(hosts, [partition(0, 1, 3, 5)], bands=())
+    problem = posed(hosts, [partition(0, 1, 3, 5)], bands=())
     assert set(lists(problem, legal(problem))[0]) in ({1, 3, 4}, {1, 3, 2})
 
 
@@ -172,7 +172,7 @@ def test_a_budget_is_kept_and_used(budget: Budget) -> None:
 def test_what_must_be_but_exceeds_the_budget_remains() -> None:
     hosts = [*brokers(1, 2, 3), BrokerFacts(4, must_empty=True)]
     loads = [partition(0, 4, 1, gigabytes=5), partition(1, 4, 2, gigabytes=50), partition(2, 3, wanted_factor=2)]
-    problem = world(hosts, loads, bands=(), budget=Budget(moved_bytes=20 * GIGABYTE))
+    problem = posed(hosts, loads, bands=(), budget=Budget(moved_bytes=20 * GIGABYTE))
     solution = solve(problem)
     assert solution.undone.tolist() == [1]
     assert evaluate(problem, solution.assignment).violations == ()
@@ -182,7 +182,7 @@ def test_what_must_be_but_exceeds_the_budget_remains() -> None:
 def test_a_new_copy_does_not_crowd_the_rack_that_another_cannot_leave() -> None:
     rack_b = BrokerFacts(3, rack="b", may_receive=False)
     hosts = [BrokerFacts(1, rack="a", must_empty=True), BrokerFacts(2, rack="a"), rack_b]
-    problem = world(hosts, [partition(0, 1, wanted_factor=2)], bands=(), budget=Budget(leader_changes=0))
+    problem = posed(hosts, [partition(0, 1, wanted_factor=2)], bands=(), budget=Budget(leader_changes=0))
     solution = solve(problem)
     judged = evaluate(problem, solution.assignment)
     assert (judged.violations, lists(problem, solution)) == ((), [[1]])
@@ -191,7 +191,7 @@ def test_a_new_copy_does_not_crowd_the_rack_that_another_cannot_leave() -> None:
 
 def test_a_band_of_potential_traffic_counts_followers_as_if_they_led() -> None:
     loads = [partition(number, 1, 2, gigabytes=1, read_bytes_per_s=10.0) for number in range(8)]
-    problem = world(brokers(1, 2, 3, 4), loads, bands=(Band(POTENTIAL_NET_OUT),))
+    problem = posed(brokers(1, 2, 3, 4), loads, bands=(Band(POTENTIAL_NET_OUT),))
     found = evaluate(problem, legal(problem).assignment)
     assert found.after[:, 0].tolist() == [40.0] * 4
     assert found.misses() == ()
@@ -200,20 +200,20 @@ def test_a_band_of_potential_traffic_counts_followers_as_if_they_led() -> None:
 def test_partitions_of_a_broker_set_stay_in_it() -> None:
     hosts = [BrokerFacts(number, broker_set="red" if number < 3 else None) for number in range(6)]
     loads = [partition(number, 0, 1, broker_set="red") for number in range(12)]
-    problem = world(hosts, loads, bands=(Band(REPLICAS, 2.0), Band(DISK, 2.0)))
+    problem = posed(hosts, loads, bands=(Band(REPLICAS, 2.0), Band(DISK, 2.0)))
     assert {broker for replicas in lists(problem, legal(problem)) for broker in replicas} <= {0, 1, 2}
 
 
 def test_every_broker_leads_enough_partitions_of_a_topic() -> None:
     loads = [partition(number, 1, 2) for number in range(6)] + [partition(number, 3, topic="u") for number in range(9)]
-    problem = world(brokers(1, 2, 3), loads, bands=(), rules=Rules(least_topic_leaders={"t": 2}))
+    problem = posed(brokers(1, 2, 3), loads, bands=(), rules=Rules(least_topic_leaders={"t": 2}))
     heads = [replicas[0] for replicas in lists(problem, legal(problem))[:6]]
     assert sorted(heads) == [1, 1, 2, 2, 3, 3]
 
 
 def test_what_does_not_fit_a_disk_goes_elsewhere() -> None:
     hosts = [BrokerFacts(1, capacity={"disk": 30.0 * GIGABYTE}), *brokers(2, 3)]
-    problem = world(hosts, [partition(number, 1, gigabytes=10) for number in range(5)], bands=(Band(DISK, None),))
+    problem = posed(hosts, [partition(number, 1, gigabytes=10) for number in range(5)], bands=(Band(DISK, None),))
     judged = evaluate(problem, legal(problem).assignment)
     assert judged.after[0, 0] <= 30 * GIGABYTE
     assert judged.moved_bytes == 20 * GIGABYTE
@@ -224,14 +224,14 @@ def test_a_limit_of_any_resource_is_kept(goal: Goal) -> None:
     rates = {"write_bytes_per_s": 1.0, "read_bytes_per_s": 1.0, "leader_cpu": 1.0, "follower_cpu": 1.0}
     loads = [partition(number, 1, 2, gigabytes=1e-9, **rates) for number in range(12)]
     hosts = [*brokers(1, 2), BrokerFacts(3, capacity={goal.name: 3.0})]
-    problem = world(hosts, loads, bands=tuple(Band(one) for one in (*GOALS, POTENTIAL_NET_OUT)))
+    problem = posed(hosts, loads, bands=tuple(Band(one) for one in (*GOALS, POTENTIAL_NET_OUT)))
     found = evaluate(problem, legal(problem).assignment)
     assert 0 < found.after[2, found.goals.index(goal.name)] <= 3
 
 
 def test_brokers_share_by_capacity() -> None:
     hosts = [BrokerFacts(number, capacity={"disk": size * 1000.0 * GIGABYTE}) for number, size in enumerate((1, 1, 2))]
-    problem = world(hosts, [partition(number, number % 3) for number in range(80)], bands=DISK_ONLY)
+    problem = posed(hosts, [partition(number, number % 3) for number in range(80)], bands=DISK_ONLY)
     after = evaluate(problem, legal(problem).assignment).after[:, 0] / GIGABYTE
     assert after == pytest.approx([200, 200, 400], rel=0.11)
 
@@ -257,14 +257,14 @@ LOAD = [partition(0, 1, 2, gigabytes=50)]
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_with_the_rule_the_place_and_the_amount(hosts, loads, rules, goal, words) -> None:
     with pytest.raises(Infeasible, match=words) as refusal:
-        solve(world(hosts, loads, rules=rules))
+        solve(posed(hosts, loads, rules=rules))
     assert goal in refusal.value.goals
 
 
 def test_where_a_band_cannot_be_met_the_miss_is_shared() -> None:
     # Broker 3 is alone in its rack and must hold all; what is left for the others is 0.75 of the mean each.
     loads = [partition(number, 1, 3) for number in range(60)]
-    problem = world(brokers(1, 2, 3, racks="aab"), loads, bands=DISK_ONLY)
+    problem = posed(brokers(1, 2, 3, racks="aab"), loads, bands=DISK_ONLY)
     judged = evaluate(problem, legal(problem).assignment)
     assert judged.after[:, 0] / judged.after[:, 0].mean() == pytest.approx([0.75, 0.75, 1.5], rel=0.08)
     assert judged.bytes_in[2] == 0
@@ -273,7 +273,7 @@ def test_where_a_band_cannot_be_met_the_miss_is_shared() -> None:
 def test_counts_are_as_even_as_whole_numbers_can_be() -> None:
     # 10 replicas on four brokers: 2.25 to 2.75 each has no whole number in it, 2 and 3 are what there is.
     loads = [partition(number, 1 if number < 6 else 2, gigabytes=1) for number in range(10)]
-    problem = world(brokers(1, 2, 3, 4), loads, bands=(Band(REPLICAS), Band(LEADERS)))
+    problem = posed(brokers(1, 2, 3, 4), loads, bands=(Band(REPLICAS), Band(LEADERS)))
     found = evaluate(problem, solve(problem).assignment)
     assert found.misses() == ()
     assert sorted(found.after[:, 0].tolist()) == [2, 2, 3, 3]
@@ -284,7 +284,7 @@ def test_leaders_of_a_small_cluster_are_even() -> None:
     # The first two of four brokers hold nearly all of 24 partitions and lead most of them.
     lists = [(1, 2)] * 14 + [(2, 1)] * 6 + [(3, 4)] * 4
     loads = [partition(number, *chosen, gigabytes=1 + number % 3) for number, chosen in enumerate(lists)]
-    problem = world(brokers(1, 2, 3, 4), loads, bands=(Band(DISK), Band(REPLICAS), Band(LEADERS)))
+    problem = posed(brokers(1, 2, 3, 4), loads, bands=(Band(DISK), Band(REPLICAS), Band(LEADERS)))
     found = evaluate(problem, legal(problem).assignment)
     assert found.misses() == ()
     assert found.after[:, 2].tolist() == [6, 6, 6, 6]

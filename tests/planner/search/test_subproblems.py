@@ -10,7 +10,7 @@ from kreassign.planner import Assignment, Budget, Problem, plan_of, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.results.outcome import least_bytes
 from kreassign.planner.search.subproblems import Answer, attempt, merged, solve_in_subproblems, split, subset
-from tests.planner.worlds import brokers, partition, world
+from tests.planner.small_problems import brokers, partition, posed
 
 """A problem in parts: nothing is lost on the way, and the plan is as good as that of the whole."""
 
@@ -27,7 +27,7 @@ def problem() -> Problem:
 @pytest.fixture
 def small() -> Problem:
     """Everything on two of six brokers."""
-    return world(brokers(1, 2, 3, 4, 5, 6), [partition(number, 1, 2) for number in range(60)])
+    return posed(brokers(1, 2, 3, 4, 5, 6), [partition(number, 1, 2) for number in range(60)])
 
 
 def test_every_partition_is_in_one_part_and_parts_are_of_one_size(problem: Problem) -> None:
@@ -92,7 +92,7 @@ def test_a_budget_holds_for_all_parts_together(small: Problem) -> None:
 
 
 def test_a_search_that_begins_elsewhere_still_counts_from_where_things_are() -> None:
-    problem = world(brokers(1, 2, 3), [partition(number, 1, 2) for number in range(6)])
+    problem = posed(brokers(1, 2, 3), [partition(number, 1, 2) for number in range(6)])
     alone = solve(problem).assignment
     away = evaluate(problem, solve(problem, start=alone).assignment)
     assert away.moved_bytes == evaluate(problem, alone).moved_bytes
@@ -104,5 +104,5 @@ def test_a_search_that_begins_elsewhere_still_counts_from_where_things_are() -> 
 
 def test_a_subset_keeps_what_belongs_to_each_replica() -> None:
     loads = [partition(0, 1, 2), partition(1, 2, 3, 1), partition(2, 3)]
-    found = subset(world(brokers(1, 2, 3), loads).partitions, np.array([1, 2]))
+    found = subset(posed(brokers(1, 2, 3), loads).partitions, np.array([1, 2]))
     assert (found.offsets.tolist(), found.replicas.tolist()) == ([0, 3, 4], [1, 2, 0, 2])

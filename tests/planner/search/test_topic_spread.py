@@ -11,7 +11,7 @@ from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.check.topic_spread import topics_outside
 from kreassign.planner.goals import DISK, REPLICAS
 from kreassign.planner.results.outcome import Origin, outcome_of
-from tests.planner.worlds import brokers, partition, world
+from tests.planner.small_problems import brokers, partition, posed
 
 EVEN = Rules(topic_spread=0.0)
 BANDS = (Band(DISK), Band(REPLICAS))
@@ -31,7 +31,7 @@ def two_topics(**changes):
     """Balanced in every band: a is on brokers 1 and 2 alone, b on 3 and 4."""
     loads = [partition(number, 1 + number % 2, topic="a") for number in range(8)]
     loads += [partition(number, 3 + number % 2, topic="b") for number in range(8)]
-    return world(brokers(1, 2, 3, 4), loads, bands=BANDS, **changes)
+    return posed(brokers(1, 2, 3, 4), loads, bands=BANDS, **changes)
 
 
 def test_topics_are_shared_out_without_leaving_a_band() -> None:
@@ -75,7 +75,7 @@ def test_a_move_for_the_spread_says_so() -> None:
 def test_topics_of_a_tenant_are_shared_out_within_its_brokers() -> None:
     hosts = [replace(host, broker_set="one" if host.id < 3 else "two") for host in brokers(1, 2, 3, 4)]
     loads = [partition(number, 1, broker_set="one") for number in range(4)]
-    problem = world(hosts, loads, bands=(), rules=EVEN)
+    problem = posed(hosts, loads, bands=(), rules=EVEN)
     assert held(problem, solve(problem).assignment) == {"t": [2, 2, 0, 0]}
 
 

@@ -20,9 +20,9 @@ from kreassign.planner.tasks import (
     rebalance,
 )
 from kreassign.planner.tasks.balance import fit_in
-from tests.planner.worlds import GIGABYTE, brokers, partition, world
+from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
-REBALANCED = world(
+REBALANCED = posed(
     brokers(1), [partition(0, 1, topic="a"), partition(0, 1, topic="b"), partition(1, 1, may_move=False, topic="a")]
 )
 
@@ -32,7 +32,7 @@ def test_only_chosen_topics_may_move_and_what_was_fixed_stays_so() -> None:
     assert rebalance(REBALANCED).partitions.may_move.tolist() == [True, False, True]
 
 
-GROWN = world(brokers(1, 2, 3), [partition(0, 1)])
+GROWN = posed(brokers(1, 2, 3), [partition(0, 1)])
 
 
 def test_replicas_go_only_onto_the_new_ones_unless_mixed() -> None:
@@ -45,7 +45,7 @@ def test_brokers_that_did_not_join_are_refused() -> None:
         add_brokers(GROWN, (4,))
 
 
-LED = world(brokers(1, 2, 3), [partition(0, 1, 2)])
+LED = posed(brokers(1, 2, 3), [partition(0, 1, 2)])
 
 
 def test_nothing_is_copied() -> None:
@@ -57,7 +57,7 @@ def test_demoted_brokers_may_not_lead() -> None:
     assert demote(LED, (1, 3)).brokers.may_lead.tolist() == [False, True, False]
 
 
-ON_DISKS = world(brokers(1, 2, log_dirs=(LogDirFacts("/a"),)), [partition(0, 1)])
+ON_DISKS = posed(brokers(1, 2, log_dirs=(LogDirFacts("/a"),)), [partition(0, 1)])
 
 
 def test_replicas_change_directories_alone_or_along_with_brokers() -> None:
@@ -77,12 +77,12 @@ def test_directories_have_a_band_even_if_the_goals_have_none() -> None:
 
 def test_without_any_directory_known_it_is_refused() -> None:
     with pytest.raises(InputError, match="nothing is known of log directories"):
-        balance_disks(world(brokers(1), [partition(0, 1)]))
+        balance_disks(posed(brokers(1), [partition(0, 1)]))
 
 
 DISKS = (LogDirFacts("/a"), LogDirFacts("/b"))
 FORCED_LOADS = [partition(0, 1, 2, log_dirs=("/a", "/a")), partition(1, 2, 3, log_dirs=("/b", "/b"))]
-FORCED = world(brokers(1, 2, 3, racks="xxy", log_dirs=DISKS), FORCED_LOADS)
+FORCED = posed(brokers(1, 2, 3, racks="xxy", log_dirs=DISKS), FORCED_LOADS)
 
 
 @pytest.mark.parametrize(("task", "movable"), [
@@ -99,7 +99,7 @@ def test_only_what_the_task_demands_may_move(task: Problem, movable: list[bool])
 
 
 def test_what_is_fixed_stays_fixed() -> None:
-    fixed = world(brokers(1, 2, 3), [partition(0, 1, may_move=False)])
+    fixed = posed(brokers(1, 2, 3), [partition(0, 1, may_move=False)])
     assert not only_forced(change_factors(fixed, 2)).partitions.may_move.any()
 
 
@@ -108,7 +108,7 @@ TIMED_LOADS = [
     partition(1, 1, gigabytes=90),
     partition(2, 1, gigabytes=50, write_bytes_per_s=6e8),
 ]
-TIMED = world(brokers(1, 2), TIMED_LOADS)
+TIMED = posed(brokers(1, 2), TIMED_LOADS)
 
 
 def test_brokers_receive_and_send_what_the_rate_allows() -> None:
@@ -131,7 +131,7 @@ def test_no_time_and_no_rate_are_refused(seconds: float, rate: float) -> None:
 def test_the_plan_is_done_in_time_although_copies_have_to_catch_up(seconds: float) -> None:
     rates = [0, 2e8, 5e8]
     loads = [partition(n, 1 + n % 2, gigabytes=3 + n % 4, write_bytes_per_s=rates[n % 3]) for n in range(60)]
-    whole = world(brokers(1, 2, 3, 4), loads, bands=(Band(DISK),))
+    whole = posed(brokers(1, 2, 3, 4), loads, bands=(Band(DISK),))
     problem = fit_in(whole, seconds, GIGABYTE)
     found = solve(problem).assignment
     assert evaluate(problem, found).violations == ()

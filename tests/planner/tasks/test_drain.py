@@ -6,29 +6,29 @@ from kreassign.errors import InputError
 from kreassign.planner import LogDirFacts, plan_of
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import drain_brokers, drain_log_dirs, replace_brokers
-from tests.planner.worlds import brokers, partition, plan, world
+from tests.planner.small_problems import brokers, partition, plan, posed
 
 LOADS = [partition(0, 1, 2), partition(1, 2, 3)]
 
 
 def test_drained_brokers_must_become_empty() -> None:
-    assert drain_brokers(world(brokers(1, 2, 3), LOADS), (2,)).brokers.must_empty.tolist() == [False, True, False]
+    assert drain_brokers(posed(brokers(1, 2, 3), LOADS), (2,)).brokers.must_empty.tolist() == [False, True, False]
 
 
 def test_somebody_must_be_left() -> None:
     with pytest.raises(InputError, match="no broker would be left"):
-        drain_brokers(world(brokers(1, 2, 3), LOADS), (1, 2, 3))
+        drain_brokers(posed(brokers(1, 2, 3), LOADS), (1, 2, 3))
 
 
 def test_a_successor_takes_every_place_of_its_broker_and_nothing_else_changes() -> None:
-    problem, assignment = replace_brokers(world(brokers(1, 2, 3, 4), LOADS), {2: 4})
+    problem, assignment = replace_brokers(posed(brokers(1, 2, 3, 4), LOADS), {2: 4})
     assert plan_of(problem, assignment) == plan((0, (1, 4)), (1, (4, 3)))
     assert evaluate(problem, assignment).legal
 
 
 def test_a_dead_broker_can_be_replaced() -> None:
     hosts = [replace(host, is_live=host.id != 2) for host in brokers(1, 2, 3, 4)]
-    problem, assignment = replace_brokers(world(hosts, LOADS), {2: 4})
+    problem, assignment = replace_brokers(posed(hosts, LOADS), {2: 4})
     assert evaluate(problem, assignment).legal
 
 
@@ -36,7 +36,7 @@ def test_replicas_keep_the_path_of_their_log_directory_if_the_successor_has_it()
     hosts = [replace(host, log_dirs=tuple(LogDirFacts(path) for path in paths))
              for host, paths in zip(brokers(1, 2), (("/a", "/b"), ("/b", "/c")), strict=True)]  # fmt: skip
     loads = [partition(0, 1, log_dirs=("/a",)), partition(1, 1, log_dirs=("/b",))]
-    problem, assignment = replace_brokers(world(hosts, loads), {1: 2})
+    problem, assignment = replace_brokers(posed(hosts, loads), {1: 2})
     assert [entry.log_dirs for entry in plan_of(problem, assignment).assignments] == [("any",), ("/b",)]
 
 
@@ -50,10 +50,10 @@ def test_replicas_keep_the_path_of_their_log_directory_if_the_successor_has_it()
 def test_a_successor_that_cannot_take_over_is_refused(successors: dict[int, int], words: str) -> None:
     hosts = [replace(host, may_receive=host.id != 5) for host in brokers(1, 2, 3, 4, 5)]
     with pytest.raises(InputError, match=words):
-        replace_brokers(world(hosts, LOADS), successors)
+        replace_brokers(posed(hosts, LOADS), successors)
 
 
-PROBLEM = world(brokers(1, 2, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b"))), [partition(0, 1, log_dirs=("/a",))])
+PROBLEM = posed(brokers(1, 2, log_dirs=(LogDirFacts("/a"), LogDirFacts("/b"))), [partition(0, 1, log_dirs=("/a",))])
 
 
 def test_directories_must_become_empty_and_replicas_stay_on_their_broker() -> None:
@@ -75,4 +75,4 @@ def test_directories_that_are_not_there_are_refused(places: list[tuple[int, str]
 
 def test_without_any_directory_known_it_is_refused() -> None:
     with pytest.raises(InputError, match="nothing is known of log directories"):
-        drain_log_dirs(world(brokers(1), [partition(0, 1)]), [(1, "/a")])
+        drain_log_dirs(posed(brokers(1), [partition(0, 1)]), [(1, "/a")])

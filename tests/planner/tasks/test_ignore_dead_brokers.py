@@ -5,7 +5,7 @@ from kreassign.planner import Band, BrokerFacts, Problem, Rules, solve
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.goals import DISK, LEADERS, REPLICAS
 from kreassign.planner.tasks import change_factors, demote, drain_brokers, ignore_dead_brokers, only_forced, rebalance
-from tests.planner.worlds import GIGABYTE, brokers, partition, world
+from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 HOSTS = [*brokers(1, 2, 3), BrokerFacts(4, is_live=False)]
 
@@ -20,14 +20,14 @@ def lists(problem: Problem) -> dict[int, list[int]]:
 
 
 def test_a_whole_cluster_is_left_as_it_is() -> None:
-    problem = world(brokers(1, 2), [partition(0, 1)])
+    problem = posed(brokers(1, 2), [partition(0, 1)])
     assert ignore_dead_brokers(problem) == (problem, ())
 
 
 def test_the_live_brokers_are_evened_out_around_what_the_dead_one_holds() -> None:
     loads = [partition(number, 1) for number in range(12)] + [partition(12, 4, 2), partition(13, 2, 4)]
     bands = (Band(DISK, 0.2), Band(REPLICAS), Band(LEADERS))
-    problem, told = ignore_dead_brokers(rebalance(world(HOSTS, loads, bands=bands)))
+    problem, told = ignore_dead_brokers(rebalance(posed(HOSTS, loads, bands=bands)))
     assert told == (
         "broker 4 is not live: 2 partitions with a replica there are not touched; `kreassign plan repair` repairs them",
     )
@@ -41,7 +41,7 @@ def test_the_live_brokers_are_evened_out_around_what_the_dead_one_holds() -> Non
 
 def test_lost_copies_stay_in_the_list_for_the_directory_to_be_repaired() -> None:
     loads = [partition(0, 1, 2, lost_on=(1,)), partition(1, 2, 3)]
-    problem, told = ignore_dead_brokers(world(brokers(1, 2, 3), loads, bands=(Band(DISK, None),)))
+    problem, told = ignore_dead_brokers(posed(brokers(1, 2, 3), loads, bands=(Band(DISK, None),)))
     assert told[0].startswith("broker 1 has lost copies with a log directory: 1 partitions")
     assert lists(problem)[0] == [1, 2]
 
@@ -49,7 +49,7 @@ def test_lost_copies_stay_in_the_list_for_the_directory_to_be_repaired() -> None
 def test_what_the_task_must_change_is_repaired_with_it() -> None:
     loads = [partition(0, 3, 4), partition(1, 1, 4), partition(2, 3, 1, lost_on=(1,)), partition(3, 3, 1)]
     hosts = [*HOSTS, BrokerFacts(5)]
-    problem, told = ignore_dead_brokers(only_forced(drain_brokers(world(hosts, loads, bands=(Band(DISK, None),)), [3])))
+    problem, told = ignore_dead_brokers(only_forced(drain_brokers(posed(hosts, loads, bands=(Band(DISK, None),)), [3])))
     after = lists(problem)
     assert after[1] == [1, 4]
     assert set(after[0]) < {1, 2, 5}
@@ -60,26 +60,26 @@ def test_what_the_task_must_change_is_repaired_with_it() -> None:
 
 def test_partitions_of_another_factor_are_repaired_with_it() -> None:
     loads = [partition(0, 1, 4), partition(1, 2, 4, topic="u")]
-    problem, _ = ignore_dead_brokers(change_factors(world(HOSTS, loads, bands=(Band(DISK, None),)), 3))
+    problem, _ = ignore_dead_brokers(change_factors(posed(HOSTS, loads, bands=(Band(DISK, None),)), 3))
     assert [sorted(one) for one in lists(problem).values()] == [[1, 2, 3], [1, 2, 3]]
 
 
 def test_a_task_that_copies_nothing_repairs_nothing() -> None:
     loads = [partition(0, 1, 4), partition(1, 1, 2)]
-    problem, told = ignore_dead_brokers(demote(world(HOSTS, loads), [1]))
+    problem, told = ignore_dead_brokers(demote(posed(HOSTS, loads), [1]))
     assert lists(problem) == {0: [1, 4], 1: [2, 1]}
     assert len(told) == 1
 
 
 def test_leaders_of_a_topic_are_not_asked_of_a_dead_broker() -> None:
     loads = [partition(number, 1, 2, 3) for number in range(3)] + [partition(0, 4, 1, topic="u")]
-    problem = world(HOSTS, loads, bands=(), rules=Rules(least_topic_leaders={"t": 1}))
+    problem = posed(HOSTS, loads, bands=(), rules=Rules(least_topic_leaders={"t": 1}))
     problem, _ = ignore_dead_brokers(problem)
     after = lists(problem)
     assert {after[number][0] for number in range(3)} == {1, 2, 3}
 
 
 def test_what_cannot_be_repaired_with_the_task_is_refused() -> None:
-    problem, _ = ignore_dead_brokers(drain_brokers(world(HOSTS, [partition(0, 2, 3, 4)]), [3]))
+    problem, _ = ignore_dead_brokers(drain_brokers(posed(HOSTS, [partition(0, 2, 3, 4)]), [3]))
     with pytest.raises(Infeasible, match="no broker may take them: t-0; every receiver holds a replica of it already"):
         solve(problem)

@@ -5,9 +5,9 @@ from kreassign.planner import plan_of
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import TopicChoice, change_factors, repair, restore
 from kreassign.planner.tasks.replicas import usual_factors
-from tests.planner.worlds import brokers, partition, plan, world
+from tests.planner.small_problems import brokers, partition, plan, posed
 
-FACTORS = world(brokers(1, 2, 3), [partition(0, 1, topic="a"), partition(0, 1, 2, topic="b")])
+FACTORS = posed(brokers(1, 2, 3), [partition(0, 1, topic="a"), partition(0, 1, 2, topic="b")])
 
 
 def test_chosen_topics_get_the_factor() -> None:
@@ -21,7 +21,7 @@ def test_a_factor_that_cannot_be_is_refused(factor: int) -> None:
         change_factors(FACTORS, factor)
 
 
-REPAIRED = world(brokers(1, 2, 3), [
+REPAIRED = posed(brokers(1, 2, 3), [
     partition(0, 1, 2, topic="a"), partition(1, 1, topic="a"), partition(2, 2, 3, topic="a"),
     partition(0, 1, topic="b"), partition(1, 1, 2, topic="b"),
     partition(0, 1, 2, 3, topic="c"), partition(1, 1, 2, topic="c"), partition(2, 1, 2, topic="c"),
@@ -42,7 +42,7 @@ def test_racks_are_repaired_unless_told_not_to() -> None:
     assert not repair(REPAIRED, racks=False).rules.repair_racks
 
 
-RESTORED = world(brokers(1, 2, 3, racks="aab"), [partition(0, 1, 3), partition(1, 2, 3)])
+RESTORED = posed(brokers(1, 2, 3, racks="aab"), [partition(0, 1, 3), partition(1, 2, 3)])
 
 
 def test_the_lists_of_the_plan_come_back_whatever_their_factor_and_racks() -> None:

@@ -8,10 +8,10 @@ from kreassign.planner import Assignment, Problem
 from kreassign.planner.check.evaluate import evaluate
 from kreassign.planner.tasks import Circumstances, what_if
 from kreassign.planner.tasks.what_if import Need, brokers_needed
-from tests.planner.worlds import GIGABYTE, brokers, partition, world
+from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 W_LOADS = [partition(0, 1, 2, write_bytes_per_s=4.0, read_bytes_per_s=8.0, leader_cpu=2.0, follower_cpu=1.0)]
-PROBLEM = world(brokers(1, 2, 5, racks="aab", capacity={"disk": 10.0}), W_LOADS)
+PROBLEM = posed(brokers(1, 2, 5, racks="aab", capacity={"disk": 10.0}), W_LOADS)
 
 
 def test_traffic_multiplies_rates_and_cpu_but_no_bytes() -> None:
@@ -57,7 +57,7 @@ SIZED_LOADS = [partition(number, 1, 2, gigabytes=10) for number in range(12)]
 
 
 def cluster(count: int, **limits: float) -> Problem:
-    return world([replace(host, capacity=limits) for host in brokers(*range(1, count + 1))], SIZED_LOADS)
+    return posed([replace(host, capacity=limits) for host in brokers(*range(1, count + 1))], SIZED_LOADS)
 
 
 def test_each_resource_tells_what_it_needs_and_a_placement_is_found() -> None:

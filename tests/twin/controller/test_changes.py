@@ -9,15 +9,15 @@ from kreassign.twin.controller.changes import PartitionUpdate, change_of
 from kreassign.twin.controller.leaders import Election
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.metadata.records import UNASSIGNED, LeaderRecovery, PartitionChanged
-from tests.twin.controller.worlds import World
+from tests.twin.controller.small_cluster import SmallCluster
 
 FOO = TopicPartition("foo", 0)
 OLDER = rules_of("3.9")
 
 
-def written(world, update):
+def written(cluster, update):
     """The fields of the record, without those that stay; None if there is no record."""
-    change = change_of(world.context, world.partition(), update)
+    change = change_of(cluster.context, cluster.partition(), update)
     if change is None:
         return None
     assert change.topic_partition == FOO
@@ -26,7 +26,7 @@ def written(world, update):
 
 
 def foo(text="2 1 3 / 2 1 3 / - / - / 1", **options):
-    return World(**options).topic("foo", text)
+    return SmallCluster(**options).topic("foo", text)
 
 
 def bar(**options):
@@ -44,9 +44,9 @@ def test_another_order_is_just_another_order():
 
 
 def test_another_order_takes_the_directories_along():
-    world = foo(log_dirs=1)
-    world.topic("bar", "1 2", directories=("dir 1.0", "dir 2.0"))
-    change = change_of(world.context, world.partition("bar"), PartitionUpdate(replicas=(2, 1)))
+    cluster = foo(log_dirs=1)
+    cluster.topic("bar", "1 2", directories=("dir 1.0", "dir 2.0"))
+    change = change_of(cluster.context, cluster.partition("bar"), PartitionUpdate(replicas=(2, 1)))
     assert change.directories == ("dir 2.0", "dir 1.0")
 
 
@@ -77,34 +77,34 @@ def test_adding_writes_no_leader():
 
 
 def test_a_leader_that_leaves_goes_even_if_nobody_can_follow_it():
-    world = foo("1 2 / 1 2 / - / - / 1", dead=(2,), rules=OLDER)
-    assert written(world, PartitionUpdate(replicas=(2, 1), removing=(1,)))["leader"] == NO_LEADER
+    cluster = foo("1 2 / 1 2 / - / - / 1", dead=(2,), rules=OLDER)
+    assert written(cluster, PartitionUpdate(replicas=(2, 1), removing=(1,)))["leader"] == NO_LEADER
 
 
 def test_an_election_without_anybody_in_sync_leaves_the_winner_alone_and_recovering():
-    world = foo("1 2 3 / 1 / - / - / 1", dead=(1,))
-    assert written(world, PartitionUpdate(election=Election.UNCLEAN)) == {
+    cluster = foo("1 2 3 / 1 / - / - / 1", dead=(1,))
+    assert written(cluster, PartitionUpdate(election=Election.UNCLEAN)) == {
         "isr": (2,), "leader": 2, "leader_recovery": LeaderRecovery.RECOVERING,
     }  # fmt: skip
 
 
 def test_whoever_still_recovers_is_not_marked_again():
-    world = World(dead=(1,)).topic("foo", "1 2 3 / 1 / - / - / 1", leader_recovery=LeaderRecovery.RECOVERING)
-    assert written(world, PartitionUpdate(election=Election.UNCLEAN)) == {"isr": (2,), "leader": 2}
-    assert written(world.revive(1), PartitionUpdate(isr=(1, 2))) == {"isr": (1, 2)}
+    cluster = SmallCluster(dead=(1,)).topic("foo", "1 2 3 / 1 / - / - / 1", leader_recovery=LeaderRecovery.RECOVERING)
+    assert written(cluster, PartitionUpdate(election=Election.UNCLEAN)) == {"isr": (2,), "leader": 2}
+    assert written(cluster.revive(1), PartitionUpdate(isr=(1, 2))) == {"isr": (1, 2)}
 
 
 def test_recovery_ends_when_the_leader_says_so():
-    world = World().topic("foo", "1 2 / 1 / - / - / 1", leader_recovery=LeaderRecovery.RECOVERING)
-    assert written(world, PartitionUpdate(leader_recovery=LeaderRecovery.RECOVERED)) == {
+    cluster = SmallCluster().topic("foo", "1 2 / 1 / - / - / 1", leader_recovery=LeaderRecovery.RECOVERING)
+    assert written(cluster, PartitionUpdate(leader_recovery=LeaderRecovery.RECOVERED)) == {
         "leader_recovery": LeaderRecovery.RECOVERED
     }
 
 
 @pytest.mark.parametrize("isr", [(2, 1), (2, 1, 3, 4), (1, 2, 3)])
 def test_a_changed_isr_alone_leaves_the_leader_field_out(isr):
-    world = foo("2 1 3 4 / 2 1 3 / - / - / 1")
-    assert written(world, PartitionUpdate(isr=isr)) == {"isr": isr}
+    cluster = foo("2 1 3 4 / 2 1 3 / - / - / 1")
+    assert written(cluster, PartitionUpdate(isr=isr)) == {"isr": isr}
 
 
 def test_a_leader_that_falls_out_of_the_isr_is_followed_by_the_first_replica_in_sync():
@@ -112,24 +112,24 @@ def test_a_leader_that_falls_out_of_the_isr_is_followed_by_the_first_replica_in_
 
 
 def test_without_eligible_leaders_the_last_in_sync_stays_in_the_isr():
-    world = foo("1 2 / 1 / - / - / 1", dead=(1,), rules=OLDER)
-    assert written(world, PartitionUpdate(isr=())) == {"leader": NO_LEADER}
+    cluster = foo("1 2 / 1 / - / - / 1", dead=(1,), rules=OLDER)
+    assert written(cluster, PartitionUpdate(isr=())) == {"leader": NO_LEADER}
 
 
 def test_without_eligible_leaders_nobody_is_remembered():
-    world = World(rules=OLDER).topic("foo", "1 2 / - / - / - / -", last_known_elr=(1,))
-    assert written(world, PartitionUpdate()) is None
+    cluster = SmallCluster(rules=OLDER).topic("foo", "1 2 / - / - / - / -", last_known_elr=(1,))
+    assert written(cluster, PartitionUpdate()) is None
 
 
 def test_new_replicas_get_a_directory_only_where_there_is_no_choice():
-    world = World(log_dirs=1).topic("foo", "0 1", directories=("dir 0.0", UNASSIGNED))
-    assert written(world, PartitionUpdate(replicas=(0, 1, 2), adding=(2,)))["directories"] == (
+    cluster = SmallCluster(log_dirs=1).topic("foo", "0 1", directories=("dir 0.0", UNASSIGNED))
+    assert written(cluster, PartitionUpdate(replicas=(0, 1, 2), adding=(2,)))["directories"] == (
         "dir 0.0",
         UNASSIGNED,
         "dir 2.0",
     )
-    world = World(log_dirs=2).topic("foo", "0 1", directories=("dir 0.0", "dir 1.1"))
-    assert written(world, PartitionUpdate(replicas=(2, 0, 1), adding=(2,)))["directories"] == (
+    cluster = SmallCluster(log_dirs=2).topic("foo", "0 1", directories=("dir 0.0", "dir 1.1"))
+    assert written(cluster, PartitionUpdate(replicas=(2, 0, 1), adding=(2,)))["directories"] == (
         UNASSIGNED,
         "dir 0.0",
         "dir 1.1",
@@ -137,8 +137,8 @@ def test_new_replicas_get_a_directory_only_where_there_is_no_choice():
 
 
 def test_replicas_that_stay_keep_their_directories():
-    world = World(log_dirs=2).topic("foo", "0 1 2", directories=("dir 0.0", "dir 1.1", "dir 2.0"))
-    assert written(world, PartitionUpdate(replicas=(2, 0, 1), removing=(1,)))["directories"] == ("dir 2.0", "dir 0.0")
+    cluster = SmallCluster(log_dirs=2).topic("foo", "0 1 2", directories=("dir 0.0", "dir 1.1", "dir 2.0"))
+    assert written(cluster, PartitionUpdate(replicas=(2, 0, 1), removing=(1,)))["directories"] == ("dir 2.0", "dir 0.0")
 
 
 def test_a_directory_is_noted_for_one_replica():

@@ -4,7 +4,7 @@ import pytest
 
 from kreassign.twin.controller.completion import Lists, completed, without
 from kreassign.twin.controller.rules import CompletionRule
-from tests.twin.controller.worlds import ids, shown
+from tests.twin.controller.small_cluster import ids, shown
 
 V1, V2, V3 = CompletionRule.V1, CompletionRule.V2, CompletionRule.V3
 EVERY = {V1, V2, V3}

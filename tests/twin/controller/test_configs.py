@@ -8,7 +8,7 @@ from kreassign.twin.controller.context import ServerSettings
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.metadata.records import ConfigChanged
-from tests.twin.controller.worlds import World, resource_of
+from tests.twin.controller.small_cluster import SmallCluster, resource_of
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
 LEADERS, RATE = "leader.replication.throttled.replicas", "leader.replication.throttled.rate"
@@ -23,18 +23,18 @@ def resource(owner, *changes):
     return ResourceChanges(int(kind), name, tuple(KeyChange(int(how), key, value) for how, key, value in changes))
 
 
-def change(world, *resources, at=0, **options):
+def change(cluster, *resources, at=0, **options):
     """Ask for changes; code and message of each resource, in the order of the answer."""
-    answers = world.commit(alter_configs, AlterConfigs(resources, broker_id=at, **options))
+    answers = cluster.commit(alter_configs, AlterConfigs(resources, broker_id=at, **options))
     return [(answer.outcome.code, answer.outcome.message) for answer in answers]
 
 
 def foo(**options):
-    return World(**options).topic("foo", "0 1")
+    return SmallCluster(**options).topic("foo", "0 1")
 
 
-def values(world, owner="foo"):
-    return world.metadata.configs.get(resource_of(owner), {})
+def values(cluster, owner="foo"):
+    return cluster.metadata.configs.get(resource_of(owner), {})
 
 
 # Steps
@@ -54,40 +54,40 @@ def values(world, owner="foo"):
     (None, (APPEND, "cleanup.policy", "compact"), "delete,compact"),
 ])  # fmt: skip
 def test_steps_on_a_topic(before, step, after, at):
-    world = foo()
+    cluster = foo()
     if before is not None:
-        world.configure("foo", LEADERS, before)
-    assert change(world, resource("foo", step), at=at) == [DONE]
-    assert values(world).get(step[1]) == after
+        cluster.configure("foo", LEADERS, before)
+    assert change(cluster, resource("foo", step), at=at) == [DONE]
+    assert values(cluster).get(step[1]) == after
 
 
 def test_an_unchanged_value_of_a_topic_writes_nothing_but_one_of_a_broker_does():
-    world = foo()
+    cluster = foo()
     for owner, key, value in (("foo", LEADERS, "*"), (0, RATE, "5")):
         command = AlterConfigs((resource(owner, (SET, key, value)),), broker_id=0)
         counts = []
         for _ in range(2):
-            decision = alter_configs(world.context, command)
-            world.write(*decision.records)
+            decision = alter_configs(cluster.context, command)
+            cluster.write(*decision.records)
             counts.append(len(decision.records))
         assert counts == ([1, 0] if owner == "foo" else [1, 1])
 
 
 def test_a_resource_changes_as_a_whole_or_not_at_all():
-    world = foo().topic("bar", "0 1")
+    cluster = foo().topic("bar", "0 1")
     answers = change(
-        world,
+        cluster,
         resource("foo", (SET, LEADERS, "*"), (SET, "retention.ms", "x")),
         resource("bar", (SET, LEADERS, "*")),
     )
     assert [code for code, _ in answers] == [40, 0]
-    assert (values(world, "foo"), values(world, "bar")) == ({}, {LEADERS: "*"})
+    assert (values(cluster, "foo"), values(cluster, "bar")) == ({}, {LEADERS: "*"})
 
 
 def test_validating_changes_nothing():
-    world = foo()
-    assert change(world, resource("foo", (SET, LEADERS, "*")), validate_only=True) == [DONE]
-    assert values(world) == {}
+    cluster = foo()
+    assert change(cluster, resource("foo", (SET, LEADERS, "*")), validate_only=True) == [DONE]
+    assert values(cluster) == {}
 
 
 # Refusals
@@ -195,91 +195,91 @@ def test_bad_values_are_found_before_missing_topics():
 
 def test_a_broker_answers_both_of_a_resource_that_comes_twice_and_a_controller_once():
     twice = (resource("foo", (SET, LEADERS, "*")), resource("foo", (SET, LEADERS, "*")))
-    world = foo().topic("bar", "0 1")
+    cluster = foo().topic("bar", "0 1")
     fine = resource("bar", (SET, LEADERS, "*"))
     text = "Each resource must appear at most once."
-    assert change(world, *twice, fine) == [(42, text), (42, text), DONE]
-    assert change(world, *twice, fine, at=None) == [(42, "Duplicate resource."), DONE]
-    assert values(world) == {}
+    assert change(cluster, *twice, fine) == [(42, text), (42, text), DONE]
+    assert change(cluster, *twice, fine, at=None) == [(42, "Duplicate resource."), DONE]
+    assert values(cluster) == {}
 
 
 def test_an_unknown_operation_makes_the_controller_fail_over_everything_it_got():
-    world = foo().topic("bar", "0 1")
+    cluster = foo().topic("bar", "0 1")
     answers = change(
-        world,
+        cluster,
         resource("foo", (9, LEADERS, "1")),
         resource("bar", (SET, LEADERS, "*")),
         resource(2, (SET, RATE, "1")),
     )
     assert answers == [(-1, None), (-1, None), (42, "Unexpected broker id, expected 0, but received 2")]
-    assert values(world, "bar") == {}
+    assert values(cluster, "bar") == {}
 
 
 def test_what_is_denied_is_not_changed():
-    world = foo().topic("bar", "0 1")
+    cluster = foo().topic("bar", "0 1")
     denied = {(2, "foo"): Outcome(29, "Topic authorization failed.")}
     wanted = (resource("foo", (SET, LEADERS, "*")), resource("bar", (SET, LEADERS, "*")))
-    assert change(world, *wanted, denied=denied) == [(29, "Topic authorization failed."), DONE]
-    assert (values(world, "foo"), values(world, "bar")) == ({}, {LEADERS: "*"})
+    assert change(cluster, *wanted, denied=denied) == [(29, "Topic authorization failed."), DONE]
+    assert (values(cluster, "foo"), values(cluster, "bar")) == ({}, {LEADERS: "*"})
 
 
 def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
     many = resource(0, *((SET, f"key{number}", "1") for number in range(10_001)))
     refusal = (44, "Unable to perform excessively large batch operation.")
-    world = foo()
-    assert change(world, many, resource("foo", (SET, LEADERS, "*")), resource(2)) == [
+    cluster = foo()
+    assert change(cluster, many, resource("foo", (SET, LEADERS, "*")), resource(2)) == [
         refusal,
         refusal,
         (42, "Unexpected broker id, expected 0, but received 2"),
     ]
-    assert world.metadata.configs == {}
+    assert cluster.metadata.configs == {}
 
 
 # Brokers
 
 
 def test_a_broker_takes_its_own_settings_and_those_of_all():
-    world = foo()
-    assert change(world, resource(0, (SET, RATE, "1000")), resource("", (SET, RATE, "5"))) == [DONE, DONE]
-    assert (values(world, 0), values(world, "")) == ({RATE: "1000"}, {RATE: "5"})
+    cluster = foo()
+    assert change(cluster, resource(0, (SET, RATE, "1000")), resource("", (SET, RATE, "5"))) == [DONE, DONE]
+    assert (values(cluster, 0), values(cluster, "")) == ({RATE: "1000"}, {RATE: "5"})
 
 
 def test_the_controller_takes_settings_of_a_dead_broker():
-    world = foo(dead=(3,))
-    assert change(world, resource(3, (SET, RATE, "1000")), at=None) == [DONE]
-    assert values(world, 3) == {RATE: "1000"}
+    cluster = foo(dead=(3,))
+    assert change(cluster, resource(3, (SET, RATE, "1000")), at=None) == [DONE]
+    assert values(cluster, 3) == {RATE: "1000"}
 
 
 def test_a_broker_judges_all_that_it_would_then_have():
-    world = foo()
-    change(world, resource(0, (SET, RATE, "-5")), at=None)
-    ((code, _),) = change(world, resource(0, (SET, "num.io.threads", "4")))
+    cluster = foo()
+    change(cluster, resource(0, (SET, RATE, "-5")), at=None)
+    ((code, _),) = change(cluster, resource(0, (SET, "num.io.threads", "4")))
     assert code == 42
-    assert change(world, resource(0, (DELETE, RATE, None))) == [DONE]
+    assert change(cluster, resource(0, (DELETE, RATE, None))) == [DONE]
 
 
 def test_keys_of_ones_own_are_stored_as_they_are():
-    world = foo()
-    assert change(world, resource(0, (SET, "my.plugin.key", "x"))) == [DONE]
-    assert values(world, 0) == {"my.plugin.key": "x"}
+    cluster = foo()
+    assert change(cluster, resource(0, (SET, "my.plugin.key", "x"))) == [DONE]
+    assert values(cluster, 0) == {"my.plugin.key": "x"}
 
 
 # AlterConfigs
 
 
 def test_replacing_takes_back_what_is_not_named():
-    world = foo().configure("foo", LEADERS, "*").configure("foo", "retention.ms", "5")
-    assert change(world, resource("foo", (SET, "retention.ms", "6")), replaces=True) == [DONE]
-    assert values(world) == {"retention.ms": "6"}
-    assert change(world, resource("foo"), replaces=True) == [DONE]
-    assert values(world) == {}
+    cluster = foo().configure("foo", LEADERS, "*").configure("foo", "retention.ms", "5")
+    assert change(cluster, resource("foo", (SET, "retention.ms", "6")), replaces=True) == [DONE]
+    assert values(cluster) == {"retention.ms": "6"}
+    assert change(cluster, resource("foo"), replaces=True) == [DONE]
+    assert values(cluster) == {}
 
 
 def test_replacing_does_not_judge_what_goes():
-    world = foo()
-    change(world, resource(0, (SET, RATE, "-5")), at=None)
-    assert change(world, resource(0, (SET, "num.io.threads", "4")), replaces=True) == [DONE]
-    assert values(world, 0) == {"num.io.threads": "4"}
+    cluster = foo()
+    change(cluster, resource(0, (SET, RATE, "-5")), at=None)
+    assert change(cluster, resource(0, (SET, "num.io.threads", "4")), replaces=True) == [DONE]
+    assert values(cluster, 0) == {"num.io.threads": "4"}
 
 
 # The least ISR and who is eligible
@@ -287,21 +287,21 @@ def test_replacing_does_not_judge_what_goes():
 
 @pytest.mark.parametrize(("owner", "forgotten"), [("foo", {"foo"}), ("", {"foo", "bar"})])
 def test_another_least_isr_makes_void_who_was_eligible(owner, forgotten):
-    world = World()
+    cluster = SmallCluster()
     for name in ("foo", "bar"):
-        world.topic(name, "0 1 2 / 0", elr=(1, 2)).configure(name, MIN_ISR, "3")
-    assert change(world, resource(owner, (SET, MIN_ISR, "2"))) == [DONE]
-    assert {name for name in ("foo", "bar") if not world.partition(name).elr} == forgotten
+        cluster.topic(name, "0 1 2 / 0", elr=(1, 2)).configure(name, MIN_ISR, "3")
+    assert change(cluster, resource(owner, (SET, MIN_ISR, "2"))) == [DONE]
+    assert {name for name in ("foo", "bar") if not cluster.partition(name).elr} == forgotten
 
 
 def test_without_eligible_leaders_brokers_may_have_a_least_isr_of_their_own():
-    world = foo(rules=rules_of("3.9"))
-    assert change(world, resource(0, (SET, MIN_ISR, "2"))) == [DONE]
+    cluster = foo(rules=rules_of("3.9"))
+    assert change(cluster, resource(0, (SET, MIN_ISR, "2"))) == [DONE]
 
 
 def test_formatting_fixes_the_least_isr_of_clusters_that_keep_eligible_leaders():
-    assert first_records(World(rules=rules_of("3.9")).context) == ()
+    assert first_records(SmallCluster(rules=rules_of("3.9")).context) == ()
     everybody = resource_of("")
-    assert first_records(World().context) == (ConfigChanged(everybody, MIN_ISR, "1"),)
+    assert first_records(SmallCluster().context) == (ConfigChanged(everybody, MIN_ISR, "1"),)
     server = ServerSettings(static={MIN_ISR: "2"})
-    assert first_records(World(server=server).context) == (ConfigChanged(everybody, MIN_ISR, "2"),)
+    assert first_records(SmallCluster(server=server).context) == (ConfigChanged(everybody, MIN_ISR, "2"),)

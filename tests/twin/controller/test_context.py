@@ -6,7 +6,7 @@ from kreassign.model import TopicPartition
 from kreassign.twin.controller.context import ServerSettings, default_directory, is_online
 from kreassign.twin.controller.decision import DONE, FAILED, Outcome, has_expired, with_default_text
 from kreassign.twin.metadata.records import UNASSIGNED, BrokerRegistered, LogDirFailed
-from tests.twin.controller.worlds import World, directories
+from tests.twin.controller.small_cluster import SmallCluster, directories
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
@@ -15,46 +15,48 @@ MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
     ("3", "2", "1", 3), (None, "2", "1", 2), (None, None, "2", 2), (None, None, None, 1), ("9", None, None, 3),
 ])  # fmt: skip
 def test_the_least_isr_is_the_most_particular_one(own, common, static, value):
-    world = World(server=ServerSettings(static={MIN_ISR: static} if static else {})).topic("foo", "0 1 2")
+    cluster = SmallCluster(server=ServerSettings(static={MIN_ISR: static} if static else {})).topic("foo", "0 1 2")
     for owner, setting in (("foo", own), ("", common)):
         if setting is not None:
-            world.configure(owner, MIN_ISR, setting)
-    assert world.context.min_isr("foo") == value
+            cluster.configure(owner, MIN_ISR, setting)
+    assert cluster.context.min_isr("foo") == value
 
 
 @pytest.mark.parametrize(("own", "common", "allowed"), [
     (None, None, False), (None, "true", True), ("false", "true", False), (" TRUE ", None, True),
 ])  # fmt: skip
 def test_losing_records_must_be_allowed(own, common, allowed):
-    world = World().topic("foo", "0")
+    cluster = SmallCluster().topic("foo", "0")
     for owner, setting in (("foo", own), ("", common)):
         if setting is not None:
-            world.configure(owner, UNCLEAN, setting)
-    assert world.context.allows_unclean_election("foo") is allowed
+            cluster.configure(owner, UNCLEAN, setting)
+    assert cluster.context.allows_unclean_election("foo") is allowed
 
 
 def test_only_active_brokers_with_a_working_directory_may_lead():
-    world = World(dead=(1,), stopping=(2,)).topic("foo", "0 1 2 3", directories=("dir 0.0", UNASSIGNED, "x", "dir 3.0"))
-    world.write(LogDirFailed(3, "dir 3.0"))
-    partition = world.metadata.partition(TopicPartition("foo", 0))
-    assert [broker for broker in range(6) if world.context.may_lead(partition, broker)] == [0]
+    cluster = SmallCluster(dead=(1,), stopping=(2,)).topic(
+        "foo", "0 1 2 3", directories=("dir 0.0", UNASSIGNED, "x", "dir 3.0")
+    )
+    cluster.write(LogDirFailed(3, "dir 3.0"))
+    partition = cluster.metadata.partition(TopicPartition("foo", 0))
+    assert [broker for broker in range(6) if cluster.context.may_lead(partition, broker)] == [0]
 
 
 def test_a_replica_that_nobody_knows_the_directory_of_is_taken_to_be_fine():
-    broker = World().metadata.brokers[0]
+    broker = SmallCluster().metadata.brokers[0]
     assert is_online(broker, UNASSIGNED)
     assert is_online(broker, "dir 0.1")
     assert not is_online(broker, "dir 9.9")
 
 
 def test_one_working_directory_is_where_replicas_go():
-    world = World()
-    assert default_directory(world.metadata, 0) == UNASSIGNED
-    world.write(LogDirFailed(0, "dir 0.1"))
-    assert default_directory(world.metadata, 0) == "dir 0.0"
-    world.write(BrokerRegistered(0, "host0", 9092, None, directories(0, 2), 50))
-    assert default_directory(world.metadata, 0) == UNASSIGNED
-    assert default_directory(world.metadata, 99) == UNASSIGNED
+    cluster = SmallCluster()
+    assert default_directory(cluster.metadata, 0) == UNASSIGNED
+    cluster.write(LogDirFailed(0, "dir 0.1"))
+    assert default_directory(cluster.metadata, 0) == "dir 0.0"
+    cluster.write(BrokerRegistered(0, "host0", 9092, None, directories(0, 2), 50))
+    assert default_directory(cluster.metadata, 0) == UNASSIGNED
+    assert default_directory(cluster.metadata, 99) == UNASSIGNED
 
 
 def test_outcomes_say_what_they_are():

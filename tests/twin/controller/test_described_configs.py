@@ -8,14 +8,14 @@ from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, Value
 from kreassign.twin.controller.context import ServerSettings
 from kreassign.twin.controller.described_configs import Synonym, describe_configs
 from kreassign.twin.metadata.records import BrokerRegistered, ConfigChanged
-from tests.twin.controller.worlds import World, directories, resource_of
+from tests.twin.controller.small_cluster import SmallCluster, directories, resource_of
 
 TOPIC, BROKER = 2, 4
 RATE, MIN_ISR = "leader.replication.throttled.rate", "min.insync.replicas"
 
 
-def world(**options):
-    made = World(**options).topic("foo", "0 1")
+def cluster(**options):
+    made = SmallCluster(**options).topic("foo", "0 1")
     made.write(
         ConfigChanged(resource_of(""), MIN_ISR, "1"),
         ConfigChanged(resource_of("foo"), "retention.ms", " 5 "),
@@ -36,7 +36,7 @@ def brief(config):
 
 
 def test_a_topic_tells_every_key_and_where_its_value_comes_from():
-    configs = told(world(), TOPIC, "foo")
+    configs = told(cluster(), TOPIC, "foo")
     assert configs.keys() == TOPIC_KEYS.keys()
     assert brief(configs["retention.ms"]) == ("5", ConfigSource.DYNAMIC_TOPIC, ValueType.LONG)
     assert brief(configs[MIN_ISR]) == ("1", ConfigSource.DYNAMIC_DEFAULT_BROKER, ValueType.INT)
@@ -48,7 +48,7 @@ def test_a_topic_tells_every_key_and_where_its_value_comes_from():
 
 
 def test_synonyms_come_most_particular_first():
-    made = world(server=ServerSettings(static={"log.retention.ms": "9"}))
+    made = cluster(server=ServerSettings(static={"log.retention.ms": "9"}))
     made.write(ConfigChanged(resource_of(0), "log.retention.ms", "7"))
     made.write(ConfigChanged(resource_of(""), "log.retention.ms", "8"))
     (config,) = told(made, TOPIC, "foo", ["retention.ms"]).values()
@@ -62,21 +62,21 @@ def test_synonyms_come_most_particular_first():
 
 
 def test_only_the_broker_itself_counts_its_own_settings():
-    made = world()
+    made = cluster()
     made.write(ConfigChanged(resource_of(0), "log.retention.bytes", "7"))
     values = [told(made, TOPIC, "foo", node=node)["retention.bytes"].value for node in (0, 1)]
     assert values == ["7", "-1"]
 
 
 def test_only_keys_that_were_asked_for_are_told():
-    made = world()
+    made = cluster()
     assert told(made, TOPIC, "foo", ["retention.ms", "nope"]).keys() == {"retention.ms"}
     assert told(made, TOPIC, "foo", []) == {}
     assert told(made, BROKER, "0", [RATE]).keys() == {RATE}
 
 
 def test_a_broker_tells_throttles_only_once_they_are_set():
-    made = world()
+    made = cluster()
     assert brief(told(made, BROKER, "0")[RATE]) == ("1000", ConfigSource.DYNAMIC_BROKER, ValueType.LONG)
     quotas = {key.name for key in BROKER_KEYS.values() if key.is_quota}
     assert told(made, BROKER, "0").keys() & quotas == {RATE}
@@ -84,13 +84,13 @@ def test_a_broker_tells_throttles_only_once_they_are_set():
 
 
 def test_secrets_are_not_told():
-    config = told(world(), BROKER, "0")["listener.name.x.ssl.keystore.password"]
+    config = told(cluster(), BROKER, "0")["listener.name.x.ssl.keystore.password"]
     assert (config.value, config.type, config.is_sensitive) == (None, ValueType.PASSWORD, True)
     assert {synonym.value for synonym in config.synonyms} == {None}
 
 
 def test_what_nobody_knows_may_be_a_secret():
-    made = world()
+    made = cluster()
     made.write(ConfigChanged(resource_of(0), "my.key", "x"))
     config = told(made, BROKER, "0")["my.key"]
     assert (config.value, config.type) == (None, ValueType.UNKNOWN)
@@ -99,19 +99,19 @@ def test_what_nobody_knows_may_be_a_secret():
 
 
 def test_settings_of_a_listener_are_told():
-    made = world()
+    made = cluster()
     made.write(ConfigChanged(resource_of(0), "listener.name.x.ssl.keystore.location", "/x"))
     config = told(made, BROKER, "0")["listener.name.x.ssl.keystore.location"]
     assert (config.value, config.type, config.is_sensitive) == ("/x", ValueType.STRING, False)
 
 
 def test_the_controller_tells_its_own_id_only():
-    configs = told(world(), BROKER, "100", node=100)
+    configs = told(cluster(), BROKER, "100", node=100)
     assert {name for name, config in configs.items() if config.is_read_only} == {"node.id"}
 
 
 def test_a_broker_tells_what_its_file_says_as_read_only():
-    made = world()
+    made = cluster()
     made.write(BrokerRegistered(7, "host7", 9092, "a", directories(7, 2), 99))
     configs = told(made, BROKER, "7", node=7)
     assert configs["log.dirs"].value == "/data0,/data1"
@@ -122,7 +122,7 @@ def test_a_broker_tells_what_its_file_says_as_read_only():
 
 
 def test_the_default_of_all_brokers_tells_only_what_is_set():
-    assert told(world(), BROKER, "").keys() == {MIN_ISR}
+    assert told(cluster(), BROKER, "").keys() == {MIN_ISR}
 
 
 @pytest.mark.parametrize(("kind", "name", "code", "message"), [
@@ -133,5 +133,5 @@ def test_the_default_of_all_brokers_tells_only_what_is_set():
     (77, "x", 42, error_code(42).text),
 ])  # fmt: skip
 def test_what_cannot_be_told(kind, name, code, message):
-    answer = describe_configs(world().context, 0, (kind, name))
+    answer = describe_configs(cluster().context, 0, (kind, name))
     assert (answer.outcome.code, answer.outcome.message, answer.configs) == (code, message, ())

@@ -12,7 +12,7 @@ from kreassign.twin.controller.elections import (
 )
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.metadata.records import LeaderRecovery
-from tests.twin.controller.worlds import World
+from tests.twin.controller.small_cluster import SmallCluster
 
 PREFERRED, UNCLEAN = ElectionType.PREFERRED, ElectionType.UNCLEAN
 OLDER = rules_of("3.9")
@@ -23,9 +23,9 @@ NOBODY = (83, "Eligible topic partition leaders are not available.")
 UNCLEAN_KEY = "unclean.leader.election.enable"
 
 
-def elected(world, election_type, topics, **options):
+def elected(cluster, election_type, topics, **options):
     """The whole answer: code and message of the request, and of each partition by topic."""
-    answer = world.commit(elect_leaders, ElectLeaders(int(election_type), topics, **options))
+    answer = cluster.commit(elect_leaders, ElectLeaders(int(election_type), topics, **options))
     outcomes = [
         (topic.topic, [(index, (outcome.code, outcome.message)) for index, outcome in topic.outcomes])
         for topic in answer.topics
@@ -35,8 +35,8 @@ def elected(world, election_type, topics, **options):
 
 @pytest.mark.parametrize("election_type", [PREFERRED, UNCLEAN])
 def test_unknown_topics_and_partitions_are_distinguished(election_type):
-    world = World().topic("foo", "0 1")
-    assert world.elect(election_type, ("bar", 0), ("foo", 9)) == [
+    cluster = SmallCluster().topic("foo", "0 1")
+    assert cluster.elect(election_type, ("bar", 0), ("foo", 9)) == [
         (3, "No such topic as bar"),
         (3, "No such partition as foo-9"),
     ]
@@ -53,14 +53,16 @@ def test_unknown_topics_and_partitions_are_distinguished(election_type):
     ("0 1 2 / 0 / - / - / -", (0,), NO_PREFERRED, -1),
 ])  # fmt: skip
 def test_preferred_elections(state, dead, outcome, leader):
-    world = World(dead=dead).topic("foo", state)
-    assert world.elect(PREFERRED, ("foo", 0)) == [outcome]
-    assert world.partition().leader == leader
+    cluster = SmallCluster(dead=dead).topic("foo", state)
+    assert cluster.elect(PREFERRED, ("foo", 0)) == [outcome]
+    assert cluster.partition().leader == leader
 
 
 def test_a_preferred_election_never_loses_records_whatever_the_topic_allows():
-    world = World(dead=(0,), rules=OLDER).topic("foo", "0 1 / 0 / - / - / -").configure("foo", UNCLEAN_KEY, "true")
-    assert world.elect(PREFERRED, ("foo", 0)) == [NO_PREFERRED]
+    cluster = (
+        SmallCluster(dead=(0,), rules=OLDER).topic("foo", "0 1 / 0 / - / - / -").configure("foo", UNCLEAN_KEY, "true")
+    )
+    assert cluster.elect(PREFERRED, ("foo", 0)) == [NO_PREFERRED]
 
 
 @pytest.mark.parametrize(("state", "dead", "outcome", "after"), [
@@ -72,38 +74,38 @@ def test_a_preferred_election_never_loses_records_whatever_the_topic_allows():
     ("3 4 0 1 / 0 / 3 4 / 0 1 / -", (0, 3), DONE, "3 4 0 1 / 4 / 3 4 / 0 1 / 4"),  # during a move
 ])  # fmt: skip
 def test_unclean_elections(state, dead, outcome, after):
-    world = World(dead=dead, rules=OLDER).topic("foo", state)
-    assert world.elect(UNCLEAN, ("foo", 0)) == [outcome]
-    assert world.state() == after
+    cluster = SmallCluster(dead=dead, rules=OLDER).topic("foo", state)
+    assert cluster.elect(UNCLEAN, ("foo", 0)) == [outcome]
+    assert cluster.state() == after
 
 
 def test_a_leader_elected_uncleanly_has_to_recover():
-    world = World(dead=(0,)).topic("foo", "0 1 2 / 0 / - / - / -")
-    world.elect(UNCLEAN, ("foo", 0))
-    assert world.partition().leader_recovery is LeaderRecovery.RECOVERING
+    cluster = SmallCluster(dead=(0,)).topic("foo", "0 1 2 / 0 / - / - / -")
+    cluster.elect(UNCLEAN, ("foo", 0))
+    assert cluster.partition().leader_recovery is LeaderRecovery.RECOVERING
 
 
 def test_an_unclean_election_may_end_a_move():
-    world = World(dead=(4,)).topic("foo", "0 4 / - / 0 / 4 / -")
-    assert world.elect(UNCLEAN, ("foo", 0)) == [DONE]
-    assert world.state() == "0 4 / 0 / 0 / 4 / 0"
-    world.report_isr("0")
-    assert world.idle() == "0 / 0"
+    cluster = SmallCluster(dead=(4,)).topic("foo", "0 4 / - / 0 / 4 / -")
+    assert cluster.elect(UNCLEAN, ("foo", 0)) == [DONE]
+    assert cluster.state() == "0 4 / 0 / 0 / 4 / 0"
+    cluster.report_isr("0")
+    assert cluster.idle() == "0 / 0"
 
 
 def test_whoever_comes_twice_is_answered_twice():
-    world = World().topic("foo", "0 1 / 0 1 / - / - / 1")
-    assert world.elect(PREFERRED, ("foo", 0), ("foo", 0)) == [DONE, DONE]
-    assert world.partition().leader_epoch == 2
+    cluster = SmallCluster().topic("foo", "0 1 / 0 1 / - / - / 1")
+    assert cluster.elect(PREFERRED, ("foo", 0), ("foo", 0)) == [DONE, DONE]
+    assert cluster.partition().leader_epoch == 2
 
 
 def test_all_partitions_leave_out_those_that_need_no_election_but_not_their_topics():
-    world = World(dead=(3,)).topic("foo", "0 1", "0 1 / 0 1 / - / - / 1", "3 1 / 1").topic("bar", "0 1")
-    assert elected(world, PREFERRED, None) == (DONE, [("bar", []), ("foo", [(1, DONE), (2, NO_PREFERRED)])])
+    cluster = SmallCluster(dead=(3,)).topic("foo", "0 1", "0 1 / 0 1 / - / - / 1", "3 1 / 1").topic("bar", "0 1")
+    assert elected(cluster, PREFERRED, None) == (DONE, [("bar", []), ("foo", [(1, DONE), (2, NO_PREFERRED)])])
 
 
 def test_no_partitions_are_nothing_to_do():
-    assert elected(World().topic("foo", "0 1"), PREFERRED, ()) == (DONE, [])
+    assert elected(SmallCluster().topic("foo", "0 1"), PREFERRED, ()) == (DONE, [])
 
 
 @pytest.mark.parametrize(("options", "election_type", "outcome"), [
@@ -113,22 +115,22 @@ def test_no_partitions_are_nothing_to_do():
     ({"timeout_ms": -5}, 2, (7, None)),
 ])  # fmt: skip
 def test_a_refused_request_says_so_for_every_partition(options, election_type, outcome):
-    world = World().topic("foo", "0 1 / 0 1 / - / - / 1")
+    cluster = SmallCluster().topic("foo", "0 1 / 0 1 / - / - / 1")
     wanted = (("foo", (0, 5)), ("nope", ()))
-    assert elected(world, election_type, wanted, **options) == (
+    assert elected(cluster, election_type, wanted, **options) == (
         outcome,
         [("foo", [(0, outcome), (5, outcome)]), ("nope", [])],
     )
-    assert elected(world, election_type, None, **options) == (outcome, [])
-    assert world.partition().leader == 1
+    assert elected(cluster, election_type, None, **options) == (outcome, [])
+    assert cluster.partition().leader == 1
 
 
 def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
-    world = World().topic("foo", *["0 1 / 0 1 / - / - / 1"] * 10_001)
-    decision = elect_leaders(world.context, ElectLeaders(0, None))
+    cluster = SmallCluster().topic("foo", *["0 1 / 0 1 / - / - / 1"] * 10_001)
+    decision = elect_leaders(cluster.context, ElectLeaders(0, None))
     refusal = (44, "Unable to perform excessively large batch operation.")
     assert ((decision.answer.outcome.code, decision.answer.outcome.message), decision.records) == (refusal, ())
-    decision = elect_leaders(world.context, ElectLeaders(0, (("foo", tuple(range(10_000))),)))
+    decision = elect_leaders(cluster.context, ElectLeaders(0, (("foo", tuple(range(10_000))),)))
     assert len(decision.records) == 10_000
 
 
@@ -136,50 +138,56 @@ def test_a_request_that_would_write_too_much_is_refused_as_a_whole():
 
 
 def test_preferred_leaders_come_back_where_they_can():
-    world = World(dead=(3,)).topic("foo", "0 1 / 0 1 / - / - / 1", "3 1 / 1", "2 1 / 1").topic("bar", "2 1 / 1 2")
-    assert world.commit(restore_preferred_leaders) is False
-    assert [world.partition("foo", index).leader for index in range(3)] == [0, 1, 1]
-    assert world.partition("bar").leader == 2
+    cluster = (
+        SmallCluster(dead=(3,)).topic("foo", "0 1 / 0 1 / - / - / 1", "3 1 / 1", "2 1 / 1").topic("bar", "2 1 / 1 2")
+    )
+    assert cluster.commit(restore_preferred_leaders) is False
+    assert [cluster.partition("foo", index).leader for index in range(3)] == [0, 1, 1]
+    assert cluster.partition("bar").leader == 2
 
 
 def test_preferred_leaders_come_back_in_passes():
-    world = World().topic("foo", *["0 1 / 0 1 / - / - / 1"] * (MAX_ELECTIONS_IN_A_PASS + 5))
-    decision = restore_preferred_leaders(world.context)
+    cluster = SmallCluster().topic("foo", *["0 1 / 0 1 / - / - / 1"] * (MAX_ELECTIONS_IN_A_PASS + 5))
+    decision = restore_preferred_leaders(cluster.context)
     assert (len(decision.records), decision.answer) == (MAX_ELECTIONS_IN_A_PASS, True)
-    world.write(*decision.records)
-    decision = restore_preferred_leaders(world.context)
+    cluster.write(*decision.records)
+    decision = restore_preferred_leaders(cluster.context)
     assert (len(decision.records), decision.answer) == (5, False)
 
 
 def test_leaderless_partitions_get_a_leader_where_their_topic_allows_it():
-    world = World(dead=(0,), rules=OLDER).topic("foo", "0 1 / 0 / - / - / -").topic("bar", "0 1 / 0 / - / - / -")
-    world.configure("foo", UNCLEAN_KEY, "true")
-    assert world.commit(elect_unclean_leaders) is False
-    assert (world.state("foo"), world.partition("bar").leader) == ("0 1 / 1 / - / - / 1", -1)
+    cluster = (
+        SmallCluster(dead=(0,), rules=OLDER).topic("foo", "0 1 / 0 / - / - / -").topic("bar", "0 1 / 0 / - / - / -")
+    )
+    cluster.configure("foo", UNCLEAN_KEY, "true")
+    assert cluster.commit(elect_unclean_leaders) is False
+    assert (cluster.state("foo"), cluster.partition("bar").leader) == ("0 1 / 1 / - / - / 1", -1)
 
 
 # Kafka's ReplicationControlManagerTest
 
 
 def test_elect_preferred_leaders():
-    world = World(brokers=range(5), dead=(0,), stopping=(1,))
-    world.topic("foo", "1 2 3 / 2 3", "2 3 4", "0 2 1 / 2")
+    cluster = SmallCluster(brokers=range(5), dead=(0,), stopping=(1,))
+    cluster.topic("foo", "1 2 3 / 2 3", "2 3 4", "0 2 1 / 2")
     asked = (("foo", 0), ("foo", 1), ("foo", 2), ("bar", 0))
     expected = [NO_PREFERRED, NOT_NEEDED, NO_PREFERRED, (3, "No such topic as bar")]
-    assert world.elect(PREFERRED, *asked) == expected
-    fresh = World(brokers=range(5)).topic("foo", "1 2 3 / 2 3 1 / - / - / 2", "2 3 4", "0 2 1 / 0 2 1 / - / - / 2")
+    assert cluster.elect(PREFERRED, *asked) == expected
+    fresh = SmallCluster(brokers=range(5)).topic(
+        "foo", "1 2 3 / 2 3 1 / - / - / 2", "2 3 4", "0 2 1 / 0 2 1 / - / - / 2"
+    )
     assert fresh.elect(PREFERRED, *asked) == [DONE, NOT_NEEDED, DONE, expected[3]]
     assert [fresh.partition(index=index).leader for index in range(3)] == [1, 2, 0]
 
 
 def test_elect_unclean_leaders_without_eligible_leaders():
-    world = World(brokers=range(5), dead=(0, 1), rules=OLDER)
-    world.topic("foo", "1 2 3 / 1 / - / - / -", "2 3 4", "0 2 1 / 0 2 1 / - / - / 2")
-    world.kill(2, 3)
+    cluster = SmallCluster(brokers=range(5), dead=(0, 1), rules=OLDER)
+    cluster.topic("foo", "1 2 3 / 1 / - / - / -", "2 3 4", "0 2 1 / 0 2 1 / - / - / 2")
+    cluster.kill(2, 3)
     asked = (("foo", 0), ("foo", 1), ("foo", 2), ("bar", 0))
     expected = [NOBODY, NOT_NEEDED, NOT_NEEDED, (3, "No such topic as bar")]
-    assert world.elect(UNCLEAN, *asked) == expected
-    world.revive(2)
-    assert world.elect(UNCLEAN, *asked) == [DONE, *expected[1:]]
-    assert world.state() == "1 2 3 / 2 / - / - / 2"
-    assert world.partition(index=2).leader == 2  # nobody was moved along the way
+    assert cluster.elect(UNCLEAN, *asked) == expected
+    cluster.revive(2)
+    assert cluster.elect(UNCLEAN, *asked) == [DONE, *expected[1:]]
+    assert cluster.state() == "1 2 3 / 2 / - / - / 2"
+    assert cluster.partition(index=2).leader == 2  # nobody was moved along the way

@@ -6,14 +6,14 @@ from kreassign.model import TopicPartition
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.metadata.records import LeaderRecovery, LogDirFailed, PartitionChanged
-from tests.twin.controller.worlds import World, topic_id
+from tests.twin.controller.small_cluster import SmallCluster, topic_id
 
 RECOVERING, RECOVERED = LeaderRecovery.RECOVERING, LeaderRecovery.RECOVERED
 
 
-def world():
+def cluster():
     """A partition whose epochs are both 5, so that there are older and newer ones."""
-    made = World().topic("foo", "0 1 2 / 0 1 2 / - / - / 0")
+    made = SmallCluster().topic("foo", "0 1 2 / 0 1 2 / - / - / 0")
     made.write(*[PartitionChanged(TopicPartition("foo", 0), leader=0)] * 5)
     return made
 
@@ -36,14 +36,14 @@ def world():
     ("0 1 2", {}, 0),
 ])  # fmt: skip
 def test_proposals_are_judged_in_kafkas_order(isr, changes, code):
-    made = world()
+    made = cluster()
     before = made.state()
     assert made.report_isr(isr, **changes).code == code
     assert (made.state() == before) == (code != 0 or isr == "0 1 2")
 
 
 def test_unknown_topics_and_partitions_have_codes_of_their_own():
-    made = World().topic("foo", "0 1")
+    made = SmallCluster().topic("foo", "0 1")
     epoch = made.metadata.brokers[0].broker_epoch
     proposals = (
         ProposedIsr("nobody's id", 0, 0, 0, (Member(0),)),
@@ -57,20 +57,20 @@ def test_unknown_topics_and_partitions_have_codes_of_their_own():
 
 @pytest.mark.parametrize(("sender", "epoch"), [(0, 99), (9, 0)])
 def test_a_broker_of_another_life_is_refused_as_a_whole(sender, epoch):
-    made = World().topic("foo", "0 1")
+    made = SmallCluster().topic("foo", "0 1")
     answer = made.commit(alter_isr, AlterIsr(sender, epoch, (ProposedIsr(topic_id("foo"), 0, 0, 0, (Member(0),)),)))
     assert (answer.code, answer.partitions) == (77, ())
 
 
 @pytest.mark.parametrize("options", [{"dead": (2,)}, {"stopping": (2,)}, {"brokers": (0, 1)}])
 def test_only_active_brokers_may_join(options):
-    made = World(**options).topic("foo", "0 1 2 / 0 1 / - / - / 0")
+    made = SmallCluster(**options).topic("foo", "0 1 2 / 0 1 / - / - / 0")
     assert made.report_isr("0 1 2").code == 107
     assert made.state() == "0 1 2 / 0 1 / - / - / 0"
 
 
 def test_only_the_present_life_of_a_broker_may_join():
-    made = World().topic("foo", "0 1 2 / 0 1 / - / - / 0")
+    made = SmallCluster().topic("foo", "0 1 2 / 0 1 / - / - / 0")
     epoch = made.metadata.brokers[2].broker_epoch
     assert made.report_isr((Member(0), Member(2, epoch + 1))).code == 107
     assert made.report_isr((Member(0), Member(2, epoch))).code == 0
@@ -78,14 +78,14 @@ def test_only_the_present_life_of_a_broker_may_join():
 
 
 def test_a_broker_that_came_back_may_join():
-    made = World(dead=(2,)).topic("foo", "0 1 2 / 0 1 / - / - / 0")
+    made = SmallCluster(dead=(2,)).topic("foo", "0 1 2 / 0 1 / - / - / 0")
     assert made.report_isr("0 1 2").code == 107
     made.revive(2)
     assert made.report_isr("0 1 2").code == 0
 
 
 def test_the_answer_tells_what_the_partition_is_now():
-    made = World().topic("foo", "0 1 2")
+    made = SmallCluster().topic("foo", "0 1 2")
     answer = made.report_isr("1 0")
     assert (answer.leader, answer.isr, answer.leader_epoch, answer.partition_epoch) == (0, (1, 0), 0, 1)
     assert answer.leader_recovery is RECOVERED
@@ -94,7 +94,7 @@ def test_the_answer_tells_what_the_partition_is_now():
 
 
 def test_a_leader_that_recovers_stands_alone_until_it_has():
-    made = World().topic("foo", "0 1 2 / 0 / - / - / 0", leader_recovery=RECOVERING)
+    made = SmallCluster().topic("foo", "0 1 2 / 0 / - / - / 0", leader_recovery=RECOVERING)
     assert made.report_isr("0", leader_recovery=RECOVERING).code == 0
     assert made.report_isr("0 1", leader_recovery=RECOVERING).code == 42
     assert made.report_isr("0", leader_recovery=RECOVERED).code == 0
@@ -103,7 +103,7 @@ def test_a_leader_that_recovers_stands_alone_until_it_has():
 
 
 def test_who_completes_a_move_by_which_it_loses_the_lead_is_told_so():
-    made = World().topic("foo", "3 4 5 0 1 2 / 0 1 2 3 4 / 3 4 5 / 0 1 2 / 0")
+    made = SmallCluster().topic("foo", "3 4 5 0 1 2 / 0 1 2 3 4 / 3 4 5 / 0 1 2 / 0")
     answer = made.report_isr("0 1 2 3 4 5")
     assert (answer.code, answer.leader) == (108, -1)
     assert made.state() == "3 4 5 / 3 4 5 / - / - / 3"
@@ -111,7 +111,7 @@ def test_who_completes_a_move_by_which_it_loses_the_lead_is_told_so():
 
 @pytest.mark.parametrize(("allowed", "after"), [("true", "1 2 / 2 / - / - / 2"), ("false", "1 2 / 1 / - / - / -")])
 def test_a_move_may_end_with_a_leader_whose_disk_is_gone_only_if_nothing_better_is_allowed(allowed, after):
-    made = World().topic("foo", "1 2 0 / 0 / 1 / 0 / 0", directories=("dir 1.0", "dir 2.0", "dir 0.0"))
+    made = SmallCluster().topic("foo", "1 2 0 / 0 / 1 / 0 / 0", directories=("dir 1.0", "dir 2.0", "dir 0.0"))
     made.configure("foo", "unclean.leader.election.enable", allowed)
     made.write(LogDirFailed(1, "dir 1.0"))
     assert made.report_isr("0 1").code == 108
@@ -119,21 +119,21 @@ def test_a_move_may_end_with_a_leader_whose_disk_is_gone_only_if_nothing_better_
 
 
 def test_who_completes_a_move_and_stays_is_told_the_new_state():
-    made = World().topic("foo", "0 1 3 2 / 0 1 2 / 3 / 2 / 0")
+    made = SmallCluster().topic("foo", "0 1 3 2 / 0 1 2 / 3 / 2 / 0")
     answer = made.report_isr("0 1 2 3")
     assert (answer.code, answer.isr, answer.leader_epoch) == (0, (0, 1, 3), 1)
 
 
 @pytest.mark.parametrize("rules", [rules_of("3.9"), rules_of("4.3")])
 def test_an_isr_that_shrinks_and_grows_moves_only_the_partition_epoch(rules):
-    made = World(rules=rules).topic("foo", "0 1 2")
+    made = SmallCluster(rules=rules).topic("foo", "0 1 2")
     made.report_isr("0")
     made.report_isr("0 1")
     assert (made.partition().leader_epoch, made.partition().partition_epoch) == (0, 2)
 
 
 def test_members_below_the_least_isr_become_eligible_and_are_forgotten_above_it():
-    made = World().topic("foo", "0 1 2").configure("foo", "min.insync.replicas", "3")
+    made = SmallCluster().topic("foo", "0 1 2").configure("foo", "min.insync.replicas", "3")
     made.report_isr("0 1")
     assert made.partition().elr == (2,)
     made.report_isr("0")

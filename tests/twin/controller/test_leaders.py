@@ -4,7 +4,7 @@ import pytest
 
 from kreassign.model import NO_LEADER
 from kreassign.twin.controller.leaders import Candidates, Choice, Election, choose_leader
-from tests.twin.controller.worlds import ids
+from tests.twin.controller.small_cluster import ids
 
 PREFERRED, ONLINE, UNCLEAN = Election.PREFERRED, Election.ONLINE, Election.UNCLEAN
 NOBODY = Choice(NO_LEADER)

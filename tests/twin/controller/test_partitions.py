@@ -4,7 +4,7 @@ import pytest
 
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.rules import rules_of
-from tests.twin.controller.worlds import World, random
+from tests.twin.controller.small_cluster import SmallCluster, random
 
 DONE = (0, None)
 TOO_FEW = (
@@ -21,36 +21,36 @@ def inconsistent(given, factor):
     )
 
 
-def grow(world, *wanted, **options):
+def grow(cluster, *wanted, **options):
     """Ask for partitions; code and message by name, in the order of the answer."""
-    answers = world.commit(create_partitions, CreatePartitions(wanted, **options), random())
+    answers = cluster.commit(create_partitions, CreatePartitions(wanted, **options), random())
     return [(name, (outcome.code, outcome.message)) for name, outcome in answers]
 
 
 def foo(*states, **options):
-    return World(**options).topic("foo", *states)
+    return SmallCluster(**options).topic("foo", *states)
 
 
 def test_new_partitions_have_as_many_replicas_as_the_first():
-    world = foo("0 1 2", "0")
-    assert grow(world, MorePartitions("foo", 5)) == [("foo", DONE)]
-    assert [len(world.partition(index=index).replicas) for index in range(5)] == [3, 1, 3, 3, 3]
-    assert world.partition(index=4).isr == world.partition(index=4).replicas
+    cluster = foo("0 1 2", "0")
+    assert grow(cluster, MorePartitions("foo", 5)) == [("foo", DONE)]
+    assert [len(cluster.partition(index=index).replicas) for index in range(5)] == [3, 1, 3, 3, 3]
+    assert cluster.partition(index=4).isr == cluster.partition(index=4).replicas
 
 
 def test_during_a_move_they_have_as_many_as_the_whole_list():
-    world = foo("4 5 0 1 / 0 1 / 4 5 / 0 1 / 0")
-    grow(world, MorePartitions("foo", 2))
-    assert len(world.partition(index=1).replicas) == 4
-    assert grow(world, MorePartitions("foo", 3, ((0, 1),))) == [("foo", (39, inconsistent(2, 4)))]
-    assert world.ongoing() == {"foo-0": "replicas: 4,5,0,1. adding: 4,5. removing: 0,1."}
+    cluster = foo("4 5 0 1 / 0 1 / 4 5 / 0 1 / 0")
+    grow(cluster, MorePartitions("foo", 2))
+    assert len(cluster.partition(index=1).replicas) == 4
+    assert grow(cluster, MorePartitions("foo", 3, ((0, 1),))) == [("foo", (39, inconsistent(2, 4)))]
+    assert cluster.ongoing() == {"foo-0": "replicas: 4,5,0,1. adding: 4,5. removing: 0,1."}
 
 
 def test_new_partitions_can_be_placed_by_hand():
-    world = foo("0 1", dead=(3,))
-    grow(world, MorePartitions("foo", 3, ((3, 2), (2, 1))))
-    assert world.state(index=1) == "3 2 / 2 / - / - / 2"
-    assert world.state(index=2) == "2 1 / 2 1 / - / - / 2"
+    cluster = foo("0 1", dead=(3,))
+    grow(cluster, MorePartitions("foo", 3, ((3, 2), (2, 1))))
+    assert cluster.state(index=1) == "3 2 / 2 / - / - / 2"
+    assert cluster.state(index=2) == "2 1 / 2 1 / - / - / 2"
 
 
 @pytest.mark.parametrize(("wanted", "code", "message"), [
@@ -88,9 +88,9 @@ def test_new_partitions_can_be_placed_by_hand():
     ),
 ])  # fmt: skip
 def test_what_cannot_grow_is_refused_in_kafkas_words_and_the_rest_grows(wanted, code, message):
-    world = foo("0 1", "0 1", "0 1", dead=(4, 5)).topic("bar", "0 1")
-    assert grow(world, wanted, MorePartitions("bar", 2)) == [(wanted.topic, (code, message)), ("bar", DONE)]
-    assert len(world.metadata.topics["foo"].partitions) == 3
+    cluster = foo("0 1", "0 1", "0 1", dead=(4, 5)).topic("bar", "0 1")
+    assert grow(cluster, wanted, MorePartitions("bar", 2)) == [(wanted.topic, (code, message)), ("bar", DONE)]
+    assert len(cluster.metadata.topics["foo"].partitions) == 3
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -103,16 +103,16 @@ def test_automatic_placement_needs_brokers(options, message):
 
 
 def test_a_name_that_comes_twice_is_answered_once_and_does_not_grow():
-    world = foo("0 1").topic("bar", "0 1")
-    answers = grow(world, MorePartitions("foo", 2), MorePartitions("bar", 2), MorePartitions("foo", 3))
+    cluster = foo("0 1").topic("bar", "0 1")
+    answers = grow(cluster, MorePartitions("foo", 2), MorePartitions("bar", 2), MorePartitions("foo", 3))
     assert answers == [("foo", (42, "Duplicate topic name.")), ("bar", DONE)]
-    assert len(world.metadata.topics["foo"].partitions) == 1
+    assert len(cluster.metadata.topics["foo"].partitions) == 1
 
 
 def test_validating_adds_nothing():
-    world = foo("0 1")
-    assert grow(world, MorePartitions("foo", 2), validate_only=True) == [("foo", DONE)]
-    assert len(world.metadata.topics["foo"].partitions) == 1
+    cluster = foo("0 1")
+    assert grow(cluster, MorePartitions("foo", 2), validate_only=True) == [("foo", DONE)]
+    assert len(cluster.metadata.topics["foo"].partitions) == 1
 
 
 def test_a_request_without_time_adds_nothing():
@@ -120,8 +120,8 @@ def test_a_request_without_time_adds_nothing():
 
 
 def test_what_fits_under_the_record_limit_is_added_even_if_the_topic_fails():
-    world = foo("0").topic("bar", "0")
+    cluster = foo("0").topic("bar", "0")
     wanted = (MorePartitions("foo", 9_991), MorePartitions("bar", 21), MorePartitions("nope", 1))
-    decision = create_partitions(world.context, CreatePartitions(wanted), random())
+    decision = create_partitions(cluster.context, CreatePartitions(wanted), random())
     assert len(decision.records) == 10_000
     assert [(outcome.code, outcome.message) for _, outcome in decision.answer] == [DONE, (-1, None), (3, None)]

@@ -11,7 +11,7 @@ from kreassign.twin.controller.reassignments import (
     list_reassignments,
 )
 from kreassign.twin.controller.rules import rules_of
-from tests.twin.controller.worlds import World, ids
+from tests.twin.controller.small_cluster import SmallCluster, ids
 
 OLDEST, OLD, LATEST = rules_of("3.7"), rules_of("3.9"), rules_of("4.3")
 NO_MOVE = (85, None)
@@ -24,7 +24,7 @@ def result(outcome):
 
 
 def foo(text, **options):
-    return World(**options).topic("foo", text)
+    return SmallCluster(**options).topic("foo", text)
 
 
 # What is refused
@@ -49,23 +49,23 @@ def foo(text, **options):
 ])  # fmt: skip
 @pytest.mark.parametrize("may_change_factor", [True, False])
 def test_what_cannot_be_done_is_refused_in_kafkas_words(name, index, target, code, message, may_change_factor):
-    world = foo("0 1 2")
-    outcome = world.alter(target, name, index, allow_replication_factor_change=may_change_factor)
+    cluster = foo("0 1 2")
+    outcome = cluster.alter(target, name, index, allow_replication_factor_change=may_change_factor)
     assert result(outcome) == (code, message)
-    assert world.idle() == "0 1 2 / 0 1 2"
+    assert cluster.idle() == "0 1 2 / 0 1 2"
 
 
 @pytest.mark.parametrize("target", ["3 1", "5 3 0", "3 0 1 2"])
 def test_dead_brokers_are_fine_as_targets(target):
-    world = foo("0 1 2", dead=(3, 5))
-    assert result(world.alter(target)) == DONE
-    assert world.partition().is_reassigning
+    cluster = foo("0 1 2", dead=(3, 5))
+    assert result(cluster.alter(target)) == DONE
+    assert cluster.partition().is_reassigning
 
 
 def test_dead_brokers_are_fine_even_if_all_are():
-    world = foo("0 1 / 0 / - / - / -", dead=range(6))
-    assert result(world.alter("2 3")) == DONE
-    assert world.state() == "2 3 0 1 / 0 / 2 3 / 0 1 / -"
+    cluster = foo("0 1 / 0 / - / - / -", dead=range(6))
+    assert result(cluster.alter("2 3")) == DONE
+    assert cluster.state() == "2 3 0 1 / 0 / 2 3 / 0 1 / -"
 
 
 # What a start writes
@@ -79,60 +79,60 @@ def test_dead_brokers_are_fine_even_if_all_are():
     ("3 2 1 0", "3 1", "3 1 / 3 1 / - / - / 3"),
 ])  # fmt: skip
 def test_a_start_lists_the_target_first_and_what_goes_last(replicas, target, after):
-    world = foo(replicas)
-    assert result(world.alter(target)) == DONE
-    assert world.state() == after
+    cluster = foo(replicas)
+    assert result(cluster.alter(target)) == DONE
+    assert cluster.state() == after
 
 
 def test_what_goes_stays_until_the_rest_is_in_sync():
-    world = foo("3 2 1 0 / 2 1 0 / - / - / 2")
-    world.alter("3 1")
-    assert world.state() == "3 1 0 2 / 2 1 0 / - / 0 2 / 2"
-    assert world.ongoing() == {"foo-0": "replicas: 3,1,0,2. removing: 0,2."}
+    cluster = foo("3 2 1 0 / 2 1 0 / - / - / 2")
+    cluster.alter("3 1")
+    assert cluster.state() == "3 1 0 2 / 2 1 0 / - / 0 2 / 2"
+    assert cluster.ongoing() == {"foo-0": "replicas: 3,1,0,2. removing: 0,2."}
 
 
 def test_the_same_list_writes_nothing():
-    world = foo("0 1 2")
-    before = world.metadata.offset
-    assert result(world.alter("0 1 2")) == DONE
-    assert world.metadata.offset == before
+    cluster = foo("0 1 2")
+    before = cluster.metadata.offset
+    assert result(cluster.alter("0 1 2")) == DONE
+    assert cluster.metadata.offset == before
 
 
 def test_another_order_is_done_at_once_and_never_listed():
-    world = foo("0 1 2")
-    world.alter("2 0 1")
-    assert world.state() == "2 0 1 / 0 1 2 / - / - / 0"
-    assert world.partition().leader_epoch == 0
-    assert result(world.alter(None)) == NO_MOVE
+    cluster = foo("0 1 2")
+    cluster.alter("2 0 1")
+    assert cluster.state() == "2 0 1 / 0 1 2 / - / - / 0"
+    assert cluster.partition().leader_epoch == 0
+    assert result(cluster.alter(None)) == NO_MOVE
 
 
 def test_another_order_with_a_member_out_of_sync_is_done_at_once():
-    world = foo("0 3 1 / 0 1", dead=(3,))
-    world.alter("1 3 0")
-    assert world.state() == "1 3 0 / 0 1 / - / - / 0"
-    assert world.partition().leader_epoch == 0
+    cluster = foo("0 3 1 / 0 1", dead=(3,))
+    cluster.alter("1 3 0")
+    assert cluster.state() == "1 3 0 / 0 1 / - / - / 0"
+    assert cluster.partition().leader_epoch == 0
 
 
 def test_removing_replicas_is_done_at_once_and_raises_the_epoch_though_the_leader_stays():
-    world = foo("0 1 2")
-    world.alter("0 1")
-    assert world.state() == "0 1 / 0 1 / - / - / 0"
-    assert world.partition().leader_epoch == 1
-    assert world.partition().partition_epoch == 1
+    cluster = foo("0 1 2")
+    cluster.alter("0 1")
+    assert cluster.state() == "0 1 / 0 1 / - / - / 0"
+    assert cluster.partition().leader_epoch == 1
+    assert cluster.partition().partition_epoch == 1
 
 
 def test_adding_replicas_leaves_the_leader_epoch_alone():
-    world = foo("0 1 2")
-    world.alter("3 4 5")
-    assert world.partition().leader_epoch == 0
-    assert world.partition().partition_epoch == 1
+    cluster = foo("0 1 2")
+    cluster.alter("3 4 5")
+    assert cluster.partition().leader_epoch == 0
+    assert cluster.partition().partition_epoch == 1
 
 
 def test_the_least_isr_plays_no_part():
-    world = foo("0 1 2").configure("foo", "min.insync.replicas", "2")
-    world.alter("0")
-    assert world.idle() == "0 / 0"
-    assert world.partition().elr == (1, 2)  # so on Kafka 4.3.1, though they are no replicas any more
+    cluster = foo("0 1 2").configure("foo", "min.insync.replicas", "2")
+    cluster.alter("0")
+    assert cluster.idle() == "0 / 0"
+    assert cluster.partition().elr == (1, 2)  # so on Kafka 4.3.1, though they are no replicas any more
 
 
 # How moves end
@@ -149,36 +149,36 @@ def test_the_least_isr_plays_no_part():
     ("0 3 1 2 / 0 1 2", (3,), "0 1 2", None, "0 1 2 / 0 1 2 / - / - / 0", 1),
 ])  # fmt: skip
 def test_moves_end_as_on_kafka_4_3(before, dead, target, isr, after, epoch):
-    world = foo(before, dead=dead)
-    world.alter(target)
+    cluster = foo(before, dead=dead)
+    cluster.alter(target)
     if isr is not None:
-        assert world.report_isr(isr).code == 0
-    assert world.state() == after
-    assert world.partition().leader_epoch == epoch
+        assert cluster.report_isr(isr).code == 0
+    assert cluster.state() == after
+    assert cluster.partition().leader_epoch == epoch
 
 
 def test_an_open_removal_ends_when_the_missing_replica_joins():
-    world = foo("0 3 2 / 0 2", dead=(3,))
-    world.alter("0 3")
-    world.revive(3)
-    world.report_isr("0 2 3")
-    assert world.idle() == "0 3 / 0 3"
+    cluster = foo("0 3 2 / 0 2", dead=(3,))
+    cluster.alter("0 3")
+    cluster.revive(3)
+    cluster.report_isr("0 2 3")
+    assert cluster.idle() == "0 3 / 0 3"
 
 
 def test_a_move_ends_with_its_new_leader_where_the_old_one_left():
-    world = foo("0 1")
-    world.alter("2 3")
-    assert world.report_isr("0 1 2 3").code == 108
-    assert world.state() == "2 3 / 2 3 / - / - / 2"
-    assert world.partition().leader_epoch == 1
+    cluster = foo("0 1")
+    cluster.alter("2 3")
+    assert cluster.report_isr("0 1 2 3").code == 108
+    assert cluster.state() == "2 3 / 2 3 / - / - / 2"
+    assert cluster.partition().leader_epoch == 1
 
 
 @pytest.mark.parametrize(("before", "target", "leader"), [("2 0 1", "0 3 2", 2), ("0 1", "2 0", 0), ("2 3", "4 0", 4)])
 def test_the_leader_stays_if_it_is_in_the_new_list(before, target, leader):
-    world = foo(before)
-    world.alter(target)
-    world.report_isr(f"{before} " + " ".join(broker for broker in target.split() if broker not in before.split()))
-    assert world.partition().leader == leader
+    cluster = foo(before)
+    cluster.alter(target)
+    cluster.report_isr(f"{before} " + " ".join(broker for broker in target.split() if broker not in before.split()))
+    assert cluster.partition().leader == leader
 
 
 # Going back
@@ -191,50 +191,50 @@ def test_the_leader_stays_if_it_is_in_the_new_list(before, target, leader):
     ("4 5 3 2 1 / 4 5 2 / 4 5 / - / 4", "3 2 1 / 2 / - / - / 2"),
 ])  # fmt: skip
 def test_a_cancel_keeps_the_order_and_throws_the_new_replicas_out_of_the_isr(before, after):
-    world = foo(before)
-    assert result(world.alter(None)) == DONE
-    assert world.state() == after
-    assert world.partition().leader_epoch == 1
-    assert world.ongoing() == {}
+    cluster = foo(before)
+    assert result(cluster.alter(None)) == DONE
+    assert cluster.state() == after
+    assert cluster.partition().leader_epoch == 1
+    assert cluster.ongoing() == {}
 
 
 def test_a_cancel_does_not_restore_the_order():
-    world = foo("1 2 3", brokers=range(4))
-    world.alter("0 2 1")
-    assert world.state() == "0 2 1 3 / 1 2 3 / 0 / 3 / 1"
-    world.alter(None)
-    assert world.state() == "2 1 3 / 1 2 3 / - / - / 1"
+    cluster = foo("1 2 3", brokers=range(4))
+    cluster.alter("0 2 1")
+    assert cluster.state() == "0 2 1 3 / 1 2 3 / 0 / 3 / 1"
+    cluster.alter(None)
+    assert cluster.state() == "2 1 3 / 1 2 3 / - / - / 1"
 
 
 def test_cancelling_a_pure_removal_changes_no_epoch_of_the_leader():
-    world = foo("0 3 2 / 0 2 / - / 2 / 0", dead=(3,))
-    world.alter(None)
-    assert world.state() == "0 3 2 / 0 2 / - / - / 0"
-    assert world.partition().leader_epoch == 0
+    cluster = foo("0 3 2 / 0 2 / - / 2 / 0", dead=(3,))
+    cluster.alter(None)
+    assert cluster.state() == "0 3 2 / 0 2 / - / - / 0"
+    assert cluster.partition().leader_epoch == 0
 
 
 @pytest.mark.parametrize("isr", ["3", "-"])
 def test_a_cancel_that_would_lose_records_is_refused(isr):
-    world = foo(f"3 0 1 2 / {isr} / 3 / - / {'3' if isr == '3' else '-'}", dead=(0, 1, 2))
-    before = world.state()
-    assert result(world.alter(None)) == (
+    cluster = foo(f"3 0 1 2 / {isr} / 3 / - / {'3' if isr == '3' else '-'}", dead=(0, 1, 2))
+    before = cluster.state()
+    assert result(cluster.alter(None)) == (
         39,
         "Unable to revert partition assignment for foo:0 because it would require an unclean leader election.",
     )
-    assert world.state() == before
+    assert cluster.state() == before
 
 
 def test_a_cancel_that_loses_records_can_be_allowed():
-    world = foo("4 5 3 2 1 / 4 5 / 4 5 / - / 4").configure("foo", UNCLEAN, "true")
-    assert result(world.alter(None)) == DONE
-    assert world.state() == "3 2 1 / 3 / - / - / 3"
+    cluster = foo("4 5 3 2 1 / 4 5 / 4 5 / - / 4").configure("foo", UNCLEAN, "true")
+    assert result(cluster.alter(None)) == DONE
+    assert cluster.state() == "3 2 1 / 3 / - / - / 3"
 
 
 def test_a_cancel_to_a_dead_broker_leaves_nobody_to_lead():
-    world = foo("4 3 / 4 / 4 / - / 4", dead=(3,), rules=OLD).configure("", UNCLEAN, "true")
-    assert result(world.alter(None)) == DONE
-    assert world.state() == "3 / 3 / - / - / -"
-    assert world.partition().leader_epoch == 1
+    cluster = foo("4 3 / 4 / 4 / - / 4", dead=(3,), rules=OLD).configure("", UNCLEAN, "true")
+    assert result(cluster.alter(None)) == DONE
+    assert cluster.state() == "3 / 3 / - / - / -"
+    assert cluster.partition().leader_epoch == 1
 
 
 @pytest.mark.parametrize(("isr", "dead", "after"), [
@@ -243,14 +243,14 @@ def test_a_cancel_to_a_dead_broker_leaves_nobody_to_lead():
     ("4 3", (), "3 2 1 / 3 / - / - / 3"),
 ])  # fmt: skip
 def test_a_cancel_that_may_lose_records_rather_finds_a_living_leader(isr, dead, after):
-    world = foo(f"4 3 2 1 / {isr} / 4 / - / 4", dead=dead).configure("foo", UNCLEAN, "true")
-    assert result(world.alter(None)) == DONE
-    assert world.state() == after
+    cluster = foo(f"4 3 2 1 / {isr} / 4 / - / 4", dead=dead).configure("foo", UNCLEAN, "true")
+    assert result(cluster.alter(None)) == DONE
+    assert cluster.state() == after
 
 
 def test_what_was_added_altogether_cannot_be_cancelled():
-    world = foo("1 2 / 1 2 / 1 2 / - / 1")
-    assert result(world.alter(None)) == (39, "Invalid replica assignment: addingReplicas contains all replicas.")
+    cluster = foo("1 2 / 1 2 / 1 2 / - / 1")
+    assert result(cluster.alter(None)) == (39, "Invalid replica assignment: addingReplicas contains all replicas.")
 
 
 # The replication factor (KIP-860)
@@ -295,14 +295,14 @@ RUNNING = "2 3 0 1 / 0 1 / 2 3 / 0 1 / 0"
     (OLDEST, "1 2 3 / 1 3 / - / - / 1", "1 2", "1 2 / 1 / - / - / 1", None),
 ])  # fmt: skip
 def test_a_new_target_starts_from_all_present_replicas(rules, before, target, after, cancelled):
-    world = foo(before, rules=rules)
-    assert result(world.alter(target)) == DONE
-    assert world.state() == after
+    cluster = foo(before, rules=rules)
+    assert result(cluster.alter(target)) == DONE
+    assert cluster.state() == after
     if cancelled is None:
-        assert result(world.alter(None)) == NO_MOVE
+        assert result(cluster.alter(None)) == NO_MOVE
     else:
-        assert result(world.alter(None)) == DONE
-        assert world.partition().replicas == ids(cancelled)
+        assert result(cluster.alter(None)) == DONE
+        assert cluster.partition().replicas == ids(cancelled)
 
 
 @pytest.mark.parametrize(("before", "target", "after"), [
@@ -312,20 +312,20 @@ def test_a_new_target_starts_from_all_present_replicas(rules, before, target, af
     ("0 3 5 / 5 / 0 3 / 5 / 5", "0 5", "0 5 3 / 0 3 5 / 0 3 / 3 / 5"),
 ])  # fmt: skip
 def test_a_target_that_adds_nothing_while_an_adding_replica_goes_hangs_for_ever(before, target, after):
-    world = foo(before)
-    world.alter(target)
-    world.report_isr(" ".join(sorted(after.split(" / ")[0].split())))
-    assert world.state() == after
-    assert world.ongoing()
-    assert result(world.alter(None)) == DONE
-    assert world.ongoing() == {}
+    cluster = foo(before)
+    cluster.alter(target)
+    cluster.report_isr(" ".join(sorted(after.split(" / ")[0].split())))
+    assert cluster.state() == after
+    assert cluster.ongoing()
+    assert result(cluster.alter(None)) == DONE
+    assert cluster.ongoing() == {}
 
 
 @pytest.mark.parametrize("target", ["0 1", "1 0"])
 def test_resubmitting_does_not_free_a_move_that_hangs(target):
-    world = foo("0 1 4 5 / 0 1 4 5 / 4 5 / 4 5 / 0")
-    world.alter(target)
-    assert world.partition().adding == world.partition().removing == (4, 5)
+    cluster = foo("0 1 4 5 / 0 1 4 5 / 4 5 / 4 5 / 0")
+    cluster.alter(target)
+    assert cluster.partition().adding == cluster.partition().removing == (4, 5)
 
 
 @pytest.mark.parametrize(("before", "target", "isr", "after"), [
@@ -335,22 +335,22 @@ def test_resubmitting_does_not_free_a_move_that_hangs(target):
     ("0 4 5 1 2 3 / 0 1 2 3 4 5 / 3 4 5 / 1 2 3 / 0", "3 4 5", None, "3 4 5 / 3 4 5"),
 ])  # fmt: skip
 def test_other_ways_out_of_a_move_that_hangs(before, target, isr, after):
-    world = foo(before)
-    world.alter(target)
+    cluster = foo(before)
+    cluster.alter(target)
     if isr is not None:
-        world.report_isr(isr)
-    assert world.idle() == after
+        cluster.report_isr(isr)
+    assert cluster.idle() == after
 
 
 # Requests as a whole
 
 
 def test_entries_are_judged_each_by_itself_and_answered_in_their_order():
-    world = World().topic("foo", "0 1 2", "0 1 2").topic("bar", "0 1")
-    answers = world.alter_many(("foo", 1, "3"), ("bar", 9, "1"), ("bar", 0, "9"), ("foo", 0, None), ("bar", 0, "1 0"))
+    cluster = SmallCluster().topic("foo", "0 1 2", "0 1 2").topic("bar", "0 1")
+    answers = cluster.alter_many(("foo", 1, "3"), ("bar", 9, "1"), ("bar", 0, "9"), ("foo", 0, None), ("bar", 0, "1 0"))
     assert [code for code, _ in answers] == [0, 3, 39, 85, 0]
-    assert world.state("foo", 1) == "3 0 1 2 / 0 1 2 / 3 / 0 1 2 / 0"
-    assert world.state("bar") == "1 0 / 0 1 / - / - / 0"
+    assert cluster.state("foo", 1) == "3 0 1 2 / 0 1 2 / 3 / 0 1 2 / 0"
+    assert cluster.state("bar") == "1 0 / 0 1 / - / - / 0"
 
 
 @pytest.mark.parametrize(("before", "targets", "answers", "after", "epoch"), [
@@ -360,16 +360,16 @@ def test_entries_are_judged_each_by_itself_and_answered_in_their_order():
     ("0 1 4 2 / 0 1 2 / 4 / 2 / 0", [None, None], [DONE, DONE], "0 1 2 / 0 1 2 / - / - / 0", 2),
 ])  # fmt: skip
 def test_two_entries_about_one_partition_start_from_the_same_state(before, targets, answers, after, epoch):
-    world = foo(before)
-    assert world.alter_many(*(("foo", 0, target) for target in targets)) == answers
-    assert world.state() == after
-    assert world.partition().leader_epoch == epoch
+    cluster = foo(before)
+    assert cluster.alter_many(*(("foo", 0, target) for target in targets)) == answers
+    assert cluster.state() == after
+    assert cluster.partition().leader_epoch == epoch
 
 
 def test_a_topic_may_come_twice_and_without_partitions_even_if_nobody_knows_it():
-    world = foo("0 1 2")
+    cluster = foo("0 1 2")
     entries = (TopicTargets("nope", ()), TopicTargets("foo", (Target(0, (1, 0, 2)),)), TopicTargets("foo", ()))
-    answer = world.commit(alter_reassignments, AlterReassignments(entries))
+    answer = cluster.commit(alter_reassignments, AlterReassignments(entries))
     assert [(topic.topic, len(topic.outcomes)) for topic in answer.topics] == [("nope", 0), ("foo", 1), ("foo", 0)]
     assert result(answer.outcome) == DONE
 
@@ -381,12 +381,12 @@ def test_no_topics_are_answered_with_an_empty_text():
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
 def test_a_request_without_time_does_nothing_and_says_so_everywhere(timeout_ms):
-    world = foo("0 1 2")
+    cluster = foo("0 1 2")
     entries = (TopicTargets("foo", (Target(0, (3,)), Target(9, None))), TopicTargets("nope", ()))
-    answer = world.commit(alter_reassignments, AlterReassignments(entries, timeout_ms=timeout_ms))
+    answer = cluster.commit(alter_reassignments, AlterReassignments(entries, timeout_ms=timeout_ms))
     assert result(answer.outcome) == (7, None)
     assert [[result(outcome) for _, outcome in topic.outcomes] for topic in answer.topics] == [[(7, None)] * 2, []]
-    assert world.idle() == "0 1 2 / 0 1 2"
+    assert cluster.idle() == "0 1 2 / 0 1 2"
 
 
 def test_a_millisecond_is_enough():
@@ -394,11 +394,11 @@ def test_a_millisecond_is_enough():
 
 
 def test_a_request_writes_at_most_ten_thousand_records():
-    world = World()
-    world.topic("foo", *["0 1"] * 10_002)
+    cluster = SmallCluster()
+    cluster.topic("foo", *["0 1"] * 10_002)
     entries = [Target(10_001, (0, 1)), *(Target(index, (1, 0)) for index in range(10_001)), Target(99_999, (1,))]
     command = AlterReassignments((TopicTargets("foo", tuple(entries)),))
-    decision = alter_reassignments(world.context, command)
+    decision = alter_reassignments(cluster.context, command)
     outcomes = [result(outcome) for _, outcome in decision.answer.topics[0].outcomes]
     assert len(decision.records) == 10_000
     assert result(decision.answer.outcome) == DONE
@@ -410,8 +410,8 @@ def test_a_request_writes_at_most_ten_thousand_records():
 
 
 def test_the_list_has_only_what_moves():
-    world = World().topic("foo", "0 1", RUNNING).topic("bar", "0 1").topic("baz", "0 1 2 / 0 1 / - / 1 / 0")
-    assert world.ongoing() == {
+    cluster = SmallCluster().topic("foo", "0 1", RUNNING).topic("bar", "0 1").topic("baz", "0 1 2 / 0 1 / - / 1 / 0")
+    assert cluster.ongoing() == {
         "foo-1": "replicas: 2,3,0,1. adding: 2,3. removing: 0,1.",
         "baz-0": "replicas: 0,1,2. removing: 1.",
     }
@@ -425,8 +425,8 @@ def test_the_list_has_only_what_moves():
     ((("foo", (1, 1)), ("foo", (1,))), [("foo", [1, 1]), ("foo", [1])]),
 ])  # fmt: skip
 def test_what_was_asked_for_is_listed_as_often_as_it_was(wanted, listed):
-    world = World().topic("foo", "0 1", RUNNING).topic("bar", "0 1")
-    found = list_reassignments(world.metadata, wanted)
+    cluster = SmallCluster().topic("foo", "0 1", RUNNING).topic("bar", "0 1")
+    found = list_reassignments(cluster.metadata, wanted)
     assert [(topic.topic, [index for index, _ in topic.partitions]) for topic in found] == listed
 
 
@@ -434,58 +434,60 @@ def test_what_was_asked_for_is_listed_as_often_as_it_was(wanted, listed):
 
 
 def test_reassign_partitions():
-    world = World(brokers=range(4)).topic("foo", "1 2 3", "3 2 1").topic("bar", "1 2 3")
-    answers = world.alter_many(("foo", 0, "3 2 1"), ("foo", 1, "0 2 1"), ("foo", 2, "0 2 1"))
+    cluster = SmallCluster(brokers=range(4)).topic("foo", "1 2 3", "3 2 1").topic("bar", "1 2 3")
+    answers = cluster.alter_many(("foo", 0, "3 2 1"), ("foo", 1, "0 2 1"), ("foo", 2, "0 2 1"))
     assert answers == [DONE, DONE, (3, "Unable to find partition foo:2.")]
-    assert world.ongoing() == {"foo-1": "replicas: 0,2,1,3. adding: 0. removing: 3."}
-    assert world.report_isr("3 0 2 1", index=1).code == 108
-    assert world.idle(index=1) == "0 2 1 / 0 2 1"
+    assert cluster.ongoing() == {"foo-1": "replicas: 0,2,1,3. adding: 0. removing: 3."}
+    assert cluster.report_isr("3 0 2 1", index=1).code == 108
+    assert cluster.idle(index=1) == "0 2 1 / 0 2 1"
 
 
 def test_reassign_partitions_and_cancel():
-    world = World(brokers=range(4)).topic("foo", "1 2 3", "3 2 1").topic("bar", "1 2 3")
-    world.alter("3 2 1")
-    world.alter("0 2 1", index=1)
-    answers = world.alter_many(("foo", 0, None), ("foo", 1, None), ("foo", 2, None), ("bar", 0, None))
+    cluster = SmallCluster(brokers=range(4)).topic("foo", "1 2 3", "3 2 1").topic("bar", "1 2 3")
+    cluster.alter("3 2 1")
+    cluster.alter("0 2 1", index=1)
+    answers = cluster.alter_many(("foo", 0, None), ("foo", 1, None), ("foo", 2, None), ("bar", 0, None))
     assert answers == [NO_MOVE, DONE, (3, "Unable to find partition foo:2."), NO_MOVE]
-    assert world.state(index=1) == "2 1 3 / 3 2 1 / - / - / 3"
-    assert world.partition(index=1).leader_epoch == 1
+    assert cluster.state(index=1) == "2 1 3 / 3 2 1 / - / - / 3"
+    assert cluster.partition(index=1).leader_epoch == 1
 
 
 def test_cancel_reassign_partitions():
-    world = World(brokers=range(5), dead=(3,)).topic("foo", "1 2 3 4 / 1 2 4", "0 1 2 3 / 0 1 2", "0 1 3 4 / 0 1 4")
-    world.topic("bar", "4 3 2 / 4 2")
-    assert result(world.alter("1 2 4")) == DONE
-    assert world.idle() == "1 2 4 / 1 2 4"
-    assert world.partition().leader_epoch == 1
-    assert result(world.alter("1 2 3 0", index=1)) == DONE
-    assert world.state(index=1) == "1 2 3 0 / 0 1 2 / - / - / 0"
-    assert world.partition(index=1).leader_epoch == 0
-    assert world.alter("5 6 7", index=2).code == 39
-    assert world.alter("-", index=2).code == 39
-    assert result(world.alter("1 2 3 4 0", "bar")) == DONE
-    assert world.state("bar") == "1 2 3 4 0 / 4 2 / 0 1 / - / 4"
-    world.report_isr("4 1 2 0", "bar")
-    assert world.idle("bar") == "1 2 3 4 0 / 4 1 2 0"  # Kafka's own test is of the older rule; see the next one
-    assert result(world.alter(None, "bar")) == NO_MOVE
+    cluster = SmallCluster(brokers=range(5), dead=(3,)).topic(
+        "foo", "1 2 3 4 / 1 2 4", "0 1 2 3 / 0 1 2", "0 1 3 4 / 0 1 4"
+    )
+    cluster.topic("bar", "4 3 2 / 4 2")
+    assert result(cluster.alter("1 2 4")) == DONE
+    assert cluster.idle() == "1 2 4 / 1 2 4"
+    assert cluster.partition().leader_epoch == 1
+    assert result(cluster.alter("1 2 3 0", index=1)) == DONE
+    assert cluster.state(index=1) == "1 2 3 0 / 0 1 2 / - / - / 0"
+    assert cluster.partition(index=1).leader_epoch == 0
+    assert cluster.alter("5 6 7", index=2).code == 39
+    assert cluster.alter("-", index=2).code == 39
+    assert result(cluster.alter("1 2 3 4 0", "bar")) == DONE
+    assert cluster.state("bar") == "1 2 3 4 0 / 4 2 / 0 1 / - / 4"
+    cluster.report_isr("4 1 2 0", "bar")
+    assert cluster.idle("bar") == "1 2 3 4 0 / 4 1 2 0"  # Kafka's own test is of the older rule; see the next one
+    assert result(cluster.alter(None, "bar")) == NO_MOVE
 
 
 def test_cancel_while_the_old_replicas_are_not_all_in_sync_under_the_older_rule():
-    world = World(brokers=range(5), dead=(3,), rules=OLD).topic("bar", "4 3 2 / 4 2")
-    world.alter("1 2 3 4 0", "bar")
-    world.report_isr("4 1 2 0", "bar")
-    assert world.state("bar") == "1 2 3 4 0 / 4 1 2 0 / 0 1 / - / 4"
-    world.alter(None, "bar")
-    assert world.state("bar") == "2 3 4 / 4 2 / - / - / 4"
-    assert world.partition("bar").leader_epoch == 1
+    cluster = SmallCluster(brokers=range(5), dead=(3,), rules=OLD).topic("bar", "4 3 2 / 4 2")
+    cluster.alter("1 2 3 4 0", "bar")
+    cluster.report_isr("4 1 2 0", "bar")
+    assert cluster.state("bar") == "1 2 3 4 0 / 4 1 2 0 / 0 1 / - / 4"
+    cluster.alter(None, "bar")
+    assert cluster.state("bar") == "2 3 4 / 4 2 / - / - / 4"
+    assert cluster.partition("bar").leader_epoch == 1
 
 
 def test_a_new_target_removes_what_was_being_added():
-    world = foo("0 1")
-    world.alter("2 3")
-    world.report_isr("0 1 2")
-    assert world.elect(ElectionType.PREFERRED, ("foo", 0)) == [DONE]
-    world.alter("4 5")
-    assert world.state() == "4 5 0 1 2 3 / 0 1 2 / 4 5 / 0 1 2 3 / 2"
-    assert world.report_isr("0 1 2 3 4 5").code == 108
-    assert world.state() == "4 5 / 4 5 / - / - / 4"
+    cluster = foo("0 1")
+    cluster.alter("2 3")
+    cluster.report_isr("0 1 2")
+    assert cluster.elect(ElectionType.PREFERRED, ("foo", 0)) == [DONE]
+    cluster.alter("4 5")
+    assert cluster.state() == "4 5 0 1 2 3 / 0 1 2 / 4 5 / 0 1 2 3 / 2"
+    assert cluster.report_isr("0 1 2 3 4 5").code == 108
+    assert cluster.state() == "4 5 / 4 5 / - / - / 4"

@@ -9,7 +9,7 @@ from kreassign.twin.controller.context import ServerSettings
 from kreassign.twin.controller.rules import rules_of
 from kreassign.twin.controller.topics import CreateTopics, TopicReference, WantedTopic, create_topics, delete_topics
 from kreassign.twin.metadata.records import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
-from tests.twin.controller.worlds import World, random, topic_id
+from tests.twin.controller.small_cluster import SmallCluster, random, topic_id
 
 DONE = (0, None)
 OR_CORDONED = " or some brokers have all their log directories cordoned"
@@ -25,9 +25,9 @@ def too_few(factor, brokers):
     )
 
 
-def create(world, *topics, **options):
+def create(cluster, *topics, **options):
     """Ask for topics; code and message by name, in the order of the answer."""
-    answers = world.commit(create_topics, CreateTopics(topics, **options), random())
+    answers = cluster.commit(create_topics, CreateTopics(topics, **options), random())
     return [(answer.name, (answer.outcome.code, answer.outcome.message)) for answer in answers]
 
 
@@ -40,9 +40,9 @@ def manual(name, *lists, **options):
 
 
 def test_a_topic_is_created_where_chance_puts_it():
-    world = World()
-    assert create(world, WantedTopic("foo", 12, 3)) == [("foo", DONE)]
-    topic = world.metadata.topics["foo"]
+    cluster = SmallCluster()
+    assert create(cluster, WantedTopic("foo", 12, 3)) == [("foo", DONE)]
+    topic = cluster.metadata.topics["foo"]
     assert len(topic.partitions) == 12
     for partition in topic.partitions.values():
         assert len(set(partition.replicas)) == 3
@@ -53,35 +53,35 @@ def test_a_topic_is_created_where_chance_puts_it():
 
 
 def test_the_same_chance_gives_the_same_topic_and_every_topic_has_its_own_id():
-    worlds = [World(), World()]
-    for world in worlds:
-        create(world, WantedTopic("foo", 3, 2), WantedTopic("bar", 3, 2))
-    first, second = (world.metadata for world in worlds)
+    clusters = [SmallCluster(), SmallCluster()]
+    for cluster in clusters:
+        create(cluster, WantedTopic("foo", 3, 2), WantedTopic("bar", 3, 2))
+    first, second = (cluster.metadata for cluster in clusters)
     assert first == second
     assert {UUID(topic.topic_id).version for topic in first.topics.values()} == {4}
     assert len(first.topic_names) == 2
 
 
 def test_the_answer_tells_what_was_created():
-    world = World()
+    cluster = SmallCluster()
     wanted = WantedTopic("foo", 2, 3, configs=(("retention.ms", "5"),))
-    (answer,) = world.commit(create_topics, CreateTopics((wanted,)), random())
-    assert answer.topic_id == world.metadata.topics["foo"].topic_id
+    (answer,) = cluster.commit(create_topics, CreateTopics((wanted,)), random())
+    assert answer.topic_id == cluster.metadata.topics["foo"].topic_id
     assert (answer.partition_count, answer.replication_factor) == (2, 3)
     assert answer.configs == {"retention.ms": "5"}
-    assert world.metadata.configs == {ConfigResource.topic("foo"): {"retention.ms": "5"}}
+    assert cluster.metadata.configs == {ConfigResource.topic("foo"): {"retention.ms": "5"}}
 
 
 def test_settings_come_before_partitions():
     wanted = manual("foo", (0,), configs=(("retention.ms", "5"),))
-    decision = create_topics(World().context, CreateTopics((wanted,)), random())
+    decision = create_topics(SmallCluster().context, CreateTopics((wanted,)), random())
     assert [type(record) for record in decision.records] == [TopicCreated, ConfigChanged, PartitionCreated]
 
 
 def test_counts_that_are_not_given_are_the_servers():
-    world = World(server=ServerSettings(partition_count=4, replication_factor=2))
-    create(world, WantedTopic("foo"), WantedTopic("bar", partition_count=1), WantedTopic("baz", replication_factor=3))
-    topics = world.metadata.topics.values()
+    cluster = SmallCluster(server=ServerSettings(partition_count=4, replication_factor=2))
+    create(cluster, WantedTopic("foo"), WantedTopic("bar", partition_count=1), WantedTopic("baz", replication_factor=3))
+    topics = cluster.metadata.topics.values()
     shapes = {topic.name: (len(topic.partitions), len(topic.partitions[0].replicas)) for topic in topics}
     assert shapes == {"foo": (4, 2), "bar": (1, 2), "baz": (4, 3)}
 
@@ -135,44 +135,44 @@ def test_counts_that_are_not_given_are_the_servers():
     (WantedTopic("secret", 1, 1), 29, "Authorization failed."),
 ])  # fmt: skip
 def test_what_cannot_be_created_is_refused_in_kafkas_words_and_the_rest_is_created(wanted, code, message):
-    world = World().topic("old", "0").topic("a.b", "0")
-    answers = create(world, wanted, manual("fine", (0, 1)), denied=frozenset({"secret"}))
+    cluster = SmallCluster().topic("old", "0").topic("a.b", "0")
+    answers = create(cluster, wanted, manual("fine", (0, 1)), denied=frozenset({"secret"}))
     assert dict(answers) == {wanted.name: (code, message), "fine": DONE}
-    assert world.metadata.topics.keys() == {"old", "a.b", "fine"}
+    assert cluster.metadata.topics.keys() == {"old", "a.b", "fine"}
 
 
 def test_a_name_that_comes_twice_is_answered_once_and_not_created():
-    world = World()
-    assert create(world, manual("foo", (0,)), manual("bar", (0,)), manual("foo", (1,))) == [
+    cluster = SmallCluster()
+    assert create(cluster, manual("foo", (0,)), manual("bar", (0,)), manual("foo", (1,))) == [
         ("bar", DONE),
         ("foo", (42, "Duplicate topic name.")),
     ]
 
 
 def test_similar_names_in_one_request_do_not_collide():
-    assert create(World(), manual("a.b", (0,)), manual("a_b", (1,))) == [("a.b", DONE), ("a_b", DONE)]
+    assert create(SmallCluster(), manual("a.b", (0,)), manual("a_b", (1,))) == [("a.b", DONE), ("a_b", DONE)]
 
 
 def test_validating_creates_nothing():
-    world = World()
-    assert create(world, WantedTopic("foo", 2, 2), WantedTopic("", 1, 1), validate_only=True)[0] == ("foo", DONE)
-    assert world.metadata.topics == {}
+    cluster = SmallCluster()
+    assert create(cluster, WantedTopic("foo", 2, 2), WantedTopic("", 1, 1), validate_only=True)[0] == ("foo", DONE)
+    assert cluster.metadata.topics == {}
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_a_request_without_time_creates_nothing(timeout_ms):
-    assert create(World(), WantedTopic("foo", 2, 2), timeout_ms=timeout_ms) == [("foo", (7, None))]
+    assert create(SmallCluster(), WantedTopic("foo", 2, 2), timeout_ms=timeout_ms) == [("foo", (7, None))]
 
 
 def test_too_many_partitions_are_refused_as_a_whole():
     excess = (44, "Excessively large number of partitions per request.")
-    answers = create(World(), WantedTopic("foo", 9_999, 1), WantedTopic("bar", 2, 1), WantedTopic("baz", -5, 1))
+    answers = create(SmallCluster(), WantedTopic("foo", 9_999, 1), WantedTopic("bar", 2, 1), WantedTopic("baz", -5, 1))
     assert answers == [("foo", excess), ("bar", excess), ("baz", excess)]
 
 
 def test_partitions_and_topic_together_must_stay_below_the_record_limit():
     wanted = manual("foo", *[(0,)] * 10_000)
-    decision = create_topics(World().context, CreateTopics((wanted,)), random())
+    decision = create_topics(SmallCluster().context, CreateTopics((wanted,)), random())
     assert decision.records == ()
     assert decision.answer[0].outcome.message == "Unable to perform excessively large batch operation."
 
@@ -186,14 +186,14 @@ def test_partitions_and_topic_together_must_stay_below_the_record_limit():
     ({"stopping": (2, 4)}, "2 4 5 / 5 / - / - / 5"),
 ])  # fmt: skip
 def test_only_active_brokers_are_in_sync_at_first(options, after):
-    world = World(**options)
-    create(world, manual("foo", (2, 4, 5)))
-    assert world.state() == after
+    cluster = SmallCluster(**options)
+    create(cluster, manual("foo", (2, 4, 5)))
+    assert cluster.state() == after
 
 
 def test_a_list_of_inactive_brokers_is_refused():
-    world = World(dead=(4,), stopping=(5,))
-    ((name, (code, message)),) = create(world, manual("foo", (0, 1), (4, 5)))
+    cluster = SmallCluster(dead=(4,), stopping=(5,))
+    ((name, (code, message)),) = create(cluster, manual("foo", (0, 1), (4, 5)))
     assert (name, code) == ("foo", 39)
     assert message == (
         "All brokers specified in the manual partition assignment for partition 1 are fenced or in controlled shutdown."
@@ -207,44 +207,44 @@ def test_a_list_of_inactive_brokers_is_refused():
     ({"stopping": (0, 1, 2, 3)}, f"{too_few(3, 2)}{OR_CORDONED}."),
 ])  # fmt: skip
 def test_automatic_placement_needs_brokers(options, reason):
-    world = World(**options)
+    cluster = SmallCluster(**options)
     expected = (38, f"Unable to replicate the partition 3 time(s): {reason}")
-    assert create(world, WantedTopic("foo", 1, 3)) == [("foo", expected)]
+    assert create(cluster, WantedTopic("foo", 1, 3)) == [("foo", expected)]
 
 
 def test_directories_are_known_where_a_broker_has_only_one():
     for log_dirs, directory in ((1, "dir 0.0"), (2, UNASSIGNED)):
-        world = World(log_dirs=log_dirs)
-        create(world, manual("foo", (0,)))
-        assert world.partition().directories == (directory,)
+        cluster = SmallCluster(log_dirs=log_dirs)
+        create(cluster, manual("foo", (0,)))
+        assert cluster.partition().directories == (directory,)
 
 
 # Deleting
 
 
-def delete(world, *references, **options):
-    answers = world.commit(delete_topics, references, *options.values())
+def delete(cluster, *references, **options):
+    answers = cluster.commit(delete_topics, references, *options.values())
     return [(answer.name, answer.topic_id, answer.outcome.code, answer.outcome.message) for answer in answers]
 
 
 def test_deleting_ends_moves_and_forgets_settings():
-    world = World().topic("foo", "2 3 0 1 / 0 1 / 2 3 / 0 1 / 0").topic("bar", "0 / 0 / - / - / -")
-    world.configure("foo", "retention.ms", "5")
-    assert delete(world, TopicReference("foo"), TopicReference("bar")) == [
+    cluster = SmallCluster().topic("foo", "2 3 0 1 / 0 1 / 2 3 / 0 1 / 0").topic("bar", "0 / 0 / - / - / -")
+    cluster.configure("foo", "retention.ms", "5")
+    assert delete(cluster, TopicReference("foo"), TopicReference("bar")) == [
         ("foo", topic_id("foo"), 0, None),
         ("bar", topic_id("bar"), 0, None),
     ]
-    assert world.ongoing() == {}
-    assert world.metadata.topics == world.metadata.configs == world.metadata.hosted == {}
-    assert world.metadata.leaderless == set()
-    assert world.metadata.partition(TopicPartition("foo", 0)) is None
-    assert world.alter("0").message == "Unable to find a topic named foo."
+    assert cluster.ongoing() == {}
+    assert cluster.metadata.topics == cluster.metadata.configs == cluster.metadata.hosted == {}
+    assert cluster.metadata.leaderless == set()
+    assert cluster.metadata.partition(TopicPartition("foo", 0)) is None
+    assert cluster.alter("0").message == "Unable to find a topic named foo."
 
 
 def test_topics_can_be_deleted_by_their_id():
-    world = World().topic("foo", "0")
-    assert delete(world, TopicReference(topic_id=topic_id("foo"))) == [("foo", topic_id("foo"), 0, None)]
-    assert world.metadata.topics == {}
+    cluster = SmallCluster().topic("foo", "0")
+    assert delete(cluster, TopicReference(topic_id=topic_id("foo"))) == [("foo", topic_id("foo"), 0, None)]
+    assert cluster.metadata.topics == {}
 
 
 FOO, FOO_ID = TopicReference("foo"), TopicReference(topic_id=topic_id("foo"))
@@ -263,13 +263,13 @@ FOO, FOO_ID = TopicReference("foo"), TopicReference(topic_id=topic_id("foo"))
     ),
 ])  # fmt: skip
 def test_what_cannot_be_deleted_is_refused(references, answers):
-    world = World().topic("foo", "0")
-    assert delete(world, *references) == answers
-    assert world.metadata.topics.keys() == {"foo"}
+    cluster = SmallCluster().topic("foo", "0")
+    assert delete(cluster, *references) == answers
+    assert cluster.metadata.topics.keys() == {"foo"}
 
 
 def test_deleting_needs_time_and_permission():
-    world = World().topic("foo", "0")
-    assert delete(world, FOO, timeout_ms=0) == [("foo", None, 7, None)]
-    assert delete(world, FOO, timeout_ms=1, denied={"foo"}) == [("foo", None, 29, "Topic authorization failed.")]
-    assert world.metadata.topics.keys() == {"foo"}
+    cluster = SmallCluster().topic("foo", "0")
+    assert delete(cluster, FOO, timeout_ms=0) == [("foo", None, 7, None)]
+    assert delete(cluster, FOO, timeout_ms=1, denied={"foo"}) == [("foo", None, 29, "Topic authorization failed.")]
+    assert cluster.metadata.topics.keys() == {"foo"}

@@ -19,7 +19,8 @@ def brokers(*ids: int, racks: str | None = None, **facts) -> list[BrokerFacts]:
     return [BrokerFacts(broker, rack=racks[place] if racks else None, **facts) for place, broker in enumerate(ids)]
 
 
-def world(hosts, loads, **changes) -> Problem:
+def posed(hosts, loads, **changes) -> Problem:
+    """The problem that these brokers and partitions pose."""
     return replace(problem_of(hosts, loads), **changes)
 
 

@@ -3,8 +3,8 @@
 A partition is `replicas / isr / adding / removing / leader`, lists as numbers with blanks, `-` for an empty list or no
 leader. Whatever follows from the replicas may be left out: `0 1 2` is idle and in sync, and 0 leads it.
 
-Every decision goes through `World.commit`, which sees to it that deciding changes nothing, that a controller which
-takes over after any record has the same state, and that the invariants of partitions hold.
+Every decision goes through `SmallCluster.commit`, which sees to it that deciding changes nothing, that a controller
+which takes over after any record has the same state, and that the invariants of partitions hold.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def partition_record(topic_partition, text, **fields):
 
 
 def topic_id(name):
-    """The id that a topic has in every world."""
+    """The id that a topic has in every cluster."""
     return f"id of {name}"
 
 
-class World:
+class SmallCluster:
     """Brokers 0 to 5 with two directories each, unless told otherwise; `dead` ones are registered but fenced."""
 
     def __init__(self, *, brokers=range(6), dead=(), stopping=(), rules=LATEST, server=NOTHING_SET, log_dirs=2):

@@ -53,7 +53,7 @@ Targets = Mapping[TopicPartition, tuple[int, ...] | None]
 
 
 @dataclass
-class World:
+class Side:
     """One of the two clusters: its ZooKeeper, its brokers' addresses, and how to stop and start a broker."""
 
     name: str
@@ -89,10 +89,10 @@ class World:
         return parse_controller_epoch(found) - self.first_epoch
 
 
-class Worlds:
+class BothSides:
     """Both clusters. Every order goes to both, and both must come to rest with the same znodes."""
 
-    def __init__(self, kafka: World, twin: World) -> None:
+    def __init__(self, kafka: Side, twin: Side) -> None:
         self.both = (kafka, twin)
         self._topics: list[str] = []
         self._stopped: set[int] = set()
@@ -128,14 +128,14 @@ class Worlds:
     def stop(self, broker: int) -> None:
         """Stop a broker in order."""
         self._stopped.add(broker)
-        for world in self.both:
-            world.stop(broker)
+        for side in self.both:
+            side.stop(broker)
 
     def start(self, broker: int) -> None:
         """Start it again."""
         self._stopped.discard(broker)
-        for world in self.both:
-            world.start(broker)
+        for side in self.both:
+            side.start(broker)
 
     def clear(self) -> None:
         """Let all brokers work again, and no topic be left."""
@@ -148,18 +148,18 @@ class Worlds:
 
     def depose_the_controller(self) -> None:
         """Delete /controller, so that another one is elected."""
-        for world in self.both:
-            world.znodes.delete(paths.CONTROLLER)
+        for side in self.both:
+            side.znodes.delete(paths.CONTROLLER)
 
     def _ask(self, question: Callable[[AdminClient], Any]) -> dict[str, str]:
         """Ask both, which must answer the same."""
-        kafka, twin = (_outcomes(world, question) for world in self.both)
+        kafka, twin = (_outcomes(side, question) for side in self.both)
         assert twin == kafka
         return kafka
 
     def _create(self, path: str, content: bytes) -> None:
-        for world in self.both:
-            world.znodes.create(path, content)
+        for side in self.both:
+            side.znodes.create(path, content)
 
     # --- comparing ---------------------------------------------------------------------------------------------
 
@@ -176,14 +176,14 @@ class Worlds:
 class _Watch:
     """Looks at both until they have been the same for a while."""
 
-    worlds: tuple[World, World]
+    sides: tuple[Side, Side]
     topics: list[str]
     last: tuple[Picture, Picture] = ({}, {})
     since_s: float = 0.0
 
     def is_at_rest(self) -> bool:
         """Whether both are the same, and have been since long enough."""
-        seen, now = (picture(self.worlds[0], self.topics), picture(self.worlds[1], self.topics)), time.monotonic()
+        seen, now = (picture(self.sides[0], self.topics), picture(self.sides[1], self.topics)), time.monotonic()
         if seen != self.last:
             self.last, self.since_s = seen, now
         return seen[0] == seen[1] and now - self.since_s >= REST_S
@@ -196,62 +196,62 @@ class _Watch:
         return "; ".join(found) or "the znodes do not come to rest"
 
 
-def _outcomes(world: World, question: Callable[[AdminClient], Any]) -> dict[str, str]:
-    batch = world.ask(question)
+def _outcomes(side: Side, question: Callable[[AdminClient], Any]) -> dict[str, str]:
+    batch = side.ask(question)
     return {str(key): batch.failed[key].message if key in batch.failed else str(DONE) for key in batch}
 
 
-def picture(world: World, topics: list[str]) -> Picture:
+def picture(side: Side, topics: list[str]) -> Picture:
     """All that the znodes of a cluster say about these topics, without what is peculiar to each cluster."""
     found: Picture = {
-        "brokers": world.children(paths.BROKER_IDS),
-        "racks": [_broker(world, int(broker)) for broker in world.children(paths.BROKER_IDS)],
-        "election": world.content(paths.PREFERRED_REPLICA_ELECTION),
-        "deletions": world.children(paths.DELETE_TOPICS),
-        "topics": [name for name in world.children(paths.TOPICS) if name in topics],
-        "controller": _controller(world),
+        "brokers": side.children(paths.BROKER_IDS),
+        "racks": [_broker(side, int(broker)) for broker in side.children(paths.BROKER_IDS)],
+        "election": side.content(paths.PREFERRED_REPLICA_ELECTION),
+        "deletions": side.children(paths.DELETE_TOPICS),
+        "topics": [name for name in side.children(paths.TOPICS) if name in topics],
+        "controller": _controller(side),
     }
-    waiting = world.content(paths.REASSIGN_PARTITIONS)
+    waiting = side.content(paths.REASSIGN_PARTITIONS)
     found["reassignments"] = None if waiting is None else parse_reassignments(waiting)
     for broker in range(BROKERS):
-        found[f"config of {broker}"] = _config(world, ConfigResource.broker(broker))
+        found[f"config of {broker}"] = _config(side, ConfigResource.broker(broker))
     for name in topics:
-        found[f"config of {name}"] = _config(world, ConfigResource.topic(name))
-        found |= _topic(world, name)
+        found[f"config of {name}"] = _config(side, ConfigResource.topic(name))
+        found |= _topic(side, name)
     return found
 
 
-def _broker(world: World, broker: int) -> str | None:
-    content = world.content(paths.broker_path(broker))
+def _broker(side: Side, broker: int) -> str | None:
+    content = side.content(paths.broker_path(broker))
     return None if content is None else parse_broker(broker, content).rack
 
 
-def _controller(world: World) -> tuple[bool, int]:
-    content = world.content(paths.CONTROLLER)
-    return content is not None and parse_controller(content).broker_id >= 0, world.controller_epoch()
+def _controller(side: Side) -> tuple[bool, int]:
+    content = side.content(paths.CONTROLLER)
+    return content is not None and parse_controller(content).broker_id >= 0, side.controller_epoch()
 
 
-def _config(world: World, resource: ConfigResource) -> object:
-    content = world.content(paths.config_path(resource))
+def _config(side: Side, resource: ConfigResource) -> object:
+    content = side.content(paths.config_path(resource))
     return {} if content is None else dict(parse_config(resource, content))
 
 
-def _topic(world: World, name: str) -> Iterator[tuple[str, object]]:
-    content = world.content(paths.topic_path(name))
+def _topic(side: Side, name: str) -> Iterator[tuple[str, object]]:
+    content = side.content(paths.topic_path(name))
     if content is None:
         return
     topic = parse_topic(name, content)
     yield f"{name}", (topic.topic_id is not None, dict(topic.partitions), dict(topic.adding), dict(topic.removing))
     for number in topic.partitions:
         key = TopicPartition(name, number)
-        content = world.content(paths.partition_state_path(key))
+        content = side.content(paths.partition_state_path(key))
         if content is not None:
             state = parse_partition_state(key, content)
-            epoch = state.controller_epoch - world.first_epoch
+            epoch = state.controller_epoch - side.first_epoch
             yield f"{key}", (state.leader, state.leader_epoch, sorted(state.isr), epoch)
 
 
-def kafka_world(cluster: KafkaCluster, znodes: KazooClient) -> World:
+def kafka_side(cluster: KafkaCluster, znodes: KazooClient) -> Side:
     """Real Kafka."""
 
     def start(broker: int) -> None:
@@ -260,11 +260,11 @@ def kafka_world(cluster: KafkaCluster, znodes: KazooClient) -> World:
     def stop(broker: int) -> None:
         cluster.brokers[broker].stop()
 
-    return World("Kafka", znodes, cluster.bootstrap_servers, stop, start)
+    return Side("Kafka", znodes, cluster.bootstrap_servers, stop, start)
 
 
 @contextmanager
-def twin_world(zookeeper: str, requests: list[ControlRequest]) -> Iterator[World]:
+def twin_side(zookeeper: str, requests: list[ControlRequest]) -> Iterator[Side]:
     """A twin with its metadata there, which tells here what its controller sends."""
     with ExitStack() as stack:
         tree = stack.enter_context(zookeeper_tree(zookeeper))
@@ -286,7 +286,7 @@ def twin_world(zookeeper: str, requests: list[ControlRequest]) -> Iterator[World
         stack.callback(znodes.close)
         stack.callback(znodes.stop)
         bootstrap = ",".join(f"{address.host}:{address.port}" for address in addresses.values())
-        yield World(
+        yield Side(
             "twin",
             znodes,
             bootstrap,
