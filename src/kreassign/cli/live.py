@@ -22,10 +22,10 @@ from kreassign.model.printable import printable
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 LINE_EVERY_MS = 5_000
-"""How often a plain line tells the progress; changes are told at once."""
+"""How often a plain line shows the progress; changes are printed at once."""
 
 OUTLOOK_EVERY_MS = 60_000
-"""How often a line tells what will not fit into the hours of a run: its figures change with every look."""
+"""How often a line says what will not fit into the hours of a run: its figures change with every poll."""
 
 LINES_AROUND_MOVES = 6
 
@@ -67,23 +67,23 @@ class LinesView:
         self._console = console
         self._phase = ""
         self._last_ms = 0
-        self._told: dict[str, MoveStatus] = {}
+        self._shown: dict[str, MoveStatus] = {}
         self._outlook: tuple[str, ...] = ()
         self._outlook_ms = 0
 
     def show(self, progress: Progress) -> None:
         """Print what is new."""
         for move in progress.moves:
-            self._tell(move)
+            self._print_end(move)
         if progress.phase != self._phase:
             self._phase = progress.phase
             self._console.print(f"{progress.phase}")
-        self._tell_outlook(progress)
+        self._print_outlook(progress)
         if progress.phase == "moving" and progress.at_ms - self._last_ms >= LINE_EVERY_MS:
             self._last_ms = progress.at_ms
             self._console.print(f"  {overall_text(progress)}", soft_wrap=True)
 
-    def _tell_outlook(self, progress: Progress) -> None:
+    def _print_outlook(self, progress: Progress) -> None:
         is_due = len(progress.outlook) > len(self._outlook) or progress.at_ms - self._outlook_ms >= OUTLOOK_EVERY_MS
         if progress.outlook == self._outlook or not is_due:
             return
@@ -91,10 +91,10 @@ class LinesView:
         for sentence in progress.outlook:
             self._console.print(f"  {sentence}", soft_wrap=True)
 
-    def _tell(self, move: MoveProgress) -> None:
+    def _print_end(self, move: MoveProgress) -> None:
         name = str(move.topic_partition)
-        if self._told.get(name) != move.status and move.status in {MoveStatus.COMPLETE, MoveStatus.FAILED}:
-            self._told[name] = move.status
+        if self._shown.get(name) != move.status and move.status in {MoveStatus.COMPLETE, MoveStatus.FAILED}:
+            self._shown[name] = move.status
             self._console.print(f"  {name} {move.problem or 'complete'}", soft_wrap=True)
 
     def __enter__(self) -> Self:
@@ -111,7 +111,7 @@ class JsonView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._told: dict[str, object] = {}
+        self._shown: dict[str, object] = {}
 
     def show(self, progress: Progress) -> None:
         """Print how far the run is, if that is news."""
@@ -123,8 +123,8 @@ class JsonView:
             "outlook": list(progress.outlook),
             **overall_fields(progress),
         }
-        if now != self._told:
-            self._told = now
+        if now != self._shown:
+            self._shown = now
             self._console.print(json.dumps({"at_ms": progress.at_ms, **now}), soft_wrap=True)
 
     def __enter__(self) -> Self:
@@ -173,7 +173,7 @@ def picture(progress: Progress, lines: int) -> Group:
 
 
 def overall_fields(progress: Progress) -> dict[str, object]:
-    """The whole run for programs; `end` is in seconds from now, None where nobody can tell."""
+    """The whole run for programs; `end` is in seconds from now, None where that is unknown."""
     return asdict(progress.overall) | {"end": None if progress.end is None else asdict(progress.end)}
 
 

@@ -108,7 +108,7 @@ def _print_list(console: Console, prefix: str, lines: list[str]) -> None:
     for line in lines[:SHOWN]:
         console.print(f"  {prefix}{line}", soft_wrap=True)
     if len(lines) > SHOWN:
-        console.print(f"  {prefix}and {len(lines) - SHOWN} more; --format json tells all")
+        console.print(f"  {prefix}and {len(lines) - SHOWN} more; --format json has all")
 
 
 def print_end(found: RunHistory, *, is_quiet: bool) -> None:

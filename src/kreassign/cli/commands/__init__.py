@@ -1,1 +1,1 @@
-"""The sub-commands of `kreassign`, one module each; imported by `cli/main.py` when they are used."""
+"""The sub-commands of `kreassign`; imported by `cli/main.py` when they are used."""

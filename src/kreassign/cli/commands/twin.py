@@ -183,7 +183,7 @@ def from_snapshot(file: Path, disk: int, network: int, serving: Serving, faults:
 
 
 def _serve(cluster: Described, serving: Serving, speeds: Speeds = TYPICAL) -> None:
-    """Serve a twin until it is told to stop."""
+    """Serve a twin until it is stopped."""
     # A service manager ends it as Ctrl-C does.
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts background jobs with SIGINT ignored
         signal.signal(number, signal.default_int_handler)

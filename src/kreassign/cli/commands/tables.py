@@ -1,0 +1,161 @@
+"""What keeps the tables of a directory: metrics from Prometheus and from a topic, fewer files, and load per partition.
+
+`kreassign import-metrics`, `stream-metrics`, `compact` and `load`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kreassign.cli.options.cluster import ClusterOptions, cluster_options
+from kreassign.cli.options.data_dir import data_option, data_or_address_option, master_option
+from kreassign.cli.options.number import FiniteRange
+from kreassign.cli.output import examples
+from kreassign.operations import tables
+from kreassign.operations.tables import MetricStream, RecordForm
+
+
+def parse_instances(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
+    """`HOST:PORT=ID` as instance → broker."""
+    del context, option
+    pairs = [text.rpartition("=") for text in given]
+    wrong = [f"{name}{sign}{broker}" for name, sign, broker in pairs if not name or not broker.isdigit()]
+    if wrong:
+        raise click.BadParameter(f"{wrong[0]!r} is not INSTANCE=ID; write for example broker-1:7071=1")
+    return {name: int(broker) for name, _, broker in pairs}
+
+
+@click.command(
+    "import-metrics",
+    epilog=examples(
+        "kreassign import-metrics scrape.txt --data ./data --cluster prod --broker 1",
+        "kreassign import-metrics query.json --data ./data --cluster prod --instance broker-1:7071=1",
+    ),
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@data_option
+@click.option("--cluster", required=True, metavar="ID", help="Cluster that the files are from.")
+@click.option("--broker", type=int, metavar="ID", help="Broker that the files are from.")
+@click.option(
+    "--instance",
+    "instances",
+    multiple=True,
+    callback=parse_instances,
+    metavar="INSTANCE=ID",
+    help="Broker of the readings with this label `instance`; may be repeated.",
+)
+def import_metrics(
+    files: tuple[Path, ...], data: Path, cluster: str, broker: int | None, instances: dict[str, int]
+) -> None:
+    """Import FILES with Prometheus metrics into table `metrics` in DIR.
+
+    A file is a scrape of the JMX exporter in Prometheus' text format, an answer of the query API, or series of remote
+    read as JSON. A scrape without timestamps counts as taken now; importing a file with timestamps again adds nothing.
+    """
+    if broker is None and not instances:
+        raise click.UsageError("specify the broker: --broker ID, or --instance INSTANCE=ID for each broker")
+    for file in files:
+        click.echo(_line(tables.import_metrics(file, data, cluster, broker, instances)))
+
+
+def _line(done: tables.Imported) -> str:
+    bad = f", {len(done.unreadable)} unreadable, first {done.unreadable[0]!r}" if done.unreadable else ""
+    return f"{done.file}: {done.rows} readings, {done.others} of no use here or of unknown brokers{bad}"
+
+
+@click.command(
+    "stream-metrics",
+    epilog=examples(
+        "kreassign stream-metrics --bootstrap-server localhost:9092 --topic metrics --cluster prod --data ./data",
+        "kreassign stream-metrics --bootstrap-server localhost:9092 --topic metrics --cluster prod --data data --once",
+        "kreassign stream-metrics --bootstrap-server localhost:9093 --command-config client.properties --topic metrics "
+        "--cluster prod --data ./data",
+    ),
+)
+@cluster_options
+@data_option
+@click.option("--topic", required=True, metavar="NAME", help="Topic of metrics.")
+@click.option("--form", type=click.Choice([form.value for form in RecordForm]), default=RecordForm.JSON.value,
+              show_default=True, help="Format of its records.")  # fmt: skip
+@click.option("--cluster", "cluster_id", required=True, metavar="ID", help="Cluster that the metrics are from.")
+@click.option("--jars", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+              help="Jars of Spark's Kafka source, unless Spark has them.")  # fmt: skip
+@click.option("--once", is_flag=True, help="Read what is there and exit.")
+@click.option(
+    "--watermark", default="10 minutes", show_default=True, metavar="TIME", help="How late a metric may arrive."
+)
+@master_option
+def stream_metrics(
+    cluster: ClusterOptions,
+    data: Path,
+    topic: str,
+    form: str,
+    cluster_id: str,
+    jars: Path | None,
+    once: bool,
+    watermark: str,
+    master: str | None,
+) -> None:
+    """Stream a Kafka topic of metrics into table `metrics` in DIR, each record exactly once.
+
+    It may be killed at any time and started again. Unusable records go to table `metrics_quarantine`, the counts of
+    good, bad and late ones to `metric_batches`. Spark's log goes to DIR/spark.log.
+    """
+    bootstrap, config = str(cluster.bootstrap_server), cluster.command_config
+    source = MetricStream(bootstrap, topic, cluster_id, RecordForm(form), watermark, jars, config)
+    late = tables.stream_metrics(source, data, master, click.echo, once=once)
+    click.echo(f"{late} rows came later than the watermark")
+
+
+@click.command(
+    epilog=examples(
+        "kreassign compact --data ./data",
+        "kreassign compact --data ./data --keep-days 30",
+    )
+)
+@data_option
+@click.option(
+    "--keep-days",
+    type=FiniteRange(min=0, min_open=True),
+    metavar="DAYS",
+    help="Delete data older than this.  [default: keep everything]",
+)
+def compact(data: Path, keep_days: float | None) -> None:
+    """Compact table files; delete expired ones.
+
+    Merges the files of every past hour, in the tables that grow with time. Collectors may run meanwhile, `kreassign
+    load` should not. It may be killed at any time; run it again to continue.
+    """
+    for done in tables.compact_tables(data, keep_days):
+        click.echo(f"{done.table}: {done.merged} files merged, {done.expired} deleted, {done.repaired} hours repaired")
+
+
+@click.command(
+    epilog=examples(
+        "kreassign load --data ./data",
+        "kreassign load --data s3a://bucket/data --master spark://host:7077",
+    )
+)
+@data_or_address_option
+@master_option
+@click.option(
+    "--horizon-days",
+    type=FiniteRange(min=0),
+    default=30.0,
+    show_default=True,
+    metavar="DAYS",
+    help="How far ahead to forecast.",
+)
+def load(data: Path | str, master: str | None, horizon_days: float) -> None:
+    """Compute load per partition from snapshots and samples.
+
+    Makes tables `rates`, `load_hours`, `load_model`, `forecast`, `skew` and `plan_inputs` in DIR from the latest
+    snapshot and all samples; bad rows go to table `quarantine`, the counts of all steps to `step_counts`. Running it
+    again makes the same tables again. Spark's log goes to DIR/spark.log. DIR may be an address that Spark understands,
+    such as s3a://bucket/data; then the log goes to the working directory.
+    """
+    click.echo(f"starting Spark; its log is {tables.load_log(data)}")
+    for what, counts in tables.load(data, master, horizon_days, click.echo).items():
+        click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))
