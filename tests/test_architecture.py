@@ -118,7 +118,7 @@ EFFECTS = (
     Home(
         "sockets",
         ("socket", "select", "selectors", "asyncio", "http", "urllib.request", "socketserver"),
-        ("admin/transport.py", "twin/network/server.py"),
+        ("admin/transport.py", "twin/network/server.py", "twin/network/control.py"),
         "take a Transport, so that the twin can stand in for a cluster",
         "import socket",
     ),

@@ -187,6 +187,43 @@ def test_removed_replicas_stay_eligible_where_a_move_ends_below_the_least_isr(cl
     assert sorted(pages(cluster, partition)[0] or []) == [1, 2]
 
 
+def let_directories_be_told(cluster: Cluster) -> None:
+    """Let so much time pass that brokers have told where they put new replicas, which no answer shows."""
+    until_s = cluster.backend.clock.monotonic_s() + 1.0
+    cluster.until(lambda: cluster.backend.clock.monotonic_s() > until_s, "a second later")
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_who_left_is_forgotten_once_the_directories_of_new_replicas_are_told(
+    cluster: Cluster, *, is_long: bool
+) -> None:
+    partition = cluster.create_one(1, 0, min_insync_replicas="3")
+    let_directories_be_told(cluster)
+    if is_long:
+        cluster.backend.write(partition, 20_000_000)
+        with cluster.throttled():
+            cluster.move(partition, 1, 3)
+            let_directories_be_told(cluster)
+            assert cluster.listed(partition) == Move((1, 3, 0), (3,), (0,))
+    else:
+        cluster.move(partition, 1, 3)
+    cluster.becomes(partition, (1, 3), {1, 3}, 1)
+    cluster.until(lambda: pages(cluster, partition)[0] == [], "nobody eligible any more")
+
+
+def test_who_left_stays_eligible_where_directories_were_told_before_the_move_ended(cluster: Cluster) -> None:
+    partition = cluster.create_one(3, min_insync_replicas="3")
+    let_directories_be_told(cluster)
+    cluster.backend.kill(0)
+    cluster.until(lambda: 0 not in cluster.client.describe_cluster().broker_ids, "broker 0 fenced")
+    assert cluster.alter({partition: (0, 2)}, node=1) == {partition: DONE}
+    let_directories_be_told(cluster)
+    cluster.only_down()
+    cluster.becomes(partition, (0, 2), {0, 2}, 0)
+    let_directories_be_told(cluster)
+    assert pages(cluster, partition)[0] == [3]
+
+
 def test_nobody_who_is_eligible_from_an_earlier_life_can_be_added_while_nobody_is_in_sync(
     cluster: Cluster,
 ) -> None:

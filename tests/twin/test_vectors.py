@@ -12,7 +12,7 @@ from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.core import TwinSettings
-from kreassign.twin.metadata.records import UNASSIGNED, ConfigChanged, PartitionCreated
+from kreassign.twin.metadata.records import UNASSIGNED, ConfigChanged, PartitionCreated, TopicCreated
 from tests.twin.asking import cluster
 from tests.twin.test_cluster import move
 
@@ -43,11 +43,30 @@ def test_whoever_left_in_a_move_that_ends_below_the_least_isr_is_forgotten_when_
     assert eligible(asked) == ()
 
 
-def test_whoever_left_in_a_longer_move_that_ends_below_the_least_isr_stays_eligible() -> None:
+def test_a_longer_move_that_ends_below_the_least_isr_forgets_who_left_too() -> None:
     asked = configured(500_000_000, [[0]], min_insync_replicas="2")
     move(asked, "t", 0, 3)
     asked.advance(60_000)
-    assert (asked.metadata.reassigning, eligible(asked)) == (set(), (0,))
+    assert (asked.metadata.reassigning, eligible(asked)) == (set(), ())
+
+
+def test_whoever_left_stays_eligible_where_another_broker_told_its_directory_during_the_move() -> None:
+    asked = configured(0, [[1]], min_insync_replicas="2")
+    records = (
+        TopicCreated("fresh", "3f1cb0b1-8f5c-4d54-9e26-2c5d6a1f0001"),
+        ConfigChanged(ConfigResource.topic("fresh"), "min.insync.replicas", "2"),
+        PartitionCreated(TopicPartition("fresh", 0), (0,), (0,), 0, 0, 0, (UNASSIGNED,)),
+    )
+    asked.commit(Decision(records, None))
+    asked.replication.cut_link(0, 3)
+    # Broker 0 tells where its new replica is after the move has begun; that record makes broker 3 look, too.
+    move(asked, "fresh", 0, 3)
+    asked.advance(2_000)
+    asked.replication.restore_link(0, 3)
+    asked.advance(10_000)
+    state = asked.metadata.partition(TopicPartition("fresh", 0))
+    assert state is not None
+    assert (state.replicas, state.elr) == ((3,), (0,))
 
 
 def test_a_broker_that_stopped_before_it_told_a_directory_tells_it_when_it_is_back() -> None:

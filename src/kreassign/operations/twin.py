@@ -10,7 +10,9 @@ from pathlib import Path
 from kreassign.errors import InputError
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations.faults import faults_of
+from kreassign.twin.access.endpoints import Address
 from kreassign.twin.blueprint import Blueprint, small_cluster
+from kreassign.twin.network.control import LOOPBACK, send_order
 from kreassign.twin.network.server import ServerThread, TwinServer
 from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
@@ -19,6 +21,7 @@ from kreassign.twin.version import DEFAULT, RELEASES
 
 __all__ = [
     "DEFAULT_BROKERS",
+    "DEFAULT_CONTROL",
     "DEFAULT_RELEASE",
     "RELEASE_NAMES",
     "TYPICAL",
@@ -30,6 +33,7 @@ __all__ = [
     "TwinServer",
     "announcement",
     "equal_brokers",
+    "give_order",
     "run_twin",
     "scenario_of",
     "serve_twin",
@@ -38,6 +42,8 @@ __all__ = [
 DEFAULT_BROKERS = 3
 DEFAULT_RELEASE = DEFAULT.name
 RELEASE_NAMES = tuple(release.name for release in RELEASES)
+DEFAULT_CONTROL = f"{LOOPBACK}:9091"
+"""Where a twin takes orders whose first broker has the port 9092."""
 SHOWN_ADDRESSES = 10
 
 Described = Scenario | Blueprint | ClusterSnapshot | Path | int
@@ -110,6 +116,20 @@ def announcement(server: TwinServer) -> Iterator[str]:
         yield f"bootstrap controllers: {','.join(islice(server.controller_addresses, SHOWN_ADDRESSES))}"
     if server.security_protocol != "PLAINTEXT":
         yield f"clients need security.protocol={server.security_protocol}"
+    if server.control_address is not None:
+        yield f"control port: {server.control_address.host}:{server.control_address.port}"
+
+
+def give_order(control: str, *words: str | int | None) -> str:
+    """Do something by hand to a twin that runs: its control port, `host:port`, and what to do; what came of it.
+
+    `kill`, `stop`, `restart` and `isolate` take a broker and (not `restart`) how long it lasts, `inject` and `recover`
+    a fault; None is left out. Raises InputError with the twin's reason where it refuses, Unreachable.
+    """
+    host, colon, port = control.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise InputError(f"{control!r} is no address of a control port; write for example {DEFAULT_CONTROL}")
+    return send_order(Address(host, int(port)), " ".join(str(word) for word in words if word is not None))
 
 
 def _folder(cluster: Described) -> Path:

@@ -11,12 +11,13 @@ from kreassign.twin.api.connection import Connection
 from kreassign.twin.api.response_faults import Reply, ResponseFaults
 from kreassign.twin.blueprint import Blueprint, seeded_random
 from kreassign.twin.brokers.lifecycle import BrokerLifecycle
-from kreassign.twin.brokers.reports import report
+from kreassign.twin.brokers.reports import DirectoryReports, report
 from kreassign.twin.controller.configs import first_records
 from kreassign.twin.controller.elections import elect_unclean_leaders, restore_preferred_leaders
 from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.core import MetadataLog, NoLog, TwinCore, TwinSettings
 from kreassign.twin.kraft import KRaftController
+from kreassign.twin.metadata.records import BrokerRegistered
 from kreassign.twin.version import Endpoint
 from kreassign.wire.frame import PREFIX_BYTES
 
@@ -45,7 +46,9 @@ class Twin(TwinCore):
         self.cluster_id = blueprint.cluster_id
         self.listener = Listener("PLAINTEXT")
         self.response_faults = ResponseFaults()
-        self._lifecycle = BrokerLifecycle(self)
+        reports = DirectoryReports(self)
+        self.on_record = reports.note
+        self._lifecycle = BrokerLifecycle(self, reports)
         self._connection_count = 0
         self.on_event = partial(report, self, self._lifecycle.fail_log_dir)
         is_new = not records
@@ -54,10 +57,11 @@ class Twin(TwinCore):
             log.append(records)
         for record in records:
             self.metadata.apply(record)
-        if unknown := self.metadata.brokers.keys() ^ set(self.processes.ids):
+        registrations = {record.broker_id: record for record in records if isinstance(record, BrokerRegistered)}
+        if unknown := registrations.keys() ^ set(self.processes.ids):
             raise InputError(f"the metadata log is of other brokers than this cluster has: {sorted(unknown)}")
         self.replication.load(self.metadata, blueprint.traffic, blueprint.held_bytes)
-        self._lifecycle.load()
+        self._lifecycle.load(registrations)
         for replica, path in blueprint.directory_moves.items() if is_new else ():
             self.replication.alter_log_dir(replica.topic_partition, replica.broker, path)
 
@@ -134,6 +138,10 @@ class Twin(TwinCore):
     def start(self, broker_id: int) -> None:
         """Start a broker that is down; it is back in service after `start_up_ms`."""
         self._lifecycle.start(broker_id)
+
+    def unregister(self, broker_id: int) -> None:
+        """Take a broker out of the cluster, as `kafka-cluster unregister` does. Started again it registers again."""
+        self.controller.unregister_broker(broker_id)
 
     def freeze(self, broker_id: int) -> None:
         """Suspend a broker's process; its session expires as if it had crashed."""

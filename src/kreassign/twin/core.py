@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 from kreassign.errors import ControllerMoved
 from kreassign.model import TopicPartition
 from kreassign.twin.access.permissions import Permissions
+from kreassign.twin.client_clock import ClientClock
 from kreassign.twin.controller.context import ControllerContext, ServerSettings
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.port import ControllerPort
@@ -149,10 +150,12 @@ class TwinCore:
     """A cluster without its network. Not thread-safe: callers take turns.
 
     `make_controller` is called last, with the core whose controller it makes. `on_event` is what brokers do when
-    something happens to one of their copies; whoever builds the cluster sets it.
+    something happens to one of their copies, `on_record` what they do when they read a record, given what its partition
+    was before; whoever builds the cluster sets both.
     """
 
     on_event: Callable[[ReplicaEvent], None]
+    on_record: Callable[[Record, PartitionState | None], None]
 
     def __init__(
         self,
@@ -167,6 +170,8 @@ class TwinCore:
         self.metadata = ClusterMetadata()
         self.views = StaleViews(self.metadata)
         self.processes = BrokerProcesses(hardware)
+        self.client_clock = ClientClock()
+        self.began_ms = 0
         self.replication = Replication(hardware, settings.replication, settings.start_ms)
         self._log = log
         self._observers: list[Observer] = []
@@ -193,9 +198,14 @@ class TwinCore:
             controllers=frozenset(self.controller.node_ids),
         )
 
-    def metadata_of(self, node_id: int) -> ClusterMetadata:
-        """What a node knows: everything, unless it lags behind the metadata log."""
-        return self.views.of(node_id)
+    def metadata_of(self, node_id: int, api_key: int | None = None) -> ClusterMetadata:
+        """What a node knows, or answers requests of one API from: everything, unless it lags behind the log."""
+        return self.views.of(node_id, api_key)
+
+    def forwarded_metadata_of(self, broker_id: int, api_key: int) -> ClusterMetadata:
+        """What the controller knows to which a broker forwards requests of one API."""
+        held_back = self.views.of_answers(broker_id, api_key)
+        return self.views.of(self.controller.active_id) if held_back is None else held_back
 
     # --- changes ----------------------------------------------------------------------------------------------
 
@@ -215,8 +225,10 @@ class TwinCore:
         step = self._step(decision) if self._observers else None
         self.controller.before_apply(decision.records)
         for record in decision.records:
+            before = self.metadata.partition(record.topic_partition) if isinstance(record, PartitionChanged) else None
             self.metadata.apply(record)
             self.replication.apply(record, self.metadata)
+            self.on_record(record, before)
         self.views.apply(decision.records)
         self._notify(step)
         self.controller.after_apply(decision.records)
@@ -255,6 +267,11 @@ class TwinCore:
     def now_ms(self) -> int:
         """The virtual time."""
         return self.replication.now_ms
+
+    @property
+    def wall_ms(self) -> int:
+        """The time as brokers tell it to clients: since 1970, if whoever serves the twin has set when it began."""
+        return self.now_ms + self.began_ms
 
     def next_event_ms(self) -> int | None:
         """When something happens next if no request comes until then; None for never."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from kreassign.model import NO_LEADER, TopicPartition
+from kreassign.twin.controller.brokers import unregister
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
 from kreassign.twin.controller.decision import Outcome
 from kreassign.twin.controller.directories import assign_directories
@@ -90,6 +91,10 @@ class KRaftController:
     def elect_leaders(self, command: ElectLeaders) -> LeadersElected:
         """Hold elections."""
         return self._core.commit(elect_leaders(self._core.context, command))
+
+    def unregister_broker(self, broker_id: int) -> Outcome:
+        """Take a broker out of the cluster."""
+        return self._core.commit(unregister(self._core.context, broker_id))
 
     def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:
         """Take note of the directory ids of a broker's replicas (KIP-858)."""

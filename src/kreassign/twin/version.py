@@ -77,8 +77,9 @@ class KafkaVersion:
 CONTROLLER_KEYS = frozenset(
     known.key
     for known in (
-        api.SASL_HANDSHAKE, api.API_VERSIONS, api.CREATE_TOPICS, api.DELETE_TOPICS, api.DESCRIBE_CONFIGS,
-        api.ALTER_CONFIGS, api.SASL_AUTHENTICATE, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
+        api.SASL_HANDSHAKE, api.API_VERSIONS, api.CREATE_TOPICS, api.DELETE_TOPICS, api.DESCRIBE_ACLS,
+        api.DESCRIBE_CONFIGS, api.ALTER_CONFIGS, api.SASL_AUTHENTICATE, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
+        api.DESCRIBE_USER_SCRAM_CREDENTIALS, api.UNREGISTER_BROKER,
         api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS,
         api.DESCRIBE_QUORUM, api.DESCRIBE_CLUSTER, kip_179.ALTER_PARTITION_COUNTS,
         kip_179.ALTER_REPLICATION_FACTORS, kip_179.REASSIGN_PARTITIONS,
@@ -90,6 +91,8 @@ _RELEASES = ("3.7", "3.9", "4.2", "4.3")
 # First and last version in each of the releases above; None where the API did not exist.
 _Range = tuple[int, int] | None
 _OFFERED: dict[api.Api, tuple[_Range, _Range, _Range, _Range]] = {
+    api.PRODUCE: ((0, 10), (0, 11), (0, 13), (0, 13)),
+    api.FETCH: ((0, 16), (0, 17), (4, 18), (4, 18)),
     api.LIST_OFFSETS: ((0, 8), (0, 9), (1, 11), (1, 11)),
     api.METADATA: ((0, 12), (0, 12), (0, 13), (0, 13)),
     api.FIND_COORDINATOR: ((0, 4), (0, 6), (0, 6), (0, 6)),
@@ -98,6 +101,7 @@ _OFFERED: dict[api.Api, tuple[_Range, _Range, _Range, _Range]] = {
     api.API_VERSIONS: ((0, 3), (0, 4), (0, 4), (0, 4)),
     api.CREATE_TOPICS: ((0, 7), (0, 7), (2, 7), (2, 7)),
     api.DELETE_TOPICS: ((0, 6), (0, 6), (1, 6), (1, 6)),
+    api.DESCRIBE_ACLS: ((0, 3), (0, 3), (1, 3), (1, 3)),
     api.DESCRIBE_CONFIGS: ((0, 4), (0, 4), (1, 4), (1, 4)),
     api.ALTER_CONFIGS: ((0, 2), (0, 2), (0, 2), (0, 2)),
     api.ALTER_REPLICA_LOG_DIRS: ((0, 2), (0, 2), (1, 2), (1, 2)),
@@ -108,8 +112,13 @@ _OFFERED: dict[api.Api, tuple[_Range, _Range, _Range, _Range]] = {
     api.INCREMENTAL_ALTER_CONFIGS: ((0, 1), (0, 1), (0, 1), (0, 1)),
     api.ALTER_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 1), (0, 1)),
     api.LIST_PARTITION_REASSIGNMENTS: ((0, 0), (0, 0), (0, 0), (0, 0)),
+    api.DESCRIBE_CLIENT_QUOTAS: ((0, 1), (0, 1), (0, 1), (0, 1)),
+    api.DESCRIBE_USER_SCRAM_CREDENTIALS: ((0, 0), (0, 0), (0, 0), (0, 0)),
     api.DESCRIBE_QUORUM: ((0, 1), (0, 2), (0, 2), (0, 2)),
     api.DESCRIBE_CLUSTER: ((0, 1), (0, 1), (0, 2), (0, 2)),
+    api.UNREGISTER_BROKER: ((0, 0), (0, 0), (0, 0), (0, 0)),
+    api.LIST_TRANSACTIONS: ((0, 0), (0, 1), (0, 2), (0, 2)),
+    api.LIST_CONFIG_RESOURCES: ((0, 0), (0, 0), (0, 1), (0, 1)),
     api.DESCRIBE_TOPIC_PARTITIONS: (None, (0, 0), (0, 0), (0, 0)),
 }
 
@@ -120,7 +129,15 @@ def _offered(release: str) -> dict[int, Versions]:
     return {key: Versions(*found) for key, found in ranges.items() if found is not None}
 
 
-_ELIGIBLE_LEADERS = Feature("eligible.leader.replicas.version", 0, 1, 1)
+# What a freshly formatted cluster has beside its metadata version. A level of 0 is told by no node.
+_NEWEST = (
+    Feature("eligible.leader.replicas.version", 0, 1, 1),
+    Feature("group.version", 0, 1, 1),
+    Feature("kraft.version", 0, 1, 0),
+    Feature("share.version", 0, 1, 1),
+    Feature("streams.version", 0, 1, 1),
+    Feature("transaction.version", 0, 2, 2),
+)
 
 
 def _metadata(low: int, high: int) -> Feature:
@@ -133,8 +150,8 @@ def _release(name: str, *features: Feature) -> KafkaVersion:
 
 KAFKA_3_7 = _release("3.7", _metadata(1, 19))
 KAFKA_3_9 = _release("3.9", _metadata(1, 21))
-KAFKA_4_2 = _release("4.2", _ELIGIBLE_LEADERS, _metadata(7, 29))
-KAFKA_4_3 = _release("4.3", _ELIGIBLE_LEADERS, _metadata(7, 30))
+KAFKA_4_2 = _release("4.2", *_NEWEST, _metadata(7, 29))
+KAFKA_4_3 = _release("4.3", *_NEWEST, _metadata(7, 30))
 RELEASES = (KAFKA_3_7, KAFKA_3_9, KAFKA_4_2, KAFKA_4_3)
 DEFAULT = KAFKA_4_3
 KAFKA_3_9_ZOOKEEPER = replace(
@@ -142,7 +159,7 @@ KAFKA_3_9_ZOOKEEPER = replace(
     offered={
         key: versions
         for key, versions in KAFKA_3_9.offered.items()
-        if key not in (api.DESCRIBE_QUORUM.key, api.DESCRIBE_TOPIC_PARTITIONS.key)
+        if key not in (api.DESCRIBE_QUORUM.key, api.UNREGISTER_BROKER.key, api.DESCRIBE_TOPIC_PARTITIONS.key)
     },
     features=(),
     rules=ZOOKEEPER,

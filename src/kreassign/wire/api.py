@@ -7,12 +7,18 @@ ways. Nothing outside this package imports them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import new_class
 from typing import Any
 
 from kafka.protocol import admin as _admin
+from kafka.protocol import consumer as _consumer
 from kafka.protocol import metadata as _metadata
+from kafka.protocol import producer as _producer
 from kafka.protocol import sasl as _sasl
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+
+from kreassign.wire import messages
 
 Message = Any
 """A request or response of kafka-python, which ships no types; its fields are Kafka's, in snake case."""
@@ -47,6 +53,19 @@ def _api(key: int, name: str, versions: tuple[int, int], home: Any = _admin) -> 
     return Api(key, name, getattr(home, f"{name}Request"), getattr(home, f"{name}Response"), *versions)
 
 
+def _own(key: int, name: str, versions: tuple[int, int]) -> Api:
+    """An API that kafka-python does not have, by the definitions in `messages/`."""
+    request, response = (_message(f"{name}{kind}") for kind in ("Request", "Response"))
+    return Api(key, name, request, response, *versions)
+
+
+def _message(name: str) -> Any:
+    return new_class(name, (ApiMessage,), {"load_json": messages}, lambda names: names.update(__module__=__name__))
+
+
+# Only the twin speaks those without a caller in `admin/`: foreign clients ask it for them.
+PRODUCE = _api(0, "Produce", (3, 13), _producer)
+FETCH = _api(1, "Fetch", (4, 18), _consumer)
 # kafka-python encodes ListOffsets with our debugging replica id (-2) correctly up to version 7.
 LIST_OFFSETS = Api(2, "ListOffsets", ListOffsetsRequest, ListOffsetsResponse, 1, 7)
 METADATA = _api(3, "Metadata", (4, 12), _metadata)
@@ -56,6 +75,7 @@ SASL_HANDSHAKE = _api(17, "SaslHandshake", (1, 1), _sasl)
 API_VERSIONS = _api(18, "ApiVersions", (0, 3), _metadata)
 CREATE_TOPICS = _api(19, "CreateTopics", (4, 7))
 DELETE_TOPICS = _api(20, "DeleteTopics", (1, 6))
+DESCRIBE_ACLS = _api(29, "DescribeAcls", (1, 3))
 DESCRIBE_CONFIGS = _api(32, "DescribeConfigs", (1, 4))
 ALTER_CONFIGS = _api(33, "AlterConfigs", (0, 2))
 ALTER_REPLICA_LOG_DIRS = _api(34, "AlterReplicaLogDirs", (1, 2))
@@ -66,6 +86,11 @@ ELECT_LEADERS = _api(43, "ElectLeaders", (0, 2))
 INCREMENTAL_ALTER_CONFIGS = _api(44, "IncrementalAlterConfigs", (0, 1))
 ALTER_PARTITION_REASSIGNMENTS = _api(45, "AlterPartitionReassignments", (0, 1))
 LIST_PARTITION_REASSIGNMENTS = _api(46, "ListPartitionReassignments", (0, 0))
+DESCRIBE_CLIENT_QUOTAS = _api(48, "DescribeClientQuotas", (0, 1))
+DESCRIBE_USER_SCRAM_CREDENTIALS = _api(50, "DescribeUserScramCredentials", (0, 0))
 DESCRIBE_QUORUM = _api(55, "DescribeQuorum", (0, 2))
 DESCRIBE_CLUSTER = _api(60, "DescribeCluster", (0, 2))
+UNREGISTER_BROKER = _own(64, "UnregisterBroker", (0, 0))
+LIST_TRANSACTIONS = _api(66, "ListTransactions", (0, 2))
+LIST_CONFIG_RESOURCES = _api(74, "ListConfigResources", (0, 1))
 DESCRIBE_TOPIC_PARTITIONS = _api(75, "DescribeTopicPartitions", (0, 0))

@@ -17,11 +17,12 @@ from click.testing import CliRunner
 from kreassign.admin import AdminClient, client_settings
 from kreassign.cli.commands.twin import from_snapshot, parse_speed, start
 from kreassign.cli.main import kreassign
-from kreassign.errors import Rejected
+from kreassign.errors import KreassignError, Rejected
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.operations.plan_files import read_plan
 from testbed.certificates import make_certificates
 from testbed.fork_server import Forked, fork_server
+from testbed.waiting import wait_until
 from tests.checks import whole
 from tests.checks.source import read
 
@@ -274,3 +275,49 @@ def test_nothing_can_be_traced_where_no_controller_tells_brokers_anything() -> N
     done = CliRunner().invoke(kreassign, ["twin", "start", "--port", "0", "--trace", "-"])
     assert done.exit_code != 0
     assert "only a controller in ZooKeeper mode has anything to trace; specify --zookeeper too" in done.output
+
+
+# By hand
+
+
+def ordered(served: Served, *words: str) -> tuple[int, str]:
+    """Exit code and output of `kreassign twin` with these words, about a twin that was just started."""
+    assert served.process.stdout is not None
+    if len(served.lines) == 3:
+        served.lines.append(served.process.stdout.readline().strip())
+    control = served.lines[3].removeprefix("control port: ")
+    result = CliRunner().invoke(kreassign, ["twin", *words, "--control", control])
+    return result.exit_code, str(result.exception) if isinstance(result.exception, KreassignError) else result.output
+
+
+def test_a_twin_takes_orders_while_it_runs() -> None:
+    with serving("--brokers", "3", "--speed", "50") as served:
+        assert ordered(served, "kill", "1") == (0, "kill 1: done\n")
+        code, said = ordered(served, "kill", "1")
+        assert (code != 0, "down already" in said) == (True, True)
+        assert ordered(served, "restart", "1") == (0, "restart 1: done\n")
+        assert ordered(served, "isolate", "2", "--lasts", "30s") == (0, "isolate 2: done, for 30s\n")
+        assert ordered(served, "inject", "drop:DescribeCluster") == (0, "drop:DescribeCluster injected\n")
+        assert ordered(served, "recover", "isolate:2") == (0, "isolate:2 recovered\n")
+        with served.admin() as admin:
+            wait_until(
+                lambda: admin.describe_cluster().broker_ids == (0, 1, 2), timeout_s=PATIENCE_S, what="all brokers back"
+            )
+
+
+def test_nobody_takes_orders_where_no_twin_is() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    result = CliRunner().invoke(kreassign, ["twin", "kill", "1", "--control", f"127.0.0.1:{port}"])
+    assert result.exit_code != 0
+    assert "no twin takes orders at" in f"{result.exception}{result.output}"
+
+
+def test_a_control_port_of_nobodys_choice_that_is_taken_is_done_without() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, serving("--brokers", "1") as served:
+        del served
+        chosen = str(taken.getsockname()[1])
+        process = _started(("twin", "start", "--port", "0", "--control-port", chosen), None)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode != 0
+        assert "the port is taken; specify --control-port" in errors

@@ -55,6 +55,8 @@ FIELDS: dict[Api, dict[str, object]] = {
         "topics": [_QUORUM(topic_name="__cluster_metadata", partitions=[_QUORUM.PartitionData(partition_index=0)])]
     },
     api.DESCRIBE_CLUSTER: {"endpoint_type": 1},
+    api.PRODUCE: {"transactional_id": None, "acks": -1, "timeout_ms": 1000, "topic_data": []},
+    api.UNREGISTER_BROKER: {"broker_id": 3},
 }
 
 

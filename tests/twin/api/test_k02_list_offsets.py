@@ -47,14 +47,14 @@ def test_a_partition_named_twice_is_refused_once() -> None:
 def test_a_leader_tells_start_and_end() -> None:
     asked = twin({"orders": [[0, 1]]})
     assert offsets(asked, ("orders", 0, END)) == [(0, 10_000, 0)]
-    assert offsets(asked, ("orders", 0, START)) == [(0, 0, -1)]
+    assert offsets(asked, ("orders", 0, START)) == [(0, 0, 0)]
 
 
 def test_only_a_debugger_may_ask_a_follower() -> None:
     asked = twin({"orders": [[0, 1]]})
     assert offsets(asked, ("orders", 0, END), node=1) == [(6, -1, -1)]
     assert offsets(asked, ("orders", 0, END), node=1, replica=DEBUGGER) == [(0, 10_000, 0)]
-    assert offsets(asked, ("orders", 0, START), node=1, replica=DEBUGGER) == [(0, 0, -1)]
+    assert offsets(asked, ("orders", 0, START), node=1, replica=DEBUGGER) == [(0, 0, 0)]
     assert offsets(asked, ("orders", 0, END), node=2, replica=DEBUGGER) == [(6, -1, -1)]
 
 
@@ -107,15 +107,25 @@ def test_a_copy_on_a_failed_directory_cannot_be_read() -> None:
         (1_700_000_000_000, 7, (43, -1, -1)),
         (-3, 7, (43, -1, -1)),
         (-3, 6, (35, -1, -1)),
-        (-4, 8, (0, 0, -1)),
+        (-4, 8, (0, 0, 0)),
         (-4, 7, (35, -1, -1)),
         (-5, 9, (0, -1, -1)),
         (-6, 11, (0, -1, -1)),
         (-6, 10, (35, -1, -1)),
+        (-7, 11, (35, -1, -1)),
     ],
 )
 def test_other_times_than_start_and_end(timestamp: int, version: int, answer: tuple[int, int, int]) -> None:
     assert offsets(twin({"orders": [[0, 1]]}), ("orders", 0, timestamp), version=version) == [answer]
+
+
+@pytest.mark.parametrize(("timestamp", "found"), [
+    (0, (0, -1, -1)), (1_700_000_000_000, (0, -1, -1)), (-3, (0, -1, -1)), (-2, (0, 0, 1)), (-4, (0, 0, 1)),
+])  # fmt: skip
+def test_an_empty_log_has_a_start_and_no_record_of_any_time(timestamp: int, found: tuple[int, int, int]) -> None:
+    asked = Twin(cluster({"orders": [[1, 0]]}, size_bytes=0))
+    asked.stop(1)
+    assert offsets(asked, ("orders", 0, timestamp), version=8) == [found]
 
 
 def test_version_0_tells_a_list() -> None:

@@ -39,7 +39,7 @@ def fields(called: Api) -> dict[str, Any]:
         api.ALTER_PARTITION_REASSIGNMENTS.key: {
             "topics": [move(name="orders", partitions=[move.ReassignablePartition(partition_index=0, replicas=[2])])]
         },
-        api.LIST_PARTITION_REASSIGNMENTS.key: {"topics": None},
+        api.UNREGISTER_BROKER.key: {"broker_id": 3},
     }
     return {name: _built(request, name, value) for name, value in everything[called.key].items()}
 
@@ -67,7 +67,7 @@ def _codes(value: Any) -> list[int]:
 
 CALLS = [(called, version) for called in (
     api.CREATE_TOPICS, api.DELETE_TOPICS, api.CREATE_PARTITIONS, api.ELECT_LEADERS, api.ALTER_CONFIGS,
-    api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.LIST_PARTITION_REASSIGNMENTS,
+    api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.UNREGISTER_BROKER,
 ) for version in (called.min_version, called.max_version)]  # fmt: skip
 
 
@@ -85,8 +85,14 @@ def test_the_active_controller_and_brokers_refuse_nothing_so(twin: Twin, called:
 
 
 def test_the_text_names_the_active_controller(twin: Twin) -> None:
-    answer = ask(twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=102, topics=None)
+    answer = ask(twin, api.UNREGISTER_BROKER, 0, node=102, broker_id=3)
     assert (answer.error_code, answer.error_message) == (NOT_CONTROLLER, TEXT)
+
+
+def test_a_controller_that_is_not_active_lists_reassignments_without_an_error(twin: Twin) -> None:
+    for node in (100, 101, 102):
+        answer = ask(twin, api.LIST_PARTITION_REASSIGNMENTS, 0, node=node, topics=None)
+        assert (answer.error_code, answer.topics) == (NONE, [])
 
 
 def test_the_quorum_is_described_by_its_leader(twin: Twin) -> None:

@@ -33,13 +33,19 @@ def test_features_with_a_lowest_level_of_0_are_kept_from_older_clients() -> None
         }
         for v in (3, 4)
     ]
+    others = ("eligible.leader.replicas", "group", "kraft", "share", "streams")
     assert levels == [
         {"metadata.version": (7, 30)},
-        {"eligible.leader.replicas.version": (0, 1), "metadata.version": (7, 30)},
+        {
+            **{f"{name}.version": (0, 1) for name in others},
+            "transaction.version": (0, 2),
+            "metadata.version": (7, 30),
+        },
     ]
     finalized = ask(asked, api.API_VERSIONS, 4, **named).finalized_features
     assert {one.name: one.max_version_level for one in finalized} == {
-        "eligible.leader.replicas.version": 1, "metadata.version": 30,
+        "eligible.leader.replicas.version": 1, "group.version": 1, "metadata.version": 30, "share.version": 1,
+        "streams.version": 1, "transaction.version": 2,
     }  # fmt: skip
 
 

@@ -10,11 +10,29 @@ from typing import Any
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.twin.api.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
+from kreassign.twin.api.response_faults import (
+    AffectedResponses,
+    Delayed,
+    Dropped,
+    Duplicated,
+    Lost,
+    LostInFailover,
+    Refused,
+)
 from kreassign.twin.faults import PlannedFault, draw_faults, read_fault, read_faults
-from kreassign.twin.faults.answers import AnswerFault, FailOver
+from kreassign.twin.faults.answers import AnswerFault, EmptyLists, FailOver, StaleAnswers
+from kreassign.twin.faults.clients import StepClock, Suspend
 from kreassign.twin.faults.disks import Fail, Fill, Slow
-from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop
+from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop, Unregister
+from kreassign.twin.faults.operator import (
+    CancelMoves,
+    ClearThrottles,
+    Delete,
+    ListReplica,
+    MovePartition,
+    Recreate,
+    SetThrottles,
+)
 from kreassign.twin.faults.read import KINDS
 from kreassign.wire import api
 from tests.checks.source import read
@@ -45,6 +63,25 @@ GUIDE = "docs/guides/break-the-twin.md"
      PlannedFault(AnswerFault(Lost(), AffectedResponses(ALTER), hits_once=False), 1_000, 5_000)),
     ("delay:3s:any:any@1s", PlannedFault(AnswerFault(Delayed(3_000), AffectedResponses()), 1_000)),
     ("duplicate@1s", PlannedFault(AnswerFault(Duplicated(), AffectedResponses()), 1_000)),
+    ("drop:any:2@1s", PlannedFault(AnswerFault(Dropped(), AffectedResponses(None, 2)), 1_000)),
+    ("refuse:89:AlterPartitionReassignments@1s",
+     PlannedFault(AnswerFault(Refused(89), AffectedResponses(ALTER)), 1_000)),
+    ("refuse-after:unknown_server_error:AlterPartitionReassignments:2@1s",
+     PlannedFault(AnswerFault(Refused(-1, is_executed=True), AffectedResponses(ALTER, 2)), 1_000)),
+    ("isolate:1@1s", PlannedFault(Freeze(1), 1_000)),
+    ("unregister:1@1s", PlannedFault(Unregister(1), 1_000)),
+    ("stale-answers:AlterPartitionReassignments:any:3@1s", PlannedFault(StaleAnswers(ALTER, None, 3), 1_000)),
+    ("empty-lists@1s", PlannedFault(EmptyLists(), 1_000)),
+    ("clear-throttles@1s", PlannedFault(ClearThrottles(), 1_000)),
+    ("set-throttles:500@1s", PlannedFault(SetThrottles(500), 1_000)),
+    ("list-replica:a.b:0:3@1s", PlannedFault(ListReplica("a.b", 0, 3), 1_000)),
+    ("move:orders:0:2,3@1s", PlannedFault(MovePartition("orders", 0, (2, 3)), 1_000)),
+    ("cancel-moves@1s", PlannedFault(CancelMoves(), 1_000)),
+    ("recreate:orders@1s", PlannedFault(Recreate("orders"), 1_000)),
+    ("delete:orders@1s", PlannedFault(Delete("orders"), 1_000)),
+    ("step-clock:-1h@1s", PlannedFault(StepClock(-3_600_000), 1_000)),
+    ("step-clock:+500ms@1s", PlannedFault(StepClock(500), 1_000)),
+    ("suspend:2m@1s", PlannedFault(Suspend(120_000), 1_000)),
 ])  # fmt: skip
 def test_a_text_says_what_breaks_when_and_for_how_long(text: str, planned: PlannedFault) -> None:
     assert read_fault(text) == planned
@@ -72,7 +109,11 @@ def test_tables_and_texts_of_a_file_say_the_same() -> None:
     ("crash:2@1s+", "lasts '' is no time"),
     ("slow:1:d0:0.1@1s", "path 'd0' is no absolute path"),
     ("slow:1:/d0:fast@1s", "factor 'fast' is no number"),
-    ("lose:Fetch@1s", "api 'Fetch' is no API of the twin"),
+    ("lose:DeleteRecords@1s", "api 'DeleteRecords' is no API of the twin"),
+    ("refuse:0:Metadata@1s", "error '0' is no error of Kafka"),
+    ("refuse:29:any@1s", "api 'any' must be one API"),
+    ("move:orders:0:2,x@1s", "replicas '2,x' is no number"),
+    ("step-clock:back@1s", "by 'back' is no time"),
     ({"at": 1, "broker": 2}, "has no kind"),
     ({"kind": "crash", "broker": 2}, "has no at"),
     ({"kind": "crash", "at": 1, "broker": 2, "dir": "/d0"}, "says dir; its form is crash:BROKER"),
@@ -89,7 +130,8 @@ def test_faults_drawn_at_random_are_the_same_for_the_same_seed() -> None:
     drawn = [draw_faults(random.Random(seed), box, 200, 60_000) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert {type(one.fault) for one in drawn[0]} == {
-        Crash, Stop, Freeze, Cut, Stale, Slow, Fail, Fill, FailOver, AnswerFault
+        Crash, Stop, Freeze, Cut, Stale, Slow, Fail, Fill, FailOver, AnswerFault, Unregister, StaleAnswers,
+        EmptyLists, ClearThrottles, SetThrottles,
     }  # fmt: skip
     for one in drawn[0]:
         one.fault.check(box)

@@ -19,6 +19,7 @@ from kreassign.operations.faults import PlannedFault
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.twin import (
     DEFAULT_BROKERS,
+    DEFAULT_CONTROL,
     DEFAULT_RELEASE,
     RELEASE_NAMES,
     TYPICAL,
@@ -28,6 +29,7 @@ from kreassign.operations.twin import (
     TwinServer,
     announcement,
     equal_brokers,
+    give_order,
     run_twin,
 )
 
@@ -76,12 +78,25 @@ _SERVING: tuple[Decorator, ...] = (
     click.option("--controllers", type=click.IntRange(1), default=1, show_default=True, help="Number of controllers."),
     click.option("--kip-179", is_flag=True, help="Serve the requests of KIP-179 too, which no Kafka release has."),
     click.option("--check", is_flag=True, help="Check all invariants after every step; slower."),
+    click.option(
+        "--control-port",
+        type=click.IntRange(0, 65535),
+        metavar="P",
+        help="Port on this machine that takes orders such as `kreassign twin kill 4`.  [default: that before --port]",
+    ),
 )
+
+
+def _serving(port: int, control_port: int | None, **options: Any) -> Serving:
+    """The default of the control port may be taken, as when there are several twins; one that was chosen may not."""
+    if control_port is not None:
+        return Serving(port, control_port=control_port, **options)
+    return Serving(port, control_port=port - 1 if port > 1 else 0, needs_control_port=False, **options)
 
 
 def serving_options(command: Command) -> Command:
     """Add the options of every command that serves a twin: keywords `serving: Serving` and `faults`."""
-    decorated: Command = option_group("serving", _SERVING, Serving)(fault_options(command))
+    decorated: Command = option_group("serving", _SERVING, _serving)(fault_options(command))
     return decorated
 
 
@@ -180,6 +195,69 @@ def from_snapshot(file: Path, disk: int, network: int, serving: Serving, faults:
     moves under way are those of the cluster. Prints the addresses once they can be used.
     """
     _serve(read_snapshot(file), replace(serving, faults=faults), Speeds(disk, network))
+
+
+# --- by hand, while it runs ---------------------------------------------------------------------------------------
+
+_control_option = click.option(
+    "--control",
+    default=DEFAULT_CONTROL,
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Control port of the twin; it prints it when it starts.",
+)
+_lasts_option = click.option("--lasts", metavar="T", help="Repair it after so long.  [default: never]")
+
+
+@twin.command(epilog=examples("kreassign twin kill 4", "kreassign twin kill 4 --lasts 30s"))
+@click.argument("broker", type=int)
+@_lasts_option
+@_control_option
+def kill(broker: int, lasts: str | None, control: str) -> None:
+    """Kill BROKER of a twin that runs."""
+    click.echo(give_order(control, "kill", broker, lasts))
+
+
+@twin.command(epilog=examples("kreassign twin stop 4"))
+@click.argument("broker", type=int)
+@_lasts_option
+@_control_option
+def stop(broker: int, lasts: str | None, control: str) -> None:
+    """Shut BROKER of a twin that runs down in order."""
+    click.echo(give_order(control, "stop", broker, lasts))
+
+
+@twin.command(epilog=examples("kreassign twin restart 4"))
+@click.argument("broker", type=int)
+@_control_option
+def restart(broker: int, control: str) -> None:
+    """Restart BROKER of a twin that runs, or start it if it is down."""
+    click.echo(give_order(control, "restart", broker))
+
+
+@twin.command(epilog=examples("kreassign twin isolate 4 --lasts 1m"))
+@click.argument("broker", type=int)
+@_lasts_option
+@_control_option
+def isolate(broker: int, lasts: str | None, control: str) -> None:
+    """Cut BROKER of a twin that runs off from all others and from clients."""
+    click.echo(give_order(control, "isolate", broker, lasts))
+
+
+@twin.command(epilog=examples("kreassign twin inject clear-throttles", "kreassign twin inject lose:Metadata@0+30s"))
+@click.argument("fault")
+@_control_option
+def inject(fault: str, control: str) -> None:
+    """Inject FAULT into a twin that runs: KIND[:PARAMETER…] now, KIND…@AT[+LASTS] so much later."""
+    click.echo(give_order(control, "inject", fault))
+
+
+@twin.command(epilog=examples("kreassign twin recover isolate:4"))
+@click.argument("fault")
+@_control_option
+def recover(fault: str, control: str) -> None:
+    """Repair what FAULT broke in a twin that runs."""
+    click.echo(give_order(control, "recover", fault))
 
 
 def _serve(cluster: Described, serving: Serving, speeds: Speeds = TYPICAL) -> None:

@@ -20,8 +20,9 @@ from kreassign.twin.access.permissions import ANONYMOUS
 from kreassign.twin.access.sasl import MECHANISM, Users
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.not_controller import refusal
+from kreassign.twin.api.refusals import refusing
 from kreassign.twin.api.request import Client, Request, ServedCluster
-from kreassign.twin.api.response_faults import Reply, ResponseFaults
+from kreassign.twin.api.response_faults import CLOSED, Dropped, Refused, Reply, ResponseFaults
 from kreassign.twin.api.table import BY_KEY
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -36,7 +37,7 @@ from kreassign.wire.frame import framed
 
 
 class ConnectedCluster(ServedCluster, Protocol):
-    """A cluster whose responses may be lost, delayed or duplicated on their way back."""
+    """A cluster whose requests and responses may be lost, and more, on their way."""
 
     response_faults: ResponseFaults
 
@@ -78,12 +79,25 @@ class Connection:
         received = decode_request(handler.api, payload)
         if self._stage is not _Stage.DONE:
             return self._authenticate(received)
-        request = Request(self._cluster, self._node, self._client, received.version, received.message)
-        response = self._respond(request, handler)
+        fault = self._cluster.response_faults.before(self._node.id, handler.api)
+        if isinstance(fault, Dropped):
+            return CLOSED
+        response = self._respond(self._request(received), handler, fault)
         reply = Reply(encode_response(received.version, response, received.correlation_id))
         return self._cluster.response_faults.apply(self._cluster.controller, self._node.id, handler.api, reply)
 
-    def _respond(self, request: Request, handler: Handler) -> Message:
+    def _request(self, received: Received) -> Request:
+        return Request(self._cluster, self._node, self._client, received.api, received.version, received.message)
+
+    def _respond(self, request: Request, handler: Handler, fault: Refused | None) -> Message:
+        refused = None if fault is None else refusing(request, fault.code)
+        if fault is None or refused is None:
+            return self._executed(request, handler)
+        if fault.is_executed:
+            self._executed(request, handler)
+        return refused
+
+    def _executed(self, request: Request, handler: Handler) -> Message:
         try:
             return refusal(request, handler.api) or handler.handle(request)
         except ControllerMoved as moved:  # Another controller was elected, which this one finds out when it writes.
@@ -96,8 +110,7 @@ class Connection:
 
     def _authenticate(self, received: Received) -> Reply:
         if self._stage is _Stage.GREETING and received.api is api.API_VERSIONS:
-            request = Request(self._cluster, self._node, self._client, received.version, received.message)
-            response = BY_KEY[api.API_VERSIONS.key].handle(request)
+            response = BY_KEY[api.API_VERSIONS.key].handle(self._request(received))
             return Reply(encode_response(received.version, response, received.correlation_id))
         if self._stage is _Stage.GREETING and received.api is api.SASL_HANDSHAKE:
             return self._handshake(received)

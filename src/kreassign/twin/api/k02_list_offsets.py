@@ -5,16 +5,18 @@ Permission: DESCRIBE on each topic; without it TOPIC_AUTHORIZATION_FAILED.
 
 Behaviour:
 - Timestamp -1 is the end: the high watermark for consumers (replica id -1), the broker's own end for others. -2 and -4
-  are the start.
+  are the start. Below what a version knows a timestamp is UNSUPPORTED_VERSION.
+- In an empty log there is no record of any time (timestamp 0 or above), nor of the latest (-3): offset -1.
 - Replica id -2 may ask any broker that has a copy, others only the leader: elsewhere NOT_LEADER_OR_FOLLOWER.
 - An older leader epoch than the broker's is FENCED_LEADER_EPOCH, a newer one UNKNOWN_LEADER_EPOCH.
 - A partition named twice is INVALID_REQUEST, answered once.
 
 Left out:
-- Offsets by time (timestamp 0 or above) and of the latest time (-3) are UNSUPPORTED_FOR_MESSAGE_FORMAT: there are no
+- Offsets by time and of the latest time are UNSUPPORTED_FOR_MESSAGE_FORMAT where the log is not empty: there are no
   records.
 - Tiered storage: -5 and -6 find nothing (-1).
-- The leader epoch is given for the end only. There are no transactions.
+- The leader epoch of the start of a log that is not empty is told only while there was no other than 0. There are no
+  transactions.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ def _shown(number: int, found: _Found) -> Message:
 
 
 def _find(request: Request, key: TopicPartition, entry: Message) -> _Found:
-    if request.version < _FIRST_VERSION.get(entry.timestamp, 0):
+    if entry.timestamp < EARLIEST_PENDING or request.version < _FIRST_VERSION.get(entry.timestamp, 0):
         return _Found(UNSUPPORTED_VERSION)
     partition = request.metadata.partition(key)
     if partition is None:
@@ -97,7 +99,7 @@ def _find(request: Request, key: TopicPartition, entry: Message) -> _Found:
     if (refusal := _refusal(request, partition, entry)) != NONE:
         return _Found(refusal)
     if entry.timestamp >= 0 or entry.timestamp == LATEST_TIME:
-        return _Found(UNSUPPORTED_FOR_MESSAGE_FORMAT)
+        return _Found() if _is_empty(request, partition) else _Found(UNSUPPORTED_FOR_MESSAGE_FORMAT)
     return _offset(request, partition, entry.timestamp)
 
 
@@ -116,12 +118,20 @@ def _refusal(request: Request, partition: PartitionState, entry: Message) -> int
 def _offset(request: Request, partition: PartitionState, timestamp: int) -> _Found:
     readings, key, here = request.cluster.replication.readings, partition.topic_partition, request.node.id
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
-        return _Found(NONE, readings.log_start_offset(key, here) or 0)
+        # The epoch is that of the first record; without any it is the one in which the leader began to lead.
+        is_known = _is_empty(request, partition) or partition.leader_epoch == 0
+        epoch = partition.leader_epoch if is_known else -1
+        return _Found(NONE, readings.log_start_offset(key, here) or 0, epoch)
     if timestamp != LATEST:
         return _Found()
     is_consumer = request.message.replica_id == _CONSUMER
     end = readings.high_watermark(key) if is_consumer else readings.log_end_offset(key, here)
     return _Found(NONE, end or 0, partition.leader_epoch)
+
+
+def _is_empty(request: Request, partition: PartitionState) -> bool:
+    readings, key, here = request.cluster.replication.readings, partition.topic_partition, request.node.id
+    return (readings.log_end_offset(key, here) or 0) == (readings.log_start_offset(key, here) or 0)
 
 
 HANDLERS = (Handler(api.LIST_OFFSETS, _handle),)

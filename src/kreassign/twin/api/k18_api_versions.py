@@ -9,7 +9,7 @@ Behaviour:
 - A client that names its software with other than letters, digits, dots and dashes gets INVALID_REQUEST.
 
 Left out:
-- Supported features are those that matter here: metadata.version and eligible.leader.replicas.version.
+- Features of 3.7 and 3.9 other than metadata.version.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def _handle(request: Request) -> Message:
                 name=feature.name, max_version_level=feature.finalized, min_version_level=feature.finalized
             )
             for feature in release.features
+            if feature.finalized > 0
         ],
     )
 

@@ -5,6 +5,8 @@ Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at 
 
 Behaviour:
 - Null asks for all, an empty list for none. What is unknown or not being moved is left out without an error.
+- A controller that is not active answers too, without an error, from what it has read: its list may be old, or empty.
+  What is asked of a broker is answered by the controller that it takes for the active one.
 - A topic or partition asked for twice is answered twice.
 - The time-out is ignored.
 
@@ -37,7 +39,7 @@ def _handle(request: Request) -> Message:
         error_message=None,
         topics=[
             _TOPIC(name=found.topic, partitions=[_move(index, move) for index, move in found.partitions])
-            for found in list_reassignments(request.cluster.metadata, wanted)
+            for found in list_reassignments(request.forwarded_metadata, wanted)
         ],
     )
 

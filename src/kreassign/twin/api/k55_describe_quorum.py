@@ -6,7 +6,8 @@ Permission: DESCRIBE on the cluster; without it CLUSTER_AUTHORIZATION_FAILED at 
 Behaviour:
 - The active controller is leader, all controllers are voters, the live brokers are observers; all have read all.
 - A controller that is not active answers NOT_LEADER_OR_FOLLOWER.
-- A partition other than __cluster_metadata-0 gets UNKNOWN_TOPIC_OR_PARTITION.
+- Asked for anything but __cluster_metadata-0 alone, every partition gets UNKNOWN_TOPIC_OR_PARTITION, and no node is
+  named.
 
 Left out:
 - Voters that lag or are down; the other controllers always know as much as the active one.
@@ -36,19 +37,21 @@ def _handle(request: Request) -> Message:
     if not request.allows(Operation.DESCRIBE):
         text = request.denial(Operation.DESCRIBE)
         return _RESPONSE(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text, topics=[], nodes=[])
+    wanted = request.message.topics
+    asked = [(topic.topic_name, entry.partition_index) for topic in wanted for entry in topic.partitions]
+    code = _refusal(request, asked)
     topics = [
         _RESPONSE.TopicData(
             topic_name=topic.topic_name,
-            partitions=[_partition(request, topic.topic_name, entry.partition_index) for entry in topic.partitions],
+            partitions=[_partition(request, entry.partition_index, code) for entry in topic.partitions],
         )
-        for topic in request.message.topics
+        for topic in wanted
     ]
-    return _RESPONSE(topics=topics, nodes=_nodes(request))
+    return _RESPONSE(topics=topics, nodes=_nodes(request) if code == NONE else [])
 
 
-def _partition(request: Request, topic: str, index: int) -> Message:
+def _partition(request: Request, index: int, code: int) -> Message:
     entry = _RESPONSE.TopicData.PartitionData
-    code = _refusal(request, topic, index)
     if code != NONE:
         text = error_code(code).text
         empty = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
@@ -64,14 +67,14 @@ def _partition(request: Request, topic: str, index: int) -> Message:
     )
 
 
-def _refusal(request: Request, topic: str, index: int) -> int:
-    if (topic, index) != (TOPIC, 0):
+def _refusal(request: Request, asked: list[tuple[str, int]]) -> int:
+    if asked != [(TOPIC, 0)]:
         return UNKNOWN_TOPIC_OR_PARTITION
     return NONE if request.cluster.controller.takes_requests_at(request.node.id) else NOT_LEADER_OR_FOLLOWER
 
 
 def _state(request: Request, node_id: int) -> Message:
-    now_ms = request.cluster.now_ms
+    now_ms = request.cluster.wall_ms
     return _RESPONSE.TopicData.PartitionData.ReplicaState(
         replica_id=node_id,
         log_end_offset=request.metadata.offset,

@@ -34,26 +34,26 @@ _Node = tuple[int, str | None, bool]
 
 def _handle(request: Request) -> Message:
     if request.at_controller and not request.allows(Operation.ALTER):
-        return _refused(request.message, CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
+        return _refused(CLUSTER_AUTHORIZATION_FAILED, request.denial(Operation.ALTER))
     wanted = request.message.endpoint_type if request.version >= 1 else Endpoint.BROKER.value
     if wanted not in {kind.value for kind in Endpoint}:
         code = INVALID_REQUEST if request.version == 0 else UNSUPPORTED_ENDPOINT_TYPE
-        return _refused(request.message, code, f"Unsupported endpoint type {wanted}")
+        return _refused(code, f"Unsupported endpoint type {wanted}")
     if wanted != request.node.endpoint.value:
         code = INVALID_REQUEST if request.version == 0 else MISMATCHED_ENDPOINT_TYPE
         text = (
             f"The request was sent to an endpoint of type {request.node.endpoint.name}, "
             f"but we wanted an endpoint of type {Endpoint(wanted).name}"
         )
-        return _refused(request.message, code, text)
+        return _refused(code, text)
     return _nodes(request)
 
 
-def _refused(message: Message, code: int, text: str) -> Message:
+def _refused(code: int, text: str) -> Message:
     return _RESPONSE(
         error_code=code,
         error_message=text,
-        endpoint_type=message.endpoint_type,
+        endpoint_type=Endpoint.BROKER.value,  # Whatever was asked for: Kafka leaves the field as it is.
         cluster_id="",
         controller_id=-1,
         brokers=[],

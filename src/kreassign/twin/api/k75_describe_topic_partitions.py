@@ -8,6 +8,7 @@ Behaviour:
   at least one; the next page begins at the cursor.
 - With a cursor, topics that sort before it are skipped. A cursor whose topic was not asked for, or with a negative
   partition, is INVALID_REQUEST on every topic.
+- An empty name makes the whole request fail with UNKNOWN_SERVER_ERROR.
 - Without eligible leader replicas in the cluster their lists are empty.
 
 Left out:
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import uuid
 
-from kreassign.model.error_codes import INVALID_REQUEST, NONE, TOPIC_AUTHORIZATION_FAILED
+from kreassign.model.error_codes import INVALID_REQUEST, NONE, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR
 from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
@@ -39,10 +40,15 @@ _TOPIC = _RESPONSE.DescribeTopicPartitionsResponseTopic
 _PARTITION = _TOPIC.DescribeTopicPartitionsResponsePartition
 _MOST_PARTITIONS = 2000
 _NO_ID = uuid.UUID(int=0)
+_NOT_TOLD = -(2**31)
 
 
 def _handle(request: Request) -> Message:
     cursor = request.message.cursor
+    if any(not topic.name for topic in request.message.topics):
+        # Kafka fails on an empty name, and with it on the whole request.
+        failed = [_failed(topic.name, UNKNOWN_SERVER_ERROR) for topic in request.message.topics]
+        return _RESPONSE(topics=failed, next_cursor=None)
     start = cursor.topic_name if cursor else ""
     named = {topic.name for topic in request.message.topics if topic.name >= start}
     if cursor and ((request.message.topics and start not in named) or cursor.partition_index < 0):
@@ -67,7 +73,7 @@ def _page(request: Request, names: list[str]) -> Message:
         topic = request.metadata.topics.get(name)
         if topic is None:
             # Asked for by name; of all topics none is unknown.
-            topics.append(_failed(name, unknown_topic_error(name)))
+            topics.append(_failed(name, unknown_topic_error(name), _operations(request, name)))
             continue
         first = cursor.partition_index if cursor and cursor.topic_name == name else 0
         end = min(len(topic.partitions), first + room)
@@ -78,8 +84,16 @@ def _page(request: Request, names: list[str]) -> Message:
     return _RESPONSE(topics=topics, next_cursor=None)
 
 
-def _failed(name: str, code: int) -> Message:
-    return _TOPIC(error_code=code, name=name, topic_id=_NO_ID, is_internal=False, partitions=[])
+def _failed(name: str, code: int, operations: int = _NOT_TOLD) -> Message:
+    return _TOPIC(
+        error_code=code, name=name, topic_id=_NO_ID, is_internal=False, partitions=[],
+        topic_authorized_operations=operations,
+    )  # fmt: skip
+
+
+def _operations(request: Request, topic: str) -> int:
+    # kafka-python knows this field of other APIs as a set, here as the number that Kafka sends.
+    return sum(1 << operation for operation in topic_operations(request, topic))
 
 
 def _topic(request: Request, topic: TopicState, wanted: range) -> Message:
@@ -90,8 +104,7 @@ def _topic(request: Request, topic: TopicState, wanted: range) -> Message:
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=[_partition(request, topic.partitions[number], healthy) for number in wanted],
-        # kafka-python knows this field of other APIs as a set, here as the number that Kafka sends.
-        topic_authorized_operations=sum(1 << operation for operation in topic_operations(request, topic.name)),
+        topic_authorized_operations=_operations(request, topic.name),
     )
 
 

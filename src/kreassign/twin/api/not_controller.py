@@ -6,16 +6,16 @@ requests to the active controller; in ZooKeeper mode the controller is a broker,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kreassign.model.error_codes import NONE, NOT_CONTROLLER, error_code
+from kreassign.twin.api import refusals
+from kreassign.twin.api.refusals import Refuse
 from kreassign.twin.api.request import Request
 from kreassign.wire import api, kip_179
 from kreassign.wire.api import Message
 
-_Refuse = Callable[[Request, dict[str, Any]], Message]
-_FIRST_DELETION_BY_ID = 6
 _KIP_179 = (kip_179.ALTER_PARTITION_COUNTS, kip_179.ALTER_REPLICATION_FACTORS, kip_179.REASSIGN_PARTITIONS)
 
 
@@ -30,56 +30,6 @@ def refusal(request: Request, called: api.Api) -> Message | None:
     return refuse(request, {"error_code": NOT_CONTROLLER, "error_message": text})
 
 
-def _created(request: Request, failed: dict[str, Any]) -> Message:
-    entry = api.CREATE_TOPICS.response.CreatableTopicResult
-    topics = [entry(name=topic.name, configs=[], **failed) for topic in request.message.topics]
-    return api.CREATE_TOPICS.response(topics=topics)
-
-
-def _deleted(request: Request, failed: dict[str, Any]) -> Message:
-    entry, by_id = api.DELETE_TOPICS.response.DeletableTopicResult, request.version >= _FIRST_DELETION_BY_ID
-    names = [topic.name for topic in request.message.topics] if by_id else request.message.topic_names
-    return api.DELETE_TOPICS.response(responses=[entry(name=name, **failed) for name in names])
-
-
-def _partitions_created(request: Request, failed: dict[str, Any]) -> Message:
-    entry = api.CREATE_PARTITIONS.response.CreatePartitionsTopicResult
-    return api.CREATE_PARTITIONS.response(
-        results=[entry(name=topic.name, **failed) for topic in request.message.topics]
-    )
-
-
-def _elected(request: Request, failed: dict[str, Any]) -> Message:
-    entry = api.ELECT_LEADERS.response.ReplicaElectionResult
-    results = [
-        entry(
-            topic=topic.topic, partition_result=_each(entry.PartitionResult, "partition_id", topic.partitions, failed)
-        )
-        for topic in request.message.topic_partitions or ()
-    ]
-    return api.ELECT_LEADERS.response(error_code=NOT_CONTROLLER, replica_election_results=results)
-
-
-def _reassigned(request: Request, failed: dict[str, Any]) -> Message:
-    response = api.ALTER_PARTITION_REASSIGNMENTS.response
-    entry, numbered = response.ReassignableTopicResponse, "partition_index"
-    topics = [
-        entry(
-            name=topic.name,
-            partitions=_each(
-                entry.ReassignablePartitionResponse, numbered, (one.partition_index for one in topic.partitions), failed
-            ),
-        )
-        for topic in request.message.topics
-    ]
-    return response(responses=topics, **failed)
-
-
-def _listed(request: Request, failed: dict[str, Any]) -> Message:
-    del request
-    return api.LIST_PARTITION_REASSIGNMENTS.response(topics=[], **failed)
-
-
 def _none_reassigned(request: Request, failed: dict[str, Any]) -> Message:
     """In ZooKeeper mode nothing of the request is repeated."""
     del request
@@ -88,55 +38,26 @@ def _none_reassigned(request: Request, failed: dict[str, Any]) -> Message:
 
 def _each_elected(request: Request, failed: dict[str, Any]) -> Message:
     """In ZooKeeper mode only partitions are refused, without a text, and the answer as a whole is fine."""
-    response = _elected(request, {**failed, "error_message": None})
+    response = refusals.BY_KEY[api.ELECT_LEADERS.key](request, {**failed, "error_message": None})
     response.error_code = NONE
     return response
 
 
-def _configured(known: api.Api) -> _Refuse:
-    def refuse(request: Request, failed: dict[str, Any]) -> Message:
-        entry = known.response.AlterConfigsResourceResponse
-        resources = request.message.resources
-        return known.response(
-            responses=[
-                entry(resource_type=one.resource_type, resource_name=one.resource_name, **failed) for one in resources
-            ]
-        )
-
-    return refuse
+def _refusals(*apis: api.Api) -> dict[int, Refuse]:
+    return {known.key: refusals.BY_KEY[known.key] for known in apis}
 
 
-def _refused_as_a_whole(known: api.Api) -> _Refuse:
-    def refuse(request: Request, failed: dict[str, Any]) -> Message:
-        del request
-        return known.response(topics=[], **failed)
-
-    return refuse
-
-
-def _each(entry: Callable[..., Message], number: str, numbers: Iterable[int], failed: dict[str, Any]) -> list[Message]:
-    return [entry(**{number: one}, **failed) for one in numbers]
-
-
-_REFUSALS_OF_CONTROLLERS: Mapping[int, _Refuse] = {
-    api.CREATE_TOPICS.key: _created,
-    api.DELETE_TOPICS.key: _deleted,
-    api.ALTER_CONFIGS.key: _configured(api.ALTER_CONFIGS),
-    api.CREATE_PARTITIONS.key: _partitions_created,
-    api.ELECT_LEADERS.key: _elected,
-    api.INCREMENTAL_ALTER_CONFIGS.key: _configured(api.INCREMENTAL_ALTER_CONFIGS),
-    api.ALTER_PARTITION_REASSIGNMENTS.key: _reassigned,
-    api.LIST_PARTITION_REASSIGNMENTS.key: _listed,
-    **{known.key: _refused_as_a_whole(known) for known in _KIP_179},
-}
+# ListPartitionReassignments is not among them: a controller that is not active answers from what it has read.
+_REFUSALS_OF_CONTROLLERS: Mapping[int, Refuse] = _refusals(
+    api.CREATE_TOPICS, api.DELETE_TOPICS, api.ALTER_CONFIGS, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
+    api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.UNREGISTER_BROKER, *_KIP_179,
+)  # fmt: skip
 
 # Configurations can be changed through any broker.
-_REFUSALS_OF_BROKERS: Mapping[int, _Refuse] = {
-    api.CREATE_TOPICS.key: _created,
-    api.DELETE_TOPICS.key: _deleted,
-    api.CREATE_PARTITIONS.key: _partitions_created,
+_REFUSALS_OF_BROKERS: Mapping[int, Refuse] = {
+    **_refusals(
+        api.CREATE_TOPICS, api.DELETE_TOPICS, api.CREATE_PARTITIONS, api.LIST_PARTITION_REASSIGNMENTS, *_KIP_179
+    ),
     api.ELECT_LEADERS.key: _each_elected,
     api.ALTER_PARTITION_REASSIGNMENTS.key: _none_reassigned,
-    api.LIST_PARTITION_REASSIGNMENTS.key: _listed,
-    **{known.key: _refused_as_a_whole(known) for known in _KIP_179},
 }

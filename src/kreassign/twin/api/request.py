@@ -13,7 +13,7 @@ from kreassign.twin.controller.port import ControllerPort
 from kreassign.twin.metadata.state import ClusterMetadata
 from kreassign.twin.replication.replication import Replication
 from kreassign.twin.version import Endpoint, KafkaVersion
-from kreassign.wire.api import Message
+from kreassign.wire.api import Api, Message
 
 
 class ServedCluster(Protocol):
@@ -45,8 +45,17 @@ class ServedCluster(Protocol):
         """The virtual time."""
         ...
 
-    def metadata_of(self, node_id: int) -> ClusterMetadata:
-        """What a node knows: everything, unless it lags behind the metadata log."""
+    @property
+    def wall_ms(self) -> int:
+        """The time as brokers tell it to clients."""
+        ...
+
+    def metadata_of(self, node_id: int, api_key: int | None = None) -> ClusterMetadata:
+        """What a node knows, or answers requests of one API from: everything, unless it lags behind the log."""
+        ...
+
+    def forwarded_metadata_of(self, broker_id: int, api_key: int) -> ClusterMetadata:
+        """What the controller knows to which a broker forwards requests of one API."""
         ...
 
     def is_running(self, node_id: int) -> bool:
@@ -73,13 +82,21 @@ class Request:
     cluster: ServedCluster
     node: Node
     client: Client
+    called: Api
     version: int
     message: Message
 
     @property
     def metadata(self) -> ClusterMetadata:
-        """What this node knows of the cluster: a controller everything, a broker perhaps not the latest."""
-        return self.cluster.metadata_of(self.node.id)
+        """What this node knows of the cluster, perhaps not the latest."""
+        return self.cluster.metadata_of(self.node.id, self.called.key)
+
+    @property
+    def forwarded_metadata(self) -> ClusterMetadata:
+        """What the controller knows that answers: this node, or the one to which this broker forwards the request."""
+        if self.at_controller:
+            return self.metadata
+        return self.cluster.forwarded_metadata_of(self.node.id, self.called.key)
 
     @property
     def context(self) -> ControllerContext:

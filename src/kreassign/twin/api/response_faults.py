@@ -1,6 +1,8 @@
-"""Faults of responses on their way back: lost, delayed, duplicated. The request has been executed by then.
+"""Faults of requests on their way to a node, and of responses on their way back.
 
-This is the only place where a response is changed, for the TCP server and for the in-process transport.
+A request can be lost before it is executed, or be answered with an error, executed or not. A response can be lost,
+delayed or duplicated; its request has been executed by then. This is the only place where that happens, for the TCP
+server and for the in-process transport.
 """
 
 from __future__ import annotations
@@ -20,6 +22,22 @@ class Reply(NamedTuple):
     frame: bytes
     is_last: bool = False
     delay_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The connection breaks before the request is executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request is answered with an error on everything in it; it is executed only if `is_executed`."""
+
+    code: int
+    is_executed: bool = False
+
+
+RequestFault = Dropped | Refused
 
 
 class FailsOver(Protocol):
@@ -45,7 +63,7 @@ class Lost:
     def apply(self, controller: FailsOver, reply: Reply) -> Reply:
         """No response."""
         del controller, reply
-        return _CLOSED
+        return CLOSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +96,16 @@ class LostInFailover:
         """No response from a controller that is no longer active."""
         del reply
         controller.fail_over()
-        return _CLOSED
+        return CLOSED
 
 
-_CLOSED = Reply(b"", is_last=True)
+CLOSED = Reply(b"", is_last=True)
+"""The node closes the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class AffectedResponses:
-    """Which responses are affected: those of one API or (None) any, from one node or any."""
+    """Which requests or responses are affected: those of one API or (None) any, to or from one node or any."""
 
     api_key: int | None = None
     node_id: int | None = None
@@ -97,7 +116,7 @@ class AffectedResponses:
 
 
 class _ActiveFault(NamedTuple):
-    fault: ResponseFault
+    fault: ResponseFault | RequestFault
     affected: AffectedResponses
     hits_once: bool
 
@@ -108,18 +127,31 @@ class ResponseFaults:
     def __init__(self) -> None:
         self._active: list[_ActiveFault] = []
 
-    def add(self, fault: ResponseFault, affected: AffectedResponses, *, hits_once: bool) -> None:
-        """Change the next such response (`hits_once`), or all of them until the fault is removed."""
+    def add(self, fault: ResponseFault | RequestFault, affected: AffectedResponses, *, hits_once: bool) -> None:
+        """Change the next such request or response (`hits_once`), or all of them until the fault is removed."""
         self._active.append(_ActiveFault(fault, affected, hits_once))
 
-    def remove(self, fault: ResponseFault, affected: AffectedResponses) -> None:
+    def remove(self, fault: ResponseFault | RequestFault, affected: AffectedResponses) -> None:
         """Remove a fault. Nothing happens if it is not active, or has hit already."""
         self._active = [one for one in self._active if one[:2] != (fault, affected)]
 
+    def before(self, node_id: int, api: Api) -> RequestFault | None:
+        """What happens to a request that a node is about to get; of several faults the one that is oldest."""
+        for one in self._active:
+            if isinstance(one.fault, Dropped | Refused) and (api, node_id) in one.affected:
+                if one.hits_once:
+                    self._active.remove(one)
+                return one.fault
+        return None
+
     def apply(self, controller: FailsOver, node_id: int, api: Api, reply: Reply) -> Reply:
         """The response of a node as the client gets it, after all faults that affect it."""
+        if not self._active:
+            return reply
         hitting = [one for one in self._active if (api, node_id) in one.affected]
-        self._active = [one for one in self._active if not (one in hitting and one.hits_once)]
         for one in hitting:
-            reply = one.fault.apply(controller, reply)
+            if not isinstance(one.fault, Dropped | Refused):
+                if one.hits_once:
+                    self._active.remove(one)
+                reply = one.fault.apply(controller, reply)
         return reply

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from kreassign.twin.api import (
+    k00_produce,
+    k01_fetch,
     k02_list_offsets,
     k03_metadata,
     k10_find_coordinator,
@@ -11,6 +13,7 @@ from kreassign.twin.api import (
     k18_api_versions,
     k19_create_topics,
     k20_delete_topics,
+    k29_describe_acls,
     k32_describe_configs,
     k33_alter_configs,
     k34_alter_replica_log_dirs,
@@ -21,8 +24,13 @@ from kreassign.twin.api import (
     k44_incremental_alter_configs,
     k45_alter_partition_reassignments,
     k46_list_partition_reassignments,
+    k48_describe_client_quotas,
+    k50_describe_user_scram_credentials,
     k55_describe_quorum,
     k60_describe_cluster,
+    k64_unregister_broker,
+    k66_list_transactions,
+    k74_list_config_resources,
     k75_describe_topic_partitions,
     k17900_alter_partition_counts,
     k17901_alter_replication_factors,
@@ -31,6 +39,8 @@ from kreassign.twin.api import (
 )
 
 HANDLERS = (
+    *k00_produce.HANDLERS,
+    *k01_fetch.HANDLERS,
     *k02_list_offsets.HANDLERS,
     *k03_metadata.HANDLERS,
     *k10_find_coordinator.HANDLERS,
@@ -39,6 +49,7 @@ HANDLERS = (
     *k18_api_versions.HANDLERS,
     *k19_create_topics.HANDLERS,
     *k20_delete_topics.HANDLERS,
+    *k29_describe_acls.HANDLERS,
     *k32_describe_configs.HANDLERS,
     *k33_alter_configs.HANDLERS,
     *k34_alter_replica_log_dirs.HANDLERS,
@@ -49,8 +60,13 @@ HANDLERS = (
     *k44_incremental_alter_configs.HANDLERS,
     *k45_alter_partition_reassignments.HANDLERS,
     *k46_list_partition_reassignments.HANDLERS,
+    *k48_describe_client_quotas.HANDLERS,
+    *k50_describe_user_scram_credentials.HANDLERS,
     *k55_describe_quorum.HANDLERS,
     *k60_describe_cluster.HANDLERS,
+    *k64_unregister_broker.HANDLERS,
+    *k66_list_transactions.HANDLERS,
+    *k74_list_config_resources.HANDLERS,
     *k75_describe_topic_partitions.HANDLERS,
     *k17900_alter_partition_counts.HANDLERS,
     *k17901_alter_replication_factors.HANDLERS,

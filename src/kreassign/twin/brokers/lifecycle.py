@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from kreassign.errors import InputError
-from kreassign.twin.brokers.reports import report_directories
+from kreassign.twin.brokers.reports import DirectoryReports
 from kreassign.twin.controller.brokers import (
     NO_EPOCH,
     Registration,
@@ -16,20 +17,30 @@ from kreassign.twin.controller.brokers import (
     unfence,
 )
 from kreassign.twin.core import TwinCore
+from kreassign.twin.metadata.records import BrokerRegistered
 
 
 class BrokerLifecycle:
     """What happens to broker processes. What a broker cannot report while it is down it reports after its start."""
 
-    def __init__(self, core: TwinCore) -> None:
+    def __init__(self, core: TwinCore, reports: DirectoryReports) -> None:
         self._core = core
+        self._reports = reports
+        self._registrations: dict[int, BrokerRegistered] = {}
         self._clean_epochs: dict[int, int] = {}
         self._session_ends_ms: dict[int, int] = {}
         self._failed_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
         self._repaired_dirs: dict[int, set[str]] = {broker_id: set() for broker_id in core.processes.ids}
 
-    def load(self) -> None:
-        """Begin as the metadata says: brokers that are fenced are down, failed directories offline."""
+    def load(self, registrations: Mapping[int, BrokerRegistered]) -> None:
+        """Begin as the metadata says: brokers that are fenced or unregistered are down, failed directories offline.
+
+        `registrations` are how brokers registered last, those too that are not registered any more.
+        """
+        # What a broker says of itself stays the same, also after it was unregistered.
+        self._registrations.update(registrations)
+        for broker_id in registrations.keys() - self._core.metadata.brokers.keys():
+            self._kill(broker_id)
         for broker in list(self._core.metadata.brokers.values()):
             offline = [log_dir.path for log_dir in broker.log_dirs if log_dir.directory_id in broker.failed_dirs]
             self._failed_dirs[broker.broker_id].update(offline)
@@ -51,6 +62,9 @@ class BrokerLifecycle:
         if self._core.processes.is_frozen(broker_id):
             raise InputError(f"broker {broker_id} is frozen and cannot shut down; unfreeze it first, or crash it")
         core = self._core
+        if broker_id not in core.metadata.brokers:
+            self._kill(broker_id)  # Nobody is asked, and nobody misses it.
+            return
         core.commit(begin_shutdown(core.context, broker_id))
         self._shut_down(broker_id)
         core.commit(fence(core.context, broker_id))
@@ -82,7 +96,8 @@ class BrokerLifecycle:
 
     def _let_session_expire(self, broker_id: int) -> None:
         core = self._core
-        if broker_id not in self._session_ends_ms and not core.metadata.brokers[broker_id].fenced:
+        known = core.metadata.brokers.get(broker_id)
+        if broker_id not in self._session_ends_ms and known is not None and not known.fenced:
             ends_ms = self._session_ends_ms[broker_id] = core.now_ms + core.settings.session_timeout_ms
             core.schedule(ends_ms, partial(self._end_session, broker_id, ends_ms))
 
@@ -108,8 +123,8 @@ class BrokerLifecycle:
 
     def _register(self, broker_id: int, start_count: int) -> None:
         core = self._core
-        known = core.metadata.brokers.get(broker_id)
-        if known is None or not self._is_same_process(broker_id, start_count):
+        known = self._registrations[broker_id]
+        if not self._is_same_process(broker_id, start_count):
             return
         if broker_id in self._session_ends_ms:
             # The controller refuses the id of a broker whose session has not expired.
@@ -150,14 +165,16 @@ class BrokerLifecycle:
         return processes.is_running(broker_id) and processes.start_count(broker_id) == start_count
 
     def _rejoin(self, broker_id: int) -> None:
-        """Report directories that failed meanwhile, and be unfenced if any is left."""
+        """Report directories, those that failed meanwhile too, and be unfenced if any is left."""
         core = self._core
         for path in sorted(self._failed_dirs[broker_id]):
             self._report_failed_dir(broker_id, path)
         known = core.metadata.brokers.get(broker_id)
-        if core.processes.is_responsive(broker_id) and known is not None and known.fenced:
+        if not core.processes.is_responsive(broker_id) or known is None:
+            return
+        self._reports.report_all(broker_id)
+        if known.fenced:
             core.commit(unfence(core.context, broker_id))
-            report_directories(core, broker_id)
 
     # --- log directories --------------------------------------------------------------------------------------
 
@@ -179,6 +196,8 @@ class BrokerLifecycle:
 
     def _report_failed_dir(self, broker_id: int, path: str) -> None:
         core = self._core
+        if broker_id not in core.metadata.brokers:
+            return
         log_dirs = core.metadata.brokers[broker_id].log_dirs
         (directory,) = (log_dir.directory_id for log_dir in log_dirs if log_dir.path == path)
         if directory not in core.metadata.brokers[broker_id].failed_dirs:
@@ -193,6 +212,6 @@ class BrokerLifecycle:
         self._repaired_dirs[broker_id].clear()
 
     def _check_known(self, broker_id: int) -> None:
-        brokers = self._core.metadata.brokers
-        if broker_id not in self._core.processes.ids or broker_id not in brokers:
-            raise InputError(f"there is no broker {broker_id}; there are {sorted(brokers)}")
+        brokers = self._core.processes.ids
+        if broker_id not in brokers:
+            raise InputError(f"there is no broker {broker_id}; there are {list(brokers)}")

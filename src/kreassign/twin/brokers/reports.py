@@ -9,7 +9,8 @@ from typing import assert_never
 from kreassign.model import TopicPartition
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
 from kreassign.twin.core import TwinCore
-from kreassign.twin.metadata.records import UNASSIGNED
+from kreassign.twin.metadata.records import UNASSIGNED, PartitionChanged, PartitionCreated, Record
+from kreassign.twin.metadata.state import PartitionState
 from kreassign.twin.replication.events import (
     CopyDeleted,
     FutureCopyCaughtUp,
@@ -21,7 +22,7 @@ from kreassign.twin.replication.events import (
 )
 
 ASSIGNMENT_DELAY_MS = 120
-"""Brokers batch their reports of directories for a tenth of a second; the smallest copies are in sync before that."""
+"""Brokers batch their reports of directories for a tenth of a second."""
 
 
 def report(core: TwinCore, fail_log_dir: Callable[[int, str], None], event: ReplicaEvent) -> None:
@@ -31,43 +32,71 @@ def report(core: TwinCore, fail_log_dir: Callable[[int, str], None], event: Repl
             _propose_isr(core, topic_partition, joining=broker_id)
         case ReplicaFellBehind(topic_partition, broker_id):
             _propose_isr(core, topic_partition, leaving=broker_id)
-        case ReplicaPlaced(topic_partition, broker_id, path):
-            _assign_later(core, topic_partition, broker_id, path)
         case FutureCopyCaughtUp(topic_partition, broker_id, path):
             _assign(core, topic_partition, broker_id, path)
         case LogDirFull(broker_id, path):
             fail_log_dir(broker_id, path)
-        case CopyDeleted():
-            pass
+        case ReplicaPlaced() | CopyDeleted():
+            pass  # Where replicas are is told by `DirectoryReports`.
         case _:
             assert_never(event)
 
 
-def report_directories(core: TwinCore, broker_id: int) -> None:
-    """Let a broker that is back report all copies whose directory the controller does not know."""
-    copies = core.metadata.partitions_on(broker_id)
-    unknown = {one.topic_partition for one in copies if one.directory_of(broker_id) == UNASSIGNED}
-    for log_dir in core.replication.readings.log_dirs(broker_id) if unknown else ():
-        for copy in log_dir.replicas:
-            if copy.topic_partition in unknown and not copy.is_future:
-                _assign_later(core, copy.topic_partition, broker_id, log_dir.path)
+class DirectoryReports:
+    """Brokers tell the controller in which directory they put a replica (KIP-858), a little after they learn of it.
+
+    What they learn of is a new partition, or one that they have a replica of already and whose record names
+    directories. So a replica that a move adds is reported only after the next such record, often that with which the
+    move ends (4.3.1: `TopicDelta.localChanges` passes over partitions that the broker had no replica of before).
+    """
+
+    def __init__(self, core: TwinCore) -> None:
+        self._core = core
+        self._pending: set[tuple[TopicPartition, int]] = set()
+
+    def note(self, record: Record, before: PartitionState | None) -> None:
+        """A record was applied; `before` is what its partition was."""
+        match record:
+            case PartitionCreated(key):
+                known = set(record.replicas)
+            case PartitionChanged(key) if record.directories is not None and before is not None:
+                known = set(before.replicas)
+            case _:
+                return
+        partition = self._core.metadata.partition(key)
+        assert partition is not None
+        for broker_id in known.intersection(partition.replicas):
+            if partition.directory_of(broker_id) == UNASSIGNED and (key, broker_id) not in self._pending:
+                self._pending.add((key, broker_id))
+                due_ms = self._core.now_ms + ASSIGNMENT_DELAY_MS
+                self._core.schedule(due_ms, partial(self._report_if_active, key, broker_id))
+
+    def report_all(self, broker_id: int) -> None:
+        """Let a broker that has just started report every replica whose directory the controller does not know."""
+        for partition in self._core.metadata.partitions_on(broker_id):
+            if partition.directory_of(broker_id) == UNASSIGNED:
+                self._report(partition.topic_partition, broker_id)
+
+    def _report_if_active(self, key: TopicPartition, broker_id: int) -> None:
+        self._pending.discard((key, broker_id))
+        if self._core.processes.is_responsive(broker_id) and self._core.metadata.is_active(broker_id):
+            self._report(key, broker_id)
+
+    def _report(self, key: TopicPartition, broker_id: int) -> None:
+        path = self._core.replication.readings.log_dir(key, broker_id)
+        partition = self._core.metadata.partition(key)
+        if path is None or partition is None or broker_id not in partition.replicas:
+            return
+        if partition.directory_of(broker_id) == UNASSIGNED:
+            _assign(self._core, key, broker_id, path)
 
 
-def _assign_later(core: TwinCore, key: TopicPartition, broker_id: int, path: str) -> None:
-    core.schedule(core.now_ms + ASSIGNMENT_DELAY_MS, partial(_assign_if_active, core, key, broker_id, path))
-
-
-def _assign_if_active(core: TwinCore, key: TopicPartition, broker_id: int, path: str) -> None:
-    if core.processes.is_responsive(broker_id) and core.metadata.is_active(broker_id):
-        _assign(core, key, broker_id, path)
-
-
-def _assign(core: TwinCore, key: TopicPartition, broker_id: int, path: str) -> None:
+def _assign(core: TwinCore, key: TopicPartition, broker: int, path: str) -> None:
     """Let a broker report in which directory a replica is."""
-    broker = core.metadata.brokers.get(broker_id)
-    if broker is not None:
-        (directory,) = (log_dir.directory_id for log_dir in broker.log_dirs if log_dir.path == path)
-        core.controller.assign_directories(broker_id, {key: directory})
+    known = core.metadata.brokers.get(broker)
+    if known is not None:
+        (directory,) = (log_dir.directory_id for log_dir in known.log_dirs if log_dir.path == path)
+        core.controller.assign_directories(broker, {key: directory})
 
 
 def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None, leaving: int | None = None) -> None:
@@ -78,6 +107,7 @@ def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None
     brokers = [broker for broker in partition.isr if broker not in (joining, leaving)]
     if joining is not None:
         brokers.append(joining)
+    brokers.sort()  # A leader keeps them as a set, and proposes them in the order of their ids.
     proposed = ProposedIsr(
         core.metadata.topics[key.topic].topic_id,
         key.partition,

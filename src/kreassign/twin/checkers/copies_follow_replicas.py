@@ -11,7 +11,7 @@ def check(twin: TwinCore, step: Step) -> Iterator[str]:
     """Partitions of which this is not so."""
     for key in step.before:
         partition = twin.metadata.partition(key)
-        # In ZooKeeper mode a replica can be wanted on a broker that does not exist.
-        wanted = set() if partition is None else twin.metadata.brokers.keys() & set(partition.replicas)
+        # A broker that was unregistered keeps its copies. In ZooKeeper mode a replica can be on one that never was.
+        wanted = set() if partition is None else set(twin.processes.ids) & set(partition.replicas)
         if (present := twin.replication.readings.brokers_with(key)) != wanted:
             yield f"{key} has copies on brokers {sorted(present)}, and should have them on {sorted(wanted)}"

@@ -118,7 +118,9 @@ def _lists(
     factor = len(topic.partitions[_model_for_new_ones(present)].replicas)
     if wanted.assignments is None:
         try:
-            return place_automatically(context, wanted.total_count - present, factor, random)
+            # One more than can be created shows that there are too many; placing 2³¹ of them would take for ever.
+            more = min(wanted.total_count - present, MAX_RECORDS + 1)
+            return place_automatically(context, more, factor, random)
         except Infeasible as reason:
             return Outcome(INVALID_REPLICATION_FACTOR, str(reason))
     for number, replicas in enumerate(wanted.assignments):

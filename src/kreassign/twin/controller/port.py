@@ -79,6 +79,10 @@ class ControllerPort(Protocol):
         """Hold elections; each partition has its own outcome."""
         ...
 
+    def unregister_broker(self, broker_id: int) -> Outcome:
+        """Take a broker out of the cluster."""
+        ...
+
     # --- reports of brokers -----------------------------------------------------------------------------------
 
     def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:

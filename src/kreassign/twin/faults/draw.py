@@ -22,7 +22,7 @@ def draw_faults(rng: random.Random, twin: Twin, count: int, within_ms: int) -> t
 
 
 def _draw(rng: random.Random, twin: Twin, within_ms: int) -> PlannedFault:
-    what = rng.choice(_DRAWS)(rng, twin)
+    what = rng.choice(_DRAWS if twin.metadata.topics else _DRAWS_WITHOUT_TOPICS)(rng, twin)
     return read_fault(f"{what}@{rng.randrange(within_ms)}ms+{rng.randint(1, LONGEST_MS)}ms")
 
 
@@ -57,6 +57,30 @@ def _delay(rng: random.Random, twin: Twin) -> str:
     return f"delay:{rng.randint(1, 5_000)}ms"
 
 
+def _topic(rng: random.Random, twin: Twin) -> str:
+    return rng.choice(sorted(twin.metadata.topics))
+
+
+def _stale_answers(rng: random.Random, twin: Twin) -> str:
+    api = rng.choice(("ListPartitionReassignments", "Metadata", "DescribeConfigs"))
+    return f"stale-answers:{api}:{_broker(rng, twin)}{rng.choice(('', ':1', ':10'))}"
+
+
+def _refuse(rng: random.Random, twin: Twin) -> str:
+    del twin
+    api = rng.choice(("AlterPartitionReassignments", "IncrementalAlterConfigs", "ElectLeaders"))
+    return f"{rng.choice(('refuse', 'refuse-after'))}:{rng.choice((-1, 89))}:{api}"
+
+
+def _throttle(rng: random.Random, twin: Twin) -> str:
+    del twin
+    return f"set-throttles:{rng.choice((1_000_000, 20_000_000))}"
+
+
+def _list_replica(rng: random.Random, twin: Twin) -> str:
+    return f"list-replica:{_topic(rng, twin)}:0:{_broker(rng, twin)}"
+
+
 def _plain(text: str) -> _Draw:
     return lambda _chance, _twin: text
 
@@ -65,4 +89,7 @@ _DRAWS: tuple[_Draw, ...] = (
     _of_a_broker("crash"), _of_a_broker("crash"), _of_a_broker("stop"), _of_a_broker("freeze"),
     _of_a_broker("freeze"), _cut, _stale, _of_a_dir("slow", ":0.1"), _of_a_dir("fail"), _of_a_dir("fill"),
     _plain("failover"), _plain("failover-in"), _plain("lose"), _plain("duplicate"), _delay,
+    _plain("drop"), _refuse, _stale_answers, _plain("empty-lists"), _of_a_broker("unregister"),
+    _plain("clear-throttles"), _throttle, _list_replica,
 )  # fmt: skip
+_DRAWS_WITHOUT_TOPICS = tuple(draw for draw in _DRAWS if draw is not _list_replica)

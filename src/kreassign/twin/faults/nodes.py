@@ -14,6 +14,12 @@ def need_broker(twin: Twin, broker: int) -> None:
         raise InputError(f"a fault names broker {broker}; the cluster has {list(twin.processes.ids)}")
 
 
+def need_node(twin: Twin, node: int) -> None:
+    """InputError if the cluster has no such broker or controller."""
+    if node not in twin.controller.node_ids:
+        need_broker(twin, node)
+
+
 def start_if_down(twin: Twin, broker: int) -> None:
     """Bring a broker back that is not running; one that is running stays as it is."""
     if not twin.processes.is_running(broker):
@@ -82,10 +88,34 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
-    """A broker reads no new records of the metadata log, so that it answers Metadata from what it knew.
+class Unregister:
+    """A broker is killed and taken out of the cluster; afterwards it is started again, and registers again."""
 
-    With `behind` it goes on reading, always so many records late.
+    broker: int
+
+    def check(self, twin: Twin) -> None:
+        """InputError if this twin cannot have it."""
+        need_broker(twin, self.broker)
+        if twin.version.uses_zookeeper:
+            raise InputError("a fault unregisters a broker, which a cluster in ZooKeeper mode cannot; let it crash")
+
+    def inject(self, twin: Twin) -> None:
+        """Kill it, unless it is down, and unregister it, unless it is gone already."""
+        if twin.processes.is_running(self.broker):
+            twin.crash(self.broker)
+        twin.unregister(self.broker)
+
+    def recover(self, twin: Twin) -> None:
+        """Start it, unless something else has."""
+        start_if_down(twin, self.broker)
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A node reads no new records of the metadata log, so that it answers from what it knew.
+
+    With `behind` it goes on reading, always so many records late. Of controllers that shows in what one answers that is
+    not active.
     """
 
     broker: int
@@ -93,7 +123,7 @@ class Stale:
 
     def check(self, twin: Twin) -> None:
         """InputError if this twin cannot have it."""
-        need_broker(twin, self.broker)
+        need_node(twin, self.broker)
         if self.behind is not None and self.behind < 0:
             raise InputError(f"a broker cannot be {self.behind} records behind; give a number from 0 on")
 

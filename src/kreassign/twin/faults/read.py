@@ -8,12 +8,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kreassign.errors import InputError
+from kreassign.model.error_codes import CODES
 from kreassign.model.strict_json import finite
-from kreassign.twin.api.response_faults import AffectedResponses, Delayed, Duplicated, Lost, LostInFailover
+from kreassign.twin.api.response_faults import (
+    AffectedResponses,
+    Delayed,
+    Dropped,
+    Duplicated,
+    Lost,
+    LostInFailover,
+    Refused,
+)
 from kreassign.twin.api.table import HANDLERS
-from kreassign.twin.faults.answers import AnswerFault, FailOver
+from kreassign.twin.faults.answers import AnswerFault, EmptyLists, FailOver, StaleAnswers
+from kreassign.twin.faults.clients import StepClock, Suspend
 from kreassign.twin.faults.disks import Fail, Fill, Slow
-from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop
+from kreassign.twin.faults.nodes import Crash, Cut, Freeze, Stale, Stop, Unregister
+from kreassign.twin.faults.operator import (
+    CancelMoves,
+    ClearThrottles,
+    Delete,
+    ListReplica,
+    MovePartition,
+    Recreate,
+    SetThrottles,
+)
 from kreassign.twin.faults.plan import Fault, PlannedFault
 
 ANY = "any"
@@ -40,11 +59,18 @@ class Kind:
     parameters: tuple[Parameter, ...]
 
 
-def _milliseconds(value: object) -> int:
+def milliseconds(value: object) -> int:
+    """A time such as `500ms`, `60s`, `5m`, `2h` or a number of seconds; ValueError for what is none."""
     match = _TIME.fullmatch(str(value))
     if match is None:
         raise ValueError("is no time; write for example 500ms, 60s, 5m or 2h")
     return round(finite(match[1]) * _UNIT_MS[match[2]])
+
+
+def _step(value: object) -> int:
+    text = str(value)
+    length = milliseconds(text.lstrip("+-"))
+    return -length if text.startswith("-") else length
 
 
 def _whole(value: object) -> int:
@@ -64,6 +90,31 @@ def _path(value: object) -> str:
     if not str(value).startswith("/"):
         raise ValueError("is no absolute path")
     return str(value)
+
+
+def _name(value: object) -> str:
+    if not str(value):
+        raise ValueError("is no name")
+    return str(value)
+
+
+def _brokers(value: object) -> tuple[int, ...]:
+    listed = value if isinstance(value, list) else str(value).split(",")
+    return tuple(map(_whole, listed))
+
+
+def _error(value: object) -> int:
+    found = [one.code for one in CODES if str(value).upper() in (one.name, str(one.code)) and one.code]
+    if not found:
+        raise ValueError("is no error of Kafka; write for example 89 or THROTTLING_QUOTA_EXCEEDED")
+    return found[0]
+
+
+def _one_api(value: object) -> int:
+    found = _api(value)
+    if found is None:
+        raise ValueError("must be one API")
+    return found
 
 
 def _api(value: object) -> int | None:
@@ -94,23 +145,72 @@ def _lost_in_failover(api: int | None = None) -> AnswerFault:
     return AnswerFault(LostInFailover(), AffectedResponses(api))
 
 
+def _dropped(api: int | None = None, node: int | None = None) -> AnswerFault:
+    return AnswerFault(Dropped(), AffectedResponses(api, node))
+
+
+def _refused(error: int, api: int, node: int | None = None) -> AnswerFault:
+    return AnswerFault(Refused(error), AffectedResponses(api, node))
+
+
+def _refused_after(error: int, api: int, node: int | None = None) -> AnswerFault:
+    return AnswerFault(Refused(error, is_executed=True), AffectedResponses(api, node))
+
+
+def _clock_step(by: int) -> StepClock:
+    return StepClock(by)
+
+
+def _suspended(by: int) -> Suspend:
+    return Suspend(by)
+
+
+def _rates_set(rate: int) -> SetThrottles:
+    return SetThrottles(rate)
+
+
+def _stale_answers(api: int, node: int | None = None, behind: int | None = None) -> StaleAnswers:
+    return StaleAnswers(api, node, behind)
+
+
 _BROKER, _DIR = Parameter("broker", _whole), Parameter("path", _path)
-_ANSWERS = (Parameter("api", _api, is_needed=False), Parameter("node", _node, is_needed=False))
+_NODE = Parameter("node", _node, is_needed=False)
+_ANSWERS = (Parameter("api", _api, is_needed=False), _NODE)
+_ERRORS = (Parameter("error", _error), Parameter("api", _one_api), _NODE)
+_TOPIC, _PARTITION = Parameter("topic", _name), Parameter("partition", _whole)
 
 KINDS: Mapping[str, Kind] = {
     "crash": Kind(Crash, (_BROKER,)),
     "stop": Kind(Stop, (_BROKER,)),
     "freeze": Kind(Freeze, (_BROKER,)),
+    "isolate": Kind(Freeze, (_BROKER,)),
+    "unregister": Kind(Unregister, (_BROKER,)),
     "cut": Kind(Cut, (_BROKER, Parameter("other", _whole))),
     "stale": Kind(Stale, (_BROKER, Parameter("behind", _whole, is_needed=False))),
+    "stale-answers": Kind(
+        _stale_answers, (Parameter("api", _one_api), _NODE, Parameter("behind", _whole, is_needed=False))
+    ),
+    "empty-lists": Kind(EmptyLists, (_NODE,)),
     "slow": Kind(Slow, (_BROKER, _DIR, Parameter("factor", _part))),
     "fail": Kind(Fail, (_BROKER, _DIR)),
     "fill": Kind(Fill, (_BROKER, _DIR)),
     "failover": Kind(FailOver, ()),
     "failover-in": Kind(_lost_in_failover, _ANSWERS[:1]),
     "lose": Kind(_lost, _ANSWERS),
-    "delay": Kind(_delayed, (Parameter("by", _milliseconds), *_ANSWERS)),
+    "delay": Kind(_delayed, (Parameter("by", milliseconds), *_ANSWERS)),
     "duplicate": Kind(_duplicated, _ANSWERS),
+    "drop": Kind(_dropped, _ANSWERS),
+    "refuse": Kind(_refused, _ERRORS),
+    "refuse-after": Kind(_refused_after, _ERRORS),
+    "clear-throttles": Kind(ClearThrottles, (Parameter("broker", _whole, is_needed=False),)),
+    "set-throttles": Kind(_rates_set, (Parameter("rate", _whole),)),
+    "list-replica": Kind(ListReplica, (_TOPIC, _PARTITION, _BROKER)),
+    "move": Kind(MovePartition, (_TOPIC, _PARTITION, Parameter("replicas", _brokers))),
+    "cancel-moves": Kind(CancelMoves, ()),
+    "recreate": Kind(Recreate, (_TOPIC,)),
+    "delete": Kind(Delete, (_TOPIC,)),
+    "step-clock": Kind(_clock_step, (Parameter("by", _step),)),
+    "suspend": Kind(_suspended, (Parameter("by", milliseconds),)),
 }
 """Every kind of fault by its name."""
 
@@ -155,8 +255,8 @@ def _planned(shown: object, name: str, values: Mapping[str, Any], times: Sequenc
         raise InputError(f"fault {shown!r} does not say {' and '.join(missing)}; {_usage(name)}")
     read = {one.name: _read(shown, one, values[one.name]) for one in parameters if one.name in values}
     begins, lasts = times
-    at_ms = _read(shown, Parameter("at", _milliseconds), begins)
-    lasts_ms = None if lasts is None else _read(shown, Parameter("lasts", _milliseconds), lasts)
+    at_ms = _read(shown, Parameter("at", milliseconds), begins)
+    lasts_ms = None if lasts is None else _read(shown, Parameter("lasts", milliseconds), lasts)
     fault = KINDS[name].make(**read)
     if isinstance(fault, AnswerFault) and lasts_ms is not None:
         fault = replace(fault, hits_once=False)

@@ -1,6 +1,6 @@
-"""What single brokers know of the cluster while they have not read the latest records.
+"""What single nodes know of the cluster while they have not read the latest records.
 
-A broker that keeps up has no copy: it knows the metadata itself. One that falls behind gets a copy, and only then.
+A node that keeps up has no copy: it knows the metadata itself. One that falls behind gets a copy, and only then.
 """
 
 from __future__ import annotations
@@ -28,29 +28,45 @@ class _View:
 
 
 class StaleViews:
-    """The brokers that are behind, and what they know."""
+    """The nodes that are behind, and what they know.
+
+    What is held back is a node, or its answers to one API alone: then the others are up to date. In place of a node,
+    None stands for all nodes.
+    """
 
     def __init__(self, metadata: ClusterMetadata) -> None:
         self._metadata = metadata
-        self._views: dict[int, _View] = {}
+        self._views: dict[tuple[int | None, int | None], _View] = {}
 
-    def of(self, node_id: int) -> ClusterMetadata:
-        """What a node knows."""
-        view = self._views.get(node_id)
-        return self._metadata if view is None else view.metadata
+    def of(self, node_id: int, api_key: int | None = None) -> ClusterMetadata:
+        """What a node knows, or what it answers a request of this API from."""
+        found = None if api_key is None else self.of_answers(node_id, api_key)
+        if found is None and (view := self._views.get((node_id, None))) is not None:
+            found = view.metadata
+        return self._metadata if found is None else found
 
-    def hold_back(self, node_id: int, behind: int | None = None) -> None:
+    def of_answers(self, node_id: int, api_key: int) -> ClusterMetadata | None:
+        """What a node answers requests of this API from, if they alone are held back."""
+        view = self._views.get((node_id, api_key)) or self._views.get((None, api_key))
+        return None if view is None else view.metadata
+
+    def hold_back(self, node_id: int | None, behind: int | None = None, api_key: int | None = None) -> None:
         """Let a node stay behind from now on: by so many records, or (None) where it is now.
 
         A node that is behind already has that changed, and has missed nothing that it may read later.
         """
-        if node_id not in self._views:
-            self._views[node_id] = _View(self._metadata.copy())
-        self._views[node_id].behind = behind
+        held = (node_id, api_key)
+        if held not in self._views:
+            self._views[held] = _View(self._metadata.copy())
+        self._views[held].behind = behind
 
-    def release(self, node_id: int) -> None:
+    def forget(self, node_id: int | None, api_key: int) -> None:
+        """Let a node answer requests of this API as if it had read no record at all."""
+        self._views[node_id, api_key] = _View(ClusterMetadata())
+
+    def release(self, node_id: int | None, api_key: int | None = None) -> None:
         """Let a node know everything."""
-        self._views.pop(node_id, None)
+        self._views.pop((node_id, api_key), None)
 
     def apply(self, records: Iterable[Record]) -> None:
         """Records were written and applied."""

@@ -108,9 +108,14 @@ class TwinServer:
         self._skips_copying = speed is None
         self._speed = 1.0 if speed is None else speed
         self._time_scale = self._time_scale_from_now()
+        # Clients on sockets know what day it is; a twin whose time begins at nothing would tell them of 1970.
+        if twin.settings.start_ms == 0 and twin.began_ms == 0:
+            twin.began_ms = self._clock.now_ms() - twin.now_ms
         self._listeners: dict[str, Listener] = {}
         self._open: dict[tuple[str, int], socket.socket] = {}
         self._arrivals: set[asyncio.Task[None]] = set()
+        self._beside: list[asyncio.Task[asyncio.Server]] = []
+        self.control_address: Address | None = None
         self._connections: dict[_Connection, int] = {}
         self._frozen: set[int] = set()
         self._opened = 0
@@ -186,6 +191,19 @@ class TwinServer:
         if self.twin.next_event_ms() != self._next_ms:
             self._wake_up.set()
 
+    def do(self, action: Callable[[Twin], Result]) -> Result:
+        """Run an action on the twin between two requests. Called in the server's own loop."""
+        self.catch_up()
+        result = action(self.twin)
+        self.reconcile()
+        self.wake_if_earlier()
+        return result
+
+    def serve_beside(self, protocol: Callable[[], asyncio.BaseProtocol], listening: socket.socket) -> None:
+        """Let another protocol be spoken on a socket, which is closed with the server."""
+        loop = asyncio.get_running_loop()
+        self._beside.append(asyncio.ensure_future(loop.create_server(protocol, sock=listening)))
+
     def scheduler(self, action: Callable[[Twin], None]) -> Callable[[], None]:
         """A function that any thread can call to run an action between two requests."""
         loop = asyncio.get_running_loop()
@@ -204,6 +222,8 @@ class TwinServer:
 
     async def close(self) -> None:
         """Close every listener and every connection."""
+        for opening in self._beside:
+            (await opening).close()
         for key in list(self._open):
             self._close_listener(*key)
         await asyncio.sleep(0)  # A connection that was just accepted takes its socket, so that it is closed below.
@@ -472,11 +492,7 @@ class ServerThread:
         server, loop, _ = self._opened.result()
 
         async def act() -> Result:
-            server.catch_up()
-            result = action(server.twin)
-            server.reconcile()
-            server.wake_if_earlier()
-            return result
+            return server.do(action)
 
         return asyncio.run_coroutine_threadsafe(act(), loop).result(_TIMEOUT_S)
 

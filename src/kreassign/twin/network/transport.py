@@ -56,17 +56,24 @@ class TwinTransport:
     # --- the clock --------------------------------------------------------------------------------------------
 
     def now_ms(self) -> int:
-        """The twin's time in milliseconds."""
-        return self._twin.now_ms
+        """The twin's time in milliseconds, unless a fault has let the client's clock jump."""
+        return self._twin.client_clock.wall_ms(self._twin.now_ms)
 
     def monotonic_s(self) -> float:
-        """The twin's time in seconds."""
-        return self._twin.now_ms / 1000
+        """The twin's time in seconds, without what a suspended client has missed."""
+        return self._twin.client_clock.monotonic_s(self._twin.now_ms)
 
     def sleep(self, seconds: float) -> None:
         """Let so many seconds of the twin's time pass, which takes no longer than computing them."""
         with self._turn:
             self._twin.advance(max(0, round(seconds * 1000)))
+            _be_suspended(self._twin)
+
+
+def _be_suspended(twin: Twin) -> None:
+    """Let the cluster go on by itself for as long as a fault suspends the client."""
+    while suspended_ms := twin.client_clock.take_suspension():
+        twin.advance(suspended_ms)
 
 
 class TwinConnection:
@@ -86,6 +93,7 @@ class TwinConnection:
         with self._turn:
             if self._is_closed:
                 raise Unreachable(f"the connection to node {self._node.id} is closed")
+            _be_suspended(self._twin)
             deadline_ms = self._twin.now_ms + round(timeout_s * 1000)
             self._wait_while_frozen(deadline_ms)
             self._send(frame, deadline_ms)

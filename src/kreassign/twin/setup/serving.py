@@ -7,7 +7,7 @@ thread until it is interrupted, for a process that does nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from kreassign.twin.checkers import check_step
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.faults import PlannedFault, schedule_faults
+from kreassign.twin.network.control import open_control_port
 from kreassign.twin.network.server import ListenerConfig, ServerThread, TwinServer, serve, tls_context
 from kreassign.twin.setup.scenario import Scenario
 from kreassign.twin.setup.security import Security
@@ -44,7 +45,9 @@ class Serving:
     per second; with None time leaps ahead while copies are under way. `kafka_version` is a release, by default that of
     the scenario. The metadata is kept in the folder `data_dir` and continued from there, or in `zookeeper`, a
     connect string, as Kafka 3.9 does. `check` checks all invariants after every step. `trace` gets the requests of a
-    controller in ZooKeeper mode as JSON lines. `faults` come on top of those of the scenario.
+    controller in ZooKeeper mode as JSON lines. `faults` come on top of those of the scenario. On
+    `control_port` the twin takes orders by hand (`network.control`), 0 being any that is free; where that is taken and
+    it `needs_control_port`, it is not served, else it takes none.
     """
 
     port: int = 0
@@ -57,6 +60,8 @@ class Serving:
     check: bool = False
     faults: tuple[PlannedFault, ...] = ()
     trace: TextIO | None = None
+    control_port: int | None = None
+    needs_control_port: bool = True
 
 
 ON_FREE_PORTS = Serving()
@@ -71,7 +76,7 @@ def serving_scenario(
         thread = ServerThread(parts.server)
         thread.start()
         try:
-            thread.do(lambda _: parts.start_controller(thread.server))
+            thread.do(lambda _: parts.finish(thread.server))
             yield thread
         finally:
             thread.stop()
@@ -90,7 +95,7 @@ def serve_scenario(
     """
 
     def opened(server: TwinServer) -> None:
-        parts.start_controller(server)
+        parts.finish(server)
         on_open(server)
 
     with _assembled(scenario, options, folder) as parts:
@@ -105,12 +110,20 @@ class _Parts:
     listener: ListenerConfig
     speed: float | None
     tree: ZooKeeperTree | None
+    options: Serving
 
     def server(self) -> TwinServer:
         """Made inside the loop that serves it."""
         return TwinServer(self.twin, (self.listener,), speed=self.speed)
 
-    def start_controller(self, server: TwinServer) -> None:
+    def finish(self, server: TwinServer) -> None:
+        """What is left to do once the listeners are open. Called in the server's loop."""
+        self._start_controller(server)
+        if self.options.control_port is not None:
+            with nullcontext() if self.options.needs_control_port else suppress(InputError):
+                open_control_port(server, self.options.control_port)
+
+    def _start_controller(self, server: TwinServer) -> None:
         """Let a controller in ZooKeeper mode start, once the addresses of its brokers are known."""
         controller = self.twin.controller
         if isinstance(controller, ZooKeeperController) and self.tree is not None:
@@ -148,7 +161,7 @@ def _assembled(scenario: Scenario, options: Serving, folder: Path) -> Iterator[_
         if options.check:
             twin.watch(check_step)
         schedule_faults(twin, (*scenario.faults, *options.faults))
-        yield _Parts(twin, listener, options.speed, tree)
+        yield _Parts(twin, listener, options.speed, tree, options)
 
 
 def _twin(scenario: Scenario, settings: TwinSettings, log: FileLog | ZooKeeperLog | None) -> Twin:

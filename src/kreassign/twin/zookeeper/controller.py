@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kreassign.errors import ControllerMoved, DamagedZnode, StaleZnode
 from kreassign.model import ConfigResource, ElectionType, OngoingReassignment, TopicPartition
-from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS
+from kreassign.model.error_codes import NO_REASSIGNMENT_IN_PROGRESS, UNSUPPORTED_VERSION
 from kreassign.model.znodes import find_poison, format_reassignments, parse_election, parse_reassignments, paths
 from kreassign.twin.access.endpoints import Address
 from kreassign.twin.controller.configs import AlterConfigs, ResourceOutcome, alter_configs
@@ -284,6 +284,11 @@ class ZooKeeperController:
         """Hold elections."""
         answer = self._core.commit(elect_leaders(self._core.context, command))
         return election_response(command, answer)
+
+    def unregister_broker(self, broker_id: int) -> Outcome:
+        """Refused: with ZooKeeper a broker is registered as long as its session lasts, and no longer."""
+        del broker_id
+        return with_default_text(UNSUPPORTED_VERSION)
 
     def assign_directories(self, broker_id: int, directories: Mapping[TopicPartition, str]) -> None:
         """Nothing to do: with ZooKeeper the controller does not know log directories."""

@@ -1,1 +1,1 @@
-"""Message definitions that Kafka never shipped, in the form of Kafka's own: see `kip_179.py`."""
+"""Message definitions that kafka-python lacks: KIP-179's, those of ZooKeeper mode, and UnregisterBroker's."""

@@ -1,0 +1,179 @@
+"""Answers that refuse everything in a request with one and the same error, item by item, as Kafka makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from kreassign.model.error_codes import NONE, error_code
+from kreassign.twin.api.request import Request
+from kreassign.twin.api.shown import is_internal, live_brokers, shown_controller
+from kreassign.wire import api, kip_179
+from kreassign.wire.api import Message
+
+Refuse = Callable[[Request, dict[str, Any]], Message]
+"""Makes the answer; the second argument has `error_code` and `error_message` for every item."""
+_FIRST_DELETION_BY_ID = 6
+_KIP_179 = (kip_179.ALTER_PARTITION_COUNTS, kip_179.ALTER_REPLICATION_FACTORS, kip_179.REASSIGN_PARTITIONS)
+_NO_ID = UUID(int=0)
+_WITH_ITEMS_AND_TOP = (api.ELECT_LEADERS, api.ALTER_PARTITION_REASSIGNMENTS)
+"""What fails on single items fails on these alone; only who is not the controller says so at the top, too."""
+
+
+def refusing(request: Request, code: int) -> Message | None:
+    """The answer with this error code, and Kafka's text for it, everywhere; None for an API that has no items."""
+    refuse = BY_KEY.get(request.called.key)
+    if refuse is None:
+        return None
+    response = refuse(request, {"error_code": code, "error_message": error_code(code).text})
+    if request.called in _WITH_ITEMS_AND_TOP:
+        response.error_code = NONE
+    if request.called is api.ALTER_PARTITION_REASSIGNMENTS:
+        response.error_message = None
+    return response
+
+
+def _created(request: Request, failed: dict[str, Any]) -> Message:
+    entry = api.CREATE_TOPICS.response.CreatableTopicResult
+    topics = [entry(name=topic.name, configs=[], **failed) for topic in request.message.topics]
+    return api.CREATE_TOPICS.response(topics=topics)
+
+
+def _deleted(request: Request, failed: dict[str, Any]) -> Message:
+    entry, by_id = api.DELETE_TOPICS.response.DeletableTopicResult, request.version >= _FIRST_DELETION_BY_ID
+    names = [topic.name for topic in request.message.topics] if by_id else request.message.topic_names
+    return api.DELETE_TOPICS.response(responses=[entry(name=name, **failed) for name in names])
+
+
+def _partitions_created(request: Request, failed: dict[str, Any]) -> Message:
+    entry = api.CREATE_PARTITIONS.response.CreatePartitionsTopicResult
+    return api.CREATE_PARTITIONS.response(
+        results=[entry(name=topic.name, **failed) for topic in request.message.topics]
+    )
+
+
+def _elected(request: Request, failed: dict[str, Any]) -> Message:
+    entry = api.ELECT_LEADERS.response.ReplicaElectionResult
+    results = [
+        entry(
+            topic=topic.topic, partition_result=_each(entry.PartitionResult, "partition_id", topic.partitions, failed)
+        )
+        for topic in request.message.topic_partitions or ()
+    ]
+    return api.ELECT_LEADERS.response(error_code=failed["error_code"], replica_election_results=results)
+
+
+def _reassigned(request: Request, failed: dict[str, Any]) -> Message:
+    response = api.ALTER_PARTITION_REASSIGNMENTS.response
+    entry, numbered = response.ReassignableTopicResponse, "partition_index"
+    topics = [
+        entry(
+            name=topic.name,
+            partitions=_each(
+                entry.ReassignablePartitionResponse, numbered, (one.partition_index for one in topic.partitions), failed
+            ),
+        )
+        for topic in request.message.topics
+    ]
+    return response(responses=topics, **failed)
+
+
+def _listed(request: Request, failed: dict[str, Any]) -> Message:
+    del request
+    return api.LIST_PARTITION_REASSIGNMENTS.response(topics=[], **failed)
+
+
+def _configured(known: api.Api) -> Refuse:
+    def refuse(request: Request, failed: dict[str, Any]) -> Message:
+        entry = known.response.AlterConfigsResourceResponse
+        resources = request.message.resources
+        return known.response(
+            responses=[
+                entry(resource_type=one.resource_type, resource_name=one.resource_name, **failed) for one in resources
+            ]
+        )
+
+    return refuse
+
+
+def _refused_as_a_whole(known: api.Api) -> Refuse:
+    def refuse(request: Request, failed: dict[str, Any]) -> Message:
+        del request
+        return known.response(topics=[], **failed)
+
+    return refuse
+
+
+def _unregistered(request: Request, failed: dict[str, Any]) -> Message:
+    del request
+    return api.UNREGISTER_BROKER.response(**failed)
+
+
+def _each(entry: Callable[..., Message], number: str, numbers: Iterable[int], failed: dict[str, Any]) -> list[Message]:
+    return [entry(**{number: one}, **failed) for one in numbers]
+
+
+# Of answers that only tell something, those about topics, which is where a permission may be missing.
+
+
+def _described_topics(request: Request, failed: dict[str, Any]) -> Message:
+    """Brokers are told all the same: without them a client could ask nobody."""
+    response = api.METADATA.response
+    wanted = request.message.topics
+    names = list(request.metadata.topics) if wanted is None else [topic.name for topic in wanted]
+    code = failed["error_code"]
+    return response(
+        brokers=[
+            response.MetadataResponseBroker(node_id=one.broker_id, rack=one.rack, **_place(request, one.broker_id))
+            for one in live_brokers(request.metadata)
+        ],
+        cluster_id=request.cluster.cluster_id,
+        controller_id=shown_controller(request),
+        topics=[
+            response.MetadataResponseTopic(
+                name=name, error_code=code, topic_id=_NO_ID, is_internal=is_internal(name or ""), partitions=[]
+            )
+            for name in names
+        ],
+    )
+
+
+def _place(request: Request, broker_id: int) -> dict[str, Any]:
+    host, port = request.address(broker_id)
+    return {"host": host, "port": port}
+
+
+def _described_partitions(request: Request, failed: dict[str, Any]) -> Message:
+    response = api.DESCRIBE_TOPIC_PARTITIONS.response
+    entry, code = response.DescribeTopicPartitionsResponseTopic, failed["error_code"]
+    names = [topic.name for topic in request.message.topics] or sorted(request.metadata.topics)
+    topics = [entry(error_code=code, name=name, topic_id=_NO_ID, is_internal=False, partitions=[]) for name in names]
+    return response(topics=topics, next_cursor=None)
+
+
+def _described_configs(request: Request, failed: dict[str, Any]) -> Message:
+    entry = api.DESCRIBE_CONFIGS.response.DescribeConfigsResult
+    results = [
+        entry(resource_type=one.resource_type, resource_name=one.resource_name, configs=[], **failed)
+        for one in request.message.resources
+    ]
+    return api.DESCRIBE_CONFIGS.response(results=results)
+
+
+BY_KEY: Mapping[int, Refuse] = {
+    api.METADATA.key: _described_topics,
+    api.CREATE_TOPICS.key: _created,
+    api.DELETE_TOPICS.key: _deleted,
+    api.DESCRIBE_CONFIGS.key: _described_configs,
+    api.ALTER_CONFIGS.key: _configured(api.ALTER_CONFIGS),
+    api.CREATE_PARTITIONS.key: _partitions_created,
+    api.ELECT_LEADERS.key: _elected,
+    api.INCREMENTAL_ALTER_CONFIGS.key: _configured(api.INCREMENTAL_ALTER_CONFIGS),
+    api.ALTER_PARTITION_REASSIGNMENTS.key: _reassigned,
+    api.LIST_PARTITION_REASSIGNMENTS.key: _listed,
+    api.DESCRIBE_TOPIC_PARTITIONS.key: _described_partitions,
+    api.UNREGISTER_BROKER.key: _unregistered,
+    **{known.key: _refused_as_a_whole(known) for known in _KIP_179},
+}
+"""Every API whose requests can be refused so."""

@@ -1,0 +1,208 @@
+"""What a second operator does at the same time: each is one request, or a few, that Kafka's own tools would send.
+
+Nothing of it is undone when the fault is over, unless it says so: nobody tidies up behind another operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kreassign.errors import InputError
+from kreassign.model import ConfigOperation, ConfigResource
+from kreassign.model.config import ResourceType
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.twin.cluster import Twin
+from kreassign.twin.controller.configs import AlterConfigs, KeyChange, ResourceChanges
+from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
+from kreassign.twin.controller.topics import CreateTopics, TopicReference, WantedTopic
+from kreassign.twin.faults.nodes import need_broker
+
+_PATIENCE_MS = 60_000
+
+
+def need_topic(twin: Twin, topic: str) -> None:
+    """InputError if the cluster has no such topic when the fault is planned."""
+    if topic not in twin.metadata.topics:
+        raise InputError(f"a fault names topic {topic}; the cluster has {sorted(twin.metadata.topics)[:10]}")
+
+
+def _need_partition(twin: Twin, topic: str, partition: int) -> None:
+    need_topic(twin, topic)
+    if partition not in twin.metadata.topics[topic].partitions:
+        raise InputError(f"a fault names partition {topic}-{partition}, which does not exist")
+
+
+def _change(twin: Twin, changes: Mapping[ConfigResource, Iterable[KeyChange]]) -> None:
+    """Change configuration; what the cluster refuses stays as it is, as with a tool that nobody watches."""
+    found = ((one, tuple(steps)) for one, steps in changes.items())
+    resources = tuple(ResourceChanges(int(one.type), one.name, steps) for one, steps in found if steps)
+    twin.controller.alter_configs(AlterConfigs(resources))
+
+
+def _deletions(twin: Twin, resource: ConfigResource, names: Iterable[str]) -> tuple[KeyChange, ...]:
+    """Deletions of those keys that are set."""
+    present = twin.metadata.configs.get(resource, {})
+    return tuple(KeyChange(ConfigOperation.DELETE, name, None) for name in names if name in present)
+
+
+@dataclass(frozen=True, slots=True)
+class ClearThrottles:
+    """Every throttle is removed, of all brokers and topics, as `kafka-reassign-partitions --cancel` and `--verify` do.
+
+    With `broker` only the rates of that one are, as with kafka-configs.
+    """
+
+    broker: int | None = None
+
+    def check(self, twin: Twin) -> None:
+        """InputError if this twin cannot have it."""
+        if self.broker is not None:
+            need_broker(twin, self.broker)
+
+    def inject(self, twin: Twin) -> None:
+        """Remove them."""
+        names = {ResourceType.TOPIC: TOPIC_THROTTLES, ResourceType.BROKER: BROKER_THROTTLES}
+        mine = ConfigResource.broker(self.broker) if self.broker is not None else None
+        owners = [one for one in sorted(twin.metadata.configs) if one.name and mine in (None, one)]
+        _change(twin, {one: _deletions(twin, one, names.get(one.type, ())) for one in owners})
+
+    def recover(self, twin: Twin) -> None:
+        """Nobody puts them back."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetThrottles:
+    """Another tool throttles moves of its own: it sets its rate, bytes per second, on every broker.
+
+    When it is over, the tool takes the rates off again, whatever they are by then.
+    """
+
+    bytes_per_s: int
+
+    def check(self, twin: Twin) -> None:
+        """Every twin can have it."""
+
+    def inject(self, twin: Twin) -> None:
+        """Set the rates."""
+        steps = tuple(KeyChange(ConfigOperation.SET, name, str(self.bytes_per_s)) for name in BROKER_THROTTLES[:2])
+        _change(twin, {ConfigResource.broker(broker): steps for broker in sorted(twin.metadata.brokers)})
+
+    def recover(self, twin: Twin) -> None:
+        """Take the rates off."""
+        brokers = [ConfigResource.broker(broker) for broker in sorted(twin.metadata.brokers)]
+        _change(twin, {one: _deletions(twin, one, BROKER_THROTTLES[:2]) for one in brokers})
+
+
+@dataclass(frozen=True, slots=True)
+class ListReplica:
+    """Another tool adds a replica to the throttled ones of a topic, and takes it off when that is over."""
+
+    topic: str
+    partition: int
+    broker: int
+
+    def check(self, twin: Twin) -> None:
+        """InputError if this twin cannot have it."""
+        _need_partition(twin, self.topic, self.partition)
+
+    def inject(self, twin: Twin) -> None:
+        """Add it."""
+        self._step(twin, ConfigOperation.APPEND)
+
+    def recover(self, twin: Twin) -> None:
+        """Take it off."""
+        self._step(twin, ConfigOperation.SUBTRACT)
+
+    def _step(self, twin: Twin, operation: ConfigOperation) -> None:
+        if self.topic in twin.metadata.topics:
+            pair = f"{self.partition}:{self.broker}"
+            steps = tuple(KeyChange(operation, name, pair) for name in TOPIC_THROTTLES)
+            _change(twin, {ConfigResource.topic(self.topic): steps})
+
+
+@dataclass(frozen=True, slots=True)
+class MovePartition:
+    """A partition is reassigned, whatever is being done with it already."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+
+    def check(self, twin: Twin) -> None:
+        """InputError if this twin cannot have it."""
+        _need_partition(twin, self.topic, self.partition)
+        for broker in self.replicas:
+            need_broker(twin, broker)
+
+    def inject(self, twin: Twin) -> None:
+        """Reassign it."""
+        targets = (TopicTargets(self.topic, (Target(self.partition, self.replicas),)),)
+        twin.controller.alter_reassignments(AlterReassignments(targets))
+
+    def recover(self, twin: Twin) -> None:
+        """It stays where it was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMoves:
+    """Every move in progress is cancelled."""
+
+    def check(self, twin: Twin) -> None:
+        """Every twin can have it."""
+
+    def inject(self, twin: Twin) -> None:
+        """Cancel them."""
+        topics: dict[str, list[Target]] = {}
+        for key in sorted(twin.metadata.reassigning):
+            topics.setdefault(key.topic, []).append(Target(key.partition, None))
+        entries = tuple(TopicTargets(topic, tuple(targets)) for topic, targets in topics.items())
+        twin.controller.alter_reassignments(AlterReassignments(entries))
+
+    def recover(self, twin: Twin) -> None:
+        """They stay cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recreate:
+    """A topic is deleted and created again, empty, with as many partitions on the same brokers: it has another id."""
+
+    topic: str
+
+    def check(self, twin: Twin) -> None:
+        """InputError if this twin cannot have it."""
+        need_topic(twin, self.topic)
+
+    def inject(self, twin: Twin) -> None:
+        """Delete it and create it, unless it is gone."""
+        found = twin.metadata.topics.get(self.topic)
+        if found is None:
+            return
+        states = sorted(found.partitions.items())
+        # In the middle of a move: where it was before, as far as that is known still.
+        lists = tuple(
+            (number, tuple(one for one in state.replicas if one not in state.adding)) for number, state in states
+        )
+        twin.controller.delete_topics([TopicReference(self.topic)], _PATIENCE_MS, frozenset())
+        twin.controller.create_topics(CreateTopics((WantedTopic(self.topic, assignments=lists),)))
+
+    def recover(self, twin: Twin) -> None:
+        """The new one stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """A topic is deleted."""
+
+    topic: str
+
+    def check(self, twin: Twin) -> None:
+        """InputError if this twin cannot have it."""
+        need_topic(twin, self.topic)
+
+    def inject(self, twin: Twin) -> None:
+        """Delete it, unless it is gone."""
+        twin.controller.delete_topics([TopicReference(self.topic)], _PATIENCE_MS, frozenset())
+
+    def recover(self, twin: Twin) -> None:
+        """It stays away."""
