@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kreassign.executor.events import (
     CancelRequested,
+    ClockStepped,
     Event,
     HoldRequested,
     PaceRequested,
@@ -23,9 +24,9 @@ from kreassign.executor.events import (
     ThrottleRequested,
 )
 from kreassign.executor.state import AT_REST, STATES, TRANSITIONS
+from kreassign.executor.state.attempts import LEAST_ATTEMPTS, PATIENCE_MS, Attempts
 from kreassign.executor.state.move import (
     DOUBT_MS,
-    MAXIMUM_SUBMISSIONS,
     RULES,
     MoveRecord,
     MoveStatus,
@@ -97,6 +98,7 @@ _COMMON = (
     CancelRequested,
     PaceRequested,
     ThrottleRequested,
+    ClockStepped,
 )
 
 
@@ -125,20 +127,21 @@ def _move() -> list[str]:
     text = (
         "Beside what a poll shows, three things move it on: it is `sent` or `cancelling` when that was written down, "
         "`moving` or `failed` when the controller accepts or refuses it, and `cancelled` when its run is cancelled "
-        f"before it began. What is strange is believed after {DOUBT_MS // 1000} s."
+        f"before it began. What is strange is believed after {DOUBT_MS // 1000} s. What had no effect is sent again "
+        f"with growing pauses: a submission for {PATIENCE_MS // 1000} s, a cancellation until the move is over."
     )
     head = ("A move that is", "and seen", "is then, or needs")
     return ["## A move", "", *_diagram(arrows | sent | ended), "", text, "", *_table(head, rows), ""]
 
 
 def _outcomes(status: MoveStatus, where: PlacementState) -> list[tuple[MoveStatus, NextAction]]:
-    """What the table says of a fresh move, of one that was tried as often as allowed, and after a long doubt."""
+    """What the table says of a fresh move, of one that was tried often and for long, and after a long doubt."""
     found = []
-    for tries, doubtful_ms in ((0, None), (MAXIMUM_SUBMISSIONS, None), (0, 0)):
+    for tries, doubtful_ms in ((0, None), (LEAST_ATTEMPTS, None), (0, 0)):
         move = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 1), 0)
-        record = MoveRecord(move, status, submissions=tries, cancellations=tries, doubtful_since_ms=doubtful_ms)
+        record = MoveRecord(move, status, Attempts(tries), Attempts(tries), doubtful_since_ms=doubtful_ms)
         record.see(PartitionObservation(move.topic_partition, where, (), (), 0), 0)
-        found.append((conclude(record, DOUBT_MS), record))
+        found.append((conclude(record, PATIENCE_MS), record))
     return [(record.status, action) for action, record in found]
 
 

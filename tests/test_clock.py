@@ -1,6 +1,6 @@
 import time
 
-from kreassign.clock import SystemClock, VirtualClock
+from kreassign.clock import SteadyTime, SystemClock, VirtualClock
 
 
 def test_virtual_time_moves_only_by_waiting() -> None:
@@ -37,3 +37,39 @@ def test_system_time_is_the_machines() -> None:
     first = clock.monotonic_s()
     clock.sleep(0.002)
     assert 0.002 <= clock.monotonic_s() - first < 5
+
+
+class SetClock(VirtualClock):
+    """A clock that people set."""
+
+    ahead_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms
+
+
+def test_steady_time_begins_at_the_wall_clocks_and_does_not_follow_when_that_is_set() -> None:
+    clock = SetClock(start_ms=1_000)
+    time_of_run = SteadyTime(clock)
+    clock.sleep(2)
+    clock.ahead_ms = -3_600_000
+    assert (time_of_run.now_ms(), time_of_run.ahead_ms()) == (3_000, -3_600_000)
+    clock.sleep(2)
+    assert time_of_run.now_ms() == 5_000
+
+
+def test_steady_time_is_not_before_what_was_written_down() -> None:
+    time_of_run = SteadyTime(VirtualClock(start_ms=1_000))
+    time_of_run.begin_after(9_000)
+    time_of_run.begin_after(8_000)
+    assert (time_of_run.now_ms(), time_of_run.ahead_ms()) == (9_000, -8_000)
+
+
+def test_steady_time_leaves_out_how_long_a_process_was_stopped_in_its_sleep() -> None:
+    class Stopped(VirtualClock):
+        def sleep(self, seconds: float) -> None:
+            super().sleep(seconds + 120)
+
+    time_of_run = SteadyTime(Stopped())
+    time_of_run.sleep(1)
+    assert (time_of_run.now_ms(), time_of_run.ahead_ms()) == (1_000, 120_000)

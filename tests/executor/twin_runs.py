@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.clock import Clock
+from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.events import Event, Request, RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.guards.settings import settings
@@ -76,8 +78,11 @@ class World:
         self.transport = TwinTransport(self.twin)
         settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
         self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
+        self.odd_port: ClusterPort | None = None
+        self.clock: Clock = self.transport
         self.controllers: AdminClient | None = None
         self.seen: list[Event] = []
+        self._deeds: list[tuple[int, Callable[[], object]]] = []
         self.listener: Listener | None = None
         self.runner: Runner | None = None
 
@@ -94,7 +99,7 @@ class World:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
         rates = ThrottleRates(throttle, per_broker, adaptive)
         chosen = RunSettings("run-1", self.transport.now_ms(), rates, settings(guards), pace)
-        return prepare(self.client, plan, chosen)
+        return prepare(self.port, plan, chosen)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:
         """Carry it out; what is `asked` is there before the run begins."""
@@ -125,18 +130,29 @@ class World:
         """Do something so much later in the twin's time."""
         self.twin.schedule(self.transport.now_ms() + round(seconds * 1000), lambda: deed() and None)
 
+    def between_steps(self, seconds: float, deed: Callable[[], object]) -> None:
+        """Do something so much later, or soon after, when the run has just taken in an event: it may use a client."""
+        self._deeds.append((self.transport.now_ms() + round(seconds * 1000), deed))
+
     def ask_after(self, seconds: float, make: Callable[[int, int], Request]) -> None:
         """Ask something of the run later: `make` gets the time and the number of the request."""
         due_ms = self.transport.now_ms() + round(seconds * 1000)
         self.after(seconds, lambda: post_request(self.path(), lambda number: make(due_ms, number)))
 
+    @property
+    def port(self) -> ClusterPort:
+        """What runs talk to: the client, unless a test has put something in between."""
+        return self.odd_port or self.client
+
     def _runner(self, journal: Journal) -> Runner:
         def listen(event: Event, run: RunView) -> None:
             self.seen.append(event)
+            while self._deeds and self._deeds[0][0] <= self.transport.now_ms():
+                self._deeds.pop(0)[1]()
             if self.listener is not None:
                 self.listener(event, run)
 
-        self.runner = Runner(self.client, self.transport, journal, listener=listen, controllers=self.controllers)
+        self.runner = Runner(self.port, self.clock, journal, listener=listen, controllers=self.controllers)
         return self.runner
 
     # --- what the cluster is like ---

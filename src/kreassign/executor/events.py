@@ -1,8 +1,10 @@
 """What can happen to a run: facts in the past tense, each with the time it happened. Pure values.
 
 The journal is a list of these (but for `TimePassed`) and nothing else; `machine.py` says what follows from each.
-`at_ms` is milliseconds since the epoch. A class that is changed or renamed breaks old journals: add fields with
-defaults, add classes.
+A class that is changed or renamed breaks old journals: add fields with defaults, add classes.
+
+`at_ms` is milliseconds since the epoch by the run's own time, which goes on evenly: it begins as the wall clock's with
+each process, is never before what the journal holds, and does not follow when the wall clock is set.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class PlannedMove:
 
     `size_bytes` is what one copy took when the run was prepared, 0 where that is unknown; `write_bytes_per_s` what
     producers wrote to it then, 0.0 where nobody measured. A move that `is_urgent` repairs something. `log_dirs` are the
-    copies of which the plan names the directory.
+    copies of which the plan names the directory. `topic_id` tells the topic from another one of its name; None where
+    the cluster has none (before Kafka 2.8), or the journal is of a version that did not ask.
     """
 
     topic_partition: TopicPartition
@@ -48,6 +51,7 @@ class PlannedMove:
     write_bytes_per_s: float = 0.0
     is_urgent: bool = False
     log_dirs: tuple[LogDirTarget, ...] = ()
+    topic_id: str | None = None
 
     @property
     def reassignment(self) -> Reassignment:
@@ -80,11 +84,13 @@ class PlacementState(StrEnum):
 
     UNTOUCHED = "untouched"  # the original list, and nothing is under way
     MOVING = "moving"  # on its way to our target
-    ARRIVED = "arrived"  # the target list, and nothing is under way
+    ARRIVED = "arrived"  # the target list, nothing is under way, and that is certain
+    UNCONFIRMED = "unconfirmed"  # the same, but a move under way would look so too where its controller is not asked
     SETTLING = "settling"  # nothing is under way, but the brokers still show the list of the move
     REORDERED = "reordered"  # the brokers of the original list in another order: what a cancelled move leaves
     DIVERGED = "diverged"  # another list, or on its way to another target: someone else changed it
     DELETED = "deleted"  # there is no such partition
+    RECREATED = "recreated"  # it is one of another topic, which was created under the same name
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +184,14 @@ class StopRequested:
     """The operator asked to leave."""
 
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockStepped:
+    """The wall clock is so many ms ahead of the run's own time since somebody set it, or the process was stopped."""
+
+    at_ms: int
+    ahead_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,12 +314,17 @@ class SubmissionIntended:
 
 @dataclass(frozen=True, slots=True)
 class MovesSubmitted:
-    """What became of moves that were sent; `unknown` got no answer and may or may not have been accepted."""
+    """What became of moves that were sent.
+
+    `unknown` got no answer, or one after which they may have been carried out all the same. `deferred` were refused for
+    now: Kafka's own client would try again.
+    """
 
     at_ms: int
     accepted: tuple[TopicPartition, ...]
     refused: tuple[Refusal, ...] = ()
     unknown: tuple[TopicPartition, ...] = ()
+    deferred: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,19 +337,27 @@ class CancelIntended:
 
 @dataclass(frozen=True, slots=True)
 class MovesCancelled:
-    """What became of moves that were to be cancelled; the next poll shows the rest."""
+    """What became of moves that were to be cancelled; the next poll shows the rest.
+
+    Of the `idle` ones the controller said that nothing is under way.
+    """
 
     at_ms: int
     accepted: tuple[TopicPartition, ...]
     refused: tuple[Refusal, ...] = ()
+    idle: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MovesObserved:
-    """A poll of the unfinished moves; only what changed since the last one is in `observations`."""
+    """A poll of the unfinished moves; only what changed since the last one is in `observations`.
+
+    Of the `unread` ones the cluster said nothing this time, and why: nothing follows from that.
+    """
 
     at_ms: int
     observations: tuple[PartitionObservation, ...]
+    unread: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,6 +421,7 @@ Event = (
     RunStarted
     | RunResumed
     | StopRequested
+    | ClockStepped
     | HoldRequested
     | ReleaseRequested
     | CancelRequested

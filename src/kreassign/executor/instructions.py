@@ -101,9 +101,13 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class ElectLeaders:
-    """Make the first replica of each partition its leader. Ends in LeadersElected or CallFailed."""
+    """Make the first replica of each partition its leader. Ends in LeadersElected or CallFailed.
+
+    Topics that do not have these ids any more are left alone.
+    """
 
     partitions: tuple[TopicPartition, ...]
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol, assert_never
 
-from kreassign.clock import Clock
+from kreassign.clock import Clock, SteadyTime
 from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected
 from kreassign.executor.cluster import health_probe, log_dir_changes, observations, queries
+from kreassign.executor.cluster.answers import is_final, is_for_now, is_refusal, may_be_done
 from kreassign.executor.cluster.config_changes import Changed, change_configs
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.cluster.traffic_meter import TrafficMeter
@@ -20,6 +22,7 @@ from kreassign.executor.cluster.verify import Expectations, verify
 from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
+    ClockStepped,
     ConfigsRead,
     Event,
     HealthObserved,
@@ -68,6 +71,11 @@ from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_
 
 POLL_S = 1.0
 
+CLOCK_STEP_MS = 1_000
+"""So much may the wall clock differ from what is known of it."""
+
+OTHER_TOPIC = "its topic was deleted, and another one created under its name"
+
 Listener = Callable[[Event, RunView], None]
 
 
@@ -103,7 +111,7 @@ class Runner:
         self._machine = Machine()
         self._port = port
         self._controllers = controllers
-        self._clock = clock
+        self._time = SteadyTime(clock)
         self._journal = journal
         self._listener = listener
         self._poll_s = poll_s
@@ -121,6 +129,7 @@ class Runner:
 
     def start(self, started: Event) -> RunHistory:
         """Execute a run whose journal holds this first event and nothing else. Returns when it is at rest."""
+        self._time.begin_after(started.at_ms)
         return self._execute(self._take_in(started))
 
     def resume(self, events: Iterable[Event], operator: Operator | None = None) -> RunHistory:
@@ -130,20 +139,22 @@ class Runner:
         """
         for event in events:
             self._machine.replay(event)
+            self._time.begin_after(event.at_ms)
         if self.run.phase in ENDED and not self.run.can_be_resumed:
             raise ExecutionError(
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = self._port.describe_cluster().broker_ids
-        return self._execute(self._happened(RunResumed(self._clock.now_ms(), live, operator)))
+        return self._execute(self._happened(RunResumed(self._time.now_ms(), live, operator)))
 
     def _execute(self, instructions: Iterable[Instruction]) -> RunHistory:
         todo = deque(instructions)
         while todo:
             if self._is_stop_requested and self._machine.accepts(StopRequested):
                 self._is_stop_requested = False
-                todo = deque(self._happened(StopRequested(self._clock.now_ms())))
+                todo = deque(self._happened(StopRequested(self._time.now_ms())))
                 continue
+            self._note_clock()
             todo = self._take_requests(todo)
             todo.extend(self._happened(self._do(todo.popleft())))
         assert self.run.phase in AT_REST, f"no instructions while {self.run.phase}"
@@ -153,8 +164,15 @@ class Runner:
         """Take in what other terminals asked for. What follows from that replaces what was to be done."""
         for request in self._journal.requests_after(self.run.last_request):
             if self._machine.accepts(type(request)):
-                todo = deque(self._happened(request)) or todo
+                # When it was asked is by the clock of whoever asked.
+                todo = deque(self._happened(replace(request, at_ms=self._time.now_ms()))) or todo
         return todo
+
+    def _note_clock(self) -> None:
+        """Write down where the wall clock is, if it did not go on evenly."""
+        ahead_ms = self._time.ahead_ms()
+        if abs(ahead_ms - self.run.wall_ahead_ms) >= CLOCK_STEP_MS and self._machine.accepts(ClockStepped):
+            self._happened(ClockStepped(self._time.now_ms(), ahead_ms))
 
     def _happened(self, event: Event) -> tuple[Instruction, ...]:
         # That time passed changes nothing that a reader of the journal would miss.
@@ -172,18 +190,18 @@ class Runner:
         try:
             return self._ask(instruction) if isinstance(instruction, ClusterQuery) else self._change(instruction)
         except ClusterError as error:
-            return CallFailed(self._clock.now_ms(), str(error))
+            return CallFailed(self._time.now_ms(), str(error))
 
     def _ask(self, question: ClusterQuery) -> Event:
         match question:
             case Wait():
                 return self._wait()
             case RecordVerdicts():
-                return VerdictsRecorded(self._clock.now_ms(), question.verdicts)
+                return VerdictsRecorded(self._time.now_ms(), question.verdicts)
             case ReadConfigs():
                 return self._read_configs(question)
             case CheckThrottle():
-                return ThrottleChecked(self._clock.now_ms(), *queries.check_throttle(self._port, question.overrides))
+                return ThrottleChecked(self._time.now_ms(), *queries.check_throttle(self._port, question.overrides))
             case Verify():
                 return self._verify(question)
         return self._observe(question)
@@ -193,7 +211,7 @@ class Runner:
             case ObserveMoves():
                 return self._observe_moves(question)
             case CheckHealth():
-                return HealthObserved(self._clock.now_ms(), health_probe.inspect(self._port, question))
+                return HealthObserved(self._time.now_ms(), health_probe.inspect(self._port, question))
             case MeasureTraffic():
                 return self._measure(question)
         assert_never(question)
@@ -201,40 +219,39 @@ class Runner:
     def _change(self, deed: ClusterChange) -> Event:
         match deed:
             case SetThrottle():
-                self._happened(ThrottleIntended(self._clock.now_ms(), deed.overrides))
+                self._happened(ThrottleIntended(self._time.now_ms(), deed.overrides))
                 changed = self._change_configs(ledger.changes_to_ours(deed.overrides))
                 # Kafka takes one change of a key at once, and a copy that starts is to be listed first.
                 changed = changed.and_then(self._change_configs(ledger.entries_to_drop(deed.overrides)))
-                return ThrottleSet(self._clock.now_ms(), changed.problems, changed.unwritten, changed.failed)
+                return ThrottleSet(self._time.now_ms(), changed.problems, changed.unwritten, changed.failed)
             case RestoreThrottle():
                 changed = self._change_configs(ledger.changes_to_before(deed.overrides, deed.shared))
-                return ThrottleRestored(
-                    self._clock.now_ms(), changed.problems, changed.unwritten, changed.by_controller
-                )
+                return ThrottleRestored(self._time.now_ms(), changed.problems, changed.unwritten, changed.by_controller)
             case SubmitMoves():
-                self._happened(SubmissionIntended(self._clock.now_ms(), tuple(deed.targets)))
+                self._happened(SubmissionIntended(self._time.now_ms(), tuple(deed.targets)))
                 return self._submit(deed)
             case CancelMoves():
-                self._happened(CancelIntended(self._clock.now_ms(), deed.partitions))
+                self._happened(CancelIntended(self._time.now_ms(), deed.partitions))
                 return self._cancel(deed.partitions)
             case ElectLeaders():
-                return self._elect(deed.partitions)
+                return self._elect(deed)
         assert_never(deed)
 
     def _wait(self) -> Event:
-        self._clock.sleep(self._poll_s)
-        return TimePassed(self._clock.now_ms())
+        self._time.sleep(self._poll_s)
+        return TimePassed(self._time.now_ms())
 
     def _observe_moves(self, instruction: ObserveMoves) -> Event:
         answers = queries.read_moves(self._port, instruction.moves)
         seen = observations.observe(instruction.moves, answers)
         records = self.run.records
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
-        return MovesObserved(self._clock.now_ms(), observations.news(known, seen))
+        unread = tuple(Refusal(name, why) for name, why in answers.unread.items())
+        return MovesObserved(self._time.now_ms(), observations.news(known, seen), unread)
 
     def _measure(self, question: MeasureTraffic) -> Event:
         # Without measures a run goes on at its floor: no reason to fail.
-        at_ms = self._clock.now_ms()
+        at_ms = self._time.now_ms()
         try:
             return TrafficMeasured(at_ms, *self._meter.measure(at_ms, question.partitions))
         except ClusterError:
@@ -244,49 +261,50 @@ class Runner:
         values, unread, gone = queries.read_configs_and_gone(self._port, question.keys)
         down = queries.brokers_down(self._port, (resource for resource, _ in unread))
         problems = (f"{one} {text}" for one, text in unread if one not in map(ConfigResource.broker, down))
-        return ConfigsRead(self._clock.now_ms(), values, tuple(problems), down, gone)
+        return ConfigsRead(self._time.now_ms(), values, tuple(problems), down, gone)
 
     def _submit(self, deed: SubmitMoves) -> Event:
         placed = log_dir_changes.request(self._port, deed.log_dirs)
         targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
-        try:
-            outcome = self._port.alter_partition_reassignments(targets) if targets else Batch({}, {})
-        except OutcomeUnknown:
-            return MovesSubmitted(self._clock.now_ms(), (), placed.refused, (*targets, *placed.unknown))
-        unknown = (name for name, error in outcome.failed.items() if not isinstance(error, Rejected))
+        outcome = self._alter(targets) if targets else Batch({}, {})
         return MovesSubmitted(
-            self._clock.now_ms(),
+            self._time.now_ms(),
             accepted=tuple(outcome.ok),
-            refused=(*placed.refused, *_refusals(outcome, Rejected)),
-            unknown=(*placed.unknown, *unknown),
+            refused=(*placed.refused, *_refusals(outcome, is_final)),
+            unknown=(*placed.unknown, *(name for name, error in outcome.failed.items() if may_be_done(error))),
+            deferred=_refusals(outcome, is_for_now),
         )
+
+    def _alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Batch[TopicPartition, None]:
+        """Start or cancel moves; an answer about the whole request is one about each of them. Raises Unreachable."""
+        try:
+            return self._port.alter_partition_reassignments(targets)
+        except (OutcomeUnknown, Rejected) as error:
+            return Batch({}, dict.fromkeys(targets, error))
 
     def _cancel(self, partitions: tuple[TopicPartition, ...]) -> Event:
         log_dir_changes.cancel(self._port, [self.run.records[name].step for name in partitions])
-        try:
-            outcome = self._port.alter_partition_reassignments(dict.fromkeys(partitions))
-        except OutcomeUnknown:
-            return MovesCancelled(self._clock.now_ms(), accepted=())
-        refused = tuple(
-            refusal
-            for refusal in _refusals(outcome, Rejected)
-            if not has_code(outcome.failed[refusal.topic_partition], NO_REASSIGNMENT_IN_PROGRESS)
-        )
-        return MovesCancelled(self._clock.now_ms(), tuple(outcome.ok), refused)
+        outcome = self._alter(dict.fromkeys(partitions))
+        idle = tuple(name for name, error in outcome.failed.items() if has_code(error, NO_REASSIGNMENT_IN_PROGRESS))
+        refused = tuple(one for one in _refusals(outcome, is_final) if one.topic_partition not in idle)
+        return MovesCancelled(self._time.now_ms(), tuple(outcome.ok), refused, idle)
 
     def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> Changed:
         return change_configs(self._port, self._controllers, changes)
 
-    def _elect(self, partitions: tuple[TopicPartition, ...]) -> Event:
+    def _elect(self, deed: ElectLeaders) -> Event:
+        others = queries.other_topics(self._port, deed.topic_ids)
+        left = tuple(Refusal(name, OTHER_TOPIC) for name in deed.partitions if name.topic in others)
+        partitions = tuple(name for name in deed.partitions if name.topic not in others)
         # What no answer came to (Kafka 3.9.1 with ZooKeeper sometimes waits though it has elected) is not refused:
         # verification checks who leads.
         try:
-            outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED)
+            outcome = self._port.elect_leaders(partitions, ElectionType.PREFERRED) if partitions else Batch({}, {})
         except OutcomeUnknown:
-            return LeadersElected(self._clock.now_ms(), ())
+            return LeadersElected(self._time.now_ms(), (), left)
         leading = [name for name, error in outcome.failed.items() if has_code(error, ELECTION_NOT_NEEDED)]
-        refused = tuple(refusal for refusal in _refusals(outcome, Rejected) if refusal.topic_partition not in leading)
-        return LeadersElected(self._clock.now_ms(), (*outcome.ok, *leading), refused)
+        refused = tuple(one for one in _refusals(outcome, is_refusal) if one.topic_partition not in leading)
+        return LeadersElected(self._time.now_ms(), (*outcome.ok, *leading), (*left, *refused))
 
     def _verify(self, instruction: Verify) -> Event:
         targets = {move.topic_partition: move.target for move in instruction.moves}
@@ -296,8 +314,8 @@ class Runner:
             overrides=instruction.overrides,
         )
         findings = verify(expected, queries.read_facts(self._port, expected))
-        return Verified(self._clock.now_ms(), tuple(map(str, findings)))
+        return Verified(self._time.now_ms(), tuple(map(str, findings)))
 
 
-def _refusals(outcome: Batch[TopicPartition, None], kind: type[ClusterError]) -> tuple[Refusal, ...]:
-    return tuple(Refusal(name, str(error)) for name, error in outcome.failed.items() if isinstance(error, kind))
+def _refusals(outcome: Batch[TopicPartition, None], is_wanted: Callable[[ClusterError], bool]) -> tuple[Refusal, ...]:
+    return tuple(Refusal(name, str(error)) for name, error in outcome.failed.items() if is_wanted(error))

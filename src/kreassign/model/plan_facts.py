@@ -102,7 +102,10 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """The facts file of a plan. `remaining` says in sentences what the plan leaves undone."""
+    """The facts file of a plan. `remaining` says in sentences what the plan leaves undone.
+
+    `topic_ids` are those of its topics, by name, as far as the cluster told: a topic that was recreated has another.
+    """
 
     plan_id: str
     input_hash: str
@@ -114,6 +117,7 @@ class PlanFacts:
     brokers: tuple[PlannedBroker, ...] = ()
     prediction: Prediction | None = None
     remaining: tuple[str, ...] = field(default=())
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def expected(self) -> dict[TopicPartition, tuple[int, ...]]:

@@ -29,6 +29,7 @@ def format_facts(facts: PlanFacts) -> str:
         "task": facts.task,
         "cluster_id": facts.cluster_id,
         "snapshot_id": facts.snapshot_id,
+        "topic_ids": dict(sorted(facts.topic_ids.items())),
         "totals": {**_fields(facts.totals), "gap": facts.totals.gap},
         "prediction": None if facts.prediction is None else _fields(facts.prediction),
         "remaining": list(facts.remaining),
@@ -60,6 +61,7 @@ def _facts(document: dict[str, Json]) -> PlanFacts:
         task=document["task"],
         cluster_id=document["cluster_id"],
         snapshot_id=document["snapshot_id"],
+        topic_ids=_texts(document.get("topic_ids", {})),
         totals=Totals(**{name: value for name, value in document["totals"].items() if name != "gap"}),
         prediction=None if prediction is None else Prediction(**{k: _number(v) for k, v in prediction.items()}),
         remaining=tuple(document["remaining"]),
@@ -88,6 +90,12 @@ def _read_partition(entry: dict[str, Json]) -> PlannedPartition:
         size_bytes=entry["size_bytes"],
         reasons=tuple(Reason(**reason) for reason in entry["reasons"]),
     )
+
+
+def _texts(value: Json) -> dict[str, str]:
+    if not all(isinstance(text, str) for entry in value.items() for text in entry):
+        raise TypeError("topic_ids is not an object of texts")
+    return dict(value)
 
 
 def _fields(record: Reason | PlannedBroker | Prediction | Totals) -> dict[str, Json]:

@@ -78,11 +78,15 @@ class SnapshotPartition:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTopic:
-    """A topic: its partitions in the order of their numbers, and its dynamic configuration."""
+    """A topic: its partitions in the order of their numbers, and its dynamic configuration.
+
+    `topic_id` is None before Kafka 2.8.
+    """
 
     name: str
     partitions: tuple[SnapshotPartition, ...]
     configs: Mapping[str, str] = field(default_factory=dict)
+    topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,8 @@ def _log_dir(log_dir: SnapshotLogDir) -> dict[str, Any]:
 
 
 def _topic_text(topic: SnapshotTopic) -> str:
-    head = json.dumps({"name": topic.name, "configs": dict(topic.configs)})
+    known = _known({"topic_id": topic.topic_id})
+    head = json.dumps({"name": topic.name, **known, "configs": dict(topic.configs)})
     partitions = ",\n ".join(json.dumps(_partition(partition)) for partition in topic.partitions)
     return f'{head[:-1]}, "partitions": [\n {partitions}]}}'
 
@@ -130,7 +131,10 @@ def _read_log_dir(table: KeyedTable) -> SnapshotLogDir:
 def _read_topic(table: KeyedTable) -> SnapshotTopic:
     with table.taken_whole():
         return SnapshotTopic(
-            table.text("name"), tuple(map(_read_partition, table.tables("partitions"))), table.text_map("configs")
+            table.text("name"),
+            tuple(map(_read_partition, table.tables("partitions"))),
+            table.text_map("configs"),
+            table.text("topic_id") if table.has("topic_id") else None,
         )
 
 

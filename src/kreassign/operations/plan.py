@@ -158,4 +158,6 @@ def _name(task: Task, inputs: Inputs) -> str:
 
 def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ...] = ()) -> Origin:
     """What the facts file says of where a plan comes from, and what it was not to touch."""
-    return Origin(task, inputs.cluster_id, inputs.snapshot_id, request.rate_bytes_per_s, left)
+    return Origin(
+        task, inputs.cluster_id, inputs.snapshot_id, request.rate_bytes_per_s, left, topic_ids=inputs.topic_ids
+    )

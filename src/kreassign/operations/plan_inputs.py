@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations.snapshot_files import read_snapshot
-from kreassign.pipeline.load.plan_inputs import PlanColumns, planned_clusters, read_plan_columns
+from kreassign.pipeline.load.plan_inputs import PlanColumns, planned_clusters, read_plan_columns, read_topic_ids
 from kreassign.pipeline.tables.parquet import has_table, read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
@@ -27,12 +27,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The present state of one cluster, with the policy in it, and where it comes from."""
+    """The present state of one cluster, with the policy in it, and where it comes from.
+
+    `topic_ids` is by name, without the topics of which it is not known.
+    """
 
     problem: Problem
     cluster_id: str
     snapshot_id: str
     taken_ms: int
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 def inputs_of_tables(data: Path, cluster: str | None, policy: PlanPolicy, by: str = "mean") -> Inputs:
@@ -52,7 +56,8 @@ def inputs_of_tables(data: Path, cluster: str | None, policy: PlanPolicy, by: st
     ]
     problem = problem_from(_limited(hosts), _replicas(columns), reads_per_write=policy.reads_per_write)
     taken_ms = max((int(row["taken_ms"]) for row in rows), default=0)
-    return Inputs(with_policy(problem, policy), columns.cluster_id, columns.snapshot_id, taken_ms)
+    topic_ids = read_topic_ids(data, columns.snapshot_id)
+    return Inputs(with_policy(problem, policy), columns.cluster_id, columns.snapshot_id, taken_ms, topic_ids)
 
 
 def inputs_of_snapshot_file(path: Path, policy: PlanPolicy) -> Inputs:
@@ -67,7 +72,8 @@ def inputs_of_snapshot(found: ClusterSnapshot, policy: PlanPolicy, snapshot_id: 
         for one in found.brokers
     ]
     problem = problem_from(_limited(hosts), columns_of(_rows(found)), reads_per_write=policy.reads_per_write)
-    return Inputs(with_policy(problem, policy), found.cluster_id, snapshot_id, found.taken_ms)
+    topic_ids = {topic.name: topic.topic_id for topic in found.topics if topic.topic_id is not None}
+    return Inputs(with_policy(problem, policy), found.cluster_id, snapshot_id, found.taken_ms, topic_ids)
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:

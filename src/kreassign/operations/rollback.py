@@ -9,12 +9,13 @@ from pathlib import Path
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.executor.cluster.log_dirs import replica_locations
-from kreassign.executor.cluster.queries import partitions_of
+from kreassign.executor.cluster.queries import partitions_of, topic_ids_of
 from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.rollback_plan import RollbackPlan, rollback_plan
+from kreassign.executor.history.rollback_plan import Present, RollbackPlan, rollback_plan
 from kreassign.executor.history.run_history import RunHistory, read_history
 from kreassign.executor.journal import read_events
+from kreassign.executor.preflight.checks import PlanOrigin
 from kreassign.executor.preflight.prepare import prepare
 from kreassign.executor.scheduling import PaceChange, Schedule
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
@@ -30,6 +31,7 @@ from kreassign.operations.run import (
     refuse_unless_free,
     start_run,
 )
+from kreassign.operations.warnings import Warn, warn_program, warn_without_topic_ids
 
 NO_CHANGE = PaceChange()
 SYSTEM_CLOCK = SystemClock()
@@ -62,13 +64,13 @@ def roll_back(client: AdminClient, request: RollbackRequest, context: RunContext
 def preview_rollback(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
     """What a rollback of the run as it is now would do; changes nothing."""
     done = read_history(find_journal(context.state_dir, run_id))
-    return Rollback(done, plan_rollback(client, done))
+    return Rollback(done, plan_rollback(client, done, context.warn))
 
 
 def end_run_to_undo(client: AdminClient, run_id: str, context: RunContext) -> Rollback:
     """Cancel the run at once if it goes on or was interrupted; what a rollback would do then."""
     done = _ended(client, find_journal(context.state_dir, run_id), context)
-    return Rollback(done, plan_rollback(client, done))
+    return Rollback(done, plan_rollback(client, done, context.warn))
 
 
 def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackRequest, context: RunContext) -> Rollback:
@@ -79,19 +81,26 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
     now_ms = SYSTEM_CLOCK.now_ms()
     path = find_journal(context.state_dir, request.run_id)
     chosen = _request(request, path, prepared).settings(new_run_id(now_ms), now_ms)
-    started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected)
+    done = prepared.undone
+    topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
+    origin = PlanOrigin(done.cluster_id, topic_ids)
+    started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
     return replace(prepared, run=start_run(client, started, context))
 
 
-def plan_rollback(client: AdminClient, done: RunHistory) -> RollbackPlan:
-    """What undoes a run, as the cluster is now."""
+def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_program) -> RollbackPlan:
+    """What undoes a run, as the cluster is now. Warns where its journal does not tell topics of one name apart."""
     names = sorted({move.topic for move in done.moves})
     named = {
         (change.broker, TopicPartition(move.topic, move.partition)) for move in done.moves for change in move.log_dirs
     }
     brokers, partitions = {broker for broker, _ in named}, {name for _, name in named}
     found = client.describe_log_dirs(sorted(brokers), partitions=sorted(partitions)).ok if named else {}
-    return rollback_plan(done.moves, partitions_of(client.describe_topics(names)), replica_locations(found))
+    topics = client.describe_topics(names)
+    present = Present(client.describe_cluster().broker_ids, topic_ids_of(topics))
+    unnamed = (move.topic for move in done.moves if move.topic_id is None and move.topic in present.topic_ids)
+    warn_without_topic_ids(warn, f"the journal of run {done.run_id}", unnamed)
+    return rollback_plan(done.moves, partitions_of(topics), replica_locations(found), present)
 
 
 def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> RunRequest:

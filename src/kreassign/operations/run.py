@@ -14,12 +14,14 @@ from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.executor.cluster.port import ConfigPort
+from kreassign.executor.cluster.queries import topic_ids_of
 from kreassign.executor.events import CancelRequested, Event, Operator, RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
 from kreassign.executor.history.run_history import RunHistory, history, read_history
 from kreassign.executor.journal import Journal, post_request, refuse_second_run
+from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.preflight.starvation import measure_writes, starved
 from kreassign.executor.progress.meter import Progress, ProgressMeter
@@ -31,7 +33,7 @@ from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations.journals import default_state_dir, this_operator
 from kreassign.operations.plan_files import PlanFile
-from kreassign.operations.warnings import Warn, warn_program
+from kreassign.operations.warnings import Warn, warn_program, warn_without_topic_ids
 
 SYSTEM_CLOCK = SystemClock()
 POLL_INTERVAL_S = POLL_S
@@ -109,7 +111,13 @@ def prepare_run(
     refuse_unless_free(client, context)
     expected = request.plan.expected if request.expected is None else request.expected
     now_ms = clock.now_ms()
-    started = prepare(client, request.plan.plan, request.settings(new_run_id(now_ms), now_ms), expected=expected)
+    facts = request.plan.facts
+    origin = UNKNOWN_ORIGIN if facts is None else PlanOrigin(facts.cluster_id, facts.topic_ids)
+    chosen = request.settings(new_run_id(now_ms), now_ms)
+    started = prepare(client, request.plan.plan, chosen, expected=expected, origin=origin)
+    if facts is not None and facts.cluster_id is not None:
+        known = {move.topic_partition.topic for move in started.moves if move.topic_id is not None}
+        warn_without_topic_ids(context.warn, "the plan", known.difference(facts.topic_ids))
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
     warn_of_outlook(started, context.warn)
@@ -128,7 +136,15 @@ def resume_run(client: AdminClient, path: Path, context: RunContext) -> RunHisto
     refuse_unless_free(client, context, path.stem)
     journal, events = Journal.resume(path, client.describe_cluster().cluster_id)
     with journal:
+        _warn_of_old_journal(client, path.stem, events[0], context.warn)
         return _execute(client, journal, path.stem, context, lambda runner: runner.resume(events, context.operator))
+
+
+def _warn_of_old_journal(client: AdminClient, run_id: str, first: Event, warn: Warn) -> None:
+    assert isinstance(first, RunStarted), "a journal begins with the start of its run"
+    unnamed = sorted({move.topic_partition.topic for move in first.moves if move.topic_id is None})
+    known = topic_ids_of(client.describe_topics(unnamed)) if unnamed else {}
+    warn_without_topic_ids(warn, f"the journal of run {run_id}", known)
 
 
 def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext, *, is_now: bool) -> RunHistory:

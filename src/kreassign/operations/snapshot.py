@@ -152,7 +152,8 @@ def _topic(
         _partition(partition, seen.reassignments.get(partition.topic_partition, _NOT_MOVING), copies, offsets)
         for partition in topic.partitions
     )
-    return SnapshotTopic(topic.name, partitions, _set_values(configs.get(ConfigResource.topic(topic.name), {})))
+    set_values = _set_values(configs.get(ConfigResource.topic(topic.name), {}))
+    return SnapshotTopic(topic.name, partitions, set_values, topic.topic_id)
 
 
 def _partition(

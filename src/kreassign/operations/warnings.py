@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Warn = Callable[[str], None]
@@ -19,6 +19,17 @@ class KreassignWarning(UserWarning):
 def warn_program(text: str) -> None:
     """Hand a warning to Python's `warnings`: what programs get that name no `Warn` of their own."""
     warnings.warn(text, KreassignWarning, stacklevel=2)
+
+
+def warn_without_topic_ids(warn: Warn, what: str, topics: Iterable[str]) -> None:
+    """Warn that these topics cannot be told from others of the same name, if there are any: `what` has no ids."""
+    names = sorted(set(topics))
+    if names:
+        shown = ", ".join(names[:SHOWN_FAILURES]) + (", …" if len(names) > SHOWN_FAILURES else "")
+        warn(
+            f"{what} was made by an older version and does not tell the ids of its topics ({shown}): a topic that was "
+            "deleted and recreated since then is not noticed"
+        )
 
 
 def warn_of_failures(warn: Warn, what: str, failed: Mapping[Any, Exception]) -> None:

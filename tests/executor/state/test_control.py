@@ -96,12 +96,18 @@ def test_a_move_that_arrives_while_it_is_being_cancelled_counts_as_made() -> Non
     assert {record.status for record in execution.records.values()} == {MoveStatus.COMPLETE}
 
 
-def test_a_cancellation_that_got_lost_is_repeated_and_not_for_ever() -> None:
-    lost = (MovesCancelled(6_000, ()), look(7_000, PlacementState.MOVING))
-    again = (CancelIntended(7_000, (A0, A1)), *lost)
-    assert replayed(*CANCELLING, *lost)[1] == (CancelMoves((A0, A1)),)
-    execution, _ = replayed(*CANCELLING, *lost, *again, *again)
-    assert "cancelled 3 times" in (execution.records[A0].problem or "")
+def test_a_cancellation_that_got_lost_is_repeated_after_a_pause_until_the_move_is_over() -> None:
+    def lost(at_ms: int) -> tuple[Event, ...]:
+        return (MovesCancelled(at_ms, ()), look(at_ms, PlacementState.MOVING))
+
+    assert replayed(*CANCELLING, *lost(5_100))[1] == (Wait(),)
+    assert replayed(*CANCELLING, *lost(7_000))[1] == (CancelMoves((A0, A1)),)
+    times_ms = range(100_000, 1_000_000, 100_000)
+    again = (event for at_ms in times_ms for event in (CancelIntended(at_ms, (A0, A1)), *lost(at_ms + 60_000)))
+    execution, instructions = replayed(*CANCELLING, *lost(7_000), *again)
+    assert instructions == (CancelMoves((A0, A1)),)
+    assert {record.status for record in execution.records.values()} == {MoveStatus.CANCELLING}
+    assert "a-0: cancelling it had no effect 3 times; it is in flight until that has one" in execution.problems
 
 
 def test_a_refused_cancellation_is_told() -> None:

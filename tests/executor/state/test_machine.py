@@ -261,11 +261,38 @@ def test_after_a_lost_answer_only_what_did_not_arrive_is_sent_again() -> None:
 
 
 def test_a_move_without_effect_is_not_sent_for_ever() -> None:
-    attempt = (SubmissionIntended(4_000, (A0, A1)), MovesSubmitted(4_000, (), (), unknown=(A0, A1)))
-    untouched = look(4_000, PlacementState.UNTOUCHED)
-    execution, _ = replayed(*LISTED, *attempt, untouched, *attempt, untouched, *attempt, untouched)
+    def attempts(*times_ms: int) -> tuple[Event, ...]:
+        return tuple(
+            event
+            for at_ms in times_ms
+            for event in (
+                SubmissionIntended(at_ms, (A0, A1)),
+                MovesSubmitted(at_ms, (), (), unknown=(A0, A1)),
+                look(at_ms + 30_000, PlacementState.UNTOUCHED),
+            )
+        )
+
+    execution, instructions = replayed(*LISTED, *attempts(4_000, 34_000, 64_000))
+    assert instructions == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
+    execution, _ = replayed(*LISTED, *attempts(4_000, 34_000, 64_000, 94_000))
     assert {record.status for record in execution.records.values()} == {MoveStatus.FAILED}
-    assert "3 times" in (execution.records[A0].problem or "")
+    assert "4 times in 120 s" in (execution.records[A0].problem or "")
+
+
+def test_a_move_is_not_sent_again_before_a_pause_is_over() -> None:
+    lost = MovesSubmitted(3_000, (), (), unknown=(A0, A1))
+    execution, instructions = replayed(*SUBMITTED[:-1], lost, look(3_000, PlacementState.UNTOUCHED))
+    assert instructions == (Wait(),)
+    assert {record.status for record in execution.records.values()} == {MoveStatus.SENT}
+
+
+def test_what_the_cluster_did_not_tell_of_leads_to_no_conclusion() -> None:
+    strange = (*SUBMITTED, look(5_000, PlacementState.DIVERGED))
+    unread = MovesObserved(5_000 + 2 * DOUBT_MS, (), (Refusal(A0, "no"), Refusal(A1, "no")))
+    execution, instructions = replayed(*strange, TimePassed(5_500), unread)
+    assert instructions == (Wait(),)
+    assert {record.status for record in execution.records.values()} == {MoveStatus.MOVING}
+    assert execution.problems == ("a-0: no", "a-1: no")
 
 
 def test_a_partition_that_changed_since_the_plan_is_not_touched() -> None:

@@ -12,6 +12,7 @@ from kreassign.executor.events import (
     CallFailed,
     CancelIntended,
     CancelRequested,
+    ClockStepped,
     ConfigsRead,
     Event,
     HealthObserved,
@@ -153,6 +154,7 @@ def _requests(at_ms: int) -> list[Event]:
         ThrottleRequested(at_ms, 6, 2 * RATE),
         ThrottleRequested(at_ms, 7, None),
         StopRequested(at_ms),
+        ClockStepped(at_ms, 3_600_000),
         RunResumed(at_ms, LIVE),
     ]
 

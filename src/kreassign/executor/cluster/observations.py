@@ -28,23 +28,31 @@ from kreassign.model import (
 class Answers:
     """What the cluster answered to one round of requests.
 
-    `partitions` lacks deleted ones (`gone`) and those about which no broker answered this time. `ongoing` is the
-    controller's view, `partitions` a broker's, which may be slightly older. `statuses` covers partitions that copy,
-    `locations` replicas whose log directory the plan names; `silent` brokers did not report their log directories.
+    `partitions` lacks deleted ones (`gone`) and those about which no broker answered this time (`unread`, with the
+    reason). `ongoing` is the controller's view, `partitions` a broker's, which was asked for later. `statuses` covers
+    partitions that copy, `locations` replicas whose log directory the plan names; `silent` brokers did not report
+    theirs. `topic_ids` is by name, as far as the cluster told.
     """
 
     partitions: Mapping[TopicPartition, Partition]
     gone: frozenset[TopicPartition] = frozenset()
+    unread: Mapping[TopicPartition, str] = field(default_factory=dict)
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     statuses: Mapping[TopicPartition, tuple[ReplicaStatus, ...]] = field(default_factory=dict)
     locations: ReplicaLocations = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionObservation, ...]:
     """One observation per move that the cluster answered about."""
     seen = (_observe(move, answers) for move in moves)
     return tuple(observation for observation in seen if observation is not None)
+
+
+def is_another(topic_id: str | None, found: str | None) -> bool:
+    """Whether these are the ids of two topics; where one is not known nobody can tell."""
+    return topic_id is not None and found is not None and topic_id != found
 
 
 def news(
@@ -56,12 +64,14 @@ def news(
 
 def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None:
     name = move.topic_partition
+    if is_another(move.topic_id, answers.topic_ids.get(name.topic)):
+        return PartitionObservation(name, PlacementState.RECREATED, (), (), NO_LEADER)
     if name in answers.gone:
         return PartitionObservation(name, PlacementState.DELETED, (), (), NO_LEADER)
     partition = answers.partitions.get(name)
     if partition is None:
         return None
-    where = _with_directories(move, _placement(move, partition.replicas, answers.ongoing.get(name)), answers)
+    where = _with_directories(move, _placement(move, partition, answers.ongoing.get(name)), answers)
     copies = (*_copies(move, answers.statuses.get(name, ())), *_directory_copies(move, answers))
     away = unsettled(name, move.log_dirs, answers.locations, answers.silent)
     # One copy in memory of lists that are the same, of which a long plan has hundreds of thousands.
@@ -99,16 +109,27 @@ def _directory_copies(move: PlannedMove, answers: Answers) -> Iterator[CopyProgr
             yield CopyProgress(broker, place.future_bytes, max(0, place.current_bytes - place.future_bytes))
 
 
-def _placement(move: PlannedMove, shown: tuple[int, ...], ongoing: OngoingReassignment | None) -> PlacementState:
+def _placement(move: PlannedMove, partition: Partition, ongoing: OngoingReassignment | None) -> PlacementState:
+    shown = partition.replicas
     if ongoing is not None:
         return PlacementState.MOVING if ongoing.target == move.target else PlacementState.DIVERGED
     if shown == move.target:
-        return PlacementState.ARRIVED
+        return PlacementState.ARRIVED if _is_certain(move, partition) else PlacementState.UNCONFIRMED
     if shown == move.original:
         return PlacementState.UNTOUCHED
     if shown == move.reassignment.replicas:
         return PlacementState.SETTLING
     return PlacementState.REORDERED if set(shown) == set(move.original) else PlacementState.DIVERGED
+
+
+def _is_certain(move: PlannedMove, partition: Partition) -> bool:
+    """Whether a partition that shows the target list cannot be under way, though the list of a controller may be stale.
+
+    While replicas are removed brokers show more than the target, and what adds none is done at once. So only a pure
+    addition looks the same during the move and after it, except that its new replicas are in sync then.
+    """
+    is_pure_addition = move.adding and move.reassignment.replicas == move.target
+    return not is_pure_addition or set(move.target) <= set(partition.isr)
 
 
 def _copies(move: PlannedMove, statuses: Iterable[ReplicaStatus]) -> tuple[CopyProgress, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.log_dirs import ReplicaLocations, replica_locations
-from kreassign.executor.cluster.observations import Answers
+from kreassign.executor.cluster.observations import Answers, is_another
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.verify import Expectations, Facts
 from kreassign.executor.events import PlannedMove
@@ -37,6 +37,17 @@ def partitions_of(topics: Batch[str, Topic]) -> dict[TopicPartition, Partition]:
     return {partition.topic_partition: partition for topic in topics.ok.values() for partition in topic.partitions}
 
 
+def topic_ids_of(topics: Batch[str, Topic]) -> dict[str, str]:
+    """The ids of the topics that were described, by name; without those that have none (before Kafka 2.8)."""
+    return {name: topic.topic_id for name, topic in topics.ok.items() if topic.topic_id is not None}
+
+
+def other_topics(port: ClusterPort, topic_ids: Mapping[str, str]) -> frozenset[str]:
+    """Which of these names belong to topics with another id now. Raises ClusterError."""
+    found = topic_ids_of(port.describe_topics(sorted(topic_ids))) if topic_ids else {}
+    return frozenset(name for name, topic_id in topic_ids.items() if is_another(topic_id, found.get(name)))
+
+
 def is_unknown_topic(error: ClusterError) -> bool:
     """Whether the cluster said that there is no such topic or partition."""
     return has_code(error, UNKNOWN_TOPIC_OR_PARTITION)
@@ -49,15 +60,19 @@ def read_moves(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
     ongoing = port.list_partition_reassignments(names) if names else {}
     topics = port.describe_topics(sorted({name.topic for name in names}))
     found = partitions_of(topics)
+    # A broker that lags may not know a topic; what the controller has under way is there.
+    gone = frozenset(name for name in names if name not in ongoing and _is_gone(name, topics, found))
     copying = {name for name, move in ongoing.items() if move.adding}
     locations, silent = read_locations(port, moves)
     return Answers(
         partitions={name: found[name] for name in names if name in found},
-        gone=frozenset(name for name in names if _is_gone(name, topics, found)),
+        gone=gone,
+        unread={name: _why_unread(name, topics) for name in names if name not in found and name not in gone},
         ongoing=ongoing,
         statuses=_statuses(port, [move for move in moves if move.topic_partition in copying], found),
         locations=locations,
         silent=silent,
+        topic_ids=topic_ids_of(topics),
     )
 
 
@@ -213,6 +228,11 @@ def _is_gone(name: TopicPartition, topics: Batch[str, Topic], found: Mapping[Top
     if error is None:
         return name.topic in topics.ok and name not in found
     return is_unknown_topic(error)
+
+
+def _why_unread(name: TopicPartition, topics: Batch[str, Topic]) -> str:
+    error = topics.failed.get(name.topic)
+    return "no broker told of it" if error is None else f"could not be described: {error}"
 
 
 def _own_value(entry: ConfigEntry | None) -> str | None:

@@ -188,7 +188,8 @@ def _call(event: Event) -> Call | None:
         case MovesSubmitted() | MovesCancelled() | LeadersElected():
             ok = len(event.elected if isinstance(event, LeadersElected) else event.accepted)
             unknown = len(event.unknown) if isinstance(event, MovesSubmitted) else 0
-            words = tuple(f"{one.topic_partition}: {one.message}" for one in event.refused)
+            deferred = event.deferred if isinstance(event, MovesSubmitted) else ()
+            words = tuple(f"{one.topic_partition}: {one.message}" for one in (*event.refused, *deferred))
             refused = len(words)
         case ThrottleSet() | ThrottleRestored():
             words = (*event.problems, *map(str, event.unwritten))

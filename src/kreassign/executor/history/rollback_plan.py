@@ -3,18 +3,33 @@
 A move that completed is undone by moving back. One that was cancelled left its partition on the original brokers, but
 perhaps in another order (KIP-455 restores the set, not the list), which a reassignment without copying puts right. One
 that was made in steps is undone from the last step that it reached.
+
+What cannot be undone is left alone and named, and the rest is undone: a partition that somebody else has changed since,
+one of another topic that was created under the same name, and one whose original broker is not up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kreassign.executor.cluster.log_dirs import ReplicaLocations
+from kreassign.executor.cluster.observations import is_another
 from kreassign.executor.history.run_history import MoveHistory
 from kreassign.model import Partition, Reassignment, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import ANY_LOG_DIR, PartitionAssignment, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What the cluster is like now: live brokers (None: all that are named), and ids of topics as far as it tells."""
+
+    live_brokers: Collection[int] | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+
+AS_EXPECTED = Present()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +47,7 @@ def rollback_plan(
     moves: Iterable[MoveHistory],
     partitions: Mapping[TopicPartition, Partition],
     replica_locations: ReplicaLocations = MappingProxyType({}),
+    present: Present = AS_EXPECTED,
 ) -> RollbackPlan:
     """What undoes these moves, given where their partitions are now, and their copies among the log directories.
 
@@ -41,12 +57,14 @@ def rollback_plan(
     assignments, skipped, copies, copied_bytes = [], [], 0, 0
     for move in moves:
         name = TopicPartition(move.topic, move.partition)
-        problem = _reason_to_leave(move, partitions.get(name))
+        if move.submitted_ms is None:
+            continue
+        problem = _reason_to_leave(move, partitions.get(name), present)
         if problem:
             skipped.append(f"{name}: {problem}")
             continue
         log_dirs = _dirs_back(move, replica_locations)
-        if move.submitted_ms is not None and (log_dirs or partitions[name].replicas != move.original):
+        if log_dirs or partitions[name].replicas != move.original:
             expected[name] = partitions[name].replicas
             paths = tuple(log_dirs.get(broker, ANY_LOG_DIR) for broker in move.original)
             assignments.append(PartitionAssignment(name, move.original, paths))
@@ -65,12 +83,15 @@ def _dirs_back(move: MoveHistory, replica_locations: ReplicaLocations) -> dict[i
     return back
 
 
-def _reason_to_leave(move: MoveHistory, partition: Partition | None) -> str | None:
-    if move.submitted_ms is None:
-        return None
+def _reason_to_leave(move: MoveHistory, partition: Partition | None, present: Present) -> str | None:
     if partition is None:
         return "it no longer exists"
+    if is_another(move.topic_id, present.topic_ids.get(move.topic)):
+        return "its topic was deleted, and another one created under its name; that one is left as it is"
     left_by_cancelling = (set(move.original), set(move.reached))
     if partition.replicas == move.target or set(partition.replicas) in left_by_cancelling:
+        down = [] if present.live_brokers is None else sorted(set(move.original).difference(present.live_brokers))
+        if down and partition.replicas != move.original:
+            return f"its original brokers {down} are not up; start them and roll back again, or plan without them"
         return None
     return f"its replicas are {list(partition.replicas)}, which neither the run nor its cancelling left; look at it"

@@ -19,7 +19,7 @@ class MoveHistory:
     """What became of one partition. Times are ms since the epoch; `size_bytes` is of one copy before the run.
 
     `reached` are the replicas that it has, but for what is under way: in a move by steps, those after the last step.
-    `log_dirs` are the copies of which the plan names the directory.
+    `log_dirs` are the copies of which the plan names the directory. `topic_id` is None where nobody knew it.
     """
 
     topic: str
@@ -35,6 +35,7 @@ class MoveHistory:
     problem: str | None
     reached: tuple[int, ...] = ()
     log_dirs: tuple[LogDirTarget, ...] = ()
+    topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,4 +143,5 @@ def _move(record: MoveRecord) -> MoveHistory:
         problem=record.problem,
         reached=move.target if record.status is MoveStatus.COMPLETE else record.step.original,
         log_dirs=move.log_dirs,
+        topic_id=move.topic_id,
     )

@@ -6,9 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.executor.cluster.log_dirs import ReplicaLocation, replica_locations
+from kreassign.executor.cluster.observations import is_another
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import Cluster, LogDir, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOrigin:
+    """For which cluster and which topics a plan was made, by their ids, as far as somebody wrote them down."""
+
+    cluster_id: str | None = None
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+
+UNKNOWN_ORIGIN = PlanOrigin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +29,7 @@ class ClusterView:
 
     `partitions` has every partition of the plan's topics, but those of topics that are not there; `expected` the
     replica lists from which the plan was made, where its author wrote them down. `log_dirs` are those of the brokers
-    for which the plan names any, with the copies of its partitions.
+    for which the plan names any, with the copies of its partitions. `topic_ids` is by name, as far as known.
     """
 
     cluster: Cluster
@@ -25,11 +37,19 @@ class ClusterView:
     ongoing: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
-def violations(plan: Plan, view: ClusterView, rates: ThrottleRates) -> tuple[str, ...]:
+def violations(
+    plan: Plan, view: ClusterView, rates: ThrottleRates, origin: PlanOrigin = UNKNOWN_ORIGIN
+) -> tuple[str, ...]:
     """A sentence for each thing that is wrong, all of them; empty when the plan can be executed."""
+    if origin.cluster_id not in {None, view.cluster.cluster_id}:
+        here = view.cluster.cluster_id
+        text = f"it was made for cluster {origin.cluster_id}, and this is cluster {here}"
+        return (f"{text}: check --bootstrap-server, or make a plan for this cluster",)
     found = [] if len(plan) else ["it names no partition"]
+    found += _of_topics(plan, view, origin)
     found += _of_rates(rates, view.cluster)
     found += [f"{partition} is named more than once" for partition in plan.duplicate_partitions]
     for assignment in plan.assignments:
@@ -46,6 +66,16 @@ def _of_rates(rates: ThrottleRates, cluster: Cluster) -> Iterator[str]:
     for one in rates.per_broker:
         if one.broker not in cluster.broker_ids:
             yield f"broker {one.broker} is given a rate, but is not there; live brokers are {list(cluster.broker_ids)}"
+
+
+def _of_topics(plan: Plan, view: ClusterView, origin: PlanOrigin) -> Iterator[str]:
+    for topic in plan.topics:
+        before, now = origin.topic_ids.get(topic), view.topic_ids.get(topic)
+        if is_another(before, now):
+            yield (
+                f"topic {topic} is not the one that the plan was made for: that was deleted, and another one created "
+                f"under its name (id {before} then, {now} now); replan"
+            )
 
 
 def _of_assignment(assignment: PartitionAssignment, cluster: Cluster) -> Iterator[str]:

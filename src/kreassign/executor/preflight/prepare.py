@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from kreassign.errors import IllegalPlan
 from kreassign.executor.cluster.log_dirs import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
-from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of
+from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of, topic_ids_of
 from kreassign.executor.events import LogDirTarget, PlannedMove, RunStarted
 from kreassign.executor.guards import GuardSetting
-from kreassign.executor.preflight.checks import ClusterView, violations
+from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, ClusterView, PlanOrigin, violations
 from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import NO_LEADER, LogDir, Partition, TopicPartition
@@ -38,14 +38,16 @@ def prepare(
     settings: RunSettings,
     *,
     expected: Mapping[TopicPartition, tuple[int, ...]] = NOTHING_EXPECTED,
+    origin: PlanOrigin = UNKNOWN_ORIGIN,
 ) -> RunStarted:
     """What the run intends, ready for the journal.
 
-    `expected` has the replica lists for which the plan was made, if someone wrote them down. Raises IllegalPlan with
+    `expected` has the replica lists for which the plan was made, if someone wrote them down, `origin` the cluster and
+    the topics. Raises IllegalPlan with
     everything that speaks against it, ClusterError when the cluster does not answer.
     """
     view = read_cluster(port, plan, expected)
-    wrong = violations(plan, view, settings.rates)
+    wrong = violations(plan, view, settings.rates, origin)
     if wrong:
         raise IllegalPlan(wrong)
     currents = {name: view.partitions[name].replicas for name in plan.replicas}
@@ -58,6 +60,7 @@ def prepare(
             size_bytes=0,
             is_urgent=_is_urgent(view.partitions[name]),
             log_dirs=log_dirs.get(name, ()),
+            topic_id=view.topic_ids.get(name.topic),
         )
         for name, target in plan.replicas.items()
     )
@@ -89,6 +92,7 @@ def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition
         ongoing=port.list_partition_reassignments(plan.replicas) if len(plan) else {},
         expected=expected,
         log_dirs=_log_dirs(port, plan, cluster.broker_ids),
+        topic_ids=topic_ids_of(topics),
     )
 
 

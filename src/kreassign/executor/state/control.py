@@ -7,6 +7,7 @@ from typing import Any
 
 from kreassign.executor.events import (
     CancelRequested,
+    ClockStepped,
     Event,
     HoldRequested,
     PaceRequested,
@@ -33,6 +34,11 @@ from kreassign.executor.state.transition import Key, Next, Row, Rows, row
 
 def _hold(run: Run, state: RunState, event: HoldRequested) -> Next:
     run.control.last_request, run.control.is_held = event.request, True
+    return Next(state)
+
+
+def _set_clock(run: Run, state: RunState, event: ClockStepped) -> Next:
+    run.wall_ahead_ms = event.ahead_ms
     return Next(state)
 
 
@@ -79,6 +85,7 @@ def _everywhere() -> dict[Key, Row]:
         (ReleaseRequested, _release),
         (CancelRequested, _cancel),
         (PaceRequested, _change_pace),
+        (ClockStepped, _set_clock),
     )
     return {(state, event): row(handler, state) for state in _GOING_ON for event, handler in requests}
 

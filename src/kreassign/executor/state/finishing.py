@@ -51,7 +51,10 @@ def _elect_step(run: Run, waiting: Names) -> Next:
     if not waiting:
         return restore(run, Afterwards.VERIFY)
     at_once = run.control.pace.elections_per_step
-    return Next(Electing(waiting[at_once:]), (ElectLeaders(waiting[:at_once]),))
+    now = waiting[:at_once]
+    known = ((name.topic, run.moves.records[name].move.topic_id) for name in now)
+    topic_ids = {topic: topic_id for topic, topic_id in known if topic_id is not None}
+    return Next(Electing(waiting[at_once:]), (ElectLeaders(now, topic_ids),))
 
 
 def _waits_for_leader(record: MoveRecord) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kreassign.errors import InvariantBroken, JournalDamaged
-from kreassign.executor.events import Event, Request, RunResumed, StopRequested, TimePassed
+from kreassign.executor.events import ClockStepped, Event, Request, RunResumed, StopRequested, TimePassed
 from kreassign.executor.instructions import Instruction, Wait
 from kreassign.executor.state import control, finishing, health_check, moving, preparing
 from kreassign.executor.state.phases import Waiting
@@ -31,7 +31,7 @@ TRANSITIONS: Rows = MappingProxyType({
     **control.ROWS,
 })  # fmt: skip
 
-DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, TimePassed)
+DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, ClockStepped, TimePassed)
 """Events after which a wait is not over."""
 
 

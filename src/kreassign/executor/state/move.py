@@ -10,21 +10,23 @@ window closed is `planned` again, and so is one that is made in steps, after eac
 
 A move is `sent` from the moment that its submission is written down until an answer or an observation says more: after
 a crash or a lost answer the cluster is observed before anything is sent again. Sending the same target twice does
-no harm: the controller has nothing to change.
+no harm: the controller has nothing to change. As long as a move may be under way it has not ended, whatever single
+answers say: it fails only once observations, later than the last attempt, show that nothing came of it.
+
+A move is complete when the controller does not list it and all replicas of the target are in sync. One answer without
+it is not enough, for a controller that is not active (any more) answers an empty list without an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
+from kreassign.executor.state.attempts import Attempts
 from kreassign.model import TopicPartition
-
-MAXIMUM_SUBMISSIONS = 3
-"""A move that was sent so often and still shows no effect has failed."""
 
 DOUBT_MS = 15_000
 """Brokers may lag behind the controller: only what is strange for so long is believed."""
@@ -48,6 +50,10 @@ class MoveStatus(StrEnum):
 
 IN_FLIGHT = frozenset({MoveStatus.SENT, MoveStatus.MOVING, MoveStatus.CANCELLING})
 ACTIVE = IN_FLIGHT | {MoveStatus.PLANNED}
+
+
+COPYING = frozenset({PlacementState.MOVING, PlacementState.UNCONFIRMED})
+"""Where a replica of the target that is not in sync is being copied."""
 
 
 class NextAction(StrEnum):
@@ -81,8 +87,12 @@ class MoveRecord:
 
     move: PlannedMove
     status: MoveStatus = MoveStatus.PLANNED
-    submissions: int = 0
-    cancellations: int = 0
+    submissions: Attempts = field(default_factory=Attempts)
+    cancellations: Attempts = field(default_factory=Attempts)
+    refusal: str | None = None
+    """What the cluster said to an attempt while an earlier one may still be carried out."""
+    is_idle: bool = False
+    """Whether the controller answered to the last cancellation that nothing is under way."""
     submitted_ms: int | None = None
     completed_ms: int | None = None
     doubtful_since_ms: int | None = None
@@ -142,7 +152,7 @@ class MoveRecord:
     def lagging(self) -> tuple[int, ...]:
         """Brokers that still have to catch up in this step, as far as is known, ascending."""
         observation = self.observation
-        in_sync = observation.isr if observation is not None and observation.placement is PlacementState.MOVING else ()
+        in_sync = observation.isr if observation is not None and observation.placement in COPYING else ()
         joining = {broker for broker in self.step.adding if broker not in in_sync}
         away = self.step.rearranging if observation is None else observation.misplaced
         return tuple(sorted(joining | set(self.step.rearranging) & set(away)))
@@ -154,21 +164,30 @@ class MoveRecord:
         lefts = {broker: known.get(broker) for broker in self.lagging}
         return {broker: self.step.size_bytes if left is None else left for broker, left in lefts.items()}
 
-    def sent(self, at_ms: int) -> None:
-        """Note that the move is about to be sent."""
+    def sent(self, at_ms: int, seed: str) -> None:
+        """Note that the move is about to be sent; when it may be sent again follows from the `seed`."""
         self.status = MoveStatus.SENT
-        self.submissions += 1
+        self.submissions.begin(at_ms, seed)
         self.submitted_ms = self.submitted_ms or at_ms
         self.progressed_ms = at_ms
 
     def accepted(self) -> None:
         """Note that the controller took the move."""
-        self.status = MoveStatus.MOVING
+        self.status, self.refusal = MoveStatus.MOVING, None
+        self.submissions.unanswered = 0
 
-    def cancelling(self) -> None:
-        """Note that the move is about to be cancelled."""
-        self.status = MoveStatus.CANCELLING
-        self.cancellations += 1
+    def refused(self, at_ms: int, message: str) -> None:
+        """Note that the controller did not take it: the end, unless an earlier attempt may still be carried out."""
+        self.submissions.answered(message)
+        if self.submissions.unanswered:
+            self.refusal = message
+        else:
+            self.fail(at_ms, message)
+
+    def cancelling(self, at_ms: int, seed: str) -> None:
+        """Note that the move is about to be cancelled; when that may be tried again follows from the `seed`."""
+        self.status, self.is_idle = MoveStatus.CANCELLING, False
+        self.cancellations.begin(at_ms, seed)
 
     def cancelled(self, at_ms: int) -> None:
         """Note that the move will not take place, or not now, as was asked or because it was given up."""
@@ -197,9 +216,17 @@ class MoveRecord:
         return True
 
     def _wait(self) -> None:
-        self.status, self.submissions, self.cancellations = MoveStatus.PLANNED, 0, 0
+        self.status, self.submissions, self.cancellations = MoveStatus.PLANNED, Attempts(), Attempts()
+        self.refusal, self.is_idle = None, False
         self.anchor, self.losing_ground, self.progressed_ms = None, None, None
         self.is_postponed = False
+
+    def taken_up(self, at_ms: int) -> None:
+        """Let every patience begin again: how long nobody looked says nothing about the move."""
+        self.doubtful_since_ms, self.anchor, self.losing_ground = None, None, None
+        self.progressed_ms = None if self.progressed_ms is None else at_ms
+        for attempts in (self.submissions, self.cancellations):
+            attempts.restart(at_ms)
 
     def give_up(self, at_ms: int, problem: str) -> None:
         """Let it fail: at once if it was not begun, else once it is cancelled."""
@@ -239,7 +266,7 @@ def conclude(record: MoveRecord, at_ms: int) -> NextAction:
     if record.status not in ACTIVE or record.observation is None:
         return NextAction.NOTHING
     rule = RULES[record.status, record.observation.placement]
-    if rule not in {_doubt, _returned_unsent, _partly_untouched}:
+    if rule not in {_doubt, _returned_unsent, _partly_untouched, _unconfirmed}:
         record.doubtful_since_ms = None
     return rule(record, record.observation, at_ms)
 
@@ -260,6 +287,11 @@ def _gone(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction
     return NextAction.NOTHING
 
 
+def _recreated(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
+    record.fail(at_ms, "its topic was deleted, and another one created under its name, which is left alone")
+    return NextAction.NOTHING
+
+
 def _under_way(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
     record.submitted_ms = record.submitted_ms or at_ms
     record.accepted()
@@ -267,10 +299,50 @@ def _under_way(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextA
 
 
 def _submit(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    if record.submissions >= MAXIMUM_SUBMISSIONS:
-        record.fail(at_ms, f"it was sent {record.submissions} times and the cluster shows no effect")
-        return NextAction.NOTHING
+    del record, at_ms
     return NextAction.SUBMIT
+
+
+def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
+    """Nothing came of it yet: send it again when that is due, and give it up when that is in vain."""
+    attempts = record.submissions
+    if record.refusal is not None:
+        if attempts.had_time(at_ms):
+            record.fail(at_ms, record.refusal)
+        return NextAction.NOTHING
+    if attempts.is_in_vain(at_ms):
+        seconds = (at_ms - attempts.first_ms) // 1000
+        answer = f"; it answered: {attempts.answer}" if attempts.answer else ""
+        record.fail(at_ms, f"it was sent {attempts.count} times in {seconds} s and the cluster shows no effect{answer}")
+        return NextAction.NOTHING
+    return NextAction.SUBMIT if attempts.is_due(at_ms) else NextAction.NOTHING
+
+
+def _unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    """An inactive controller lists nothing, so that is not believed before all new replicas are in sync, for a while.
+
+    They may be while another replica of the target is not: Kafka 4.3 completes such a move, earlier ones go on with it.
+    """
+    if record.status is MoveStatus.CANCELLING:
+        return _cancel_unconfirmed(record, observation, at_ms)
+    _under_way(record, observation, at_ms)
+    if not set(record.step.adding) <= set(observation.isr):
+        record.doubtful_since_ms = None
+    elif record.doubtful_since_ms is None:
+        record.doubtful_since_ms = at_ms
+    elif at_ms - record.doubtful_since_ms >= DOUBT_MS:
+        return _complete(record, observation, at_ms)
+    return NextAction.NOTHING
+
+
+def _cancel_unconfirmed(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    """The active controller answers a cancellation: where it has nothing to cancel, the move is over."""
+    if not record.is_idle:
+        return _cancel_again(record, observation, at_ms)
+    if record.given_up is not None:
+        record.fail(at_ms, record.given_up)
+        return NextAction.NOTHING
+    return _complete(record, observation, at_ms)
 
 
 def _cancelled(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
@@ -279,10 +351,8 @@ def _cancelled(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextA
 
 
 def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    if record.cancellations >= MAXIMUM_SUBMISSIONS:
-        record.fail(at_ms, f"it was cancelled {record.cancellations} times and the cluster shows no effect")
-        return NextAction.NOTHING
-    return NextAction.CANCEL
+    """As often as it takes: what is still under way has not ended, and its throttle stays."""
+    return NextAction.CANCEL if record.cancellations.is_due(at_ms) else NextAction.NOTHING
 
 
 def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
@@ -300,7 +370,7 @@ def _returned_to_plan(record: MoveRecord, observation: PartitionObservation, at_
 
 
 def _returned_unsent(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
-    return (_submit if record.was_cancelled else _doubt)(record, observation, at_ms)
+    return (_send_again if record.was_cancelled else _doubt)(record, observation, at_ms)
 
 
 def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
@@ -308,7 +378,7 @@ def _partly_untouched(record: MoveRecord, observation: PartitionObservation, at_
     if not record.step.log_dirs or observation.replicas != record.step.target:
         return _doubt(record, observation, at_ms)
     record.status = MoveStatus.SENT
-    return _submit(record, observation, at_ms)
+    return _send_again(record, observation, at_ms)
 
 
 def _doubt(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
@@ -329,29 +399,37 @@ RULES: Mapping[tuple[MoveStatus, PlacementState], Rule] = MappingProxyType({
     (MoveStatus.PLANNED, PlacementState.UNTOUCHED): _submit,
     (MoveStatus.PLANNED, PlacementState.MOVING): _under_way,
     (MoveStatus.PLANNED, PlacementState.ARRIVED): _complete,
+    (MoveStatus.PLANNED, PlacementState.UNCONFIRMED): _unconfirmed,
     (MoveStatus.PLANNED, PlacementState.SETTLING): _doubt,
     (MoveStatus.PLANNED, PlacementState.REORDERED): _returned_to_plan,
     (MoveStatus.PLANNED, PlacementState.DIVERGED): _drifted,
     (MoveStatus.PLANNED, PlacementState.DELETED): _gone,
-    (MoveStatus.SENT, PlacementState.UNTOUCHED): _submit,
+    (MoveStatus.PLANNED, PlacementState.RECREATED): _recreated,
+    (MoveStatus.SENT, PlacementState.UNTOUCHED): _send_again,
     (MoveStatus.SENT, PlacementState.MOVING): _under_way,
     (MoveStatus.SENT, PlacementState.ARRIVED): _complete,
+    (MoveStatus.SENT, PlacementState.UNCONFIRMED): _unconfirmed,
     (MoveStatus.SENT, PlacementState.SETTLING): _doubt,
     (MoveStatus.SENT, PlacementState.REORDERED): _returned_unsent,
     (MoveStatus.SENT, PlacementState.DIVERGED): _doubt,
     (MoveStatus.SENT, PlacementState.DELETED): _gone,
+    (MoveStatus.SENT, PlacementState.RECREATED): _recreated,
     (MoveStatus.MOVING, PlacementState.UNTOUCHED): _partly_untouched,
     (MoveStatus.MOVING, PlacementState.MOVING): _under_way,
     (MoveStatus.MOVING, PlacementState.ARRIVED): _complete,
+    (MoveStatus.MOVING, PlacementState.UNCONFIRMED): _unconfirmed,
     (MoveStatus.MOVING, PlacementState.SETTLING): _doubt,
     (MoveStatus.MOVING, PlacementState.REORDERED): _doubt,
     (MoveStatus.MOVING, PlacementState.DIVERGED): _doubt,
     (MoveStatus.MOVING, PlacementState.DELETED): _gone,
+    (MoveStatus.MOVING, PlacementState.RECREATED): _recreated,
     (MoveStatus.CANCELLING, PlacementState.UNTOUCHED): _cancelled,
     (MoveStatus.CANCELLING, PlacementState.MOVING): _cancel_again,
     (MoveStatus.CANCELLING, PlacementState.ARRIVED): _complete,
+    (MoveStatus.CANCELLING, PlacementState.UNCONFIRMED): _unconfirmed,
     (MoveStatus.CANCELLING, PlacementState.SETTLING): _doubt,
     (MoveStatus.CANCELLING, PlacementState.REORDERED): _cancelled,
     (MoveStatus.CANCELLING, PlacementState.DIVERGED): _doubt,
     (MoveStatus.CANCELLING, PlacementState.DELETED): _gone,
+    (MoveStatus.CANCELLING, PlacementState.RECREATED): _recreated,
 })  # fmt: skip

@@ -7,6 +7,10 @@
 Nothing is sent that was not observed just before. When moves start or copies arrive, the lists of throttled replicas
 are changed first: a move is never started before its throttle is in force, and a replica that has caught up is never
 slowed.
+
+Nothing final follows from one answer that is lost, refuses for now, or is not there: what was sent is observed and
+sent again, with growing pauses (`attempts.py`), and is in flight, with its throttle, until the cluster shows that
+nothing came of it.
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ from kreassign.executor.state import (
     throttle_rates,
     throttle_watch,
 )
+from kreassign.executor.state.attempts import LEAST_ATTEMPTS
 from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus, NextAction, conclude
 from kreassign.executor.state.move_index import candidate
 from kreassign.executor.state.phases import (
@@ -148,7 +153,7 @@ def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next
     chosen = state.chosen or _choose(run, ready, event.at_ms)
     names = {record.name for record in ready}
     starting = tuple(name for name in chosen if name in names)
-    if len(starting) < len(chosen) and not starting and not health_watch.holds(run):
+    if chosen and not starting and not state.chosen and not health_watch.holds(run):
         return _poll(run, Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
     if health_watch.is_due(run, starting, event.at_ms):
         active = tuple(record.step for record in run.moves.active)
@@ -163,7 +168,10 @@ def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[Mov
     for observation in event.observations:
         records[observation.topic_partition].see(observation, event.at_ms)
     seen = dict.fromkeys((*state.moves, *(observation.topic_partition for observation in event.observations)))
-    observed = [record for name in seen if (record := records[name]).status in ACTIVE]
+    unread = {one.topic_partition for one in event.unread}
+    for one in event.unread:
+        run.note(f"{one.topic_partition}: {one.message}")
+    observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
         run.moves.index.sort(record, action)
@@ -293,7 +301,7 @@ def _send(run: Run, starting: Names) -> Next:
 def _note_sending(run: Run, state: Submitting, event: SubmissionIntended) -> Next:
     for name in event.partitions:
         record = run.moves.records[name]
-        record.sent(event.at_ms)
+        record.sent(event.at_ms, run.identity.run_id)
         run.health.disk_budget.promise(candidate(record))
         run.moves.index.sort(record)
     return Next(state)
@@ -304,9 +312,11 @@ def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
     records = run.moves.records
     for name in event.accepted:
         records[name].accepted()
+    for refusal in event.deferred:
+        records[refusal.topic_partition].submissions.answered(refusal.message)
     for refusal in event.refused:
         record = records[refusal.topic_partition]
-        record.fail(event.at_ms, f"the cluster refused it: {refusal.message}")
+        record.refused(event.at_ms, f"the cluster refused it: {refusal.message}")
         run.moves.index.sort(record)
     if state.remaining and _may_send_on(run, event):
         return _check_then_send(run, state.remaining)
@@ -315,12 +325,19 @@ def _after_sending(run: Run, state: Submitting, event: MovesSubmitted) -> Next:
 
 def _may_send_on(run: Run, event: MovesSubmitted) -> bool:
     is_fresh = event.at_ms - run.moves.observed_ms < health_watch.FRESH_MS
-    return is_fresh and not event.unknown and run.control.wind_down is None and not health_watch.holds(run)
+    return (
+        is_fresh
+        and not (event.unknown or event.deferred)
+        and run.control.wind_down is None
+        and not health_watch.holds(run)
+    )
 
 
 def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms: int) -> Next:
     """The run was cancelled: start nothing, and cancel what is in flight if that was asked."""
-    unsent = [r for r, action in actions if r.status is MoveStatus.SENT and action is NextAction.SUBMIT]
+    sent = [r for r, action in actions if r.status is MoveStatus.SENT and action is NextAction.SUBMIT]
+    # What may still be carried out is cancelled: the answer to that tells whether it was.
+    unsent = [record for record in sent if not record.submissions.unanswered]
     for record in (*unsent, *(record for record in run.moves.active if record.status is MoveStatus.PLANNED)):
         record.cancelled(at_ms)
         run.moves.index.sort(record)
@@ -328,19 +345,26 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
     cancelling = tuple(
         record.name
         for record, action in actions
-        if action is NextAction.CANCEL or (cancels_all and record.status is MoveStatus.MOVING)
+        if action is NextAction.CANCEL
+        or (record.status is MoveStatus.SENT and action is NextAction.SUBMIT)
+        or (cancels_all and record.status is MoveStatus.MOVING)
     )
     return Next(Cancelling(), (CancelMoves(cancelling),)) if cancelling else _list_then_send(run)
 
 
 def _note_cancelling(run: Run, state: Cancelling, event: CancelIntended) -> Next:
     for name in event.partitions:
-        run.moves.records[name].cancelling()
+        record = run.moves.records[name]
+        record.cancelling(event.at_ms, run.identity.run_id)
+        if record.cancellations.count > LEAST_ATTEMPTS:
+            run.note(f"{name}: cancelling it had no effect {LEAST_ATTEMPTS} times; it is in flight until that has one")
     return Next(state)
 
 
 def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
     """Observe after a refusal too: most often the move was just over."""
+    for name in event.idle:
+        run.moves.records[name].is_idle = True
     for refusal in event.refused:
         run.note(f"{refusal.topic_partition} could not be cancelled: {refusal.message}")
     return observe(run)

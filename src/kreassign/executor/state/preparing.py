@@ -20,6 +20,7 @@ from kreassign.executor.events import (
 from kreassign.executor.guards.settings import reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
 from kreassign.executor.state import finishing, moving, throttle_rates
+from kreassign.executor.state.copy_speed import CopySpeed
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.move_index import MoveIndex
 from kreassign.executor.state.move_steps import move_steps
@@ -66,8 +67,14 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
 
 
 def _resume(run: Run, _: object, event: RunResumed) -> Next:
-    """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway."""
+    """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway.
+
+    No duration spans two processes: a clock may have been set in between, and nobody looked.
+    """
     run.identity.note(event.operator)
+    for record in run.moves.active:
+        record.taken_up(event.at_ms)
+    run.moves.speed, run.throttle.unset_since_ms = CopySpeed(), None
     run.throttle.live_brokers = event.live_brokers
     run.throttle.before, run.throttle.is_unconfirmed = {}, True
     run.throttle.in_force, run.throttle.doubts, run.throttle.is_lost = set(), {}, False

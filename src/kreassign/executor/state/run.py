@@ -226,6 +226,8 @@ class Run:
     health: HealthWatch = field(default_factory=HealthWatch)
     traffic: TrafficMeasures = field(default_factory=TrafficMeasures)
     problems: Problems = field(default_factory=Problems)
+    wall_ahead_ms: int = 0
+    """By how much the wall clock is ahead of the time of the events. Only hours of the day are told by it."""
 
     def note(self, problem: str) -> None:
         """Remember a problem once."""

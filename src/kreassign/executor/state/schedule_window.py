@@ -1,4 +1,7 @@
-"""The hours of a run: what may be started in the time that is left, and how to treat moves when it is over."""
+"""The hours of a run: what may be started in the time that is left, and how to treat moves when it is over.
+
+Hours of the day are the wall clock's, as it is now; how long something takes is a matter of the run's own time.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def take_in(run: Run, at_ms: int) -> None:
         run.moves.outlook = ()
         return
     run.moves.speed.measure(run.moves.records.values(), at_ms)
-    if open_interval(hours, at_ms) is None and run.control.wind_down is None:
+    if open_interval(hours, _wall_ms(run, at_ms)) is None and run.control.wind_down is None:
         run.control.wind_down, run.moves.outlook = (
             WindDown.CANCEL if hours.at_end is AtWindowEnd.CANCEL else WindDown.FINISH,
             (),
@@ -34,7 +37,8 @@ def time_left(run: Run, moving: Iterable[MoveRecord], at_ms: int) -> TimeLeft | 
     in_flight = [left_of(record) for record in moving]
     _foresee(run, in_flight, at_ms)
     now = _open_now(run, at_ms)
-    return TimeLeft.after(0.0 if now is None else (now.ends_ms - at_ms) / 1000, rate(run), in_flight)
+    seconds = 0.0 if now is None else (now.ends_ms - _wall_ms(run, at_ms)) / 1000
+    return TimeLeft.after(seconds, rate(run), in_flight)
 
 
 def postponed(run: Run, at_ms: int) -> Names:
@@ -58,7 +62,7 @@ def sleeps(run: Run, at_ms: int) -> bool:
         or _open_now(run, at_ms) is not None
     ):
         return False
-    return open_interval(hours, at_ms) is not None
+    return open_interval(hours, _wall_ms(run, at_ms)) is not None
 
 
 def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
@@ -67,13 +71,14 @@ def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
     run.moves.outlook = ()
     if not waiting:
         return
-    next_one = open_interval(hours, at_ms)
-    if next_one is not None and next_one.begins_ms > at_ms:
+    wall_ms = _wall_ms(run, at_ms)
+    next_one = open_interval(hours, wall_ms)
+    if next_one is not None and next_one.begins_ms > wall_ms:
         run.moves.outlook = (f"waits for its window, which opens {moment(hours, next_one.begins_ms)}",)
     bytes_per_s = rate(run)
     if bytes_per_s is None:
         return
-    found = forecast((*waiting, *in_flight), hours, at_ms, bytes_per_s, run.control.pace.order)
+    found = forecast((*waiting, *in_flight), hours, wall_ms, bytes_per_s, run.control.pace.order)
     run.moves.outlook = (*run.moves.outlook, *shortfalls(found, hours, bytes_per_s))
     if not run.moves.in_flight and len(found.too_long) == len(waiting):
         for record in [run.moves.records[one.topic_partition] for one in waiting]:
@@ -88,5 +93,10 @@ def rate(run: Run) -> float | None:
 
 
 def _open_now(run: Run, at_ms: int) -> OpenInterval | None:
-    now = open_interval(run.control.pace.hours, at_ms)
-    return now if now is not None and now.begins_ms <= at_ms else None
+    wall_ms = _wall_ms(run, at_ms)
+    now = open_interval(run.control.pace.hours, wall_ms)
+    return now if now is not None and now.begins_ms <= wall_ms else None
+
+
+def _wall_ms(run: Run, at_ms: int) -> int:
+    return at_ms + run.wall_ahead_ms

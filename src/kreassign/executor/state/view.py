@@ -157,6 +157,11 @@ class RunView:
         return self._run.control.wants_rollback
 
     @property
+    def wall_ahead_ms(self) -> int:
+        """By how much the wall clock is ahead of the time of its events."""
+        return self._run.wall_ahead_ms
+
+    @property
     def last_request(self) -> int:
         """Number of the last request from another process that was taken in."""
         return self._run.control.last_request

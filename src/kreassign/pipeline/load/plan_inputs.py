@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kreassign.errors import DataError, InputError
 from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, has_table, read_columns
-from kreassign.pipeline.tables.schemas import PLAN_INPUTS, REPLICAS
+from kreassign.pipeline.tables.schemas import PARTITIONS, PLAN_INPUTS, REPLICAS
 
 _COLUMNS = (
     "snapshot_id", "topic", "partition", "broker", "position", "is_reassigning", "size_bytes", "write_bytes_per_s",
@@ -72,6 +72,16 @@ def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mea
         paths=paths,
         log_dirs=log_dirs,
     )
+
+
+def read_topic_ids(data_dir: Path, snapshot_id: str) -> dict[str, str]:
+    """The ids of the topics of a snapshot, by name, as far as brokers told them; none where it is in no table."""
+    if not has_table(data_dir, PARTITIONS):
+        return {}
+    found = read_columns(data_dir, PARTITIONS, ("topic", "topic_id"), only={"snapshot_id": snapshot_id})
+    topics, ids = _dictionary(found["topic"]), _dictionary(found["topic_id"])
+    pairs = np.unique(np.stack([topics.codes, ids.codes]), axis=1)
+    return {topics.names[topic]: ids.names[topic_id] for topic, topic_id in pairs.T.tolist() if topic_id >= 0}
 
 
 def planned_clusters(data_dir: Path) -> tuple[str, ...]:

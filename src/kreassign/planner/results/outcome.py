@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from kreassign.errors import IllegalPlan
 from kreassign.model.plan import Plan
@@ -22,7 +23,7 @@ from kreassign.planner.results.reasons import reasons_of
 class Origin:
     """What a plan is for and where its inputs come from. Without a rate, no time is predicted.
 
-    `left` are sentences on what the plan was not to touch.
+    `left` are sentences on what the plan was not to touch; `topic_ids` is by name, as far as known.
     """
 
     task: str
@@ -30,6 +31,7 @@ class Origin:
     snapshot_id: str | None = None
     rate_bytes_per_s: float | None = None
     left: tuple[str, ...] = ()
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +60,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         totals=_totals(evaluation, _bound(problem, evaluation)),
         cluster_id=origin.cluster_id,
         snapshot_id=origin.snapshot_id,
+        topic_ids={topic: origin.topic_ids[topic] for topic in plan.topics if topic in origin.topic_ids},
         partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
         brokers=_brokers(evaluation),
         prediction=None if rate is None else _prediction(problem, assignment, evaluation, rate),

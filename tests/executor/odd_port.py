@@ -1,0 +1,101 @@
+"""A port to a twin whose answers get lost, come late, or are those of another controller: one call at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from kreassign.admin import AdminClient
+from kreassign.errors import OutcomeUnknown, Rejected, Unreachable
+from kreassign.executor.cluster.port import ClusterPort
+from kreassign.model import Batch, TopicPartition
+from kreassign.model.error_codes import error_code
+
+Real = Callable[..., Any]
+Answer = Callable[..., Any]
+"""What comes back instead: called with the real method and its arguments."""
+
+
+class OddPort:
+    """The client of a twin, but for the answers that a test puts in the way of the next calls of a method."""
+
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
+        self._answers: dict[str, deque[Answer]] = {}
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    @property
+    def port(self) -> ClusterPort:
+        """The same as the executor sees it."""
+        return cast(ClusterPort, self)
+
+    def answer(self, method: str, *answers: Answer) -> None:
+        """The next calls of the method get these, in turn; those after them the twin's own."""
+        self._answers.setdefault(method, deque()).extend(answers)
+
+    def __getattr__(self, method: str) -> Real:
+        real: Real = getattr(self._client, method)
+
+        def call(*args: Any, **named: Any) -> Any:
+            self.calls.append((method, args))
+            waiting = self._answers.get(method)
+            return waiting.popleft()(real, *args, **named) if waiting else real(*args, **named)
+
+        return call
+
+
+def as_it_is(real: Real, *args: Any, **named: Any) -> Any:
+    """The twin's own answer."""
+    return real(*args, **named)
+
+
+def lost_on_the_way_there(real: Real, *args: Any, **named: Any) -> Any:
+    """The request never arrives, and nobody can tell."""
+    del real, args, named
+    raise OutcomeUnknown("the connection broke before the answer came")
+
+
+def lost_on_the_way_back(real: Real, *args: Any, **named: Any) -> Any:
+    """It is carried out, but the answer gets lost."""
+    real(*args, **named)
+    raise OutcomeUnknown("the connection broke before the answer came")
+
+
+def not_reached(real: Real, *args: Any, **named: Any) -> Any:
+    """No connection."""
+    del real, args, named
+    raise Unreachable("could not connect")
+
+
+def nothing_listed(real: Real, *args: Any, **named: Any) -> Any:
+    """What a controller answers that is not active (any more): no reassignments, and no error."""
+    del real, args, named
+    return {}
+
+
+def refused(code: int) -> Answer:
+    """The request as a whole is refused."""
+
+    def answer(real: Real, *args: Any, **named: Any) -> Any:
+        del real, args, named
+        raise refusal(code)
+
+    return answer
+
+
+def each_refused(code: int, *, is_done: bool = False) -> Answer:
+    """Every partition is refused with this code, though it may have been carried out."""
+
+    def answer(real: Real, targets: Mapping[TopicPartition, object], **named: Any) -> Batch[TopicPartition, None]:
+        if is_done:
+            real(targets, **named)
+        return Batch({}, {name: refusal(code, name) for name in targets})
+
+    return answer
+
+
+def refusal(code: int, item: object = None) -> Rejected:
+    """Kafka's refusal with this code."""
+    known = error_code(code)
+    return Rejected(known.text, api="Test", code=code, name=known.name, retriable=known.retriable, item=item)

@@ -1,0 +1,241 @@
+"""Answers that are lost, stale or refuse for now: a move is over only when it is, and its throttle stays as long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.events import CancelRequested, Event, MovesSubmitted
+from kreassign.executor.state import RunView
+from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
+from kreassign.model import Batch
+from kreassign.model.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REPLICA_ASSIGNMENT,
+    NOT_CONTROLLER,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS
+from tests.executor.odd_port import (
+    Answer,
+    OddPort,
+    as_it_is,
+    each_refused,
+    lost_on_the_way_back,
+    lost_on_the_way_there,
+    not_reached,
+    nothing_listed,
+    refusal,
+    refused,
+)
+from tests.executor.twin_runs import RATE, World, pace, tp
+
+ALTER = "alter_partition_reassignments"
+LIST = "list_partition_reassignments"
+GROW = {0: (0, 1, 2)}
+AWAY = {0: (2, 1)}
+
+THROTTLING_QUOTA_EXCEEDED = 89
+
+
+class Watched:
+    """A world whose answers may be odd, and in which every event is checked against the truth."""
+
+    def __init__(self, folder: Path, replicas: list[list[int]] | None = None) -> None:
+        self.world = World(folder, replicas or [[0, 1]])
+        self.odd = OddPort(self.world.client)
+        self.world.odd_port = self.odd.port
+        self.world.listener = self._check
+
+    def _check(self, event: Event, run: RunView) -> None:
+        del event
+        for name, record in run.records.items():
+            state = self.world.twin.metadata.partition(name)
+            assert state is not None
+            if record.status is MoveStatus.COMPLETE:
+                assert set(record.move.target) <= set(state.isr), f"{name} is not done, but in sync on {state.isr}"
+            if state.adding and set(state.adding) - set(state.isr):
+                assert record.status in IN_FLIGHT, f"{name} is {record.status}, but copies to {state.adding}"
+                assert FOLLOWER_THROTTLED_REPLICAS in str(self.world.throttles), f"{name} copies without a throttle"
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(tmp_path)
+
+
+# --- done means done -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stale_looks", [1, 2, 5])
+@pytest.mark.parametrize("targets", [GROW, AWAY], ids=["addition", "move"])
+def test_a_move_is_not_done_because_a_controller_that_is_not_active_lists_nothing(
+    watched: Watched, stale_looks: int, targets: dict[int, tuple[int, ...]]
+) -> None:
+    # The calls before are of the preparation, of the look before it is sent, and of the health check.
+    watched.odd.answer(LIST, *[as_it_is] * 3, *[nothing_listed] * stale_looks)
+    done = watched.world.run(watched.world.prepared(targets))
+    assert (done.state, done.problems, watched.world.replicas) == ("done", (), targets)
+    assert watched.world.throttles == {}
+
+
+def test_an_addition_that_was_sent_between_the_two_questions_of_a_look_is_under_way(watched: Watched) -> None:
+    """The list is asked for before the lost request arrives, the brokers after it."""
+    late: list[Callable[[], object]] = []
+
+    def arrives_later(real: Callable[..., object], *args: object, **named: object) -> object:
+        late.append(lambda: real(*args, **named))
+        return lost_on_the_way_there(real)
+
+    def then_arrives(real: Callable[..., object], *args: object, **named: object) -> object:
+        found = real(*args, **named)
+        late.pop()()
+        return found
+
+    watched.odd.answer(ALTER, arrives_later)
+    watched.odd.answer(LIST, *[as_it_is] * 3, then_arrives)
+    done = watched.world.run(watched.world.prepared(GROW))
+    assert (done.state, done.problems, watched.world.replicas) == ("done", (), GROW)
+
+
+def test_a_broker_that_does_not_know_a_topic_does_not_end_a_move_that_the_controller_lists(watched: Watched) -> None:
+    def unknown(real: Callable[..., object], *args: object, **named: object) -> object:
+        del real, args, named
+        return Batch({}, {"t": refusal(UNKNOWN_TOPIC_OR_PARTITION, "t")})
+
+    watched.odd.answer("describe_topics", *[as_it_is] * 3, unknown)
+    done = watched.world.run(watched.world.prepared(AWAY))
+    assert (done.state, watched.world.replicas) == ("done", AWAY)
+
+
+# --- lost and retriable answers ------------------------------------------------------------------------------------
+
+TEMPORARY: dict[str, Answer] = {
+    "lost on the way there": lost_on_the_way_there,
+    "lost on the way back": lost_on_the_way_back,
+    "not reached": not_reached,
+    "-1, not done": each_refused(UNKNOWN_SERVER_ERROR),
+    "-1, done": each_refused(UNKNOWN_SERVER_ERROR, is_done=True),
+    "-1 for all": refused(UNKNOWN_SERVER_ERROR),
+    "89": each_refused(THROTTLING_QUOTA_EXCEEDED),
+    "41": each_refused(NOT_CONTROLLER),
+    "41 for all": refused(NOT_CONTROLLER),
+}
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("answer", TEMPORARY.values(), ids=TEMPORARY)
+@pytest.mark.parametrize("targets", [GROW, AWAY], ids=["addition", "move"])
+def test_a_move_whose_submission_had_a_temporary_answer_is_made_all_the_same(
+    watched: Watched, targets: dict[int, tuple[int, ...]], answer: Answer, times: int
+) -> None:
+    watched.odd.answer(ALTER, *[answer] * times)
+    done = watched.world.run(watched.world.prepared(targets))
+    assert (done.state, done.problems, watched.world.replicas) == ("done", (), targets)
+    assert watched.world.throttles == {}
+
+
+def test_the_pauses_between_attempts_grow(watched: Watched) -> None:
+    watched.odd.answer(ALTER, *[lost_on_the_way_there] * 6)
+    watched.world.run(watched.world.prepared(AWAY))
+    sent = [event.at_ms for event in watched.world.seen if isinstance(event, MovesSubmitted)]
+    pauses = [later - before for before, later in pairwise(sent)]
+    assert len(pauses) == 6
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > 10 * pauses[0]
+
+
+def test_a_move_that_never_arrives_fails_with_what_was_answered_and_nothing_stays(watched: Watched) -> None:
+    watched.odd.answer(ALTER, *[each_refused(THROTTLING_QUOTA_EXCEEDED)] * 50)
+    done = watched.world.run(watched.world.prepared(AWAY))
+    assert done.state == "failed"
+    problem = done.moves[0].problem or ""
+    assert "times in" in problem
+    assert "quota" in problem
+    assert watched.world.throttles == {}
+
+
+def test_a_refusal_does_not_end_a_move_of_which_an_earlier_attempt_may_be_under_way(watched: Watched) -> None:
+    """The first request arrives; a look that does not show it leads to a second one, which is refused."""
+    watched.odd.answer(ALTER, lost_on_the_way_back, each_refused(INVALID_REPLICA_ASSIGNMENT))
+    watched.odd.answer(LIST, *[as_it_is] * 3, nothing_listed, nothing_listed, nothing_listed)
+
+    def as_before(real: Callable[..., object], *args: object, **named: object) -> object:
+        del args, named
+        return before.pop() if before else real(["t"])
+
+    before = [watched.world.client.describe_topics(["t"]) for _ in range(3)]
+    watched.odd.answer("describe_topics", *[as_it_is] * 3, *[as_before] * 3)
+    done = watched.world.run(watched.world.prepared(AWAY))
+    assert (done.state, watched.world.replicas, watched.world.throttles) == ("done", AWAY, {})
+
+
+def test_what_may_not_be_changed_at_all_fails_at_once_with_the_reason(watched: Watched) -> None:
+    watched.odd.answer(ALTER, refused(CLUSTER_AUTHORIZATION_FAILED))
+    begun = watched.world.transport.now_ms()
+    done = watched.world.run(watched.world.prepared(AWAY))
+    assert done.state == "failed"
+    assert "Cluster authorization failed" in (done.moves[0].problem or "")
+    assert watched.world.transport.now_ms() - begun < 10_000
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("answer", TEMPORARY.values(), ids=TEMPORARY)
+def test_a_cancellation_with_a_temporary_answer_is_repeated_until_nothing_is_under_way(
+    watched: Watched, answer: Answer, times: int
+) -> None:
+    watched.odd.answer(ALTER, as_it_is, *[answer] * times)
+    watched.world.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = watched.world.run(watched.world.prepared(AWAY, throttle=RATE // 8))
+    assert (done.state, watched.world.throttles) == ("cancelled", {})
+    assert set(watched.world.replicas[0]) == {0, 1}
+    assert watched.world.client.list_partition_reassignments() == {}
+
+
+def test_a_move_that_cannot_be_cancelled_goes_on_with_its_throttle_to_its_end(watched: Watched) -> None:
+    watched.odd.answer(ALTER, as_it_is, *[each_refused(CLUSTER_AUTHORIZATION_FAILED)] * 1_000)
+    watched.world.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = watched.world.run(watched.world.prepared(AWAY, throttle=RATE // 4))
+    assert (watched.world.replicas, watched.world.throttles) == (AWAY, {})
+    assert [move.status for move in done.moves] == ["complete"]
+    assert any("Cluster authorization failed" in problem for problem in done.problems)
+    assert any("cancelling it had no effect" in problem for problem in done.problems)
+
+
+def test_a_cancelled_run_also_cancels_what_may_have_been_sent(watched: Watched) -> None:
+    """The request is carried out, its answer lost, and the look after it is stale."""
+    watched.odd.answer(ALTER, lost_on_the_way_back)
+    watched.odd.answer(LIST, *[as_it_is] * 3, nothing_listed)
+    before = watched.world.client.describe_topics(["t"])
+    watched.odd.answer("describe_topics", *[as_it_is] * 3, lambda *_, **__: before)
+    watched.world.ask_after(0.5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = watched.world.run(watched.world.prepared(AWAY))
+    assert (done.state, watched.world.throttles) == ("cancelled", {})
+    assert watched.world.client.list_partition_reassignments() == {}
+
+
+# --- a queue that changes while it waits ---------------------------------------------------------------------------
+
+
+def test_moves_whose_topic_is_deleted_while_they_wait_fail_and_the_run_comes_to_its_end(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1], [1, 0], [0, 1]])
+    world.between_steps(5, lambda: world.client.delete_topics(["t"]))
+    done = world.run(world.prepared({0: (2, 1), 1: (3, 0), 2: (0, 4)}, pace=pace(moves=1)))
+    assert {move.status for move in done.moves} <= {"complete", "failed"}
+    assert done.state == "failed"
+
+
+def test_a_partition_of_which_brokers_tell_nothing_is_waited_for_and_named(watched: Watched) -> None:
+    def tells_nothing(real: Callable[..., object], *args: object, **named: object) -> object:
+        del real, args, named
+        return Batch({}, {"t": refusal(TOPIC_AUTHORIZATION_FAILED, "t")})
+
+    watched.odd.answer("describe_topics", *[as_it_is] * 3, *[tells_nothing] * 40)
+    done = watched.world.run(watched.world.prepared(AWAY))
+    assert [move.status for move in done.moves] == ["complete"]
+    assert any(tp(0).topic in one and "Topic authorization failed" in one for one in done.problems)
