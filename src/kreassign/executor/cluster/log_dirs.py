@@ -52,6 +52,19 @@ def replica_locations(answers: Mapping[int, Iterable[LogDir]]) -> dict[TopicPart
     return found
 
 
+def leader_sizes(
+    answers: Mapping[int, Iterable[LogDir]], leaders: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Bytes of the leader's copy of each partition, without those whose leader did not answer."""
+    return {
+        copy.topic_partition: copy.size_bytes
+        for broker, log_dirs in answers.items()
+        for log_dir in log_dirs
+        for copy in log_dir.replicas
+        if not copy.is_future and leaders.get(copy.topic_partition) == broker
+    }
+
+
 def unsettled(
     name: TopicPartition, targets: Iterable[LogDirTarget], found: ReplicaLocations, silent: frozenset[int]
 ) -> tuple[int, ...]:

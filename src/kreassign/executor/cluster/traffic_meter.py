@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kreassign.executor.cluster.log_dirs import leader_sizes
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.write_rates import Offsets, mean_record_bytes, write_rate
 from kreassign.executor.throttle.adaptive import BrokerTraffic, PartitionWrites, traffic_of
@@ -71,14 +72,8 @@ def record_bytes(
     ends: Offsets,
 ) -> dict[TopicPartition, float]:
     """The mean size of the records of each partition that has any, from the copy of its leader."""
-    sizes = {
-        copy.topic_partition: copy.size_bytes
-        for broker, dirs in log_dirs.items()
-        for log_dir in dirs
-        for copy in log_dir.replicas
-        if not copy.is_future and leaders.get(copy.topic_partition) == broker
-    }
-    known = {name: size_bytes for name, size_bytes in sizes.items() if name in starts and name in ends}
+    sizes = leader_sizes(log_dirs, leaders).items()
+    known = {name: size_bytes for name, size_bytes in sizes if name in starts and name in ends}
     means = {name: mean_record_bytes(size_bytes, starts[name], ends[name]) for name, size_bytes in known.items()}
     return {name: mean for name, mean in means.items() if mean is not None}
 

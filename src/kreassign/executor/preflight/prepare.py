@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kreassign.errors import IllegalPlan
-from kreassign.executor.cluster.log_dirs import ReplicaLocation, replica_locations
+from kreassign.executor.cluster.log_dirs import ReplicaLocation, leader_sizes, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of, topic_ids_of
 from kreassign.executor.events import LogDirTarget, PlannedMove, RunStarted
@@ -98,7 +98,7 @@ def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition
 
 def _is_urgent(partition: Partition) -> bool:
     """Whether a replica of it is out of sync, or gone with its disk or broker: the next failure may cost data."""
-    return bool(partition.offline or set(partition.replicas) - set(partition.isr))
+    return bool(partition.offline) or partition.under_replicated
 
 
 def _log_dirs(port: ClusterPort, plan: Plan, live: Iterable[int]) -> Mapping[int, tuple[LogDir, ...]]:
@@ -126,10 +126,4 @@ def _sizes(port: ClusterPort, partitions: Iterable[Partition]) -> dict[TopicPart
     if not leaders:
         return {}
     answer = port.describe_log_dirs(sorted(set(leaders.values())), partitions=sorted(leaders))
-    return {
-        copy.topic_partition: copy.size_bytes
-        for broker, log_dirs in answer.ok.items()
-        for log_dir in log_dirs
-        for copy in log_dir.replicas
-        if not copy.is_future and leaders.get(copy.topic_partition) == broker
-    }
+    return leader_sizes(answer.ok, leaders)
