@@ -119,7 +119,7 @@ def test_a_run_moves_elects_and_restores_every_throttle_exactly(
     assert len(before) == 2
     plan = plan_file(tmp_path, topic_name, {0: (2, 3), 1: (1, 2), 2: (1, 0)})
 
-    found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "2MB/s")
+    found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "2MB/s", "--adopt", "restore")
 
     assert (found["state"], found["problems"], found["throttle_residue"]) == ("done", [], [])
     assert [move["status"] for move in found["moves"]] == ["complete"] * 3

@@ -16,6 +16,7 @@ from kreassign.executor.guards import GuardSetting, Health, Verdict
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerTraffic, PartitionWrites
 from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue
+from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import ConfigResource, Reassignment, TopicPartition, TopicPartitionReplica
 
@@ -154,6 +155,8 @@ class RunStarted:
     """A run was prepared and its journal begun; nothing has been sent. Always the first event.
 
     `plan_id` is that of the plan's facts file; it and the `operator` are not known of runs before journal version 5.
+    `found` tells how to treat throttles that others had set: at the end a setting that is named in `originals` gets
+    the value from there, whatever it was when the run began; `adopted` ones are the run's to restore, needed or not.
     A run that `rereads_throttle` does so before every batch of moves; journals of earlier versions have no such rows.
     """
 
@@ -168,6 +171,9 @@ class RunStarted:
     plan_id: str = ""
     operator: Operator | None = None
     rereads_throttle: bool = False
+    found: FoundThrottles = FoundThrottles.REFUSE
+    originals: tuple[ConfigValue, ...] = ()
+    adopted: tuple[ConfigValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +253,7 @@ class ConfigsRead:
     """Present values of the settings that were asked for; `problems` says what could not be read.
 
     The settings of brokers that are `down` could not be read either, which is no wonder; topics that are `gone` have
-    none any more.
+    none any more. With `others_move`, partitions that are no part of the run are being reassigned.
     """
 
     at_ms: int
@@ -255,6 +261,7 @@ class ConfigsRead:
     problems: tuple[str, ...] = ()
     down: tuple[int, ...] = ()
     gone: tuple[ConfigResource, ...] = ()
+    others_move: bool = False
 
 
 @dataclass(frozen=True, slots=True)

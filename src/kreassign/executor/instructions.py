@@ -13,9 +13,10 @@ from kreassign.model import TopicPartition, TopicPartitionReplica
 
 @dataclass(frozen=True, slots=True)
 class ReadConfigs:
-    """Read settings. Ends in ConfigsRead or CallFailed."""
+    """Read settings, and if it `asks_for_others`, whether they move partitions. Ends in ConfigsRead or CallFailed."""
 
     keys: tuple[ConfigKey, ...]
+    asks_for_others: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,7 +261,17 @@ class Runner:
         values, unread, gone = queries.read_configs_and_gone(self._port, question.keys)
         down = queries.brokers_down(self._port, (resource for resource, _ in unread))
         problems = (f"{one} {text}" for one, text in unread if one not in map(ConfigResource.broker, down))
-        return ConfigsRead(self._time.now_ms(), values, tuple(problems), down, gone)
+        return ConfigsRead(
+            self._time.now_ms(),
+            values,
+            tuple(problems),
+            down,
+            gone,
+            question.asks_for_others and self._do_others_move(),
+        )
+
+    def _do_others_move(self) -> bool:
+        return any(name not in self.run.records for name in self._port.list_partition_reassignments(None))
 
     def _submit(self, deed: SubmitMoves) -> Event:
         placed = log_dir_changes.request(self._port, deed.log_dirs)

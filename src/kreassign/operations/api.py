@@ -19,6 +19,7 @@ from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.progress.meter import Progress
 from kreassign.executor.scheduling import NO_LIMITS, Pace, PaceChange
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
+from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model.amount import parse_amount
 from kreassign.model.plan import Plan
@@ -99,6 +100,7 @@ def run(
     guards: Mapping[GuardName, Reaction] = NO_GUARDS,
     pace: Pace = NO_LIMITS,
     measure_for_s: float = 5.0,
+    found: FoundThrottles = FoundThrottles.REFUSE,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
@@ -107,9 +109,10 @@ def run(
     """Execute a plan and return when it is done, cancelled or failed; `on_progress` gets its progress meanwhile.
 
     A KeyboardInterrupt leaves the run as it is; `resume` continues it. Raises IllegalPlan with everything that speaks
-    against the plan, InputError when another run is active on the cluster, ClusterError.
+    against the plan, InputError when another run is active on the cluster, ClusterError. Throttles of others, and their
+    moves, are refused by an InputError that names them, unless `found` says what to do about them.
     """
-    request = RunRequest(_plan_file(plan), _rates(throttle), guards, pace, measure_for_s=measure_for_s)
+    request = RunRequest(_plan_file(plan), _rates(throttle), guards, pace, measure_for_s=measure_for_s, found=found)
     return runs.run(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 
 

@@ -9,9 +9,7 @@ from kreassign.executor.cluster import queries
 from kreassign.executor.history.diagnosis import ClusterReadings, Issue, diagnose
 from kreassign.executor.history.interrupted_runs import UnreadableJournal, left_behind
 from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.throttle.ledger import ConfigKey
-from kreassign.model import ConfigResource
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.executor.throttle.ledger import throttle_keys
 
 
 def diagnose_cluster(client: AdminClient, state_dir: Path) -> tuple[Issue, ...]:
@@ -23,11 +21,7 @@ def examine(client: AdminClient, state_dir: Path) -> ClusterReadings:
     """Ask the cluster for all that a diagnosis needs. Raises ClusterError."""
     cluster = client.describe_cluster()
     topics = client.describe_topics()
-    keys = [ConfigKey(ConfigResource.topic(topic), name) for topic in topics.ok for name in TOPIC_THROTTLES]
-    keys += [
-        ConfigKey(ConfigResource.broker(broker), name) for broker in cluster.broker_ids for name in BROKER_THROTTLES
-    ]
-    settings, unread = queries.read_configs(client, keys)
+    settings, unread = queries.read_configs(client, throttle_keys(topics.ok, cluster.broker_ids))
     log_dirs = client.describe_log_dirs(cluster.broker_ids, partitions=())
     left = tuple(left_behind(state_dir, cluster.cluster_id))
     return ClusterReadings(

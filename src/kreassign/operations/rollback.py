@@ -16,8 +16,10 @@ from kreassign.executor.history.rollback_plan import Present, RollbackPlan, roll
 from kreassign.executor.history.run_history import RunHistory, read_history
 from kreassign.executor.journal import read_events
 from kreassign.executor.preflight.checks import PlanOrigin
+from kreassign.executor.preflight.others import agreed, read_others
 from kreassign.executor.preflight.prepare import prepare
 from kreassign.executor.scheduling import PaceChange, Schedule
+from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations import steer
@@ -45,6 +47,7 @@ class RollbackRequest:
     throttle: ThrottleRates = NO_THROTTLE
     guards: Mapping[GuardName, Reaction] = field(default_factory=dict)
     pace: PaceChange = NO_CHANGE
+    found: FoundThrottles = FoundThrottles.REFUSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
     topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
     origin = PlanOrigin(done.cluster_id, topic_ids)
     started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
+    found = _first(path).found if request.found is FoundThrottles.REFUSE else request.found
+    started = agreed(started, read_others(client, started), found, context.originals)
     return replace(prepared, run=start_run(client, started, context))
 
 
@@ -105,8 +110,7 @@ def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_progr
 
 def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> RunRequest:
     """As of the run that is undone, where nothing else is requested; not its hours, for they may be over."""
-    first = read_events(journal)[0]
-    assert isinstance(first, RunStarted)
+    first = _first(journal)
     chosen = {setting.guard: setting.reaction for setting in first.guards} | dict(request.guards)
     # A rollback that is rolled back would do again what a guard wanted undone.
     reactions = {
@@ -115,6 +119,12 @@ def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> Run
     rates = request.throttle if request.throttle != NO_THROTTLE else prepared.undone.rates
     pace = replace(prepared.undone.pace, hours=Schedule()).changed(request.pace)
     return RunRequest(PlanFile(prepared.plan.plan), rates, reactions, pace)
+
+
+def _first(journal: Path) -> RunStarted:
+    first = read_events(journal)[0]
+    assert isinstance(first, RunStarted), f"{journal} begins with {first}"
+    return first
 
 
 def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:

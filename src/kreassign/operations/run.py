@@ -22,6 +22,7 @@ from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_ru
 from kreassign.executor.history.run_history import RunHistory, history, read_history
 from kreassign.executor.journal import Journal, post_request, refuse_second_run
 from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, PlanOrigin
+from kreassign.executor.preflight.others import agreed, read_others
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.preflight.starvation import measure_writes, starved
 from kreassign.executor.progress.meter import Progress, ProgressMeter
@@ -29,6 +30,7 @@ from kreassign.executor.runner import POLL_S, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
+from kreassign.executor.throttle.originals import FoundThrottles, NoRecord, OriginalSettings
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations.journals import default_state_dir, this_operator
@@ -36,6 +38,7 @@ from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.warnings import Warn, warn_program, warn_without_topic_ids
 
 SYSTEM_CLOCK = SystemClock()
+NO_RECORD = NoRecord()
 POLL_INTERVAL_S = POLL_S
 """Seconds from one poll of the cluster to the next."""
 Show = Callable[[Progress], None]
@@ -65,6 +68,7 @@ class RunContext:
     """Around a run: where its journal is, how often it looks at its cluster, who watches and hears warnings.
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
+    `originals` is the record of what was set before any run.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -73,6 +77,7 @@ class RunContext:
     watch: Watch = unwatched
     warn: Warn = warn_program
     operator: Operator = field(default_factory=this_operator)
+    originals: OriginalSettings = NO_RECORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class RunRequest:
 
     `expected` has the replicas that partitions must still have; without it, what the plan's own file says.
     `measure_for_s`: with a throttle, how long to measure first what producers write; 0 does not.
+    `found`: what to do about throttles that others have set.
     """
 
     plan: PlanFile
@@ -89,6 +95,7 @@ class RunRequest:
     pace: Pace = NO_LIMITS
     expected: Mapping[TopicPartition, tuple[int, ...]] | None = None
     measure_for_s: float = 5.0
+    found: FoundThrottles = FoundThrottles.REFUSE
 
     def settings(self, run_id: str, at_ms: int) -> RunSettings:
         """The same for the executor, with the id of the run and the time at which it begins."""
@@ -105,8 +112,9 @@ def prepare_run(
 ) -> RunStarted:
     """What the run would do, checked against the cluster; changes nothing.
 
-    Raises InputError when another run is active or was interrupted on this cluster, IllegalPlan with all that speaks
-    against this one. Warns of copies that may never end, and of what will not fit into the hours.
+    Raises InputError when another run is active or was interrupted on this cluster, or when others have set throttles
+    there or move partitions and nobody said what to do about that; IllegalPlan with all that speaks against this one.
+    Warns of copies that may never end, and of what will not fit into the hours.
     """
     refuse_unless_free(client, context)
     expected = request.plan.expected if request.expected is None else request.expected
@@ -118,6 +126,7 @@ def prepare_run(
     if facts is not None and facts.cluster_id is not None:
         known = {move.topic_partition.topic for move in started.moves if move.topic_id is not None}
         warn_without_topic_ids(context.warn, "the plan", known.difference(facts.topic_ids))
+    started = agreed(started, read_others(client, started), request.found, context.originals)
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
     warn_of_outlook(started, context.warn)

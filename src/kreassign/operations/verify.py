@@ -11,10 +11,9 @@ from kreassign.executor.cluster.verify import Expectations, Facts, Finding
 from kreassign.executor.cluster.verify import verify as compare
 from kreassign.executor.history.run_history import fold
 from kreassign.executor.journal import read_events
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue, command_to_restore
-from kreassign.model import ConfigResource
+from kreassign.executor.state import RunView
+from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue, command_to_restore, throttle_keys
 from kreassign.model.plan import Plan
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +49,18 @@ def verify_plan(client: AdminClient, plan: Plan, *, ignore_throttles: bool = Fal
 def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = False) -> Verification:
     """Compare the cluster with what a run was to leave: its moves made, and nothing left of whatever it ever set."""
     run = fold(read_events(journal))
-    changed = () if ignore_throttles else tuple(run.overrides.values())
+    changed = () if ignore_throttles else _to_be_restored(client, run)
     moves = [record.move for record in run.records.values()]
     targets = {move.topic_partition: move.target for move in moves}
     log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}
     return _verified(client, Expectations(targets, log_dirs, overrides=changed, checks_sizes=True))
+
+
+def _to_be_restored(client: AdminClient, run: RunView) -> tuple[ConfigOverride, ...]:
+    """All that the run changed, but for rates that were left to moves of others while those go on."""
+    left = run.left_to_others
+    excused = left if left and client.list_partition_reassignments() else frozenset()
+    return tuple(override for key, override in run.overrides.items() if key not in excused)
 
 
 def _verified(client: AdminClient, expected: Expectations) -> Verification:
@@ -63,6 +69,4 @@ def _verified(client: AdminClient, expected: Expectations) -> Verification:
 
 
 def _no_throttles(plan: Plan, brokers: tuple[int, ...]) -> tuple[ConfigValue, ...]:
-    keys = [ConfigKey(ConfigResource.topic(topic), name) for topic in plan.topics for name in TOPIC_THROTTLES]
-    keys += [ConfigKey(ConfigResource.broker(broker), name) for broker in brokers for name in BROKER_THROTTLES]
-    return tuple(ConfigValue(key, None) for key in keys)
+    return tuple(ConfigValue(key, None) for key in throttle_keys(plan.topics, brokers))

@@ -47,9 +47,12 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
     assert (code, found["ok"], kinds(found)) == (1, False, ["replicas", "replicas"])
 
     set_rate(terminal, "777")
-    ended = terminal.ask_cluster(
-        "run", terminal.plan, "--throttle", "100MB/s", "--measure-for", 0, "--poll-interval", 0.1, "--format", "json"
-    )
+    options = ("--throttle", "100MB/s", "--measure-for", 0, "--poll-interval", 0.1, "--format", "json")
+    refused = terminal.ask_cluster("run", terminal.plan, *options)
+    assert refused.exit_code == 2
+    assert f"{FOLLOWER_THROTTLED_RATE} of broker 3 is '777'" in refused.stderr
+    assert "--adopt restore" in refused.stderr
+    ended = terminal.ask_cluster("run", terminal.plan, *options, "--adopt", "restore")
     assert ended.exit_code == 0, ended.output
     run_id = json.loads(ended.stdout)["run_id"]
 

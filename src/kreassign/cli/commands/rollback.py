@@ -10,7 +10,7 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_change_options
-from kreassign.cli.options.run import guards_option, run_context_options
+from kreassign.cli.options.run import found_options, guards_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, exit_code, print_summary
@@ -19,6 +19,7 @@ from kreassign.clock import SystemClock
 from kreassign.errors import ExecutionError
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model.plan_json import format_plan
 from kreassign.operations.rollback import (
@@ -42,6 +43,7 @@ from kreassign.report.text import format_bytes
 @run_cluster_options
 @throttle_options("as for the run")
 @guards_option
+@found_options
 @pace_change_options
 @click.option("--dry-run", "is_dry", is_flag=True, help="Show what would be done; change nothing.")
 @run_context_options
@@ -54,6 +56,7 @@ def rollback(
     cluster: ClusterOptions,
     throttle: ThrottleRates,
     guards: dict[GuardName, Reaction],
+    found: FoundThrottles,
     pace: PaceOptions,
     is_dry: bool,
     run_context: RunContext,
@@ -65,7 +68,7 @@ def rollback(
     throttled, journalled and resumable like any other. Partitions that somebody else has changed since are left alone
     and listed.
     """
-    request = RollbackRequest(run_id, throttle, guards, pace.change(SystemClock().now_ms()))
+    request = RollbackRequest(run_id, throttle, guards, pace.change(SystemClock().now_ms()), found)
     is_quiet = output_format == "json"
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         undone = undo(client, request, watched, is_quiet=is_quiet, is_dry=is_dry)

@@ -10,12 +10,13 @@ from kreassign.cli.commands.rollback import report_end
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.options.pace import PaceOptions, pace_options
-from kreassign.cli.options.run import guards_option, run_context_options
+from kreassign.cli.options.run import found_options, guards_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.output import LONGEST_S, examples, format_option
 from kreassign.cli.signals import on_terminal
 from kreassign.clock import SystemClock
 from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.operations import run as operation
 from kreassign.operations.journals import find_journal
@@ -40,6 +41,7 @@ from kreassign.operations.run import RunContext, RunRequest
     help="Run only if the partitions still have the replicas in FILE (from `kreassign plan --current-out`).",
 )
 @guards_option
+@found_options
 @pace_options
 @click.option(
     "--measure-for",
@@ -61,6 +63,7 @@ def run(
     throttle: ThrottleRates,
     expect_current: Path | None,
     guards: dict[GuardName, Reaction],
+    found: FoundThrottles,
     pace: PaceOptions,
     measure_for: float,
     resumed: str | None,
@@ -74,18 +77,19 @@ def run(
     """
     if (plan is None) == (resumed is None):
         raise click.UsageError("specify either a plan to execute or --resume RUN_ID")
-    if resumed is not None and (throttle != NO_THROTTLE or expect_current or guards or pace != PaceOptions()):
+    given = (throttle != NO_THROTTLE, expect_current, guards, found is not FoundThrottles.REFUSE, pace != PaceOptions())
+    if resumed is not None and any(given):
         raise click.UsageError("a resumed run keeps plan, throttle, guards and pace; leave out the other options")
     request = None
     if plan is not None:
         expected = read_plan(expect_current).replicas if expect_current else None
         chosen_pace = pace.pace(SystemClock().now_ms())
-        request = RunRequest(read_plan_file(plan), throttle, guards, chosen_pace, expected, measure_for)
+        request = RunRequest(read_plan_file(plan), throttle, guards, chosen_pace, expected, measure_for, found)
     is_quiet = output_format == "json"
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         if request is not None:
-            found = operation.run(client, request, watched)
+            ended = operation.run(client, request, watched)
         else:
-            found = operation.resume_run(client, find_journal(watched.state_dir, str(resumed)), watched)
-        code = report_end(client, found, watched, is_quiet=is_quiet)
+            ended = operation.resume_run(client, find_journal(watched.state_dir, str(resumed)), watched)
+        code = report_end(client, ended, watched, is_quiet=is_quiet)
     context.exit(code)

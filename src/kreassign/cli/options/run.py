@@ -12,6 +12,7 @@ from kreassign.cli.options.group import option_group
 from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.output import LONGEST_S
 from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.operations.journals import default_state_dir
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
 
@@ -43,6 +44,34 @@ _POLL = click.option(
 
 run_context_options = option_group("run_context", (_POLL, state_dir_option), RunContext)
 """Add `--poll-interval` and `--state-dir`: keyword `run_context: RunContext`, which nobody watches yet."""
+
+
+def read_found(adopt: str | None, alongside: bool) -> FoundThrottles:
+    """The value of the options. Raises click.UsageError for both together."""
+    if adopt is not None and alongside:
+        raise click.UsageError("throttles of others are either adopted or run alongside; specify one of the two")
+    return FoundThrottles(adopt) if adopt else FoundThrottles.ALONGSIDE if alongside else FoundThrottles.REFUSE
+
+
+found_options = option_group(
+    "found",
+    (
+        click.option(
+            "--adopt",
+            type=click.Choice([FoundThrottles.REMOVE.value, FoundThrottles.RESTORE.value]),
+            help="Take over throttles that are set and that nobody uses: `remove` them at the end of the run, or "
+            "`restore` their values then.  [default: start nothing]",
+        ),
+        click.option(
+            "--alongside",
+            is_flag=True,
+            help="Run beside moves of others, which share the rate of --throttle on each broker.  "
+            "[default: start nothing]",
+        ),
+    ),
+    read_found,
+)
+"""Add `--adopt` and `--alongside`: keyword `found: FoundThrottles`."""
 
 
 def guards_option(command: Command) -> Command:

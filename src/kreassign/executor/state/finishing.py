@@ -82,7 +82,7 @@ def _no_election(run: Run, _: Electing, event: CallFailed) -> Next:
 
 def restore(run: Run, afterwards: Afterwards) -> Next:
     """Begin to restore: first read the present values."""
-    return Next(Restoring(Restore(afterwards)), (ReadConfigs(tuple(run.throttle.pending)),))
+    return Next(Restoring(Restore(afterwards)), (_read(run),))
 
 
 def _write_back(run: Run, state: Restoring, event: ConfigsRead) -> Next:
@@ -110,6 +110,8 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
     What others changed is theirs, and is named.
     """
     throttle = run.throttle
+    if event.others_move:
+        _leave_rates(run, event)
     throttle_watch.take_in_at_end(run, event, is_end=how.afterwards is Afterwards.VERIFY)
     settled = (one for key, one in throttle.pending.items() if not throttle_watch.is_undecided(run, key))
     found = ledger.restoration(settled, event.values)
@@ -126,6 +128,21 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
     return RestoreThrottle(changes, found.shared)
 
 
+def _read(run: Run) -> ReadConfigs:
+    return ReadConfigs(tuple(run.throttle.pending), run.throttle.is_alongside)
+
+
+def _leave_rates(run: Run, event: ConfigsRead) -> None:
+    """Without a rate the moves of others would go on unthrottled: where they had one, there is one still."""
+    throttle = run.throttle
+    for present in event.values:
+        if present.key in throttle.pending and present.key.broker is not None and present.key in throttle.originals:
+            del throttle.pending[present.key]
+            throttle.in_force.discard(present.key)
+            throttle.left.add(present.key)
+            run.note(f"moves of others go on, so that a throttle stays that they had before the run: {present}")
+
+
 def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
     """Read whether it is there now. Where the controller took it for a broker that is down, that has to do."""
     throttle = run.throttle
@@ -138,7 +155,7 @@ def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
         run.note(f"broker {key.broker} is down: the controller took the values that it had before the run")
     if not throttle.pending:
         return _after_restoring(run, state.restore, event.at_ms)
-    return Next(ConfirmingRestore(state.restore), (ReadConfigs(tuple(throttle.pending)),))
+    return Next(ConfirmingRestore(state.restore), (_read(run),))
 
 
 def _could_not_read(run: Run, state: Restoring | ConfirmingRestore, event: CallFailed) -> Next:
@@ -154,7 +171,7 @@ def _restore_later(run: Run, how: Restore, at_ms: int, problems: tuple[str, ...]
 
 
 def _restore_again(run: Run, state: Restoring, _: TimePassed) -> Next:
-    return Next(state, (ReadConfigs(tuple(run.throttle.pending)),))
+    return Next(state, (_read(run),))
 
 
 def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
@@ -174,7 +191,8 @@ def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
 
 def _verify(run: Run, state: Verifying) -> Next:
     made = tuple(record.move for record in run.moves.records.values() if record.status is MoveStatus.COMPLETE)
-    readable = (override for override in run.throttle.ever_set if override.key not in run.throttle.carried)
+    gone = run.throttle.carried | run.throttle.left
+    readable = (override for override in run.throttle.ever_set if override.key not in gone)
     return Next(state, (Verify(made, tuple(readable)),))
 
 

@@ -250,7 +250,7 @@ def _listing(run: Run, starting: Names) -> tuple[ledger.ConfigOverride, ...]:
         return ()
     flows = _present_flows(run, starting) if limit.is_limited else {}
     rates = throttle_rates.wanted(run, starting) if limit.adaptive is not None or throttle.unset else {}
-    wanted = ledger.wanted_lists(flows, throttle.before) | rates
+    wanted = ledger.wanted_lists(flows, throttle.before | throttle.adopted_lists) | rates
     touched = {key: value for key, value in wanted.items() if not throttle_watch.is_left_alone(run, key)}
     return ledger.changes(touched, throttle.before, throttle.pending, throttle.unset)
 

@@ -39,6 +39,8 @@ from kreassign.executor.state.phases import (
 from kreassign.executor.state.run import Control, Run, RunIdentity
 from kreassign.executor.state.transition import Next, Rows, row
 from kreassign.executor.throttle import ledger
+from kreassign.executor.throttle.ledger import ConfigKey
+from kreassign.executor.throttle.originals import FoundThrottles
 
 CONFIG_PATIENCE_MS = 60_000
 """How long reading settings is tried again."""
@@ -46,7 +48,8 @@ CONFIG_PATIENCE_MS = 60_000
 
 def enter(run: Run) -> Next:
     """Put the throttle in force as it is wanted now, then move."""
-    if not run.moves.active or not (run.control.rates.is_limited or run.throttle.pending):
+    throttle = run.throttle
+    if not run.moves.active or not (run.control.rates.is_limited or throttle.pending or throttle.adopted):
         return moving.enter(run)
     return _read(run, Preparing())
 
@@ -55,6 +58,9 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, event.plan_id)
     run.identity.reactions = reactions(event.guards)
     run.identity.rereads_throttle = event.rereads_throttle
+    run.throttle.originals = {one.key: one.value for one in event.originals}
+    run.throttle.adopted = {one.key: one.value for one in event.adopted}
+    run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
     run.identity.note(event.operator)
     run.control = Control(event.rates, event.pace)
     run.throttle.live_brokers = event.live_brokers
@@ -100,7 +106,7 @@ def _take_in(run: Run, state: Preparing, event: ConfigsRead) -> Next:
     throttle.awaited |= set(event.down)
     if event.problems:
         return _try_again(run, state, event.at_ms, event.problems)
-    throttle.before |= {present.key: present.value for present in event.values}
+    throttle.before |= {present.key: throttle.originals.get(present.key, present.value) for present in event.values}
     return _set(run)
 
 
@@ -111,7 +117,7 @@ def _set(run: Run) -> Next:
     """
     throttle = run.throttle
     throttle.before |= {key: override.before for key, override in throttle.pending.items()}
-    wanted = throttle_rates.wanted(run)
+    wanted = throttle_rates.wanted(run) | _adopted(run)
     changes = {one.key: one for one in ledger.changes(wanted, throttle.before, throttle.pending)}
     back = throttle.awaited.intersection(throttle.live_brokers)
     again = {
@@ -129,7 +135,19 @@ def _keys(run: Run) -> tuple[ledger.ConfigKey, ...]:
     """Every setting that the throttle of this run changes."""
     rearranging = {broker for record in run.moves.active for broker in record.move.rearranging}
     between = ledger.keys_to_change(_flows(run), run.throttle.live_brokers)
-    return (*between, *ledger.log_dir_keys(rearranging, run.throttle.live_brokers))
+    log_dirs = ledger.log_dir_keys(rearranging, run.throttle.live_brokers)
+    return tuple(dict.fromkeys((*between, *log_dirs, *run.throttle.adopted)))
+
+
+def _adopted(run: Run) -> dict[ConfigKey, str | None]:
+    """What others left behind stays as it is until the end, where this run has no other rate for it."""
+    rates = throttle_rates.wanted(run)
+    known = run.throttle.before
+    return {
+        key: value
+        for key, value in run.throttle.adopted.items()
+        if key in known and rates.get(key) in {None, known[key]}
+    }
 
 
 def _flows(run: Run) -> ledger.Flows:

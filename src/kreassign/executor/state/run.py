@@ -129,10 +129,23 @@ class ThrottleLedger:
     """Whether others had changed the throttle of what was in flight when it ended."""
     listed: dict[ConfigKey, set[str]] = field(default_factory=dict)
     """Every entry that this run ever added to a list."""
+    originals: dict[ConfigKey, str | None] = field(default_factory=dict)
+    """What settings shall be at the end that others had changed before the run."""
+    adopted: dict[ConfigKey, str | None] = field(default_factory=dict)
+    """What was left behind by others, and is this run's to restore."""
+    is_alongside: bool = False
+    """Whether moves of others go on under the rates of this run."""
+    left: set[ConfigKey] = field(default_factory=set)
+    """Rates that stay at the end, because moves of others still go on."""
     carried: set[ConfigKey] = field(default_factory=set)
     """Settings that a controller restored for a broker that is down, so that nobody can read them back."""
     is_unconfirmed: bool = False
     """Whether pending settings may not have been written: the run was resumed."""
+
+    @property
+    def adopted_lists(self) -> dict[ConfigKey, str | None]:
+        """Lists that others left behind; their entries stay until the end."""
+        return {key: value for key, value in self.adopted.items() if key.broker is None}
 
     @property
     def ever_set(self) -> tuple[ConfigOverride, ...]:

@@ -126,6 +126,11 @@ class RunView:
         return MappingProxyType({override.key: override for override in self._run.throttle.ever_set})
 
     @property
+    def left_to_others(self) -> frozenset[ConfigKey]:
+        """Rates that stayed at the end, because moves of others still went on."""
+        return frozenset(self._run.throttle.left)
+
+    @property
     def residue(self) -> tuple[str, ...]:
         """A sentence per setting that still has a value of the run."""
         return self._run.throttle.residue

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import ConfigChange, ConfigResource, Reassignment, ResourceType, TopicPartition
 from kreassign.model.throttle import (
+    BROKER_THROTTLES,
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
@@ -116,7 +117,7 @@ class ConfigOverride:
         """Whether this value is, at least in part, one of ours that is to be restored."""
         if not self.is_list:
             return value in self.possible_values
-        return EVERY_REPLICA not in items(value) - items(self.before)
+        return EVERY_REPLICA not in items(value) - items(self.before) - self.our_items
 
     def is_restored(self, value: str | None) -> bool:
         """Whether nothing of ours is in this value any more. What others added to a list is none of our business."""
@@ -180,6 +181,14 @@ def log_dir_keys(brokers: Iterable[int], live_brokers: Iterable[int]) -> tuple[C
     """The rates of copies between the directories of one broker, of these brokers as far as they are live, sorted."""
     return tuple(
         ConfigKey(ConfigResource.broker(broker), LOG_DIR_RATE) for broker in sorted({*brokers} & {*live_brokers})
+    )
+
+
+def throttle_keys(topics: Iterable[str], brokers: Iterable[int]) -> tuple[ConfigKey, ...]:
+    """Every setting of a throttle that these topics and brokers can have."""
+    return (
+        *(ConfigKey(ConfigResource.topic(topic), name) for topic in topics for name in TOPIC_THROTTLES),
+        *(ConfigKey(ConfigResource.broker(broker), name) for broker in brokers for name in BROKER_THROTTLES),
     )
 
 

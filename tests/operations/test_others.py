@@ -1,0 +1,216 @@
+"""What others have set, or move, when a run begins: it is shown and refused, until the operator says what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.executor.events import RunStarted
+from kreassign.executor.history.run_history import RunHistory, fold
+from kreassign.executor.journal import Journal, journal_path, read_events
+from kreassign.executor.runner import Runner
+from kreassign.executor.throttle.adaptive import AdaptiveThrottle
+from kreassign.executor.throttle.ledger import ConfigKey
+from kreassign.executor.throttle.originals import FoundThrottles, NoRecord, OriginalSettings
+from kreassign.executor.throttle.rates import NO_THROTTLE, BrokerRate, ThrottleRates
+from kreassign.model import ConfigResource
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunContext, RunRequest, prepare_run
+from kreassign.operations.verify import verify_run
+from kreassign.twin.controller.decision import Decision
+from kreassign.twin.metadata.records import ConfigChanged
+from tests.executor.twin_runs import RATE, World, tp
+
+TOPIC, SENDER, UNCONCERNED = ConfigResource.topic("t"), ConfigResource.broker(0), ConfigResource.broker(4)
+THROTTLE = ThrottleRates(RATE)
+RATES = {(SENDER, LEADER_THROTTLED_RATE): "7000000", (UNCONCERNED, FOLLOWER_THROTTLED_RATE): "9"}
+LIST = {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): "7:4"}
+Settings = Mapping[tuple[ConfigResource, str], str | None]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "cluster", [[0, 1], [1, 0]])
+
+
+def change(world: World, settings: Settings) -> None:
+    """Somebody else changes settings."""
+    records = tuple(ConfigChanged(resource, name, value) for (resource, name), value in settings.items())
+    world.twin.commit(Decision(records, None))
+
+
+def prepared(
+    world: World,
+    found: FoundThrottles = FoundThrottles.REFUSE,
+    throttle: ThrottleRates = THROTTLE,
+    originals: OriginalSettings | None = None,
+    number: int = 0,
+    state_dir: str = "state",
+) -> RunStarted:
+    """A run of one move from this state directory, checked as the command line checks it."""
+    plan = PlanFile(Plan((PartitionAssignment(tp(number), (2, 3)),)))
+    context = RunContext(world.state_dir / state_dir, originals=originals or NoRecord())
+    request = RunRequest(plan, throttle, measure_for_s=0, found=found)
+    return replace(prepare_run(world.client, request, context, world.transport), run_id="run-1")
+
+
+def execute(world: World, started: RunStarted, state_dir: str = "state") -> RunHistory:
+    with Journal.create(world.state_dir / state_dir, started) as journal:
+        runner = Runner(world.client, world.transport, journal)
+        return runner.start(started)
+
+
+def move_of_others(world: World, throttle: int, broker: int = 2) -> None:
+    """Somebody moves t-1 to this broker at this rate."""
+    names = ((SENDER, LEADER_THROTTLED_RATE), (ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE))
+    change(world, dict.fromkeys(names, str(throttle)) | {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): f"1:{broker}"})
+    world.client.alter_partition_reassignments({tp(1): (broker, 0)}).raise_if_any()
+
+
+def test_a_throttle_that_no_run_accounts_for_is_shown_and_nothing_begins(world: World) -> None:
+    change(world, {**RATES, **LIST})
+    with pytest.raises(InputError) as refused:
+        prepared(world)
+    for sentence in (
+        "leader.replication.throttled.rate of broker 0 is '7000000'",
+        "follower.replication.throttled.rate of broker 4 is '9'",
+        "follower.replication.throttled.replicas of topic t is '7:4'",
+        "--adopt remove",
+        "--adopt restore",
+    ):
+        assert sentence in str(refused.value)
+
+
+def test_what_others_move_is_shown_and_may_only_be_gone_alongside(world: World) -> None:
+    move_of_others(world, RATE // 8)
+    for choice in (FoundThrottles.REFUSE, FoundThrottles.REMOVE, FoundThrottles.RESTORE):
+        with pytest.raises(InputError, match=r"partitions are being reassigned: t-1.*--alongside"):
+            prepared(world, choice)
+
+
+@pytest.mark.parametrize(
+    "throttle",
+    [
+        NO_THROTTLE,
+        ThrottleRates(RATE, (BrokerRate(0, 5),)),
+        ThrottleRates(adaptive=AdaptiveThrottle(10 * RATE)),
+    ],
+)
+def test_alongside_others_there_is_one_rate_for_all(world: World, throttle: ThrottleRates) -> None:
+    move_of_others(world, RATE // 8)
+    with pytest.raises(InputError, match="shares the rate of each broker with them"):
+        prepared(world, FoundThrottles.ALONGSIDE, throttle)
+
+
+def test_there_is_nothing_to_go_alongside_where_nobody_moves_anything(world: World) -> None:
+    change(world, RATES)
+    with pytest.raises(InputError, match="nothing is being reassigned that needs it"):
+        prepared(world, FoundThrottles.ALONGSIDE)
+
+
+def test_an_empty_list_is_no_throttle(world: World) -> None:
+    change(world, {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): ""})
+    assert prepared(world).moves
+
+
+@pytest.mark.parametrize("throttle", [THROTTLE, NO_THROTTLE], ids=["with a throttle", "without one"])
+@pytest.mark.parametrize("entries", ["7:4", "*"])
+def test_what_was_left_behind_is_gone_at_the_end_also_where_the_run_does_not_need_it(
+    world: World, throttle: ThrottleRates, entries: str
+) -> None:
+    change(world, {**RATES, (TOPIC, FOLLOWER_THROTTLED_REPLICAS): entries})
+    found = execute(world, prepared(world, FoundThrottles.REMOVE, throttle))
+    assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {})
+
+
+def test_what_is_meant_to_be_there_has_its_value_again(world: World) -> None:
+    change(world, {**RATES, **LIST})
+    before = world.throttles
+    found = execute(world, prepared(world, FoundThrottles.RESTORE))
+    assert (found.state, found.problems, world.throttles) == ("done", (), before)
+
+
+def test_alongside_others_only_our_own_entries_go_and_rates_stay_while_they_move(world: World) -> None:
+    move_of_others(world, RATE // 20, broker=4)  # which gets nothing from the run
+    found = execute(world, prepared(world, FoundThrottles.ALONGSIDE))
+    assert world.client.list_partition_reassignments()
+    assert (found.state, found.throttle_residue) == ("done", ())
+    assert world.throttles == {
+        "broker 0 leader.replication.throttled.rate": str(RATE),
+        "broker 4 follower.replication.throttled.rate": str(RATE // 20),
+        "topic t follower.replication.throttled.replicas": "1:4",
+    }
+    journal = journal_path(world.state_dir / "state", world.twin.cluster_id, "run-1")
+    assert not [one for one in verify_run(world.client, journal).findings if one.kind == "throttle"]
+    world.transport.sleep(300)
+    assert world.client.list_partition_reassignments() == {}
+    left = [one.subject for one in verify_run(world.client, journal).findings if one.kind == "throttle"]
+    assert left == ["broker 0"]
+
+
+def test_alongside_others_nothing_is_left_if_they_ended_first(world: World) -> None:
+    move_of_others(world, RATE)
+    world.after(8, lambda: change(world, {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): "0:2,0:3"}))
+    found = execute(world, prepared(world, FoundThrottles.ALONGSIDE))
+    assert (found.state, found.throttle_residue, world.throttles) == ("done", (), {})
+
+
+def test_two_state_directories_do_not_take_each_others_throttle_for_what_was_there_before(world: World) -> None:
+    first = prepared(world, state_dir="one")
+    refusals: list[str] = []
+
+    def begin_second() -> None:
+        with pytest.raises(InputError) as refused:
+            prepared(world, number=1, state_dir="two")
+        refusals.append(str(refused.value))
+
+    with Journal.create(world.state_dir / "one", first) as journal:
+        polls = 0
+
+        def listen(*_: object) -> None:
+            nonlocal polls
+            polls += 1
+            if polls == 20:
+                begin_second()
+
+        found = Runner(world.client, world.transport, journal, listener=listen).start(first)
+    assert (found.state, world.throttles) == ("done", {})
+    assert "broker 0 is" in refusals[0]
+    assert "t-0" in refusals[0]
+    assert prepared(world, number=1, state_dir="two").moves
+
+
+class Record:
+    """A record of the cluster that knows what was there before anyone's run."""
+
+    def __init__(self, known: Settings) -> None:
+        self._known = {ConfigKey(*key): value for key, value in known.items()}
+
+    def known(self, keys: Iterable[ConfigKey]) -> Mapping[ConfigKey, str | None]:
+        return {key: self._known[key] for key in keys if key in self._known}
+
+
+def test_what_the_record_of_the_cluster_explains_is_restored_to_what_was_there_before_anyones_run(world: World) -> None:
+    change(world, {**RATES, **LIST})
+    unset = {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): None, (UNCONCERNED, FOLLOWER_THROTTLED_RATE): None}
+    record = Record({**unset, (SENDER, LEADER_THROTTLED_RATE): "3000000"})
+    found = execute(world, prepared(world, originals=record))
+    assert (found.state, found.problems) == ("done", ())
+    assert world.throttles == {"broker 0 leader.replication.throttled.rate": "3000000"}
+
+
+def test_what_the_run_found_and_was_told_to_do_is_in_its_journal(world: World) -> None:
+    change(world, RATES)
+    execute(world, prepared(world, FoundThrottles.REMOVE))
+    events = read_events(journal_path(world.state_dir / "state", world.twin.cluster_id, "run-1"))
+    first = events[0]
+    assert isinstance(first, RunStarted)
+    assert first.found is FoundThrottles.REMOVE
+    assert {present.key.resource for present in first.adopted} == {SENDER, UNCONCERNED}
+    assert not fold(events).pending_restores
