@@ -1,3 +1,4 @@
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -6,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import InputError, JournalDamaged
-from kreassign.executor.events import Event, HoldRequested, RunStarted, StopRequested, ThrottleRequested
+from kreassign.executor.events import (
+    CancelRequested,
+    Event,
+    HoldRequested,
+    RunStarted,
+    StopRequested,
+    ThrottleRequested,
+)
 from kreassign.executor.journal import (
     Journal,
     JournalReader,
@@ -15,8 +23,10 @@ from kreassign.executor.journal import (
     journal_path,
     post_request,
     read_events,
+    stopped_process_in,
 )
 from kreassign.executor.throttle.rates import NO_THROTTLE
+from testbed.waiting import wait_until
 from tests.executor.run_events import WHOLE, started
 
 
@@ -163,6 +173,48 @@ def test_what_another_process_asks_for_is_numbered_and_given_to_the_writer_once(
         assert journal.requests_after(0) == (first, second)
         assert journal.requests_after(1) == (second,)
         assert read_events(journal.path) == (started(),)
+
+
+def test_what_was_asked_of_an_earlier_process_is_void_for_the_next_one(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    post_request(path, lambda number: CancelRequested(5, number, is_now=True))
+    journal, _ = Journal.resume(path, "cluster-1")
+    with journal:
+        assert journal.requests_after(0) == ()
+        asked = post_request(path, lambda number: HoldRequested(6, number))
+        assert journal.requests_after(0) == (asked,)
+
+
+def test_a_process_that_holds_the_lock_is_seen_to_be_stopped_and_to_go_on(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    program = (
+        "import sys; from pathlib import Path; from kreassign.executor.journal import Journal\n"
+        "with Journal.resume(Path(sys.argv[1]), 'cluster-1')[0]: print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        assert stopped_process_in(path.parent) is None
+        holder.send_signal(signal.SIGSTOP)
+        wait_until(
+            lambda: stopped_process_in(path.parent) == holder.pid, timeout_s=10, what="the process to be stopped"
+        )
+        assert active_run(tmp_path, "cluster-1") == "run-1"
+        holder.send_signal(signal.SIGCONT)
+        wait_until(lambda: stopped_process_in(path.parent) is None, timeout_s=10, what="the process to go on")
+        holder.kill()
+
+
+def test_another_process_with_the_number_of_a_former_holder_is_not_taken_for_it(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        (path.parent / "holder").write_text(f"run-1\n{other.pid}\n")
+        other.send_signal(signal.SIGSTOP)
+        state = Path(f"/proc/{other.pid}/stat")
+        wait_until(lambda: ") T " in state.read_text(), timeout_s=10, what="the process to be stopped")
+        assert stopped_process_in(path.parent) is None
+        other.kill()
 
 
 def test_a_request_to_a_file_that_is_no_journal_changes_nothing(tmp_path: Path) -> None:

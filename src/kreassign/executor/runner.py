@@ -132,8 +132,16 @@ class Runner:
         self._time.begin_after(started.at_ms)
         return self._execute(self._take_in(started))
 
-    def resume(self, events: Iterable[Event], operator: Operator | None = None) -> RunHistory:
+    def resume(
+        self,
+        events: Iterable[Event],
+        operator: Operator | None = None,
+        *,
+        before_anything: Callable[[], object] = lambda: None,
+    ) -> RunHistory:
         """Continue a run from the events of its journal; the `operator` is written into it.
+
+        `before_anything` is called when nothing stands in the way any more, and may ask something of the run.
 
         Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
         """
@@ -145,7 +153,9 @@ class Runner:
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = self._port.describe_cluster().broker_ids
-        return self._execute(self._happened(RunResumed(self._time.now_ms(), live, operator)))
+        instructions = self._happened(RunResumed(self._time.now_ms(), live, operator))
+        before_anything()
+        return self._execute(instructions)
 
     def _execute(self, instructions: Iterable[Instruction]) -> RunHistory:
         todo = deque(instructions)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan, InputError
 from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.cluster.queries import topic_ids_of
-from kreassign.executor.events import CancelRequested, Event, Operator, RunStarted
+from kreassign.executor.events import CancelRequested, Event, Operator, Request, RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
@@ -140,13 +141,29 @@ def start_run(client: AdminClient, started: RunStarted, context: RunContext) -> 
         return _execute(client, journal, started.run_id, context, lambda runner: runner.start(started))
 
 
-def resume_run(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
-    """Go on with the run of this journal. Raises InputError when a process executes a run of its cluster."""
+def resume_run(
+    client: AdminClient, path: Path, context: RunContext, request: Callable[[int], Request] | None = None
+) -> RunHistory:
+    """Go on with the run of this journal, first of all with this request, which is stored only if that is possible.
+
+    Raises InputError when a process executes a run of its cluster.
+    """
     refuse_unless_free(client, context, path.stem)
     journal, events = Journal.resume(path, client.describe_cluster().cluster_id)
+
+    def ask() -> None:
+        if request is not None:
+            post_request(path, request)
+
     with journal:
         _warn_of_old_journal(client, path.stem, events[0], context.warn)
-        return _execute(client, journal, path.stem, context, lambda runner: runner.resume(events, context.operator))
+        return _execute(
+            client,
+            journal,
+            path.stem,
+            context,
+            lambda runner: runner.resume(events, context.operator, before_anything=ask),
+        )
 
 
 def _warn_of_old_journal(client: AdminClient, run_id: str, first: Event, warn: Warn) -> None:
@@ -161,9 +178,7 @@ def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext,
     found = read_history(path)
     if found.ended_ms is not None and not found.throttle_residue:
         raise InputError(f"run {path.stem} is already {found.state}; nothing to cancel")
-    now_ms = SYSTEM_CLOCK.now_ms()
-    post_request(path, lambda number: CancelRequested(now_ms, number, is_now))
-    return resume_run(client, path, context)
+    return resume_run(client, path, context, lambda number: CancelRequested(SYSTEM_CLOCK.now_ms(), number, is_now))
 
 
 def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | None = None) -> None:
@@ -216,8 +231,12 @@ def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
 
 @dataclass(slots=True)
 class _Listener:
-    """Turns the events of a run into progress for whoever watches; measures nothing where nobody does."""
+    """Turns the events of a run into progress for whoever watches; measures nothing where nobody does.
 
+    A view that fails is not shown any more: whatever it does, the run goes on.
+    """
+
+    warn: Warn
     show: Show | None = None
     meter: ProgressMeter | None = None
 
@@ -227,13 +246,29 @@ class _Listener:
         if self.meter is None:
             self.meter = ProgressMeter(run)
         self.meter.follow(event)
-        self.show(self.meter.progress())
+        progress = self.meter.progress()
+        with ExitStack() as outlived:
+            outlived.push(partial(self._stop_showing, run.run_id))
+            self.show(progress)
+
+    def _stop_showing(self, run_id: str, _: object, error: BaseException | None, __: object) -> bool:
+        """What follows from a failure of the view, if there was one; whether it is dealt with."""
+        if not isinstance(error, Exception):
+            return False
+        self.show = None
+        # A warning may be made an error, and then is another view that fails.
+        with suppress(Exception):
+            self.warn(
+                f"the progress of run {run_id} is not shown any more, because showing it failed: {error!r}. The run "
+                f"goes on; follow it with `kreassign watch {run_id}`"
+            )
+        return True
 
 
 def _execute(
     client: AdminClient, journal: Journal, run_id: str, context: RunContext, drive: Callable[[Runner], RunHistory]
 ) -> RunHistory:
-    listener = _Listener()
+    listener = _Listener(context.warn)
     runner = Runner(
         client,
         SYSTEM_CLOCK,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from kreassign.clock import Clock, SystemClock
@@ -17,7 +18,7 @@ from kreassign.executor.events import (
 )
 from kreassign.executor.history.interrupted_runs import UnreadableJournal, read_or_name
 from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history, read_history
-from kreassign.executor.journal import JournalReader, post_request, read_events
+from kreassign.executor.journal import JournalReader, post_request, read_events, stopped_process_in
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.state import Machine
@@ -66,10 +67,13 @@ def change_pace(path: Path, change: PaceChange, clock: Clock = SYSTEM_CLOCK) -> 
 def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
     """Ask, and wait until the run has answered by writing the request into its journal.
 
-    Raises InputError when no process executes the run, ExecutionError when it ended or did not answer in time.
+    Raises InputError when no process executes the run, ExecutionError when its process is stopped, the run ended, or it
+    did not answer in time. What was not heard is void once another process resumes the run.
     """
     if not is_active(path):
         raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
+    if (process := stopped_process_in(path.parent)) is not None:
+        raise ExecutionError(f"run {path.stem} was not asked: {_stopped(process)}, then ask again")
     request = post_request(path, make)
     reader, deadline_s = JournalReader(path), clock.monotonic_s() + PATIENCE_S
     while True:
@@ -80,12 +84,26 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
             raise ExecutionError(
                 f"run {path.stem} finished before receiving the request; see `kreassign status {path.stem}`"
             )
+        if (process := stopped_process_in(path.parent)) is not None:
+            raise ExecutionError(f"run {path.stem} has not received the request yet: {_stopped(process)}")
         if clock.monotonic_s() > deadline_s:
             raise ExecutionError(
                 f"run {path.stem} has not responded for {PATIENCE_S:.0f} s; it will respond when its current call "
                 "to the cluster returns"
             )
         clock.sleep(ASK_EVERY_S)
+
+
+def _stopped(process: int) -> str:
+    return f"its process {process} is stopped; continue it with `fg` in its terminal, or with `kill -CONT {process}`"
+
+
+def _with_stop(path: Path, outlook: tuple[str, ...]) -> tuple[str, ...]:
+    """What lies ahead of a run; a stopped process comes first."""
+    process = stopped_process_in(path.parent) if is_active(path) else None
+    if process is None:
+        return outlook
+    return (f"{_stopped(process)}; until then its moves in flight go on, throttled but not guarded", *outlook)
 
 
 def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
@@ -98,7 +116,8 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
         for event in reader.new_events():
             machine.replay(event)
             meter.follow(event)
-        yield meter.progress()
+        progress = meter.progress()
+        yield replace(progress, outlook=_with_stop(path, progress.outlook))
         if not goes_on:
             return
         clock.sleep(LOOK_EVERY_S)
@@ -117,4 +136,5 @@ def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
 def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
     """The same, and how far its moves are. Raises JournalDamaged."""
     run, meter = fold_with_progress(read_events(path))
-    return history(run), meter.progress()
+    found = history(run)
+    return replace(found, outlook=_with_stop(path, found.outlook)), meter.progress()

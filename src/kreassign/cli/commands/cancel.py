@@ -50,5 +50,5 @@ def cancel(
         on_terminal(cluster, run_context, is_quiet=is_quiet) as watched,
     ):
         found = cancel_interrupted_run(client, path, watched, is_now=is_now)
-    print_end(found, is_quiet=is_quiet)
+        print_end(found, is_quiet=is_quiet)
     context.exit(exit_code(found))

@@ -72,8 +72,8 @@ def rollback(
     is_quiet = output_format == "json"
     with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
         undone = undo(client, request, watched, is_quiet=is_quiet, is_dry=is_dry)
-    if is_quiet:
-        print_json(_document(undone))
+        if is_quiet:
+            print_json(_document(undone))
     context.exit(_exit_code(undone))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.commands.rollback import report_end
+from kreassign.cli.detach import detach
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.options.pace import PaceOptions, pace_options
@@ -29,6 +30,7 @@ from kreassign.operations.run import RunContext, RunRequest
         "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s",
         "kreassign run plan.json --bootstrap-server localhost:9092 --window 22:00-06:00 --time-zone Europe/Berlin",
         "kreassign run plan.json --bootstrap-server localhost:9092 --throttle auto --broker-capacity 120MB/s",
+        "kreassign run plan.json --bootstrap-server localhost:9092 --throttle 50MB/s --detach",
     )
 )
 @click.argument("plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
@@ -52,6 +54,7 @@ from kreassign.operations.run import RunContext, RunRequest
     help="With a throttle: how long to measure write rates first; 0 to skip.",
 )
 @click.option("--resume", "resumed", metavar="RUN_ID", help="Resume this run, as `kreassign resume` does.")
+@click.option("--detach", "is_detached", is_flag=True, help="Continue in the background once the run has begun.")
 @run_context_options
 @format_option
 @click.pass_context
@@ -67,13 +70,15 @@ def run(
     pace: PaceOptions,
     measure_for: float,
     resumed: str | None,
+    is_detached: bool,
     run_context: RunContext,
     output_format: str,
 ) -> None:
     """Execute PLAN: throttle, move, elect preferred leaders, restore the throttle, verify.
 
     PLAN is Kafka's reassignment JSON. It is checked against the cluster first; nothing is sent if anything is wrong.
-    Ctrl-C pauses; a second one quits at once. Either way `kreassign resume` continues.
+    Ctrl-C pauses, and so does closing the terminal, unless with --detach or `nohup`; a second Ctrl-C quits at once.
+    Either way `kreassign resume` continues.
     """
     if (plan is None) == (resumed is None):
         raise click.UsageError("specify either a plan to execute or --resume RUN_ID")
@@ -86,7 +91,11 @@ def run(
         chosen_pace = pace.pace(SystemClock().now_ms())
         request = RunRequest(read_plan_file(plan), throttle, guards, chosen_pace, expected, measure_for, found)
     is_quiet = output_format == "json"
-    with cluster.connect() as client, on_terminal(cluster, run_context, is_quiet=is_quiet) as watched:
+    started = detach(run_context.state_dir, output_format) if is_detached else lambda _: None
+    with (
+        cluster.connect() as client,
+        on_terminal(cluster, run_context, is_quiet=is_quiet, started=started) as watched,
+    ):
         if request is not None:
             ended = operation.run(client, request, watched)
         else:

@@ -1,6 +1,6 @@
 """The memory of a run: its journal on disk, written by one process and read by any."""
 
-from kreassign.executor.journal.lock import active_run, active_run_in, refuse_second_run
+from kreassign.executor.journal.lock import active_run, active_run_in, refuse_second_run, stopped_process_in
 from kreassign.executor.journal.paths import ASIDE, SUFFIX, cluster_journals, find_journals, journal_path
 from kreassign.executor.journal.reader import JournalReader, last_event, read_events
 from kreassign.executor.journal.writer import Journal, post_request, set_aside
@@ -20,4 +20,5 @@ __all__ = [
     "read_events",
     "refuse_second_run",
     "set_aside",
+    "stopped_process_in",
 ]

@@ -17,7 +17,8 @@ All tables are append-only:
     )
 
 `events` is written by the process that executes the run, `requests` by anyone who wants something of it. A request
-is taken in when an event with its number is among the events.
+is taken in when an event with its number is among the events. One that was not is void when another process resumes
+the run: whoever asked was told that it was not heard.
 """
 
 from __future__ import annotations

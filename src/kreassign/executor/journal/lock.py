@@ -3,7 +3,7 @@
 Two files in the folder of the cluster. A run locks `lock`, which nobody else ever touches, so nothing but another run
 can make that fail. Then it locks `holder`, in which its run id is written; who asks for the holder tries a shared lock
 on that one, for an instant, which a run that is just beginning waits for. The system drops both locks with the
-process, however that ends.
+process, however that ends. A second line has the number of the process, so that others can see whether it is stopped.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from kreassign.errors import InputError
 from kreassign.executor.journal.paths import FILE_MODE, SUFFIX, cluster_folder
 
 LOCK, HOLDER = "lock", "holder"
+_STOPPED = frozenset({"T", "t"})
+"""States of a process in /proc/PID/stat: stopped by a signal, or by a debugger (proc(5))."""
 
 
 class ClusterLock:
@@ -63,6 +65,22 @@ def active_run_in(folder: Path) -> str | None:
     return None
 
 
+def stopped_process_in(folder: Path) -> int | None:
+    """The process that holds the lock of this folder, if it is stopped (SIGSTOP, Ctrl-Z); None also if nobody can tell.
+
+    Read from /proc, so only on Linux, and only for processes of one's own.
+    """
+    holder = folder / HOLDER
+    try:
+        process = Path("/proc") / holder.read_text(encoding="ascii").split("\n")[1]
+        state = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+        # Seen from another machine, or long after, the number may be that of any process.
+        is_holder = any(found.readlink() == holder.resolve() for found in (process / "fd").iterdir())
+    except (OSError, IndexError):
+        return None
+    return int(process.name) if state in _STOPPED and is_holder else None
+
+
 def refuse_second_run(state_dir: Path, cluster_id: str) -> None:
     """Raise InputError if a process is executing a run on this cluster: the one that says which, and what to do."""
     holder = active_run(state_dir, cluster_id)
@@ -88,12 +106,12 @@ def _open(path: Path) -> IO[str]:
 
 def _read(file: IO[str]) -> str:
     file.seek(0)
-    return file.read().strip() or "(unknown)"
+    return file.readline().strip() or "(unknown)"
 
 
 def _write(file: IO[str], run_id: str) -> None:
     file.seek(0)
     file.truncate(0)
-    file.write(f"{run_id}\n")
+    file.write(f"{run_id}\n{os.getpid()}\n")
     file.flush()
     os.fsync(file.fileno())

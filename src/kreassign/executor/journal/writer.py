@@ -34,6 +34,7 @@ from kreassign.executor.journal.paths import ASIDE, FILE_MODE, journal_path, mak
 from kreassign.executor.journal.reader import JournalReader, beginning_with_start
 
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
+_LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
 _BINDING = (ThrottleIntended, SubmissionIntended, CancelIntended, *Request.__args__)
 """Events after which there is something to do that a look at the cluster does not show."""
 
@@ -44,8 +45,9 @@ _BESIDE = ("-wal", "-shm", "-journal")
 class Journal:
     """A journal that is being written. Only one process can have one per cluster; use it in a `with` statement."""
 
-    def __init__(self, path: Path, lock: ClusterLock, sequence: int, digest: str) -> None:
+    def __init__(self, path: Path, lock: ClusterLock, sequence: int, digest: str, last_void: int = 0) -> None:
         self.path = path
+        self._last_void = last_void
         self._lock = lock
         self._sequence = sequence
         self._digest = digest
@@ -82,7 +84,7 @@ class Journal:
             _migrate(path)
             reader = JournalReader(path)
             events = reader.new_events()
-            return cls(path, lock, reader.sequence, reader.digest), events
+            return cls(path, lock, reader.sequence, reader.digest, _last_request(path)), events
 
     def append(self, event: Event) -> None:
         """Write an event; it is on disk when this returns. Raises JournalDamaged when it cannot be written."""
@@ -100,9 +102,13 @@ class Journal:
         self._digest = digest
 
     def requests_after(self, number: int) -> tuple[Request, ...]:
-        """What was asked for since the request of this number, oldest first. Raises JournalDamaged."""
+        """What was asked for since the request of this number, oldest first. Raises JournalDamaged.
+
+        Only of this process: who asked an earlier one was told that it did not respond, and may have thought better
+        of it since.
+        """
         try:
-            rows = self._connection.execute(_REQUESTS, (number,)).fetchall()
+            rows = self._connection.execute(_REQUESTS, (max(number, self._last_void),)).fetchall()
         except sqlite3.Error as error:
             raise unreadable(self.path, error) from error
         return tuple(_request(self.path, kind, body) for kind, body in rows)
@@ -134,7 +140,7 @@ def post_request(path: Path, make: Callable[[int], Request]) -> Request:
                 _migrate(path)
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
-        (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
+        (last,) = connection.execute(_LAST_REQUEST).fetchone()
         request = make(last + 1)
         connection.execute("INSERT INTO requests VALUES (?, ?, ?)", (last + 1, kind_of(request), to_json(request)))
         connection.execute("COMMIT")
@@ -154,6 +160,13 @@ def set_aside(path: Path) -> Path:
             if beside.exists():
                 rename(beside, path.with_name(path.name + ASIDE + name))
     return path.with_name(path.name + ASIDE)
+
+
+def _last_request(path: Path) -> int:
+    """The number of the latest request; 0 if there is none."""
+    with closing(sqlite3.connect(path)) as connection:
+        (last,) = connection.execute(_LAST_REQUEST).fetchone()
+    return int(last)
 
 
 def _begin(path: Path, started: RunStarted) -> str:

@@ -1,0 +1,161 @@
+"""What is asked of a run is checked before it is stored, and acts once or never; whoever watches cannot end a run."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.errors import ExecutionError, InputError, Unreachable
+from kreassign.executor.events import CancelRequested, MovesSubmitted
+from kreassign.executor.journal import Journal, read_events
+from kreassign.executor.progress.meter import Progress
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.operations import run as operation
+from kreassign.operations import steer
+from kreassign.operations.connect import connect
+from kreassign.operations.plan_files import PlanFile
+from kreassign.operations.run import RunContext, RunRequest, Show
+from kreassign.twin.cluster import Twin
+from kreassign.twin.core import TwinSettings
+from kreassign.twin.network.server import serving
+from testbed.waiting import wait_until
+from tests.executor.run_events import WHOLE, started
+from tests.executor.test_crashes import Died
+from tests.executor.test_dead_brokers_on_twin import DyingAt
+from tests.executor.twin_runs import World, tp
+from tests.twin.asking import cluster
+
+
+def requests_in(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM requests").fetchone()
+    return int(count)
+
+
+@pytest.fixture
+def interrupted(tmp_path: Path) -> World:
+    """A run that died when its moves were on their way."""
+    world = World(tmp_path, [[0, 1], [1, 0]])
+    first = world.prepared({0: (2, 1), 1: (3, 0)})
+    with Journal.create(tmp_path, first) as journal, pytest.raises(Died):
+        world._runner(DyingAt(journal, MovesSubmitted, is_written=True)).start(first)
+    return world
+
+
+# Asking
+
+
+def test_a_cancel_that_cannot_reach_the_cluster_does_not_act_when_the_run_is_resumed_later(interrupted: World) -> None:
+    nowhere = client_settings(bootstrap_servers="nowhere:9092")
+    transport, path = interrupted.transport, interrupted.path()
+    with AdminClient.connect(nowhere, clock=transport, transport=transport) as lost, pytest.raises(Unreachable):
+        operation.cancel_interrupted_run(lost, path, RunContext(interrupted.state_dir), is_now=True)
+    assert requests_in(path) == 0
+    found = interrupted.resume()
+    assert (found.state, {move.status for move in found.moves}) == ("done", {"complete"})
+    assert not [event for event in read_events(path) if isinstance(event, CancelRequested)]
+
+
+def test_a_cancel_that_lost_its_race_for_the_run_is_not_stored(interrupted: World) -> None:
+    path = interrupted.path()
+    with Journal.resume(path, interrupted.twin.cluster_id)[0], pytest.raises(InputError, match="is active"):
+        operation.cancel_interrupted_run(interrupted.client, path, RunContext(interrupted.state_dir), is_now=True)
+    assert requests_in(path) == 0
+
+
+@contextmanager
+def executed_elsewhere(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """The run of this journal in a process that never hears a request."""
+    program = (
+        "import sys; from pathlib import Path; from kreassign.executor.journal import Journal\n"
+        "with Journal.resume(Path(sys.argv[1]), 'cluster-1')[0]: print('held', flush=True); input()"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        try:
+            yield holder
+        finally:
+            holder.kill()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The journal of a run that is not at its end."""
+    with Journal.create(tmp_path, started()) as journal:
+        for event in WHOLE[1:4]:
+            journal.append(event)
+        return journal.path
+
+
+@pytest.mark.parametrize("ask", [steer.pause, steer.cancel, lambda path: steer.set_throttle(path, 1)])
+def test_a_request_to_a_stopped_process_is_refused_at_once_and_not_stored(
+    ask: Callable[[Path], object], path: Path
+) -> None:
+    with executed_elsewhere(path) as holder:
+        holder.send_signal(signal.SIGSTOP)
+        wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), timeout_s=10, what="a stop")
+        with pytest.raises(ExecutionError, match=rf"was not asked: its process {holder.pid} is stopped; .*kill -CONT"):
+            ask(path)
+    assert requests_in(path) == 0
+
+
+def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> None:
+    with executed_elsewhere(path) as holder:
+        assert not [line for line in steer.status_and_progress(path)[0].outlook if "stopped" in line]
+        holder.send_signal(signal.SIGSTOP)
+        wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), timeout_s=10, what="a stop")
+        for outlook in (steer.status_and_progress(path)[0].outlook, next(steer.watch(path)).outlook):
+            assert outlook[0].startswith(f"its process {holder.pid} is stopped; continue it with `fg`")
+
+
+def test_a_request_to_no_process_is_refused_and_not_stored(path: Path) -> None:
+    with pytest.raises(InputError, match="no process executes run run-1"):
+        steer.cancel(path, is_now=True)
+    assert requests_in(path) == 0
+
+
+# Watching
+
+
+@contextmanager
+def failing_view(run_id: str, stop: Callable[[], None] | None) -> Iterator[Show | None]:
+    del run_id, stop
+
+    def show(progress: Progress) -> None:
+        raise OSError(28, f"No space left on device, while {progress.phase}")
+
+    yield show
+
+
+def test_a_view_that_fails_is_told_once_and_the_run_goes_on_to_its_end(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    twin = Twin(cluster({"t": [[0, 1]]}), TwinSettings())
+    request = RunRequest(PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),))))
+    context = RunContext(tmp_path, poll_s=0.1, watch=failing_view, warn=warnings.append)
+    with serving(twin, speed=20.0) as thread, connect(thread.bootstrap_servers) as client:
+        found = operation.run(client, request, context)
+    assert found.state == "done"
+    (warning,) = warnings
+    assert "is not shown any more" in warning
+    assert f"kreassign watch {found.run_id}" in warning
+
+
+def test_a_warning_that_fails_too_does_not_end_the_run_either(tmp_path: Path) -> None:
+    def refuse(text: str) -> None:
+        raise UserWarning(text)
+
+    twin = Twin(cluster({"t": [[0, 1]]}), TwinSettings())
+    request = RunRequest(PlanFile(Plan((PartitionAssignment(tp(0), (2, 1)),))))
+    context = RunContext(tmp_path, poll_s=0.1, watch=failing_view, warn=refuse)
+    with serving(twin, speed=20.0) as thread, connect(thread.bootstrap_servers) as client:
+        assert operation.run(client, request, context).state == "done"
