@@ -78,8 +78,10 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
     reader, deadline_s = JournalReader(path), clock.monotonic_s() + PATIENCE_S
     while True:
         goes_on = is_active(path)
-        if any(event == request for event in reader.new_events()):
-            return request
+        # By its number: the run notes when it took the request in, by a clock of its own.
+        taken_in = (event for event in reader.new_events() if isinstance(event, Request))
+        if (heard := next((event for event in taken_in if event.request == request.request), None)) is not None:
+            return heard
         if not goes_on:
             raise ExecutionError(
                 f"run {path.stem} finished before receiving the request; see `kreassign status {path.stem}`"
