@@ -51,32 +51,32 @@ class Reading:
 def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) -> list[Row]:
     """The rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
 
-    Writes what the journals tell into the tables of runs first. Raises JournalDamaged, DataError.
+    Writes what the journals have into the tables of runs first. Raises JournalDamaged, DataError.
     """
-    told = [audit_trail(read_events(journal)) for journal in journals]
-    for one in told:
+    trails = [audit_trail(read_events(journal)) for journal in journals]
+    for one in trails:
         write_audit_trail(one, data)
     jobs = spark_jobs("an audit")
     with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit") as spark:
         tables = jobs.run_audit.write_run_audit(spark, data)
-    runs = {one.history.run_id: one.history for one in told}
+    runs = {one.history.run_id: one.history for one in trails}
     found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in runs]
     return [row | origin_of(runs[row["run_id"]]) for row in found]
 
 
-def write_audit_trail(told: AuditTrail, data: Path) -> None:
-    """Write what a journal tells into the tables of runs: one file in each; `runs` comes last and seals the others."""
-    head = {"run_id": told.history.run_id, "cluster_id": told.history.cluster_id}
+def write_audit_trail(trail: AuditTrail, data: Path) -> None:
+    """Write what a journal has into the tables of runs: one file in each; `runs` comes last and seals the others."""
+    head = {"run_id": trail.history.run_id, "cluster_id": trail.history.cluster_id}
     parts: list[list[Row]] = [
-        [_run_row(told.history)],
-        [_move_row(move, head) for move in told.history.moves],
+        [_run_row(trail.history)],
+        [_move_row(move, head) for move in trail.history.moves],
         *(
             [_row(one, head) for one in part]
-            for part in (told.copy_progress, told.eta_history, told.calls, told.breaches)
+            for part in (trail.copy_progress, trail.eta_history, trail.calls, trail.breaches)
         ),
     ]
     for table, rows in reversed(list(zip(RUN_TABLES, parts, strict=True))):
-        write_rows(data, table, rows, file_stem=told.history.run_id)
+        write_rows(data, table, rows, file_stem=trail.history.run_id)
 
 
 def origin_of(run: RunHistory) -> Row:

@@ -77,7 +77,7 @@ def inputs_of_snapshot(found: ClusterSnapshot, policy: PlanPolicy, snapshot_id: 
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
-    """What the file systems of a broker hold together, one per log directory that works; None unless all told."""
+    """What the file systems of a broker hold together, one per log directory that works; None unless all are known."""
     sizes = [one.total_bytes for one in dirs if not one.is_offline]
     known = [size for size in sizes if size is not None]
     return sum(known) if known and len(known) == len(sizes) else None

@@ -253,7 +253,7 @@ class WhatIf:
 
     @property
     def name(self) -> str:
-        """The task in words, without the days, which only a snapshot tells."""
+        """The task in words, without the days, which only a snapshot has."""
         return "what if"
 
     def pose(self, inputs: Inputs) -> Posed:

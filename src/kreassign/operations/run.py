@@ -46,7 +46,7 @@ Show = Callable[[Progress], None]
 
 
 class Watch(Protocol):
-    """Is told that a run begins or is followed, and gets its progress until it ends.
+    """Learns that a run begins or is followed, and gets its progress until it ends.
 
     `stop` asks the run for a clean pause, and is safe to call from a signal handler; None if another process executes
     it. The context manager yields what takes the progress, or None where nobody wants it. When it suppresses a
@@ -66,7 +66,7 @@ def unwatched(run_id: str, stop: Callable[[], None] | None) -> AbstractContextMa
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """Around a run: where its journal is, how often it looks at its cluster, who watches and hears warnings.
+    """Around a run: where its journal is, how often it polls its cluster, who watches and gets warnings.
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
     `originals` is the record of what was set before any run.
@@ -215,7 +215,7 @@ def measured(
 def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
     """Warn of what will not end in time. Raises IllegalPlan where it never can, so that nobody waits for nothing.
 
-    Without a throttle nobody knows the rate yet; then the run itself tells.
+    Without a throttle nobody knows the rate yet; then the run itself finds out.
     """
     hours, limit = started.pace.hours, started.rates.slowest_bytes_per_s
     if not hours.are_limited or limit is None:

@@ -65,7 +65,7 @@ class SnapshotOutputs:
 def store_snapshot(
     client: AdminClient, outputs: SnapshotOutputs, clock: Clock = SYSTEM_CLOCK, warn: Warn = warn_program
 ) -> Observation:
-    """Look at the cluster and write what it looks like; nothing is written unless all of it could be asked for."""
+    """Read the cluster and write what was read; nothing is written unless all of it could be read."""
     seen = observe(client, clock.now_ms(), warn)
     if outputs.file is not None:
         whole = whole_snapshot(client, seen, clock, outputs.measure_for_s, warn)
@@ -89,7 +89,7 @@ def observe(client: AdminClient, taken_ms: int, warn: Warn = warn_program) -> Ob
 
 
 def described_cluster(client: AdminClient) -> Cluster:
-    """Brokers and controller; the fenced brokers too, where the cluster can tell (Kafka 4.0 and later)."""
+    """Brokers and controller; the fenced brokers too, where the cluster names them (Kafka 4.0 and later)."""
     try:
         return client.describe_cluster(include_fenced=True)
     except Unsupported:
@@ -99,7 +99,7 @@ def described_cluster(client: AdminClient) -> Cluster:
 def whole_snapshot(
     client: AdminClient, seen: Observation, clock: Clock, seconds: float, warn: Warn = warn_program
 ) -> ClusterSnapshot:
-    """Ask for what the tables do not hold, and look twice, so many seconds apart, at how far each partition is."""
+    """Read what the tables do not hold, and twice, so many seconds apart, how far each partition is."""
     partitions = [partition.topic_partition for topic in seen.topics for partition in topic.partitions]
     offsets = sample_offsets(client, clock, partitions, seconds)
     warn_of_failures(warn, "offsets", offsets.failed)

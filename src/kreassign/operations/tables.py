@@ -35,7 +35,7 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 COUNT_EVERY_S = 60
 
-# What is told of the load model, and the column that says it.
+# What is shown of the load model, and the column that says it.
 _SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
 
 

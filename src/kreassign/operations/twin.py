@@ -109,7 +109,7 @@ def equal_brokers(count: int = DEFAULT_BROKERS, racks: Iterable[str] = ()) -> Sc
 
 
 def announcement(server: TwinServer) -> Iterator[str]:
-    """What to tell people of a twin that is served: its release, where it is, and what clients need, as lines."""
+    """What people need to know of a twin that is served: its release, where it is, and what clients need, as lines."""
     yield f"Kafka {server.twin.version} twin with {len(server.twin.processes.ids)} brokers; Ctrl-C ends it"
     yield f"bootstrap servers: {','.join(islice(server.broker_addresses, SHOWN_ADDRESSES))}"
     if not server.twin.version.uses_zookeeper:
