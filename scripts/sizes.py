@@ -31,7 +31,11 @@ class Module:
     @property
     def package(self) -> str:
         """The folder directly below the product; a dot for the product's own files."""
-        return self.path.partition("/")[0] if "/" in self.path else "."
+        return _package(self.path)
+
+
+def _package(path: str) -> str:
+    return path.partition("/")[0] if "/" in path else "."
 
 
 def measured(path: str, text: str) -> Module:
@@ -77,11 +81,12 @@ def _nine_in_ten(lengths: Sequence[int]) -> int:
 def main(packages: Sequence[str]) -> None:
     """Print the report on these packages, or on all."""
     paths = sorted(PRODUCT.rglob("*.py"))
-    modules = [measured(path.relative_to(PRODUCT).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
-    known = {module.package for module in modules}
+    texts = {path.relative_to(PRODUCT).as_posix(): path for path in paths}
+    known = {_package(name) for name in texts}
     if unknown := set(packages) - known:
         raise SystemExit(f"no package {min(unknown)!r}; there are {', '.join(sorted(known))}")
-    sys.stdout.write(report([module for module in modules if not packages or module.package in packages]) + "\n")
+    chosen = (name for name in texts if not packages or _package(name) in packages)
+    sys.stdout.write(report(measured(name, texts[name].read_text(encoding="utf-8")) for name in chosen) + "\n")
 
 
 if __name__ == "__main__":

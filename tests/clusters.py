@@ -3,9 +3,9 @@
 A test asks by the name of a fixture below, or by the mark `uses_cluster(name)`. Before each test the nodes of its
 clusters are brought back, unless it is marked `keeps_broken` because tests in a row share a broken cluster.
 
-Tests that share what takes long to start form a group: a cluster, a Spark session, the compiled loops of the search,
-the modules of a file. They run in a row, and with `--dist loadgroup` on one worker of pytest-xdist, while other groups
-run on the others. A worker has at most the clusters of one group at a time.
+Tests that share what takes long to start form a group: a cluster, a Spark session, the compiled loops of the search.
+They run in a row, and with `--dist loadgroup` on one worker of pytest-xdist, while other groups run on the others. A
+worker has at most the clusters of one group at a time.
 """
 
 from __future__ import annotations
@@ -111,10 +111,7 @@ def _group_of(item: pytest.Item) -> str | None:
     if item.get_closest_marker("spark"):
         return "spark"
     if item.get_closest_marker("kafka") is None:
-        path = item.nodeid.partition("::")[0]
-        if path.startswith(SEARCHING):
-            return "search"
-        return None if item.get_closest_marker("thorough") else path
+        return "search" if item.nodeid.startswith(SEARCHING) else None
     names = ", ".join(_clusters_of(item)) or file
     # The tests of one cluster would take longer than all others together on another worker.
     return f"{names}, both tools" if names == "kafka" and "differential" in file else names

@@ -88,6 +88,7 @@ def test_no_two_names_share_a_folder(tmp_path: Path) -> None:
     assert len(set(folders)) == len(ODD)
 
 
+@pytest.mark.thorough
 def test_asking_who_runs_never_takes_a_lock_from_a_run(tmp_path: Path) -> None:
     """Three processes ask without pause while this one begins and ends runs: every one of them begins."""
     Journal.create(tmp_path, started()).close()

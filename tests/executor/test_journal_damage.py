@@ -105,6 +105,7 @@ def read_or_refused(path: Path) -> tuple[Event, ...] | str:
         return REFUSED if path.name in str(error) else str(error)
 
 
+@pytest.mark.thorough
 def test_a_run_whose_log_is_cut_is_carried_on_to_the_same_end_or_refused(tmp_path: Path) -> None:
     """What must be kept is in the file itself: no throttle is taken for that of somebody else and left behind."""
     chance, ends = random.Random(7), []
