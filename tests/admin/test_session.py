@@ -11,7 +11,7 @@ import pytest
 
 from kreassign.admin import AdminClient, ClientSettings
 from kreassign.clock import VirtualClock
-from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
+from kreassign.errors import InputError, OutcomeUnknown, ProtocolViolation, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     Broker,
     Cluster,
@@ -528,7 +528,7 @@ def test_nothing_is_sent_to_an_address_that_belongs_to_another_cluster_now(
     client = connect(node)
     client.list_partition_reassignments()
     taken_over(node)
-    with pytest.raises(Unreachable, match="belongs to cluster other, not to id, with which this client began"):
+    with pytest.raises(Unreachable, match="belongs to cluster other, not to id as expected"):
         ask(client, timeout_ms=300)
     assert (node.times_asked(ALTER), node.times_asked(LIST)) == (0, 1)
 
@@ -572,3 +572,22 @@ def test_a_client_of_controllers_does_not_follow_them_into_another_cluster(node:
     with pytest.raises(Unreachable, match="belongs to cluster other"):
         alter(client, timeout_ms=300)
     assert not node.times_asked(ALTER)
+
+
+def test_a_client_that_is_told_its_cluster_sends_nothing_to_another_one(node: Listener, connect: Connect) -> None:
+    join(node)
+    node.answers[ALTER] = DONE
+    client = connect(bootstrap_servers=(), bootstrap_controllers=(node.address,))
+    client.expect_cluster("ours")
+    with pytest.raises(Unreachable, match="belongs to cluster id, not to ours as expected"):
+        alter(client, timeout_ms=300)
+    assert not node.times_asked(ALTER)
+
+
+def test_a_client_of_one_cluster_cannot_become_one_of_another(node: Listener, connect: Connect) -> None:
+    join(node)
+    client = connect(node)
+    client.describe_cluster()
+    client.expect_cluster("id")
+    with pytest.raises(InputError, match="the client is one of cluster id, not of ours"):
+        client.expect_cluster("ours")

@@ -82,6 +82,13 @@ class AdminClient:
     ) -> None:
         self.close()
 
+    def expect_cluster(self, cluster_id: str) -> None:
+        """Talk to nodes of this cluster only; without it, to those of the cluster that answers first.
+
+        Nothing is sent. Raises InputError when the client talks to another cluster already.
+        """
+        self._session.expect_cluster(cluster_id)
+
     # --- nodes ------------------------------------------------------------------------------------------------
 
     def describe_cluster(self, *, include_fenced: bool = False, timeout_ms: int | None = None) -> Cluster:

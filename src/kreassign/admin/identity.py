@@ -9,7 +9,7 @@ from __future__ import annotations
 from threading import Lock
 
 from kreassign.admin.settings import Address
-from kreassign.errors import Unreachable
+from kreassign.errors import InputError, Unreachable
 
 
 class ClusterIdentity:
@@ -34,6 +34,13 @@ class ClusterIdentity:
             if cluster_id in {"", self._cluster_id}:
                 return
             raise Unreachable(
-                f"{address} belongs to cluster {cluster_id}, not to {self._cluster_id}, with which this client began; "
-                "nothing was sent to it. Check where this address leads now"
+                f"{address} belongs to cluster {cluster_id}, not to {self._cluster_id} as expected; nothing was sent "
+                "to it. Check where this address leads"
             )
+
+    def expect(self, cluster_id: str) -> None:
+        """Talk to this cluster only. Raises InputError when the client talks to another one already."""
+        with self._lock:
+            self._cluster_id = self._cluster_id or cluster_id
+            if cluster_id not in {"", self._cluster_id}:
+                raise InputError(f"the client is one of cluster {self._cluster_id}, not of {cluster_id}")

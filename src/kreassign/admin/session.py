@@ -157,6 +157,10 @@ class Session:
         """Whether the client was given controllers, not brokers, to start from."""
         return bool(self.settings.bootstrap_controllers)
 
+    def expect_cluster(self, cluster_id: str) -> None:
+        """Refuse every node that does not belong to this cluster. Raises InputError if one of another was used."""
+        self._identity.expect(cluster_id)
+
     def close(self) -> None:
         """Close all connections; calls under way in other threads fail, and so do later ones."""
         with self._lock:

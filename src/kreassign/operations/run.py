@@ -14,7 +14,6 @@ from typing import Protocol
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
 from kreassign.errors import IllegalPlan, InputError
-from kreassign.executor.cluster.port import ConfigPort
 from kreassign.executor.cluster.queries import topic_ids_of
 from kreassign.executor.events import CancelRequested, Event, Operator, Request, RunStarted
 from kreassign.executor.guards import GuardName, Reaction
@@ -74,7 +73,7 @@ class RunContext:
 
     state_dir: Path = field(default_factory=default_state_dir)
     poll_s: float = POLL_INTERVAL_S
-    controllers: ConfigPort | None = None
+    controllers: AdminClient | None = None
     watch: Watch = unwatched
     warn: Warn = warn_program
     operator: Operator = field(default_factory=this_operator)
@@ -184,6 +183,8 @@ def cancel_interrupted_run(client: AdminClient, path: Path, context: RunContext,
 def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | None = None) -> None:
     """Raise InputError if another run than this one is active on the cluster, or was interrupted there."""
     cluster_id = client.describe_cluster().cluster_id
+    if context.controllers is not None:
+        context.controllers.expect_cluster(cluster_id)
     refuse_second_run(context.state_dir, cluster_id)
     refuse_if_interrupted_runs(context.state_dir, cluster_id, run_id)
 

@@ -50,14 +50,15 @@ _CONFIG = click.option(
     "--command-config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Client properties, in the format of Kafka's own tools (security, timeouts).",
+    help="Client properties, in the format of Kafka's own tools (security, timeouts).  "
+    "[default: Kafka's defaults, in plain text]",
 )
 _CONTROLLER = click.option(
     "--bootstrap-controller",
     envvar=CONTROLLER_ENVIRONMENT,
     metavar="HOST:PORT[,…]",
     help="Controllers of a KRaft cluster, to set the throttle of brokers that are down "
-    f"(or the environment variable {CONTROLLER_ENVIRONMENT}).",
+    f"(or the environment variable {CONTROLLER_ENVIRONMENT}).  [default: none]",
 )
 
 

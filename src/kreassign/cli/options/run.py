@@ -11,7 +11,7 @@ import click
 from kreassign.cli.options.group import option_group
 from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.output import LONGEST_S
-from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.operations.journals import default_state_dir
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
@@ -77,6 +77,8 @@ found_options = option_group(
 def guards_option(command: Command) -> Command:
     """Add `--guard NAME=REACTION`, any number of times: parameter `guards: dict[GuardName, Reaction]`."""
     names, reactions = ", ".join(GuardName), ", ".join(Reaction)
+    warned = [guard for guard, reaction in DEFAULTS.items() if reaction is Reaction.WARN]
+    defaults = f"{Reaction.WARN} for {', '.join(warned)}; {Reaction.HOLD} for the others"
     return click.option(
         "--guard",
         "guards",
@@ -84,7 +86,8 @@ def guards_option(command: Command) -> Command:
         type=_guard,
         callback=lambda _, __, pairs: dict(pairs),
         metavar="NAME=REACTION",
-        help=f"Set the reaction to a breached guard; may be repeated. Guards: {names}. Reactions: {reactions}.",
+        help=f"Set the reaction to a breached guard; may be repeated. Guards: {names}. Reactions: {reactions}.  "
+        f"[default: {defaults}]",
     )(command)
 
 
