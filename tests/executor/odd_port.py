@@ -23,7 +23,7 @@ class OddPort:
     def __init__(self, client: AdminClient) -> None:
         self._client = client
         self._answers: dict[str, deque[Answer]] = {}
-        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     @property
     def port(self) -> ClusterPort:
@@ -38,7 +38,7 @@ class OddPort:
         real: Real = getattr(self._client, method)
 
         def call(*args: Any, **named: Any) -> Any:
-            self.calls.append((method, args))
+            self.calls.append((method, args, named))
             waiting = self._answers.get(method)
             return waiting.popleft()(real, *args, **named) if waiting else real(*args, **named)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.errors import Unsupported
 from kreassign.executor.events import CancelRequested, Event, MovesSubmitted
 from kreassign.executor.state import RunView
 from kreassign.executor.state.move import IN_FLIGHT, MoveStatus
@@ -24,6 +25,7 @@ from kreassign.model.throttle import FOLLOWER_THROTTLED_REPLICAS
 from tests.executor.odd_port import (
     Answer,
     OddPort,
+    Real,
     as_it_is,
     each_refused,
     lost_on_the_way_back,
@@ -217,6 +219,46 @@ def test_a_cancelled_run_also_cancels_what_may_have_been_sent(watched: Watched) 
     done = watched.world.run(watched.world.prepared(AWAY))
     assert (done.state, watched.world.throttles) == ("cancelled", {})
     assert watched.world.client.list_partition_reassignments() == {}
+
+
+# --- the replication factor ----------------------------------------------------------------------------------------
+
+
+def test_a_factor_that_somebody_changes_right_before_a_move_is_sent_is_not_changed_back(watched: Watched) -> None:
+    def grown_by_somebody(real: Real, *args: object, **named: object) -> object:
+        client = watched.world.client
+        client.alter_partition_reassignments({tp(0): (0, 1, 3)}).raise_if_any()
+        watched.world.transport.sleep(60)
+        return real(*args, **named)
+
+    watched.odd.answer(ALTER, grown_by_somebody)
+    done = watched.world.run(watched.world.prepared(AWAY, throttle=None))
+    assert (done.state, watched.world.replicas) == ("failed", {0: (0, 1, 3)})
+    assert "replication factor" in (done.moves[0].problem or "")
+
+
+def test_a_cluster_that_cannot_see_to_the_factor_is_asked_without_it_from_then_on(tmp_path: Path) -> None:
+    def does_not_know_it(real: Real, *args: object, **named: object) -> object:
+        del real, args, named
+        raise Unsupported("The broker does not support the AllowReplicationFactorChange option")
+
+    watched = Watched(tmp_path, [[0, 1], [0, 1]])
+    watched.odd.answer(ALTER, does_not_know_it)
+    done = watched.world.run(watched.world.prepared({0: (2, 1), 1: (0, 3)}, pace=pace(moves=1)))
+    assert (done.state, watched.world.replicas) == ("done", {0: (2, 1), 1: (0, 3)})
+    asked = [named for method, _, named in watched.odd.calls if method == ALTER]
+    assert [named["allow_replication_factor_change"] for named in asked] == [False, True, True]
+
+
+def test_moves_that_change_the_factor_are_sent_beside_those_that_keep_it(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, [[0, 1], [0, 1]])
+    done = watched.world.run(watched.world.prepared({0: (2, 1), 1: (0, 1, 3)}))
+    assert (done.state, watched.world.replicas) == ("done", {0: (2, 1), 1: (0, 1, 3)})
+    asked = [(set(args[0]), named) for method, args, named in watched.odd.calls if method == ALTER]
+    assert [(names, named["allow_replication_factor_change"]) for names, named in asked] == [
+        ({tp(0)}, False),
+        ({tp(1)}, True),
+    ]
 
 
 # --- a queue that changes while it waits ---------------------------------------------------------------------------

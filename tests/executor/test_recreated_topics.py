@@ -83,7 +83,7 @@ def test_leaders_of_a_topic_that_was_recreated_are_not_elected(world: World) -> 
     (elected,) = [event for event in world.seen if isinstance(event, LeadersElected)]
     assert elected.elected == ()
     assert "another one created under its name" in elected.refused[0].message
-    assert "elect_leaders" not in [name for name, _ in odd.calls]
+    assert "elect_leaders" not in [name for name, *_ in odd.calls]
 
 
 def test_a_plan_for_another_cluster_is_refused(world: World) -> None:

@@ -213,6 +213,15 @@ class AdminClient:
         starts = range(0, len(ordered), REASSIGNMENTS_PER_REQUEST)
         return _in_parts([ordered[start : start + REASSIGNMENTS_PER_REQUEST] for start in starts], send)
 
+    def check_reassignment_permission(self, *, timeout_ms: int | None = None) -> None:
+        """Raise what an attempt to start or cancel reassignments would meet at once; nothing is changed.
+
+        Sends a request that names no partition. Raises `Rejected` with CLUSTER_AUTHORIZATION_FAILED without the
+        permission Alter on the cluster.
+        """
+        call = translate.alter_partition_reassignments({}, allow_replication_factor_change=True)
+        self._session.call(call, To.CONTROLLER, timeout_ms)
+
     def _check_expected(self, expected: Mapping[TopicPartition, tuple[int, ...]], timeout_ms: int | None) -> None:
         found, _missing = self._partitions(expected, timeout_ms)
         ongoing = self.list_partition_reassignments(expected, timeout_ms=timeout_ms)

@@ -48,11 +48,13 @@ class CheckThrottle:
 class SubmitMoves:
     """Start moves, after writing SubmissionIntended. Ends in MovesSubmitted or CallFailed.
 
-    Directories are named first: a broker remembers them for copies that it does not have yet.
+    Directories are named first: a broker remembers them for copies that it does not have yet. Only moves that are
+    `changing_factor` may change how many replicas a partition has (KIP-860).
     """
 
     targets: Mapping[TopicPartition, tuple[int, ...]]
     log_dirs: Mapping[TopicPartitionReplica, str] = field(default_factory=dict)
+    changing_factor: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ cluster is written down as an intention before it is sent. Everything else is de
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol, assert_never
 
 from kreassign.clock import Clock, SteadyTime
-from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected
+from kreassign.errors import ClusterError, ExecutionError, OutcomeUnknown, Rejected, Unsupported
 from kreassign.executor.cluster import health_probe, log_dir_changes, observations, queries
 from kreassign.executor.cluster.answers import is_final, is_for_now, is_refusal, may_be_done
 from kreassign.executor.cluster.config_changes import Changed, change_configs
@@ -67,6 +67,7 @@ from kreassign.executor.instructions import (
 from kreassign.executor.state import AT_REST, ENDED, Machine, RunView
 from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
+from kreassign.model.batch import join
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, NO_REASSIGNMENT_IN_PROGRESS, has_code
 
 POLL_S = 1.0
@@ -117,6 +118,7 @@ class Runner:
         self._poll_s = poll_s
         self._meter = TrafficMeter(port)
         self._is_stop_requested = False
+        self._checks_factor = True
 
     @property
     def run(self) -> RunView:
@@ -286,7 +288,7 @@ class Runner:
     def _submit(self, deed: SubmitMoves) -> Event:
         placed = log_dir_changes.request(self._port, deed.log_dirs)
         targets = {name: target for name, target in deed.targets.items() if name not in placed.failed}
-        outcome = self._alter(targets) if targets else Batch({}, {})
+        outcome = self._start(targets, deed.changing_factor)
         return MovesSubmitted(
             self._time.now_ms(),
             accepted=tuple(outcome.ok),
@@ -295,10 +297,40 @@ class Runner:
             deferred=_refusals(outcome, is_for_now),
         )
 
-    def _alter(self, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Batch[TopicPartition, None]:
-        """Start or cancel moves; an answer about the whole request is one about each of them. Raises Unreachable."""
+    def _start(
+        self, targets: Mapping[TopicPartition, tuple[int, ...]], changing_factor: Collection[TopicPartition]
+    ) -> Batch[TopicPartition, None]:
+        """Start moves; where the number of replicas shall stay, the controller sees to it, if it can (KIP-860).
+
+        Somebody else may have changed it since the last poll, and the target would change it back.
+        """
+        keeping = {name: target for name, target in targets.items() if name not in changing_factor}
+        changing = {name: target for name, target in targets.items() if name in changing_factor}
+        if self._checks_factor and keeping:
+            try:
+                kept = self._alter(keeping, may_change_factor=False)
+            except Unsupported:  # before Kafka 4.1
+                self._checks_factor = False
+            else:
+                return join([kept, self._alter_rest(changing)])
+        return self._alter(targets) if targets else Batch({}, {})
+
+    def _alter_rest(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Batch[TopicPartition, None]:
+        """The same after others were sent, of which the answer must not get lost."""
         try:
-            return self._port.alter_partition_reassignments(targets)
+            return self._alter(targets) if targets else Batch({}, {})
+        except ClusterError as error:
+            return Batch({}, dict.fromkeys(targets, error))
+
+    def _alter(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, may_change_factor: bool = True
+    ) -> Batch[TopicPartition, None]:
+        """Start or cancel moves; an answer about the whole request is one about each of them.
+
+        Raises Unsupported where the cluster cannot check the factor, and ClusterError when it cannot be reached.
+        """
+        try:
+            return self._port.alter_partition_reassignments(targets, allow_replication_factor_change=may_change_factor)
         except (OutcomeUnknown, Rejected) as error:
             return Batch({}, dict.fromkeys(targets, error))
 

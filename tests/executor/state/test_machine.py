@@ -33,11 +33,11 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.state import AT_REST, STATES, TRANSITIONS, Phase
-from kreassign.executor.state.move import DOUBT_MS, MoveStatus
+from kreassign.executor.state.move import DOUBT_MS, LEADERLESS_MS, MoveStatus
 from kreassign.executor.state.moving import UNSET_PATIENCE_MS
 from kreassign.executor.state.throttle_watch import PROPAGATION_MS
 from kreassign.executor.throttle.ledger import ConfigValue
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import NO_LEADER, ConfigResource, TopicPartition
 from tests.executor.run_events import (
     A0,
     A1,
@@ -292,7 +292,23 @@ def test_what_the_cluster_did_not_tell_of_leads_to_no_conclusion() -> None:
     execution, instructions = replayed(*strange, TimePassed(5_500), unread)
     assert instructions == (Wait(),)
     assert {record.status for record in execution.records.values()} == {MoveStatus.MOVING}
-    assert execution.problems == ("a-0: no", "a-1: no")
+    assert execution.problems == ("no",)
+
+
+def test_a_partition_without_a_leader_is_not_sent_before_it_has_one_and_fails_after_a_while() -> None:
+    def leaderless(at_ms: int) -> MovesObserved:
+        untouched = (seen(move, PlacementState.UNTOUCHED) for move in MOVES)
+        return MovesObserved(at_ms, tuple(replace(one, leader=NO_LEADER) for one in untouched))
+
+    waiting = (started(throttle=None), leaderless(3_000))
+    execution, instructions = replayed(*waiting)
+    assert instructions == (Wait(),)
+    assert "a-0 had no leader when it was to start; nothing is sent before it has one" in execution.problems
+    led = look(30_000, PlacementState.UNTOUCHED)
+    assert replayed(*waiting, TimePassed(30_000), led)[1] == (SubmitMoves({A0: (2, 1), A1: (1, 3)}),)
+    execution, _ = replayed(*waiting, TimePassed(63_000), leaderless(3_000 + LEADERLESS_MS))
+    assert {record.status for record in execution.records.values()} == {MoveStatus.FAILED}
+    assert "bring back one of [0, 1], then replan" in (execution.records[A0].problem or "")
 
 
 def test_a_partition_that_changed_since_the_plan_is_not_touched() -> None:

@@ -50,9 +50,13 @@ class ClusterPort(Protocol):
         ...
 
     def alter_partition_reassignments(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, allow_replication_factor_change: bool = True
     ) -> Batch[TopicPartition, None]:
-        """Start moves."""
+        """Start moves, or cancel them; Unsupported where the cluster cannot see to the factor (before Kafka 4.1)."""
+        ...
+
+    def check_reassignment_permission(self, *, timeout_ms: int | None = None) -> None:
+        """Raise what an attempt to start moves would meet at once, and change nothing."""
         ...
 
     def alter_replica_log_dirs(
@@ -74,7 +78,11 @@ class ClusterPort(Protocol):
         ...
 
     def incremental_alter_configs(
-        self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, timeout_ms: int | None
+        self,
+        changes: Mapping[ConfigResource, Sequence[ConfigChange]],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int | None,
     ) -> Batch[ConfigResource, None]:
         """Change single keys, those of a broker at that broker."""
         ...

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kreassign.errors import ClusterError
 from kreassign.executor.cluster.log_dirs import ReplicaLocations, replica_locations
 from kreassign.executor.cluster.observations import Answers, is_another
+from kreassign.executor.cluster.permissions import advice
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.verify import Expectations, Facts
 from kreassign.executor.events import PlannedMove
@@ -232,7 +233,9 @@ def _is_gone(name: TopicPartition, topics: Batch[str, Topic], found: Mapping[Top
 
 def _why_unread(name: TopicPartition, topics: Batch[str, Topic]) -> str:
     error = topics.failed.get(name.topic)
-    return "no broker told of it" if error is None else f"could not be described: {error}"
+    if error is None:
+        return f"{name}: no broker answered about it"
+    return f"topic {name.topic} could not be described: {error}{advice(error, 'Describe', name.topic)}"
 
 
 def _own_value(entry: ConfigEntry | None) -> str | None:

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from kreassign.executor.cluster.log_dirs import ReplicaLocation, replica_locations
 from kreassign.executor.cluster.observations import is_another
 from kreassign.executor.throttle.rates import ThrottleRates
-from kreassign.model import Cluster, LogDir, OngoingReassignment, Partition, TopicPartition, TopicPartitionReplica
+from kreassign.model import (
+    NO_LEADER,
+    Cluster,
+    LogDir,
+    OngoingReassignment,
+    Partition,
+    TopicPartition,
+    TopicPartitionReplica,
+)
 from kreassign.model.plan import PartitionAssignment, Plan
 
 
@@ -121,6 +129,12 @@ def _of_partition(assignment: PartitionAssignment, view: ClusterView) -> Iterato
     if ongoing is not None:
         yield f"it is being reassigned already ({ongoing}); {_way_out(ongoing)}"
         return
+    added = sorted(set(assignment.replicas) - set(partition.replicas))
+    if partition.leader == NO_LEADER and added:
+        yield (
+            f"it has no leader, so nothing can be copied to {added}: bring back one of its replicas "
+            f"{list(partition.replicas)}, or plan without it"
+        )
     expected = view.expected.get(name)
     if expected is not None and expected != partition.replicas:
         yield f"its replicas are {list(partition.replicas)}, but the plan was made for {list(expected)}; replan"

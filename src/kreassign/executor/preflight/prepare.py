@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kreassign.errors import IllegalPlan
+from kreassign.executor.cluster import permissions
 from kreassign.executor.cluster.log_dirs import ReplicaLocation, leader_sizes, replica_locations
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.queries import is_unknown_topic, partitions_of, topic_ids_of
@@ -48,6 +49,7 @@ def prepare(
     """
     view = read_cluster(port, plan, expected)
     wrong = violations(plan, view, settings.rates, origin)
+    wrong = wrong or _lacking(port, plan, view, settings.rates)
     if wrong:
         raise IllegalPlan(wrong)
     currents = {name: view.partitions[name].replicas for name in plan.replicas}
@@ -77,6 +79,13 @@ def prepare(
         plan_id=plan_id(plan),
         rereads_throttle=True,
     )
+
+
+def _lacking(port: ClusterPort, plan: Plan, view: ClusterView, rates: ThrottleRates) -> tuple[str, ...]:
+    """Permissions that the run lacks. Without a throttle it changes no configuration."""
+    if not rates.is_limited:
+        return permissions.lacking(port, (), ())
+    return permissions.lacking(port, plan.topics, view.cluster.broker_ids)
 
 
 def read_cluster(port: ClusterPort, plan: Plan, expected: Mapping[TopicPartition, tuple[int, ...]]) -> ClusterView:

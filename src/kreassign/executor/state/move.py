@@ -26,11 +26,14 @@ from types import MappingProxyType
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.state.attempts import Attempts
-from kreassign.model import TopicPartition
+from kreassign.model import NO_LEADER, TopicPartition
 
 DOUBT_MS = 15_000
 """Brokers may lag behind the controller: only what is strange for so long is believed."""
 
+
+LEADERLESS_MS = 60_000
+"""A partition is waited for so long until it has a leader: a restart takes less."""
 
 PACE_MS = 60_000
 """Over so long it is measured whether a copy gains on its leader."""
@@ -96,6 +99,7 @@ class MoveRecord:
     submitted_ms: int | None = None
     completed_ms: int | None = None
     doubtful_since_ms: int | None = None
+    leaderless_since_ms: int | None = None
     observation: PartitionObservation | None = None
     copies: tuple[CopyProgress, ...] = ()
     problem: str | None = None
@@ -223,7 +227,8 @@ class MoveRecord:
 
     def taken_up(self, at_ms: int) -> None:
         """Let every patience begin again: how long nobody looked says nothing about the move."""
-        self.doubtful_since_ms, self.anchor, self.losing_ground = None, None, None
+        self.doubtful_since_ms, self.leaderless_since_ms = None, None
+        self.anchor, self.losing_ground = None, None
         self.progressed_ms = None if self.progressed_ms is None else at_ms
         for attempts in (self.submissions, self.cancellations):
             attempts.restart(at_ms)
@@ -298,9 +303,17 @@ def _under_way(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextA
     return NextAction.NOTHING
 
 
-def _submit(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:
-    del record, at_ms
-    return NextAction.SUBMIT
+def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    """Without a leader there is nothing to copy from: the controller takes such a move, and it never ends."""
+    if observation.leader != NO_LEADER or not record.step.adding:
+        record.leaderless_since_ms = None
+        return NextAction.SUBMIT
+    if record.leaderless_since_ms is None:
+        record.leaderless_since_ms = at_ms
+    elif at_ms - record.leaderless_since_ms >= LEADERLESS_MS:
+        lost = f"its partition has had no leader for {LEADERLESS_MS // 1000} s"
+        record.fail(at_ms, f"{lost}, so nothing was sent; bring back one of {list(observation.replicas)}, then replan")
+    return NextAction.NOTHING
 
 
 def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:

@@ -170,11 +170,13 @@ def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[Mov
     seen = dict.fromkeys((*state.moves, *(observation.topic_partition for observation in event.observations)))
     unread = {one.topic_partition for one in event.unread}
     for one in event.unread:
-        run.note(f"{one.topic_partition}: {one.message}")
+        run.note(one.message)
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
         run.moves.index.sort(record, action)
+        if record.leaderless_since_ms == event.at_ms:
+            run.note(f"{record.name} had no leader when it was to start; nothing is sent before it has one")
     return actions
 
 
@@ -294,7 +296,8 @@ def _send(run: Run, starting: Names) -> Next:
         steps = [run.moves.records[name].step for name in now]
         log_dirs = {replica: path for step in steps for replica, path in step.log_dir_paths.items()}
         targets = {step.topic_partition: step.target for step in steps}
-        return Next(Submitting(remaining), (SubmitMoves(targets, log_dirs),))
+        changing = frozenset(step.topic_partition for step in steps if len(step.target) != len(step.original))
+        return Next(Submitting(remaining), (SubmitMoves(targets, log_dirs, changing),))
     return Next(Waiting(), (Wait(),)) if run.moves.are_left else finishing.elect(run)
 
 
