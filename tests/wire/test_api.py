@@ -6,7 +6,8 @@ from tests.wire.peer import APIS
 
 # What brokers and controllers of real clusters offer: API key → first and last version.
 KAFKA_4_3 = {
-    2: (1, 11), 3: (0, 13), 17: (0, 1), 18: (0, 4), 19: (2, 7), 20: (1, 6), 32: (1, 4), 34: (1, 2), 35: (1, 5),
+    2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 11: (0, 9), 12: (0, 4), 13: (0, 5), 14: (0, 5), 15: (0, 6),
+    42: (0, 2), 17: (0, 1), 18: (0, 4), 19: (2, 7), 20: (1, 6), 32: (1, 4), 34: (1, 2), 35: (1, 5),
     36: (0, 2), 37: (0, 3), 43: (0, 2), 44: (0, 1), 45: (0, 1), 46: (0, 0), 60: (0, 2), 75: (0, 0),
 }  # fmt: skip
 KAFKA_3_9_ZOOKEEPER = {
@@ -14,7 +15,8 @@ KAFKA_3_9_ZOOKEEPER = {
     36: (0, 2), 37: (0, 3), 43: (0, 2), 44: (0, 1), 45: (0, 0), 46: (0, 0), 60: (0, 1),
 }  # fmt: skip
 KAFKA_2_4 = {
-    3: (0, 9), 18: (0, 3), 19: (0, 5), 20: (0, 4), 32: (0, 2), 34: (0, 1), 35: (0, 1), 37: (0, 1), 43: (0, 2),
+    3: (0, 9), 8: (0, 8), 9: (0, 6), 10: (0, 3), 11: (0, 6), 12: (0, 4), 13: (0, 4), 14: (0, 4), 15: (0, 5), 42: (0, 2),
+    18: (0, 3), 19: (0, 5), 20: (0, 4), 32: (0, 2), 34: (0, 1), 35: (0, 1), 37: (0, 1), 43: (0, 2),
     44: (0, 1), 45: (0, 0), 46: (0, 0),
 }  # fmt: skip
 
@@ -23,7 +25,14 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
     assert {entry.key: entry.name for entry in APIS.values()} == {
         2: "ListOffsets",
         3: "Metadata",
+        8: "OffsetCommit",
+        9: "OffsetFetch",
         10: "FindCoordinator",
+        11: "JoinGroup",
+        12: "Heartbeat",
+        13: "LeaveGroup",
+        14: "SyncGroup",
+        15: "DescribeGroups",
         16: "ListGroups",
         17: "SaslHandshake",
         18: "ApiVersions",
@@ -35,6 +44,7 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
         35: "DescribeLogDirs",
         36: "SaslAuthenticate",
         37: "CreatePartitions",
+        42: "DeleteGroups",
         43: "ElectLeaders",
         44: "IncrementalAlterConfigs",
         45: "AlterPartitionReassignments",

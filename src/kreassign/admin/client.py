@@ -19,7 +19,7 @@ from kreassign.admin.translate import OffsetSpec, kip_179
 from kreassign.admin.translate.offsets import DEBUGGING_REPLICA
 from kreassign.admin.transport import TcpTransport, Transport
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError, Unreachable, Unsupported
+from kreassign.errors import ClusterError, Rejected, Unreachable, Unsupported
 from kreassign.model import (
     NO_LEADER,
     Batch,
@@ -41,7 +41,9 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.batch import Key, join
+from kreassign.model.error_codes import REBALANCE_IN_PROGRESS, has_code
 from kreassign.model.expectation import check_expected
+from kreassign.model.group import CommittedOffset, Group, GroupCandidate, Membership
 from kreassign.model.replica_status import OffsetRange
 from kreassign.model.topic_changes import TopicsView
 
@@ -495,6 +497,79 @@ class AdminClient:
         log_dirs = self._session.call(translate.describe_log_dirs(copies), broker, timeout_ms)
         offsets = {key: OffsetRange(starts.ok[key], end) for key, end in ends.ok.items() if key in starts.ok}
         return BrokerReport(self._clock.now_ms(), offsets, sizes_bytes(log_dirs))
+
+    # --- groups -----------------------------------------------------------------------------------------------
+
+    def describe_group(self, group_id: str, *, timeout_ms: int | None = None) -> Group:
+        """A group of the classic protocol with its members; one that does not exist is `DEAD`.
+
+        A cluster that never had a group creates `__consumer_offsets` when a coordinator is looked for, here as by any
+        consumer.
+        """
+        self._needs_brokers("describe_group")
+        return self._session.ask_coordinator(group_id, translate.describe_group(group_id), timeout_ms)
+
+    def join_group(self, candidate: GroupCandidate, *, timeout_ms: int | None = None) -> Membership:
+        """Become the member of a group by the classic protocol, and its leader, under a `group.instance.id` (KIP-345).
+
+        The coordinator takes the first member of an empty group only after `group.initial.rebalance.delay.ms` (3 s by
+        default). A member that does not call `heartbeat` within its session timeout is one no longer.
+
+        Errors: INCONSISTENT_GROUP_PROTOCOL when the members of the group have no protocol in common with the
+        candidate, INVALID_SESSION_TIMEOUT, GROUP_AUTHORIZATION_FAILED (needs READ on the group).
+        """
+        self._needs_brokers("join_group")
+        call = translate.join_group(candidate, self._session.settings.api_timeout_ms)
+        while True:
+            membership = self._session.ask_coordinator(candidate.group_id, call, timeout_ms)
+            try:
+                sync = translate.sync_group(membership, candidate)
+                self._session.ask_coordinator(candidate.group_id, sync, timeout_ms)
+            except Rejected as error:
+                if not has_code(error, REBALANCE_IN_PROGRESS):
+                    raise
+            else:
+                return membership
+
+    def heartbeat(self, membership: Membership, *, timeout_ms: int | None = None) -> None:
+        """Stay a member.
+
+        Errors: UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION when the session has expired, FENCED_INSTANCE_ID when another
+        one has joined under the same instance id; all say that this member is one no longer.
+        """
+        self._session.ask_coordinator(membership.group_id, translate.heartbeat(membership), timeout_ms)
+
+    def leave_group(
+        self, group_id: str, instance_id: str, *, member_id: str = "", timeout_ms: int | None = None
+    ) -> None:
+        """Take the member with this `group.instance.id` out of a group; with `member_id` only if it is that one.
+
+        Errors: UNKNOWN_MEMBER_ID when there is none, FENCED_INSTANCE_ID when it is another one.
+        """
+        self._session.ask_coordinator(group_id, translate.leave_group(group_id, instance_id, member_id), timeout_ms)
+
+    def commit_offsets(
+        self,
+        membership: Membership,
+        offsets: Mapping[TopicPartition, CommittedOffset],
+        *,
+        timeout_ms: int | None = None,
+    ) -> Batch[TopicPartition, None]:
+        """Commit offsets with their metadata as a member; what a former member commits is refused.
+
+        Errors, of each partition: those of `heartbeat`, OFFSET_METADATA_TOO_LARGE (`offset.metadata.max.bytes`, 4096
+        by default), TOPIC_AUTHORIZATION_FAILED (needs READ on the topic).
+        """
+        return self._session.ask_coordinator(
+            membership.group_id, translate.commit_offsets(membership, offsets), timeout_ms
+        )
+
+    def fetch_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
+    ) -> Batch[TopicPartition, CommittedOffset]:
+        """What a group has committed for these partitions."""
+        self._needs_brokers("fetch_offsets")
+        return self._session.ask_coordinator(group_id, translate.fetch_offsets(group_id, partitions), timeout_ms)
 
     def _partitions(
         self, wanted: Iterable[TopicPartition], timeout_ms: int | None

@@ -8,6 +8,7 @@ The rules of retrying live here and nowhere else:
 - NOT_CONTROLLER: nothing was done, so the controller is looked up afresh and asked;
 - a partition whose leader has just changed: it alone is asked about again;
 - a node of another cluster, at an address that was this one's: `Unreachable`, and nothing is sent to it;
+- NOT_COORDINATOR and its like: nothing was done, so the group's coordinator is looked up afresh and asked;
 - anything else is the answer.
 """
 
@@ -30,8 +31,11 @@ from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.model import Batch, Broker, Cluster
 from kreassign.model.batch import join
 from kreassign.model.error_codes import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
     LEADER_NOT_AVAILABLE,
     NOT_CONTROLLER,
+    NOT_COORDINATOR,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_NOT_AVAILABLE,
     has_code,
@@ -46,6 +50,10 @@ _FAN_OUT_THREADS = 64
 _BOOTSTRAP_PATIENCE_S = 5.0
 # Brokers learn of a new leader one after the other, and it learns last how far its followers are (KIP-207).
 _LEADER_CHANGED = frozenset({LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE})
+# A coordinator moves with the leader of its partition of __consumer_offsets, and reads that log before it answers.
+_COORDINATOR_CHANGED = (COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR)
+# A coordinator that hangs must leave time to find the one that takes its place.
+_LEAST_TRY_S = 1.0
 
 
 class To(Enum):
@@ -70,6 +78,7 @@ class Session:
         self._cluster: Cluster | None = None
         self._identity = ClusterIdentity()
         self._look_up = translate.controller_nodes() if self.talks_to_controllers else translate.nodes()
+        self._coordinators: dict[str, int] = {}
         self._is_closed = False
 
     def call(self, call: Call[Answer], target: Target, timeout_ms: int | None = None) -> Answer:
@@ -151,6 +160,29 @@ class Session:
             kept = {key: error for key, error in told.failed.items() if key not in changed}
             told = join([Batch(told.ok, kept), ask(changed)])
         return told
+
+    def ask_coordinator(self, group_id: str, call: Call[Answer], timeout_ms: int | None = None) -> Answer:
+        """Make a call at the coordinator of a group, and within the deadline again where that has just changed.
+
+        A try gets half of the time that is left.
+        """
+        deadline = self._deadline(timeout_ms)
+        while True:
+            try_ms = round(max(self._remaining_s(deadline) / 2, _LEAST_TRY_S) * 1000)
+            try:
+                if group_id not in self._coordinators:
+                    self._coordinators[group_id] = self.call(translate.find_coordinator(group_id), To.ANY, try_ms)
+                return self.call(call, self._coordinators[group_id], try_ms)
+            except (Rejected, Unreachable, OutcomeUnknown) as error:
+                is_elsewhere = has_code(error, *_COORDINATOR_CHANGED)
+                if not is_elsewhere and (
+                    isinstance(error, Rejected) or (call.is_write and isinstance(error, OutcomeUnknown))
+                ):
+                    raise
+                self._coordinators.pop(group_id, None)
+                if self._is_closed or not self._time_is_left(deadline):
+                    raise
+            self._clock.sleep(self._backoff_s)
 
     @property
     def talks_to_controllers(self) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Protocol, TypeVar
+from uuid import UUID
 
 from kreassign.errors import ControllerMoved
 from kreassign.model import TopicPartition
@@ -21,6 +22,7 @@ from kreassign.twin.client_clock import ClientClock
 from kreassign.twin.controller.context import ControllerContext, ServerSettings
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.controller.port import ControllerPort
+from kreassign.twin.groups.coordinator import GroupCoordinator
 from kreassign.twin.metadata.broker_views import StaleViews
 from kreassign.twin.metadata.records import PartitionChanged, PartitionCreated, Record, TopicDeleted
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
@@ -172,6 +174,7 @@ class TwinCore:
         self.processes = BrokerProcesses(hardware)
         self.client_clock = ClientClock()
         self.began_ms = 0
+        self.groups = GroupCoordinator(lambda: str(UUID(int=random.getrandbits(128), version=4)))
         self.replication = Replication(hardware, settings.replication, settings.start_ms)
         self._log = log
         self._observers: list[Observer] = []

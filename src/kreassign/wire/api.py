@@ -17,6 +17,7 @@ from kafka.protocol import producer as _producer
 from kafka.protocol import sasl as _sasl
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+from kafka.protocol.consumer import group as _group
 
 from kreassign.wire import messages
 
@@ -69,7 +70,17 @@ FETCH = _api(1, "Fetch", (4, 18), _consumer)
 # kafka-python encodes ListOffsets with our debugging replica id (-2) correctly up to version 7.
 LIST_OFFSETS = Api(2, "ListOffsets", ListOffsetsRequest, ListOffsetsResponse, 1, 7)
 METADATA = _api(3, "Metadata", (4, 12), _metadata)
+# From version 10 on offsets are committed and fetched by topic id (KIP-848), which nobody here needs.
+OFFSET_COMMIT = _api(8, "OffsetCommit", (7, 9), _group)
+# From version 8 on many groups may be asked about at once; older and newer brokers all know version 7.
+OFFSET_FETCH = _api(9, "OffsetFetch", (5, 7), _group)
 FIND_COORDINATOR = _api(10, "FindCoordinator", (0, 6), _metadata)
+# The first versions with group.instance.id (KIP-345): Kafka 2.4.
+JOIN_GROUP = _api(11, "JoinGroup", (5, 9), _group)
+HEARTBEAT = _api(12, "Heartbeat", (3, 4), _group)
+LEAVE_GROUP = _api(13, "LeaveGroup", (3, 5), _group)
+SYNC_GROUP = _api(14, "SyncGroup", (3, 5), _group)
+DESCRIBE_GROUPS = _api(15, "DescribeGroups", (4, 6))
 LIST_GROUPS = _api(16, "ListGroups", (0, 5))
 SASL_HANDSHAKE = _api(17, "SaslHandshake", (1, 1), _sasl)
 API_VERSIONS = _api(18, "ApiVersions", (0, 3), _metadata)
@@ -82,6 +93,7 @@ ALTER_REPLICA_LOG_DIRS = _api(34, "AlterReplicaLogDirs", (1, 2))
 DESCRIBE_LOG_DIRS = _api(35, "DescribeLogDirs", (1, 5))
 SASL_AUTHENTICATE = _api(36, "SaslAuthenticate", (0, 2), _sasl)
 CREATE_PARTITIONS = _api(37, "CreatePartitions", (0, 3))
+DELETE_GROUPS = _api(42, "DeleteGroups", (1, 2))
 ELECT_LEADERS = _api(43, "ElectLeaders", (0, 2))
 INCREMENTAL_ALTER_CONFIGS = _api(44, "IncrementalAlterConfigs", (0, 1))
 ALTER_PARTITION_REASSIGNMENTS = _api(45, "AlterPartitionReassignments", (0, 1))

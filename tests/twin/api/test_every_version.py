@@ -32,6 +32,8 @@ def _resource(asked: Api, entry: str, **values: object) -> dict[str, object]:
 _OFFSETS = api.LIST_OFFSETS.request.ListOffsetsTopic
 _END = _OFFSETS.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-1)
 _MOVE = api.ALTER_PARTITION_REASSIGNMENTS.request.ReassignableTopic.ReassignablePartition
+_FETCHED = api.OFFSET_FETCH.request.OffsetFetchRequestGroup
+_RANGE = api.JOIN_GROUP.request.JoinGroupRequestProtocol(name="range", metadata=b"")
 _QUORUM = api.DESCRIBE_QUORUM.request.TopicData
 
 # Requests that name something where their APIs can; the rest is as the message classes have it.
@@ -39,6 +41,17 @@ FIELDS: dict[Api, dict[str, object]] = {
     api.LIST_OFFSETS: {"replica_id": -1, "topics": [_OFFSETS(name="orders", partitions=[_END])]},
     api.METADATA: {"topics": [api.METADATA.request.MetadataRequestTopic(name="orders")]},
     api.FIND_COORDINATOR: {"coordinator_keys": ["group"], "key": "group"},
+    api.OFFSET_FETCH: {
+        "groups": [_FETCHED(group_id="group", member_id="", topics=[])],
+        "group_id": "group",
+        "topics": [],
+    },
+    api.JOIN_GROUP: {
+        "group_id": "group",
+        "session_timeout_ms": 10_000,
+        "protocol_type": "consumer",
+        "protocols": [_RANGE],
+    },
     api.API_VERSIONS: {"client_software_name": "tests", "client_software_version": "1.0"},
     api.SASL_HANDSHAKE: {"mechanism": "PLAIN"},
     api.CREATE_TOPICS: _topic(api.CREATE_TOPICS, "CreatableTopic", num_partitions=1, replication_factor=1),

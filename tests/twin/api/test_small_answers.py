@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from kreassign.twin.version import KAFKA_3_7, Endpoint
+from kreassign.twin.version import Endpoint
 from kreassign.wire import api
 from kreassign.wire.codec import encode_request
 from kreassign.wire.frame import PREFIX_BYTES
@@ -56,14 +56,3 @@ def test_a_client_must_be_named_properly(name: str) -> None:
     # kafka-python takes every error for an answer in version 0, but this one is in the version that was asked for.
     correlation_id, code = struct.unpack_from(">ih", reply.frame, PREFIX_BYTES)
     assert (correlation_id, code) == (7, 42)
-
-
-def test_there_are_no_groups_and_nobody_coordinates() -> None:
-    asked = twin()
-    assert ask(asked, api.LIST_GROUPS, 5).groups == []
-    (one, two) = ask(asked, api.FIND_COORDINATOR, 6, coordinator_keys=["a", "b"]).coordinators
-    assert [(entry.key, entry.error_code, entry.node_id, entry.host, entry.port) for entry in (one, two)] == [
-        ("a", 15, -1, "", -1), ("b", 15, -1, "", -1),
-    ]  # fmt: skip
-    old = ask(twin(version=KAFKA_3_7), api.FIND_COORDINATOR, 3, key="a")
-    assert (old.error_code, old.node_id) == (15, -1)

@@ -1,6 +1,16 @@
 """Model ↔ messages, pure: each function makes the `Call` for one API; one module per subject."""
 
 from kreassign.admin.translate.configs import describe_configs, incremental_alter_configs
+from kreassign.admin.translate.groups import (
+    commit_offsets,
+    describe_group,
+    fetch_offsets,
+    find_coordinator,
+    heartbeat,
+    join_group,
+    leave_group,
+    sync_group,
+)
 from kreassign.admin.translate.leaders import already_led, elect_leaders
 from kreassign.admin.translate.log_dirs import alter_replica_log_dirs, describe_log_dirs
 from kreassign.admin.translate.nodes import controller_nodes, describe_cluster, nodes
@@ -26,20 +36,28 @@ __all__ = [
     "already_led",
     "alter_partition_reassignments",
     "alter_replica_log_dirs",
+    "commit_offsets",
     "controller_nodes",
     "create_partitions",
     "create_topics",
     "delete_topics",
     "describe_cluster",
     "describe_configs",
+    "describe_group",
     "describe_log_dirs",
     "describe_topic_page",
     "describe_topics_by_metadata",
     "elect_leaders",
+    "fetch_offsets",
+    "find_coordinator",
+    "heartbeat",
     "incremental_alter_configs",
+    "join_group",
+    "leave_group",
     "list_offsets",
     "list_partition_reassignments",
     "list_topics",
     "nodes",
+    "sync_group",
     "unknown_partition",
 ]

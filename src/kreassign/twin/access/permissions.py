@@ -5,7 +5,8 @@ Rules only allow; what no rule allows is denied, as with Kafka's standard author
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -34,17 +35,20 @@ _IMPLIED_BY: dict[Operation, frozenset[Operation]] = {
 
 TOPIC_OPERATIONS = frozenset(Operation) - {Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE}
 CLUSTER_OPERATIONS = frozenset(Operation) - {Operation.READ, Operation.WRITE, Operation.DELETE}
+GROUP_OPERATIONS = frozenset({Operation.READ, Operation.DESCRIBE, Operation.DELETE})
 
 ALL_TOPICS = "*"
+ALL_GROUPS = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """One principal (`User:name`) may do one thing: to a topic, to `ALL_TOPICS`, or (topic None) to the cluster."""
+    """One principal (`User:name`) may do one thing: to a topic or a group, to all, or (neither) to the cluster."""
 
     principal: str
     operation: Operation
     topic: str | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,17 @@ class Permissions:
 
     def allows(self, principal: str, operation: Operation, topic: str | None = None) -> bool:
         """Whether someone may do this to a topic, or (topic None) to the cluster."""
-        if principal in self.super_users:
-            return True
         resources = (None,) if topic is None else (topic, ALL_TOPICS)
+        return self._allows(operation, [Allow(principal, operation, resource) for resource in resources])
+
+    def allows_group(self, principal: str, operation: Operation, group: str) -> bool:
+        """Whether someone may do this to a group."""
+        return self._allows(operation, [Allow(principal, operation, group=one) for one in (group, ALL_GROUPS)])
+
+    def _allows(self, operation: Operation, rules: Iterable[Allow]) -> bool:
         enough = {operation} | _IMPLIED_BY.get(operation, frozenset())
-        return any(Allow(principal, one, resource) in self.rules for one in enough for resource in resources)
+        return any(
+            rule.principal in self.super_users or replace(rule, operation=one) in self.rules
+            for rule in rules
+            for one in enough
+        )

@@ -87,7 +87,15 @@ class Connection:
         return self._cluster.response_faults.apply(self._cluster.controller, self._node.id, handler.api, reply)
 
     def _request(self, received: Received) -> Request:
-        return Request(self._cluster, self._node, self._client, received.api, received.version, received.message)
+        return Request(
+            self._cluster,
+            self._node,
+            self._client,
+            received.api,
+            received.version,
+            received.message,
+            received.client_id or "",
+        )
 
     def _respond(self, request: Request, handler: Handler, fault: Refused | None) -> Message:
         refused = None if fault is None else refusing(request, fault.code)

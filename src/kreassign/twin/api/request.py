@@ -10,6 +10,7 @@ from kreassign.twin.access.endpoints import Address, Listener, Node
 from kreassign.twin.access.permissions import Operation, Permissions
 from kreassign.twin.controller.context import ControllerContext
 from kreassign.twin.controller.port import ControllerPort
+from kreassign.twin.groups.coordinator import GroupCoordinator
 from kreassign.twin.metadata.state import ClusterMetadata
 from kreassign.twin.replication.replication import Replication
 from kreassign.twin.version import Endpoint, KafkaVersion
@@ -23,6 +24,7 @@ class ServedCluster(Protocol):
     metadata: ClusterMetadata
     replication: Replication
     controller: ControllerPort
+    groups: GroupCoordinator
     random: Random
 
     @property
@@ -77,7 +79,10 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A decoded request, the node that received it, and the cluster that the node is part of."""
+    """A decoded request, the node that received it, and the cluster that the node is part of.
+
+    `client_id` is what the client calls itself, "" where it does not.
+    """
 
     cluster: ServedCluster
     node: Node
@@ -85,6 +90,7 @@ class Request:
     called: Api
     version: int
     message: Message
+    client_id: str = ""
 
     @property
     def metadata(self) -> ClusterMetadata:
@@ -117,6 +123,16 @@ class Request:
         permissions = self.cluster.permissions
         return permissions is None or permissions.allows(self.client.principal, operation, topic)
 
+    def allows_group(self, operation: Operation, group: str) -> bool:
+        """Whether the client may do this to a group."""
+        permissions = self.cluster.permissions
+        return permissions is None or permissions.allows_group(self.client.principal, operation, group)
+
+    @property
+    def client_host(self) -> str:
+        """The address from which the client connected."""
+        return self.client.connection.partition("-")[2].rpartition(":")[0] or "127.0.0.1"
+
     def allowed_operations(self, operations: frozenset[Operation], topic: str | None = None) -> set[int]:
         """Kafka's numbers of those operations that the client may do."""
         return {int(operation) for operation in operations if self.allows(operation, topic)}
@@ -124,10 +140,10 @@ class Request:
     def denial(self, operation: Operation) -> str:
         """Kafka's message for a request that lacks a permission on the cluster; it quotes the broker's own objects."""
         listener = self.node.listener
-        host = self.client.connection.partition("-")[2].rpartition(":")[0] or "127.0.0.1"
         return (
             f"Request Request(processor=0, connectionId={self.client.connection}, "
-            f"session=Session({self.client.principal},/{host}), listenerName=ListenerName({listener.name}), "
+            f"session=Session({self.client.principal},/{self.client_host}), "
+            f"listenerName=ListenerName({listener.name}), "
             f"securityProtocol={listener.security_protocol}, buffer=null, envelope=None) "
             f"needs {operation.name} permission."
         )

@@ -1,0 +1,203 @@
+"""Groups: who coordinates one, its members (classic protocol, KIP-345), and the offsets that it committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kreassign.admin.call import Call, raise_if_failed, rejection
+from kreassign.admin.translate.grouping import by_topic
+from kreassign.admin.translate.outcomes import outcomes
+from kreassign.errors import ClusterError, ProtocolViolation
+from kreassign.model import Batch, TopicPartition
+from kreassign.model.error_codes import GROUP_ID_NOT_FOUND, NONE
+from kreassign.model.group import DEAD, CommittedOffset, Group, GroupCandidate, GroupMember, Membership
+from kreassign.wire import api
+from kreassign.wire.api import Message
+
+_GROUP = 0  # Key type of FindCoordinator
+_MANY_KEYS_VERSION = 4
+
+
+def find_coordinator(group_id: str) -> Call[int]:
+    """The id of the broker that coordinates a group. A cluster that never had a group creates its internal topic."""
+
+    def build(version: int, _timeout_ms: int) -> Message:
+        if version < _MANY_KEYS_VERSION:
+            return api.FIND_COORDINATOR.request(key=group_id, key_type=_GROUP)
+        return api.FIND_COORDINATOR.request(key_type=_GROUP, coordinator_keys=[group_id])
+
+    def read(response: Message) -> int:
+        found = response.coordinators[0] if response.coordinators else response
+        raise_if_failed(api.FIND_COORDINATOR, found.error_code, found.error_message)
+        return int(found.node_id)
+
+    return Call(api.FIND_COORDINATOR, build, read)
+
+
+def join_group(candidate: GroupCandidate, rebalance_timeout_ms: int) -> Call[Membership]:
+    """Join. Repeating it does no harm: under the same instance id the later request takes the place of the earlier."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        request = api.JOIN_GROUP.request
+        return request(
+            group_id=candidate.group_id,
+            session_timeout_ms=candidate.session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            member_id="",
+            group_instance_id=candidate.instance_id,
+            protocol_type=candidate.protocol_type,
+            protocols=[request.JoinGroupRequestProtocol(name=candidate.protocol, metadata=candidate.metadata)],
+        )
+
+    def read(response: Message) -> Membership:
+        raise_if_failed(api.JOIN_GROUP, response.error_code)
+        return Membership(candidate.group_id, candidate.instance_id, response.member_id, response.generation_id)
+
+    return Call(api.JOIN_GROUP, build, read)
+
+
+def sync_group(membership: Membership, candidate: GroupCandidate) -> Call[None]:
+    """Give the only member an empty assignment. Only now the coordinator writes the group down."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        request = api.SYNC_GROUP.request
+        assignment = request.SyncGroupRequestAssignment(member_id=membership.member_id, assignment=b"")
+        return request(
+            **_as_member(membership),
+            protocol_type=candidate.protocol_type,
+            protocol_name=candidate.protocol,
+            assignments=[assignment],
+        )
+
+    return Call(api.SYNC_GROUP, build, lambda response: raise_if_failed(api.SYNC_GROUP, response.error_code))
+
+
+def heartbeat(membership: Membership) -> Call[None]:
+    """Tell the coordinator that the member is there; refused where it is not a member any more."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.HEARTBEAT.request(**_as_member(membership))
+
+    return Call(api.HEARTBEAT, build, lambda response: raise_if_failed(api.HEARTBEAT, response.error_code))
+
+
+def leave_group(group_id: str, instance_id: str, member_id: str) -> Call[None]:
+    """Take a member out of a group, by its instance id, and with a member id only if it is that one."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        request = api.LEAVE_GROUP.request
+        member = request.MemberIdentity(member_id=member_id, group_instance_id=instance_id)
+        return request(group_id=group_id, members=[member])
+
+    def read(response: Message) -> None:
+        for code in (response.error_code, *(member.error_code for member in response.members)):
+            raise_if_failed(api.LEAVE_GROUP, code)
+
+    return Call(api.LEAVE_GROUP, build, read, is_write=True)
+
+
+def describe_group(group_id: str) -> Call[Group]:
+    """The group with its members; a group that does not exist is `DEAD`."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.DESCRIBE_GROUPS.request(groups=[group_id], include_authorized_operations=False)
+
+    def read(response: Message) -> Group:
+        if [found.group_id for found in response.groups] != [group_id]:
+            raise ProtocolViolation(f"the answer to {api.DESCRIBE_GROUPS} says nothing about group {group_id}")
+        (found,) = response.groups
+        if found.error_code == GROUP_ID_NOT_FOUND:
+            return Group(group_id, DEAD, "", "")
+        raise_if_failed(api.DESCRIBE_GROUPS, found.error_code, found.error_message)
+        return Group(
+            group_id, found.group_state, found.protocol_type, found.protocol_data, tuple(map(_member, found.members))
+        )
+
+    return Call(api.DESCRIBE_GROUPS, build, read)
+
+
+def commit_offsets(
+    membership: Membership, offsets: Mapping[TopicPartition, CommittedOffset]
+) -> Call[Batch[TopicPartition, None]]:
+    """Commit offsets as this member of this generation; a former member is refused, for each partition."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        request = api.OFFSET_COMMIT.request
+        topic_entry = request.OffsetCommitRequestTopic
+        return request(
+            group_id=membership.group_id,
+            generation_id_or_member_epoch=membership.generation,
+            member_id=membership.member_id,
+            group_instance_id=membership.instance_id,
+            topics=[
+                topic_entry(
+                    name=topic,
+                    partitions=[
+                        topic_entry.OffsetCommitRequestPartition(
+                            partition_index=number,
+                            committed_offset=offsets[TopicPartition(topic, number)].offset,
+                            committed_leader_epoch=-1,
+                            committed_metadata=offsets[TopicPartition(topic, number)].metadata,
+                        )
+                        for number in numbers
+                    ],
+                )
+                for topic, numbers in by_topic(offsets).items()
+            ],
+        )
+
+    def read(response: Message) -> Batch[TopicPartition, None]:
+        answered = (
+            (TopicPartition(topic.name, one.partition_index), one.error_code, None)
+            for topic in response.topics
+            for one in topic.partitions
+        )
+        return outcomes(api.OFFSET_COMMIT, answered, offsets)
+
+    return Call(api.OFFSET_COMMIT, build, read)
+
+
+def fetch_offsets(group_id: str, partitions: Iterable[TopicPartition]) -> Call[Batch[TopicPartition, CommittedOffset]]:
+    """What a group committed for these partitions."""
+    asked = by_topic(partitions)
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        request = api.OFFSET_FETCH.request
+        entry = request.OffsetFetchRequestTopic
+        topics = [entry(name=topic, partition_indexes=numbers) for topic, numbers in asked.items()]
+        return request(group_id=group_id, topics=topics)
+
+    def read(response: Message) -> Batch[TopicPartition, CommittedOffset]:
+        raise_if_failed(api.OFFSET_FETCH, response.error_code)
+        ok: dict[TopicPartition, CommittedOffset] = {}
+        failed: dict[TopicPartition, ClusterError] = {}
+        for topic in response.topics:
+            for one in topic.partitions:
+                key = TopicPartition(topic.name, one.partition_index)
+                if one.error_code == NONE:
+                    ok[key] = CommittedOffset(one.committed_offset, one.metadata or "")
+                else:
+                    failed[key] = rejection(api.OFFSET_FETCH, one.error_code, None, key)
+        return Batch(ok, failed)
+
+    return Call(api.OFFSET_FETCH, build, read)
+
+
+def _as_member(membership: Membership) -> dict[str, object]:
+    """Who asks, as every request of a member has it."""
+    return {
+        "group_id": membership.group_id,
+        "generation_id": membership.generation,
+        "member_id": membership.member_id,
+        "group_instance_id": membership.instance_id,
+    }
+
+
+def _member(entry: Message) -> GroupMember:
+    return GroupMember(
+        entry.member_id,
+        entry.group_instance_id,
+        entry.client_id,
+        entry.client_host.removeprefix("/"),
+        bytes(entry.member_metadata),
+    )

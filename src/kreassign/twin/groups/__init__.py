@@ -1,0 +1,1 @@
+"""Groups of the classic protocol: their members and the offsets that they committed."""
