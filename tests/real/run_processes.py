@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.clock import SystemClock
+from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, present_holder
+from kreassign.executor.lease.lease import GROUP_ID
+from kreassign.executor.lease.originals import write_record
 from kreassign.model.throttle import clear_broker_changes
 from testbed import KafkaCluster
 from testbed.fork_server import Forked, fork_server
@@ -24,11 +28,25 @@ def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> Forked
 def end_started() -> None:
     """Kill the runs of a test that failed before their end, and take back what they did to the cluster."""
     for cluster, process in _started:
-        if process.poll() is None:
+        was_running = process.poll() is None
+        if was_running:
             process.kill()
             process.communicate()
-            settings = client_settings(bootstrap_servers=cluster.bootstrap_servers)
-            with AdminClient.connect(settings) as client:
+        with AdminClient.connect(client_settings(bootstrap_servers=cluster.bootstrap_servers)) as client:
+            free_lease(client)
+            if was_running:
                 client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
                 client.incremental_alter_configs(clear_broker_changes(client.describe_cluster().broker_ids))
     _started.clear()
+
+
+def free_lease(client: AdminClient) -> None:
+    """Take the lease from a run that was killed, and with it the record of what it found."""
+    holder = present_holder(client)
+    if holder is None:
+        return
+    client.leave_group(GROUP_ID, holder.run_id)
+    lease = ClusterLease(client, SystemClock(), LeaseHolder("tests", "tests", "tests", 0))
+    if isinstance(lease.take(), Held) and lease.membership is not None:
+        write_record(client, lease.membership, None)
+        lease.release()

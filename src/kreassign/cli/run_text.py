@@ -62,11 +62,13 @@ def print_summary(console: Console, history: RunHistory) -> None:
 
 
 def origin_lines(history: RunHistory) -> Iterator[str]:
-    """Which plan a run executes, and who did so by which commands; nothing of a run that did not write it down."""
+    """Which plan a run executes, who did so by which commands, and with which lease; nothing that nobody wrote down."""
     if history.plan_id:
         yield f"plan {history.plan_id}"
     for number, operator in enumerate(history.operators):
         yield f"{'resumed' if number else 'started'} by {operator}"
+    if history.lease:
+        yield f"lease of the cluster: {history.lease}"
 
 
 def pace_text(pace: Pace) -> str:

@@ -393,6 +393,38 @@ class VerdictsRecorded:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseTaken:
+    """The run is the only writer of its cluster: it holds the lease, in this generation of the group."""
+
+    at_ms: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseForgone:
+    """The run goes on without the lease of its cluster, and why it may."""
+
+    at_ms: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """The run does not hold the lease any more, which was found out before anything else was changed."""
+
+    at_ms: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRefused:
+    """The run asked for the lease again and did not get it."""
+
+    at_ms: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallFailed:
     """A question or request got no usable answer, and nothing is known to have changed."""
 
@@ -447,6 +479,10 @@ Event = (
     | HealthObserved
     | TrafficMeasured
     | VerdictsRecorded
+    | LeaseTaken
+    | LeaseForgone
+    | LeaseLost
+    | LeaseRefused
     | CallFailed
     | TimePassed
     | LeadersElected

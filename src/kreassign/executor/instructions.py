@@ -103,6 +103,11 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeLease:
+    """Try to become the only writer of the cluster again. Ends in LeaseTaken, LeaseRefused or LeaseForgone."""
+
+
+@dataclass(frozen=True, slots=True)
 class ElectLeaders:
     """Make the first replica of each partition its leader. Ends in LeadersElected or CallFailed.
 
@@ -122,7 +127,15 @@ class Verify:
 
 
 ClusterQuery = (
-    ReadConfigs | CheckThrottle | ObserveMoves | CheckHealth | MeasureTraffic | RecordVerdicts | Verify | Wait
+    ReadConfigs
+    | CheckThrottle
+    | ObserveMoves
+    | CheckHealth
+    | MeasureTraffic
+    | RecordVerdicts
+    | Verify
+    | TakeLease
+    | Wait
 )
 """Instructions that leave the cluster as it is."""
 

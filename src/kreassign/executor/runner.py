@@ -27,6 +27,10 @@ from kreassign.executor.events import (
     Event,
     HealthObserved,
     LeadersElected,
+    LeaseForgone,
+    LeaseLost,
+    LeaseRefused,
+    LeaseTaken,
     MovesCancelled,
     MovesObserved,
     MovesSubmitted,
@@ -61,9 +65,11 @@ from kreassign.executor.instructions import (
     RestoreThrottle,
     SetThrottle,
     SubmitMoves,
+    TakeLease,
     Verify,
     Wait,
 )
+from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
 from kreassign.executor.state import AT_REST, ENDED, Machine, RunView
 from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
@@ -96,7 +102,7 @@ class Runner:
     """Executes one run.
 
     `listener` gets every event that happens, after the run has taken it in; not those read back.
-    `controllers` take the throttle of brokers that are down.
+    `controllers` take the throttle of brokers that are down. `lease` is asked before each change of the cluster.
     """
 
     def __init__(
@@ -108,7 +114,9 @@ class Runner:
         listener: Listener | None = None,
         poll_s: float = POLL_S,
         controllers: ConfigPort | None = None,
+        lease: Lease = NO_LEASE,
     ) -> None:
+        self._lease = lease
         self._machine = Machine()
         self._port = port
         self._controllers = controllers
@@ -161,6 +169,8 @@ class Runner:
 
     def _execute(self, instructions: Iterable[Instruction]) -> RunHistory:
         todo = deque(instructions)
+        if (status := self._lease.status) is not None and self._machine.accepts(LeaseTaken):
+            todo = deque(self._happened(self._lease_event(status, LeaseLost))) or todo
         while todo:
             if self._is_stop_requested and self._machine.accepts(StopRequested):
                 self._is_stop_requested = False
@@ -212,14 +222,16 @@ class Runner:
                 return VerdictsRecorded(self._time.now_ms(), question.verdicts)
             case ReadConfigs():
                 return self._read_configs(question)
-            case CheckThrottle():
-                return ThrottleChecked(self._time.now_ms(), *queries.check_throttle(self._port, question.overrides))
             case Verify():
                 return self._verify(question)
         return self._observe(question)
 
-    def _observe(self, question: ObserveMoves | CheckHealth | MeasureTraffic) -> Event:
+    def _observe(self, question: ObserveMoves | CheckHealth | CheckThrottle | MeasureTraffic | TakeLease) -> Event:
         match question:
+            case TakeLease():
+                return self._lease_event(self._lease.retake(), LeaseRefused)
+            case CheckThrottle():
+                return ThrottleChecked(self._time.now_ms(), *queries.check_throttle(self._port, question.overrides))
             case ObserveMoves():
                 return self._observe_moves(question)
             case CheckHealth():
@@ -229,6 +241,10 @@ class Runner:
         assert_never(question)
 
     def _change(self, deed: ClusterChange) -> Event:
+        """Ask the lease first, and then nobody: what is sent next follows at once."""
+        status = self._lease.confirm()
+        if isinstance(status, Taken):
+            return LeaseLost(self._time.now_ms(), status.reason)
         match deed:
             case SetThrottle():
                 self._happened(ThrottleIntended(self._time.now_ms(), deed.overrides))
@@ -251,7 +267,23 @@ class Runner:
 
     def _wait(self) -> Event:
         self._time.sleep(self._poll_s)
+        status = self._lease.beat()
+        if isinstance(status, Taken) and self._machine.accepts(LeaseLost):
+            return LeaseLost(self._time.now_ms(), status.reason)
         return TimePassed(self._time.now_ms())
+
+    def _lease_event(self, status: LeaseStatus | None, refusal: type[LeaseLost | LeaseRefused]) -> Event:
+        """How the run stands with the lease now, as an event."""
+        at_ms = self._time.now_ms()
+        match status:
+            case Held():
+                return LeaseTaken(at_ms, status.generation)
+            case Taken():
+                return refusal(at_ms, status.reason)
+            case Forgone():
+                return LeaseForgone(at_ms, status.reason)
+            case None:
+                return LeaseForgone(at_ms, "nobody asks for it")
 
     def _observe_moves(self, instruction: ObserveMoves) -> Event:
         answers = queries.read_moves(self._port, instruction.moves)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from kreassign.admin import AdminClient
+from kreassign.errors import ClusterError, InputError
 from kreassign.executor.cluster import queries
 from kreassign.executor.history.diagnosis import ClusterReadings, Issue, diagnose
 from kreassign.executor.history.interrupted_runs import UnreadableJournal, left_behind
 from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.lease import LeaseHolder, OriginalValues, present_holder
+from kreassign.executor.lease.lease import OFFSETS_TOPIC
+from kreassign.executor.lease.originals import read_record
 from kreassign.executor.throttle.ledger import throttle_keys
 
 
@@ -24,6 +28,7 @@ def examine(client: AdminClient, state_dir: Path) -> ClusterReadings:
     settings, unread = queries.read_configs(client, throttle_keys(topics.ok, cluster.broker_ids))
     log_dirs = client.describe_log_dirs(cluster.broker_ids, partitions=())
     left = tuple(left_behind(state_dir, cluster.cluster_id))
+    holder, record, lease_problems = _lease(client)
     return ClusterReadings(
         live=cluster.broker_ids,
         partitions=tuple(queries.partitions_of(topics).values()),
@@ -32,9 +37,22 @@ def examine(client: AdminClient, state_dir: Path) -> ClusterReadings:
         log_dirs=log_dirs.ok,
         interrupted_runs=tuple(found.run_id for found in left if isinstance(found, RunHistory)),
         unreadable_journals=tuple(found for found in left if isinstance(found, UnreadableJournal)),
+        lease=holder,
+        record=record,
         unread=(
+            *lease_problems,
             *(f"topic {name}: {error}" for name, error in topics.failed.items()),
             *(f"{resource} {problem}" for resource, problem in unread),
             *(f"log directories of broker {broker}: {error}" for broker, error in log_dirs.failed.items()),
         ),
     )
+
+
+def _lease(client: AdminClient) -> tuple[LeaseHolder | None, OriginalValues | None, tuple[str, ...]]:
+    """Who holds the lease, what was recorded, and why that could not be told."""
+    if OFFSETS_TOPIC not in client.describe_topics([OFFSETS_TOPIC]).ok:
+        return None, None, ()
+    try:
+        return present_holder(client), read_record(client), ()
+    except (ClusterError, InputError) as error:
+        return None, None, (f"lease of the cluster: {error}",)

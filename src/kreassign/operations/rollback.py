@@ -89,7 +89,7 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
     origin = PlanOrigin(done.cluster_id, topic_ids)
     started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
     found = _first(path).found if request.found is FoundThrottles.REFUSE else request.found
-    started = agreed(started, read_others(client, started), found, context.originals)
+    started = agreed(started, read_others(client, started), found, context.original_settings(client))
     return replace(prepared, run=start_run(client, started, context))
 
 

@@ -21,6 +21,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
 from kreassign.executor.history.run_history import RunHistory, history, read_history
 from kreassign.executor.journal import Journal, post_request, refuse_second_run
+from kreassign.executor.lease import Lease, LeasePolicy
 from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.executor.preflight.others import agreed, read_others
 from kreassign.executor.preflight.prepare import RunSettings, prepare
@@ -30,15 +31,15 @@ from kreassign.executor.runner import POLL_S, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
-from kreassign.executor.throttle.originals import FoundThrottles, NoRecord, OriginalSettings
+from kreassign.executor.throttle.originals import FoundThrottles, OriginalSettings
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations.journals import default_state_dir, this_operator
+from kreassign.operations.lease import LeaseRequest, leased, originals_of, refuse_if_leased
 from kreassign.operations.plan_files import PlanFile
 from kreassign.operations.warnings import Warn, warn_program, warn_without_topic_ids
 
 SYSTEM_CLOCK = SystemClock()
-NO_RECORD = NoRecord()
 POLL_INTERVAL_S = POLL_S
 """Seconds from one poll of the cluster to the next."""
 Show = Callable[[Progress], None]
@@ -68,7 +69,8 @@ class RunContext:
     """Around a run: where its journal is, how often it polls its cluster, who watches and gets warnings.
 
     `controllers` take the throttle of brokers that are down, in a KRaft cluster; `operator` is named in the journal.
-    `originals` is the record of what was set before any run.
+    `lease` says whether the run has to be the only one on its cluster, whatever the machine. `originals` is the record
+    of what was set before any run; None for the cluster's own.
     """
 
     state_dir: Path = field(default_factory=default_state_dir)
@@ -77,7 +79,12 @@ class RunContext:
     watch: Watch = unwatched
     warn: Warn = warn_program
     operator: Operator = field(default_factory=this_operator)
-    originals: OriginalSettings = NO_RECORD
+    lease: LeasePolicy = LeasePolicy.AUTO
+    originals: OriginalSettings | None = None
+
+    def original_settings(self, client: AdminClient) -> OriginalSettings:
+        """The record of what was set before any run. Raises ClusterError, InputError."""
+        return originals_of(client, self.lease) if self.originals is None else self.originals
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +133,7 @@ def prepare_run(
     if facts is not None and facts.cluster_id is not None:
         known = {move.topic_partition.topic for move in started.moves if move.topic_id is not None}
         warn_without_topic_ids(context.warn, "the plan", known.difference(facts.topic_ids))
-    started = agreed(started, read_others(client, started), request.found, context.originals)
+    started = agreed(started, read_others(client, started), request.found, context.original_settings(client))
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
     warn_of_outlook(started, context.warn)
@@ -136,8 +143,11 @@ def prepare_run(
 def start_run(client: AdminClient, started: RunStarted, context: RunContext) -> RunHistory:
     """Execute a run that was prepared. Raises InputError when another is active on the cluster."""
     started = replace(started, operator=context.operator)
-    with Journal.create(context.state_dir, started) as journal:
-        return _execute(client, journal, started.run_id, context, lambda runner: runner.start(started))
+    with (
+        leased(client, _lease_request(started.run_id, started.cluster_id, context)) as lease,
+        Journal.create(context.state_dir, started) as journal,
+    ):
+        return _execute(client, journal, lease, context, lambda runner: runner.start(started))
 
 
 def resume_run(
@@ -148,18 +158,19 @@ def resume_run(
     Raises InputError when a process executes a run of its cluster.
     """
     refuse_unless_free(client, context, path.stem)
-    journal, events = Journal.resume(path, client.describe_cluster().cluster_id)
+    cluster_id = client.describe_cluster().cluster_id
+    journal, events = Journal.resume(path, cluster_id)
 
     def ask() -> None:
         if request is not None:
             post_request(path, request)
 
-    with journal:
+    with journal, leased(client, _lease_request(path.stem, cluster_id, context)) as lease:
         _warn_of_old_journal(client, path.stem, events[0], context.warn)
         return _execute(
             client,
             journal,
-            path.stem,
+            lease,
             context,
             lambda runner: runner.resume(events, context.operator, before_anything=ask),
         )
@@ -187,6 +198,11 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
         context.controllers.expect_cluster(cluster_id)
     refuse_second_run(context.state_dir, cluster_id)
     refuse_if_interrupted_runs(context.state_dir, cluster_id, run_id)
+    refuse_if_leased(client, _lease_request(run_id, cluster_id, context))
+
+
+def _lease_request(run_id: str | None, cluster_id: str, context: RunContext) -> LeaseRequest:
+    return LeaseRequest(run_id or "", cluster_id, context.state_dir, context.lease, context.operator, context.warn)
 
 
 def new_run_id(now_ms: int) -> str:
@@ -267,7 +283,7 @@ class _Listener:
 
 
 def _execute(
-    client: AdminClient, journal: Journal, run_id: str, context: RunContext, drive: Callable[[Runner], RunHistory]
+    client: AdminClient, journal: Journal, lease: Lease, context: RunContext, drive: Callable[[Runner], RunHistory]
 ) -> RunHistory:
     listener = _Listener(context.warn)
     runner = Runner(
@@ -277,7 +293,8 @@ def _execute(
         listener=listener.listen,
         poll_s=context.poll_s,
         controllers=context.controllers,
+        lease=lease,
     )
-    with context.watch(run_id, runner.request_stop) as listener.show:
+    with context.watch(journal.path.stem, runner.request_stop) as listener.show:
         drive(runner)
     return history(runner.run)

@@ -22,7 +22,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 def test_issues_are_a_document_for_programs_and_an_exit_code(terminal: Terminal) -> None:
     healthy = terminal.ask_cluster("doctor", "--format", "json")
-    assert (healthy.exit_code, json.loads(healthy.stdout)) == (0, {"ok": True, "issues": []})
+    assert (healthy.exit_code, json.loads(healthy.stdout)) == (0, {"ok": True, "lease": None, "issues": []})
     with connect(terminal.bootstrap) as client:
         rate = ConfigChange.set(FOLLOWER_THROTTLED_RATE, "5")
         client.incremental_alter_configs({ConfigResource.broker(3): [rate]}).raise_if_any()

@@ -10,7 +10,8 @@ import click
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.run import state_dir_option
 from kreassign.cli.output import console, examples, format_option, print_json
-from kreassign.operations.doctor import diagnose_cluster
+from kreassign.executor.history.diagnosis import diagnose
+from kreassign.operations.doctor import examine
 
 
 @click.command(
@@ -26,14 +27,18 @@ def doctor(context: click.Context, /, cluster: ClusterOptions, state_dir: Path, 
     """Diagnose reassignments on the cluster and say what to do; change nothing.
 
     Finds reassignments that can never complete, destinations that are gone, throttles that nobody needs any more,
-    interrupted runs, unreadable journals, and partitions and directories in trouble. Exit code 0 if there are no
-    findings, 1 if there are.
+    interrupted runs, unreadable journals, and partitions and directories in trouble. Names the run that holds the
+    lease of the cluster. Exit code 0 if there are no findings, 1 if there are.
     """
     with cluster.connect() as client:
-        found = diagnose_cluster(client, state_dir)
+        readings = examine(client, state_dir)
+    found, holder = diagnose(readings), readings.lease
     if output_format == "json":
-        print_json({"ok": not found, "issues": [asdict(issue) for issue in found]})
+        lease = None if holder is None else asdict(holder)
+        print_json({"ok": not found, "lease": lease, "issues": [asdict(issue) for issue in found]})
     else:
+        if holder is not None:
+            console().print(f"{holder} holds the lease of the cluster", soft_wrap=True)
         for issue in found:
             console().print(str(issue), soft_wrap=True)
         console().print(f"{len(found)} findings" if found else "all is well")

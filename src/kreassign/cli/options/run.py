@@ -12,6 +12,7 @@ from kreassign.cli.options.group import option_group
 from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.output import LONGEST_S
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
+from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.operations.journals import default_state_dir
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
@@ -42,8 +43,18 @@ _POLL = click.option(
     help="Poll interval.",
 )
 
-run_context_options = option_group("run_context", (_POLL, state_dir_option), RunContext)
-"""Add `--poll-interval` and `--state-dir`: keyword `run_context: RunContext`, which nobody watches yet."""
+_LEASE = click.option(
+    "--lease",
+    type=click.Choice([policy.value for policy in LeasePolicy]),
+    default=LeasePolicy.AUTO.value,
+    show_default=True,
+    callback=lambda _, __, policy: LeasePolicy(policy),
+    help="Be the only run on the cluster, whatever the machine: where the cluster can keep a lease without a side "
+    "effect, always, or do not ask.",
+)
+
+run_context_options = option_group("run_context", (_POLL, _LEASE, state_dir_option), RunContext)
+"""Add `--poll-interval`, `--lease` and `--state-dir`: keyword `run_context: RunContext`, which nobody watches yet."""
 
 
 def read_found(adopt: str | None, alongside: bool) -> FoundThrottles:

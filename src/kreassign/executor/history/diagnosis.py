@@ -6,11 +6,13 @@ others are being added, leaves a broker that is both added and removed, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kreassign.executor.history.interrupted_runs import UnreadableJournal
-from kreassign.executor.throttle.ledger import ConfigValue
+from kreassign.executor.lease import LeaseHolder, OriginalValues
+from kreassign.executor.lease.record import left_settings
+from kreassign.executor.throttle.ledger import ConfigOverride, ConfigValue
 from kreassign.model import NO_LEADER, LogDir, OngoingReassignment, Partition, ResourceType, TopicPartition
 
 NAMED = 10
@@ -18,7 +20,10 @@ NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class ClusterReadings:
-    """What was read. `throttles` are settings of throttles that topics or brokers have of their own."""
+    """What was read. `throttles` are settings of throttles that topics or brokers have of their own.
+
+    `lease` is who holds the lease of the cluster, `record` what throttles were before anyone's run.
+    """
 
     live: tuple[int, ...]
     partitions: tuple[Partition, ...]
@@ -27,6 +32,8 @@ class ClusterReadings:
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     interrupted_runs: tuple[str, ...] = ()
     unreadable_journals: tuple[UnreadableJournal, ...] = ()
+    record: OriginalValues | None = None
+    lease: LeaseHolder | None = None
     unread: tuple[str, ...] = ()
 
 
@@ -52,6 +59,7 @@ def diagnose(readings: ClusterReadings) -> tuple[Issue, ...]:
         _log_dirs,
         _interrupted_runs,
         _unreadable_journals,
+        _record,
         _throttles,
         _under_replicated,
         _leaders,
@@ -139,6 +147,26 @@ def _interrupted_runs(readings: ClusterReadings) -> Iterator[Issue]:
 def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:
     for journal in readings.unreadable_journals:
         yield Issue("journal", f"run {journal.run_id}", f"its journal cannot be read: {journal}", journal.remedy)
+
+
+def _record(readings: ClusterReadings) -> Iterator[Issue]:
+    """A record is written by a run and removed by it, so one that nobody holds the lease for was left."""
+    record = readings.record
+    if record is None or readings.lease is not None:
+        return
+    left = left_settings(record, readings.throttles)
+    seen = f"it did not restore what it found, as the cluster's own record tells: {_some(left)}"
+    yield Issue(
+        "record",
+        f"run {record.run_id}",
+        seen,
+        f"Go on with it where its journal is (kreassign resume {record.run_id}); the next run restores the rest",
+    )
+
+
+def _some(left: Sequence[ConfigOverride]) -> str:
+    named = "; ".join(f"{one.key} is {one.value!r} and was {one.before or 'not set'}" for one in left[:NAMED])
+    return f"{named} and {len(left) - NAMED} more" if len(left) > NAMED else named or "its settings are gone by now"
 
 
 def _throttles(readings: ClusterReadings) -> Iterator[Issue]:

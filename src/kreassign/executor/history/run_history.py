@@ -49,7 +49,8 @@ class RunHistory:
     it waits for and what will not fit into its hours.
     `was_throttle_kept` unless somebody is known to have changed the throttle while the run had it set.
     `throttle_residue` has a sentence per setting that the run still has to restore. `operators` are who started it and
-    who resumed it, each once; `plan_id` is that of the plan's facts file.
+    who resumed it, each once; `plan_id` is that of the plan's facts file. `lease` is how it stands with the lease of
+    its cluster, "" where nobody asked for one.
     """
 
     run_id: str
@@ -69,6 +70,7 @@ class RunHistory:
     outlook: tuple[str, ...] = ()
     plan_id: str = ""
     operators: tuple[Operator, ...] = ()
+    lease: str = ""
 
     @property
     def throttle_bytes_per_s(self) -> int | None:
@@ -119,6 +121,7 @@ def history(run: RunView) -> RunHistory:
         outlook=run.outlook,
         plan_id=run.plan_id,
         operators=run.operators,
+        lease=run.lease,
     )
 
 

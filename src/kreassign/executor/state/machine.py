@@ -17,7 +17,7 @@ from types import MappingProxyType
 from kreassign.errors import InvariantBroken, JournalDamaged
 from kreassign.executor.events import ClockStepped, Event, Request, RunResumed, StopRequested, TimePassed
 from kreassign.executor.instructions import Instruction, Wait
-from kreassign.executor.state import control, finishing, health_check, moving, preparing
+from kreassign.executor.state import control, finishing, health_check, lease, moving, preparing
 from kreassign.executor.state.phases import Waiting
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.transition import Rows
@@ -28,6 +28,7 @@ TRANSITIONS: Rows = MappingProxyType({
     **moving.ROWS,
     **health_check.ROWS,
     **finishing.ROWS,
+    **lease.ROWS,
     **control.ROWS,
 })  # fmt: skip
 

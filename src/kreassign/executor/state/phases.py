@@ -3,8 +3,9 @@
     New ─▶ Preparing ─▶ Throttling ─▶ moving ─▶ Electing ─▶ restoring ─▶ Verifying ─▶ Done | Cancelled | Failed
                                         └─▶ Paused ◀── (stop, cluster out of reach) ── resume leads back
 
-Moving is a cycle of steps, and restoring one of three. `phase` is the word by which operators, journals and reports
-know a state. What outlives a phase (moves, throttle, health) is in `run.py`.
+AwaitingLease is entered from everywhere when the lease of the cluster was lost, and leads back. Moving is a cycle of
+steps, and restoring one of three. `phase` is the word by which operators, journals and reports know a state. What
+outlives a phase (moves, throttle, health) is in `run.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Phase(StrEnum):
     NEW = "new"
     PREPARING = "preparing"
     THROTTLING = "throttling"
+    AWAITING_LEASE = "awaiting lease"
     MOVING = "moving"
     ELECTING = "electing"
     RESTORING = "restoring"
@@ -139,6 +141,17 @@ class MeasuringTraffic:
     unreachable_since_ms: int | None = None
 
 
+# --- without the lease ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingLease:
+    """Another one may be changing the cluster, so nothing is changed until the lease is had again."""
+
+    phase: ClassVar = Phase.AWAITING_LEASE
+    asked_ms: int
+
+
 # --- the end -------------------------------------------------------------------------------------------------------
 
 
@@ -244,7 +257,9 @@ MovingStep = (
 RestoringStep = Restoring | WritingBack | ConfirmingRestore
 Ended = Done | Cancelled | Failed
 
-RunState = New | Preparing | Throttling | MovingStep | Electing | RestoringStep | Verifying | Paused | Ended
+RunState = (
+    New | Preparing | Throttling | MovingStep | AwaitingLease | Electing | RestoringStep | Verifying | Paused | Ended
+)
 
 STATES: tuple[type[RunState], ...] = RunState.__args__
 """Every state, in the order of a run."""

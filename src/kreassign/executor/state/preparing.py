@@ -73,15 +73,19 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
 
 
 def _resume(run: Run, _: object, event: RunResumed) -> Next:
+    run.identity.note(event.operator)
+    run.throttle.live_brokers = event.live_brokers
+    return take_up(run, event.at_ms)
+
+
+def take_up(run: Run, at_ms: int) -> Next:
     """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway.
 
     No duration spans two processes: a clock may have been set in between, and nobody looked.
     """
-    run.identity.note(event.operator)
     for record in run.moves.active:
-        record.taken_up(event.at_ms)
+        record.taken_up(at_ms)
     run.moves.speed, run.throttle.unset_since_ms = CopySpeed(), None
-    run.throttle.live_brokers = event.live_brokers
     run.throttle.before, run.throttle.is_unconfirmed = {}, True
     run.throttle.in_force, run.throttle.doubts, run.throttle.is_lost = set(), {}, False
     run.control.is_held = False

@@ -62,6 +62,8 @@ class Control:
     wants_rollback: bool = False
     last_request: int = 0
     """Number of the last request from another process that was taken in."""
+    lease: str = ""
+    """How the run stands with the lease of its cluster, in words; "" where nobody asked for one."""
 
 
 @dataclass(slots=True)

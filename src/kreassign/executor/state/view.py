@@ -147,6 +147,11 @@ class RunView:
         return self._run.moves.are_left or bool(self._run.throttle.pending)
 
     @property
+    def lease(self) -> str:
+        """How it stands with the lease of its cluster; "" where nobody asked for one."""
+        return self._run.control.lease
+
+    @property
     def is_held(self) -> bool:
         """Whether an operator asked to start nothing more for now."""
         return self._run.control.is_held

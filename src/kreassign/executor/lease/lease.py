@@ -1,0 +1,235 @@
+"""The lease of a cluster: membership of the group `kreassign-lease`, which has room for one run.
+
+How it works, and why it holds on any Kafka since 2.4 (docs/design/decisions/lease.md):
+
+- a run joins by Kafka's classic group protocol and names, as the only protocol that it speaks, its own run id. A second
+  run shares no protocol with the first: INCONSISTENT_GROUP_PROTOCOL, at once, and the first one notices nothing;
+- whoever is not heard of for `SESSION_MS` is a member no longer, so a holder that is gone blocks nobody for ever;
+- a former member is found out by its member id and generation before it changes anything: `confirm` asks the
+  coordinator right before each change;
+- it joins under its run id as `group.instance.id` (KIP-345), so that a run that is resumed takes its own place at once,
+  and a former process of the same run is fenced.
+
+A coordinator that does not answer takes nothing away while the session lasts: nobody else can have joined by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kreassign.clock import Clock
+from kreassign.errors import ClusterError, Unsupported
+from kreassign.executor.lease.holder import LeaseHolder, holder_of
+from kreassign.executor.lease.port import GroupPort
+from kreassign.executor.lease.status import Forgone, Held, LeasePolicy, LeaseStatus, Taken
+from kreassign.model.error_codes import (
+    FENCED_INSTANCE_ID,
+    GROUP_AUTHORIZATION_FAILED,
+    ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL,
+    REBALANCE_IN_PROGRESS,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    has_code,
+)
+from kreassign.model.group import Group, GroupCandidate, Membership
+
+GROUP_ID = "kreassign-lease"
+PROTOCOL_TYPE = "kreassign"
+OFFSETS_TOPIC = "__consumer_offsets"
+
+SESSION_MS = 60_000
+"""How long a holder may be silent. Longer than a pause of its machine; as long as others wait for one that is gone."""
+
+BEAT_S = 10.0
+"""How often the coordinator hears of a holder that has nothing to change."""
+
+CALL_TIMEOUT_MS = 10_000
+"""A coordinator that is down has a successor by then (broker.session.timeout.ms, 9 s)."""
+
+JOIN_TIMEOUT_MS = 30_000
+"""Joining an empty group takes group.initial.rebalance.delay.ms, 3 s by default."""
+
+PATIENCE_S = 60.0
+"""How long a run with the policy `auto` waits for a coordinator, before it does without."""
+
+_NO_LONGER_A_MEMBER = (UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS)
+
+
+class Lease(Protocol):
+    """What a runner needs: to know, before it changes anything, that it is the only one who does."""
+
+    @property
+    def status(self) -> LeaseStatus | None:
+        """As of the last call; None if there is nothing to tell."""
+        ...
+
+    def beat(self) -> LeaseStatus | None:
+        """Stay the holder while nothing is changed; asks only now and then."""
+        ...
+
+    def confirm(self) -> LeaseStatus | None:
+        """Ask whether the run may change the cluster now: unless it is `Taken`."""
+        ...
+
+    def retake(self) -> LeaseStatus | None:
+        """Try to become the holder again."""
+        ...
+
+
+class NoLease:
+    """Nobody is asked (policy `off`; rehearsals)."""
+
+    status: LeaseStatus | None = None
+
+    def beat(self) -> LeaseStatus | None:
+        """Nothing."""
+        return self.status
+
+    def confirm(self) -> LeaseStatus | None:
+        """Nothing."""
+        return self.status
+
+    def retake(self) -> LeaseStatus | None:
+        """Nothing."""
+        return self.status
+
+
+NO_LEASE = NoLease()
+
+
+@dataclass(slots=True)
+class ClusterLease:
+    """The lease of one cluster for one run. `take` comes first; at the end `release`."""
+
+    port: GroupPort
+    clock: Clock
+    holder: LeaseHolder
+    policy: LeasePolicy = LeasePolicy.AUTO
+    status: LeaseStatus | None = None
+    membership: Membership | None = None
+    _heard_s: float = 0.0
+    _silent_since_s: float | None = None
+
+    def take(self) -> LeaseStatus:
+        """Become the holder, also in the place of a former process of the same run.
+
+        Raises ClusterError when the cluster does not answer.
+        """
+        try:
+            missing = self._missing_topic() if self.policy is LeasePolicy.AUTO else None
+            self.status = missing or self._join()
+        except Unsupported as error:
+            self.status = self._without(f"the cluster cannot keep one: {error}")
+        return self.status
+
+    def retake(self) -> LeaseStatus:
+        """Become the holder if nobody is, not even another process of the same run."""
+        if self.membership is not None and isinstance(found := self.confirm(), Held):
+            return found
+        try:
+            group = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
+            self.status = _taken_by(group) if group.members else self._join()
+        except ClusterError as error:
+            self.status = self._after_silence(error)
+        return self.status
+
+    def beat(self) -> LeaseStatus | None:
+        """Stay the holder; the coordinator is told every `BEAT_S`."""
+        if self.clock.monotonic_s() - self._heard_s < BEAT_S:
+            return self.status
+        return self.confirm()
+
+    def confirm(self) -> LeaseStatus | None:
+        """Whether the run is the holder now."""
+        if self.membership is None:
+            return self.status
+        asked_s = self.clock.monotonic_s()
+        try:
+            self.port.heartbeat(self.membership, timeout_ms=CALL_TIMEOUT_MS)
+        except ClusterError as error:
+            if has_code(error, *_NO_LONGER_A_MEMBER):
+                self.membership = None
+                self.status = Taken(f"the lease of the cluster was lost: {error}")
+            elif self.clock.monotonic_s() - self._heard_s >= SESSION_MS / 1000:
+                # Nobody can tell whether somebody else has joined meanwhile.
+                self.status = Taken(f"the coordinator of the lease does not answer: {error}")
+        else:
+            self._heard_s, self._silent_since_s = asked_s, None
+            self.status = Held(self.membership.generation)
+        return self.status
+
+    def release(self) -> None:
+        """Let others have it at once. A coordinator that does not answer lets the session run out."""
+        if self.membership is None:
+            return
+        member, self.membership = self.membership, None
+        try:
+            self.port.leave_group(GROUP_ID, member.instance_id, member_id=member.member_id, timeout_ms=CALL_TIMEOUT_MS)
+        except ClusterError:
+            return
+
+    # --- joining ----------------------------------------------------------------------------------------------
+
+    def _join(self) -> LeaseStatus:
+        candidate = GroupCandidate(
+            GROUP_ID, self.holder.run_id, PROTOCOL_TYPE, self.holder.run_id, self.holder.encoded(), SESSION_MS
+        )
+        asked_s = self.clock.monotonic_s()
+        try:
+            self.membership = self.port.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
+        except ClusterError as error:
+            if has_code(error, INCONSISTENT_GROUP_PROTOCOL):
+                return self._held_by_another(error)
+            if has_code(error, GROUP_AUTHORIZATION_FAILED):
+                return self._without(f"permission is missing: READ on the group {GROUP_ID} ({error})")
+            raise
+        self._heard_s, self._silent_since_s = asked_s, None
+        return Held(self.membership.generation)
+
+    def _held_by_another(self, refusal: ClusterError) -> Taken:
+        try:
+            return _taken_by(self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS))
+        except ClusterError as error:
+            return Taken(
+                f"another run holds the lease of the cluster ({refusal}), and it cannot be told which: {error}"
+            )
+
+    def _missing_topic(self) -> Forgone | None:
+        """Why looking for a coordinator would have the cluster create a topic; None if it would not."""
+        error = self.port.describe_topics([OFFSETS_TOPIC]).failed.get(OFFSETS_TOPIC)
+        if error is None:
+            return None
+        if has_code(error, TOPIC_AUTHORIZATION_FAILED):
+            return Forgone(f"permission is missing: DESCRIBE on the topic {OFFSETS_TOPIC} ({error})")
+        if has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
+            created = "`--lease require` creates it, as the first consumer does"
+            return Forgone(f"the cluster has no topic {OFFSETS_TOPIC} yet; {created}", is_usual=True)
+        return None
+
+    def _without(self, reason: str) -> LeaseStatus:
+        return Forgone(reason) if self.policy is LeasePolicy.AUTO else Taken(f"no lease can be had: {reason}")
+
+    def _after_silence(self, error: ClusterError) -> LeaseStatus:
+        now_s = self.clock.monotonic_s()
+        self._silent_since_s = now_s if self._silent_since_s is None else self._silent_since_s
+        if self.policy is LeasePolicy.AUTO and now_s - self._silent_since_s >= PATIENCE_S:
+            self.membership = None
+            return Forgone(f"its coordinator has not answered for {PATIENCE_S:g} s: {error}")
+        return Taken(f"the coordinator of the lease does not answer: {error}")
+
+
+def present_holder(port: GroupPort) -> LeaseHolder | None:
+    """Who holds the lease now, without a side effect; None if nobody does. Raises ClusterError."""
+    if OFFSETS_TOPIC not in port.describe_topics([OFFSETS_TOPIC]).ok:
+        return None
+    group = port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS)
+    return holder_of(group.members[0]) if group.members else None
+
+
+def _taken_by(group: Group) -> Taken:
+    if not group.members:
+        return Taken("another run held the lease of the cluster until just now; try again")
+    return Taken(f"{holder_of(group.members[0])} holds the lease of the cluster")

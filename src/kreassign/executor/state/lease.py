@@ -1,0 +1,99 @@
+"""The lease of the cluster: whoever does not hold it changes nothing, and asks for it until it is had again.
+
+What others did meanwhile is not known, so a run that gets it back begins as a resumed one does: it reads the settings
+and looks at its moves before it sends anything.
+"""
+
+from __future__ import annotations
+
+from kreassign.executor.events import (
+    LeaseForgone,
+    LeaseLost,
+    LeaseRefused,
+    LeaseTaken,
+    StopRequested,
+    TimePassed,
+)
+from kreassign.executor.instructions import TakeLease, Wait
+from kreassign.executor.state import preparing
+from kreassign.executor.state.phases import (
+    AT_REST,
+    STATES,
+    AwaitingLease,
+    Electing,
+    Observing,
+    Paused,
+    Phase,
+    Preparing,
+    Restoring,
+    RunState,
+    Throttling,
+)
+from kreassign.executor.state.run import Run
+from kreassign.executor.state.transition import Key, Next, Row, Rows, row
+
+ASK_EVERY_MS = 10_000
+"""How often a run that has lost the lease asks for it."""
+
+
+def _note_lease(run: Run, state: RunState, event: LeaseTaken) -> Next:
+    run.control.lease = f"held since generation {event.generation} of the group"
+    return Next(state)
+
+
+def _note_none(run: Run, state: RunState, event: LeaseForgone) -> Next:
+    run.control.lease = f"none: {event.reason}"
+    return Next(state)
+
+
+def _lost(run: Run, _: RunState, event: LeaseLost) -> Next:
+    run.control.lease = event.reason
+    run.note(f"{event.reason}; nothing was changed until it was had again")
+    return Next(AwaitingLease(event.at_ms), (TakeLease(),))
+
+
+def _refused(run: Run, _: AwaitingLease, event: LeaseRefused) -> Next:
+    run.control.lease = event.reason
+    return Next(AwaitingLease(event.at_ms), (Wait(),))
+
+
+def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
+    return Next(state, (TakeLease(),) if event.at_ms - state.asked_ms >= ASK_EVERY_MS else (Wait(),))
+
+
+def _go_on(run: Run, state: AwaitingLease, event: LeaseTaken) -> Next:
+    _note_lease(run, state, event)
+    return preparing.take_up(run, event.at_ms)
+
+
+def _go_on_without(run: Run, state: AwaitingLease, event: LeaseForgone) -> Next:
+    _note_none(run, state, event)
+    run.note(f"the run went on without the lease of the cluster: {event.reason}")
+    return preparing.take_up(run, event.at_ms)
+
+
+def _pause(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
+    """Without writing anything back: whoever holds the lease may be using it."""
+    return Next(Paused())
+
+
+def _everywhere() -> dict[Key, Row]:
+    going_on = [one for one in STATES if one.phase not in AT_REST | {Phase.NEW} and one is not AwaitingLease]
+    rows: dict[Key, Row] = {}
+    for state in going_on:
+        rows[state, LeaseLost] = row(_lost, AwaitingLease)
+        rows[state, LeaseTaken] = row(_note_lease, state)
+        rows[state, LeaseForgone] = row(_note_none, state)
+    return rows
+
+
+_TAKEN_UP = (Preparing, Throttling, Observing, Electing, Restoring)
+
+ROWS: Rows = {
+    **_everywhere(),
+    (AwaitingLease, TimePassed): row(_wait_or_ask, AwaitingLease),
+    (AwaitingLease, LeaseRefused): row(_refused, AwaitingLease),
+    (AwaitingLease, LeaseTaken): row(_go_on, *_TAKEN_UP),
+    (AwaitingLease, LeaseForgone): row(_go_on_without, *_TAKEN_UP),
+    (AwaitingLease, StopRequested): row(_pause, Paused),
+}

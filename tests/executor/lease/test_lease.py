@@ -1,0 +1,265 @@
+"""One writer per cluster: who gets the lease, who keeps it, what a former holder is told. In the twin's own time."""
+
+from __future__ import annotations
+
+import pytest
+
+from kreassign.admin import AdminClient, client_settings
+from kreassign.executor.lease import ClusterLease, Forgone, Held, LeaseHolder, LeasePolicy, Taken, present_holder
+from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PATIENCE_S, SESSION_MS
+from kreassign.executor.lease.originals import read_record, throttle_settings, write_record
+from kreassign.executor.lease.record import OriginalValues, left_settings
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
+from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
+from kreassign.twin.access.permissions import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
+from kreassign.twin.cluster import Twin
+from kreassign.twin.network.transport import TwinTransport
+from tests.twin.asking import twin
+
+TOPICS = {OFFSETS_TOPIC: [[0, 1], [1, 2], [2, 3]], "t": [[0, 1]]}
+
+
+class Hosts:
+    """Runs of different machines on one cluster."""
+
+    def __init__(self, cluster: Twin) -> None:
+        self.twin = cluster
+        self.time = TwinTransport(cluster)
+
+    def client(self) -> AdminClient:
+        settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092,broker-2:9092,broker-3:9092")
+        return AdminClient.connect(settings, clock=self.time, transport=self.time)
+
+    def lease(self, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO) -> ClusterLease:
+        holder = LeaseHolder(run_id, "alice", f"host-of-{run_id}", self.time.now_ms())
+        return ClusterLease(self.client(), self.time, holder, policy)
+
+    def all_down(self) -> None:
+        """No broker answers for the group any more."""
+        for broker in self.twin.processes.ids:
+            self.twin.freeze(broker)
+
+    def all_back(self) -> None:
+        for broker in self.twin.processes.ids:
+            self.twin.unfreeze(broker)
+
+
+@pytest.fixture
+def hosts() -> Hosts:
+    return Hosts(twin(TOPICS))
+
+
+def test_two_runs_cannot_hold_the_lease_at_once(hosts: Hosts) -> None:
+    first, second = hosts.lease("one"), hosts.lease("two")
+    assert first.take() == Held(1)
+    refused = second.take()
+    assert isinstance(refused, Taken)
+    assert "run one of alice@host-of-one (since " in refused.reason
+    assert first.confirm() == Held(1)
+
+
+def test_everybody_can_see_who_holds_it(hosts: Hosts) -> None:
+    assert present_holder(hosts.client()) is None
+    lease = hosts.lease("one")
+    lease.take()
+    assert present_holder(hosts.client()) == lease.holder
+    lease.release()
+    assert present_holder(hosts.client()) is None
+
+
+def test_the_next_run_gets_it_at_once_when_the_first_is_done(hosts: Hosts) -> None:
+    first, second = hosts.lease("one"), hosts.lease("two")
+    first.take()
+    first.release()
+    assert isinstance(second.take(), Held)
+
+
+def test_the_next_run_gets_it_when_the_holder_has_been_silent_for_a_session(hosts: Hosts) -> None:
+    first, second = hosts.lease("one"), hosts.lease("two")
+    first.take()
+    hosts.twin.advance(SESSION_MS - 1_000)
+    assert isinstance(second.take(), Taken)
+    hosts.twin.advance(1_000)
+    assert isinstance(second.take(), Held)
+
+
+def test_a_holder_that_only_waits_keeps_it(hosts: Hosts) -> None:
+    first, second = hosts.lease("one"), hosts.lease("two")
+    first.take()
+    for _ in range(5 * SESSION_MS // 1_000):
+        hosts.time.sleep(1.0)
+        assert first.beat() == Held(1)
+    assert isinstance(second.take(), Taken)
+
+
+def test_a_frozen_holder_finds_out_before_it_changes_anything(hosts: Hosts) -> None:
+    first, second = hosts.lease("one"), hosts.lease("two")
+    first.take()
+    hosts.twin.advance(SESSION_MS)
+    second.take()
+    assert isinstance(first.confirm(), Taken)
+    told = first.retake()
+    assert isinstance(told, Taken)
+    assert "run two of alice@host-of-two" in told.reason
+    second.release()
+    assert isinstance(first.retake(), Held)
+
+
+def test_a_former_holder_that_leaves_takes_nothing_from_its_successor(hosts: Hosts) -> None:
+    first, second = hosts.lease("one"), hosts.lease("two")
+    first.take()
+    hosts.twin.advance(SESSION_MS)
+    second.take()
+    first.release()
+    assert isinstance(second.confirm(), Held)
+
+
+def test_a_resumed_run_takes_its_own_place_at_once_and_its_former_process_is_fenced(hosts: Hosts) -> None:
+    former, latter = hosts.lease("one"), hosts.lease("one")
+    former.take()
+    assert isinstance(latter.take(), Held)
+    assert isinstance(former.confirm(), Taken)
+    # It does not fight for it: the other process is the same run.
+    assert isinstance(former.retake(), Taken)
+    former.release()
+    assert isinstance(latter.confirm(), Held)
+
+
+def test_the_lease_survives_the_move_of_its_coordinator(hosts: Hosts) -> None:
+    lease = hosts.lease("one")
+    lease.take()
+    for broker in hosts.twin.processes.ids:
+        hosts.twin.stop(broker)
+        assert isinstance(lease.confirm(), Held)
+        hosts.twin.start(broker)
+        hosts.twin.advance(5_000)
+
+
+def test_a_coordinator_that_does_not_answer_takes_nothing_away_while_the_session_lasts(hosts: Hosts) -> None:
+    lease = hosts.lease("one", LeasePolicy.REQUIRE)
+    lease.take()
+    hosts.all_down()
+    assert lease.confirm() == Held(1)
+    while isinstance(lease.confirm(), Held):
+        assert hosts.time.now_ms() < 2 * SESSION_MS
+    found = lease.confirm()
+    assert isinstance(found, Taken)
+    assert "does not answer" in found.reason
+    hosts.all_back()
+    hosts.twin.advance(30_000)
+    assert isinstance(lease.retake(), Held)
+
+
+@pytest.mark.parametrize(("policy", "end"), [(LeasePolicy.AUTO, Forgone), (LeasePolicy.REQUIRE, Taken)])
+def test_a_run_waits_for_a_coordinator_as_long_as_it_is_told_to(hosts: Hosts, policy: LeasePolicy, end: type) -> None:
+    lease = hosts.lease("one", policy)
+    lease.take()
+    hosts.all_down()
+    while isinstance(lease.confirm(), Held):
+        pass
+    began_ms = hosts.time.now_ms()
+    while isinstance(found := lease.retake(), Taken) and hosts.time.now_ms() - began_ms < 3 * PATIENCE_S * 1000:
+        pass
+    assert type(found) is end
+    assert hosts.time.now_ms() - began_ms >= PATIENCE_S * 1000
+
+
+def test_a_cluster_that_never_had_a_group_is_left_as_it_is_unless_a_lease_is_required() -> None:
+    hosts = Hosts(twin())
+    found = hosts.lease("one").take()
+    assert isinstance(found, Forgone)
+    assert found.is_usual
+    assert not hosts.twin.metadata.topics
+    assert isinstance(hosts.lease("one", LeasePolicy.REQUIRE).take(), Held)
+    assert OFFSETS_TOPIC in hosts.twin.metadata.topics
+
+
+def allowed(*rules: Allow) -> Hosts:
+    everything = {Allow(ANONYMOUS, operation) for operation in CLUSTER_OPERATIONS}
+    return Hosts(twin(TOPICS, permissions=Permissions(frozenset({*everything, *rules}))))
+
+
+@pytest.mark.parametrize(("rules", "missing"), [
+    ((), f"DESCRIBE on the topic {OFFSETS_TOPIC}"),
+    ((Allow(ANONYMOUS, Operation.DESCRIBE, OFFSETS_TOPIC),), f"READ on the group {GROUP_ID}"),
+    (
+        (Allow(ANONYMOUS, Operation.DESCRIBE, OFFSETS_TOPIC), Allow(ANONYMOUS, Operation.DESCRIBE, group=GROUP_ID)),
+        f"READ on the group {GROUP_ID}",
+    ),
+])  # fmt: skip
+def test_a_missing_permission_is_named(rules: tuple[Allow, ...], missing: str) -> None:
+    found = allowed(*rules).lease("one").take()
+    assert isinstance(found, Forgone)
+    assert (missing in found.reason, found.is_usual) == (True, False)
+
+
+def test_read_on_the_group_is_enough_for_the_lease() -> None:
+    rules = (Allow(ANONYMOUS, Operation.DESCRIBE, OFFSETS_TOPIC), Allow(ANONYMOUS, Operation.READ, group=ALL_GROUPS))
+    assert isinstance(allowed(*rules).lease("one").take(), Held)
+
+
+# What was set before anyone's run
+
+RATE = ConfigKey(ConfigResource.broker(1), LEADER_THROTTLED_RATE)
+OTHER_RATE = ConfigKey(ConfigResource.broker(2), FOLLOWER_THROTTLED_RATE)
+
+
+def set_rate(hosts: Hosts, key: ConfigKey, value: str) -> None:
+    hosts.client().incremental_alter_configs({key.resource: [ConfigChange.set(key.name, value)]}).raise_if_any()
+
+
+def recorded(hosts: Hosts, lease: ClusterLease) -> OriginalValues:
+    """What the holder writes before its first change."""
+    values, unread = throttle_settings(hosts.client())
+    assert not unread
+    record = OriginalValues.present(lease.holder.run_id, hosts.time.now_ms(), values)
+    assert lease.membership is not None
+    write_record(hosts.client(), lease.membership, record)
+    return record
+
+
+def test_the_record_outlives_its_writer_and_tells_what_it_left(hosts: Hosts) -> None:
+    set_rate(hosts, OTHER_RATE, "700")
+    first, second = hosts.lease("one"), hosts.lease("two")
+    first.take()
+    record = recorded(hosts, first)
+    assert record.values == (ConfigValue(OTHER_RATE, "700"),)
+    for key in (RATE, OTHER_RATE):
+        set_rate(hosts, key, "20000000")
+    hosts.twin.advance(SESSION_MS)
+    second.take()
+    assert read_record(hosts.client()) == record
+    present, _ = throttle_settings(hosts.client())
+    assert set(left_settings(record, present)) == {
+        ConfigOverride(RATE, None, "20000000"),
+        ConfigOverride(OTHER_RATE, "700", "20000000"),
+    }
+
+
+def test_a_former_holder_cannot_write_the_record(hosts: Hosts) -> None:
+    first, second = hosts.lease("one"), hosts.lease("two")
+    first.take()
+    former = first.membership
+    assert former is not None
+    hosts.twin.advance(SESSION_MS)
+    second.take()
+    record = recorded(hosts, second)
+    with pytest.raises(Exception, match="not aware of this member"):
+        write_record(hosts.client(), former, None)
+    assert read_record(hosts.client()) == record
+    assert second.membership is not None
+    write_record(hosts.client(), second.membership, None)
+    assert read_record(hosts.client()) is None
+
+
+def test_a_record_that_does_not_fit_is_refused(hosts: Hosts) -> None:
+    lease = hosts.lease("one")
+    lease.take()
+    values = tuple(
+        ConfigValue(ConfigKey(ConfigResource.topic(f"t{number}"), LEADER_THROTTLED_RATE), str(number**9))
+        for number in range(3_000)
+    )
+    assert lease.membership is not None
+    with pytest.raises(Exception, match=r"do not fit .* has 3 partitions"):
+        write_record(hosts.client(), lease.membership, OriginalValues("one", 1, values))

@@ -1,0 +1,74 @@
+"""What was set before anyone's run, as texts beside offsets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.executor.lease.record import PIECE_CHARACTERS, OriginalValues, joined, pieces
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
+
+RATE = ConfigKey(ConfigResource.broker(1), LEADER_THROTTLED_RATE)
+HEAD_CHARACTERS = 40
+
+keys = st.one_of(
+    st.builds(lambda broker: ConfigKey(ConfigResource.broker(broker), LEADER_THROTTLED_RATE), st.integers(0, 2_000)),
+    st.builds(lambda topic: ConfigKey(ConfigResource.topic(topic), LEADER_THROTTLED_REPLICAS), st.text(min_size=1)),
+)
+records = st.builds(
+    lambda run_id, at_ms, values: OriginalValues(run_id, at_ms, tuple(ConfigValue(*one) for one in values.items())),
+    st.text(),
+    st.integers(0, 2**50),
+    st.dictionaries(keys, st.text()),
+)
+
+
+@given(records)
+def test_a_record_is_read_back_as_it_was_written(record: OriginalValues) -> None:
+    assert joined(dict(enumerate(pieces(record)))) == record
+
+
+def long_record() -> OriginalValues:
+    lists = (",".join(f"{number}:{(number * 7919 + topic) % 9973}" for number in range(200)) for topic in range(60))
+    values = (
+        ConfigValue(ConfigKey(ConfigResource.topic(f"topic-{number}"), LEADER_THROTTLED_REPLICAS), value)
+        for number, value in enumerate(lists)
+    )
+    return OriginalValues("run-1", 1, tuple(values))
+
+
+def test_a_long_record_is_cut_into_pieces_that_a_broker_keeps() -> None:
+    found = pieces(long_record())
+    assert len(found) > 2
+    assert max(map(len, found)) <= PIECE_CHARACTERS + HEAD_CHARACTERS
+    assert joined(dict(enumerate(found))) == long_record()
+
+
+def test_what_a_record_does_not_name_was_not_set() -> None:
+    assert OriginalValues("run-1", 1).of(RATE) is None
+    assert OriginalValues("run-1", 1, (ConfigValue(RATE, "500"),)).of(RATE) == "500"
+
+
+@pytest.mark.parametrize("found", [{}, {0: ""}, {1: "kreassign-1 1 2 00000000 eA=="}])
+def test_without_a_first_piece_there_is_no_record(found: dict[int, str]) -> None:
+    assert joined(found) is None
+
+
+@pytest.mark.parametrize("damage", ["missing", "another", "shortened", "older"])
+def test_a_record_that_is_not_whole_is_refused(damage: str) -> None:
+    found = dict(enumerate(pieces(long_record())))
+    other = dict(enumerate(pieces(OriginalValues("run-2", 2, long_record().values))))
+    match damage:
+        case "missing":
+            del found[1]
+        case "another":
+            found[1] = other[1]
+        case "shortened":
+            found[1] = found[1][:-4]
+        case "older":
+            found[0] = found[0].replace("kreassign-1", "kreassign-0")
+    with pytest.raises(ValueError, match=r"piece 2|form|checksum"):
+        joined(found)

@@ -1,0 +1,158 @@
+"""One run per cluster across machines, on real Kafka: two state directories stand for two hosts."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor.events import LeaseLost, SubmissionIntended, ThrottleIntended
+from kreassign.executor.journal import find_journals, read_events
+from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE
+from testbed import KafkaCluster
+from testbed.fork_server import Forked
+from testbed.waiting import wait_until
+from tests.real.run_processes import free_lease, start_run
+from tests.real.test_run import (
+    MEGABYTE,
+    assignments,
+    client_of,
+    invoke,
+    loaded,
+    plan_file,
+    set_config,
+    throttles,
+    wait_for_copies,
+)
+
+ALWAYS = ("--lease", "require")
+PATIENCE_S = SESSION_MS / 1000 + 60
+
+
+@pytest.fixture(autouse=True)
+def nobody_holds_the_lease(kafka: KafkaCluster) -> Iterator[None]:
+    """Neither before the test nor after it."""
+    yield
+    with client_of(kafka) as client:
+        free_lease(client)
+
+
+def hosts(folder: Path) -> tuple[Path, Path]:
+    """Folders of two hosts, each with its plans and journals."""
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+    return folder / "one", folder / "two"
+
+
+def run_on(kafka: KafkaCluster, host: Path, plan: Path, *options: object) -> tuple[int, str]:
+    """Exit code and what is said of a run of this host."""
+    arguments = (plan, "--measure-for", 0, "--state-dir", host / "state", *ALWAYS, *options)
+    result = invoke(kafka, "run", *arguments)
+    return result.exit_code, result.output + result.stderr
+
+
+def end_of(process: Forked) -> int | None:
+    """The exit code of a run that comes to its end."""
+    process.communicate(120)
+    return process.poll()
+
+
+def events_of(host: Path) -> tuple[object, ...]:
+    (journal,) = find_journals(host / "state")
+    return read_events(journal)
+
+
+def test_a_run_of_another_host_is_refused_and_told_who_holds_the_lease(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    one, two = hosts(tmp_path)
+    loaded(kafka, topic_name, [(0, 1), (1, 2)], 6 * MEGABYTE)
+    first, second = plan_file(one, topic_name, {0: (2, 1)}), plan_file(two, topic_name, {1: (1, 3)})
+    process = start_run(kafka, one, first, "--throttle", "1MB/s", *ALWAYS)
+    run_id = wait_for_copies(one)
+
+    code, said = run_on(kafka, two, second)
+    shown = json.loads(invoke(kafka, "doctor", "--state-dir", two / "state", "--format", "json").stdout)
+
+    assert code == 2
+    assert f"run {run_id} of " in said
+    assert "holds the lease of the cluster; one run at a time may change a cluster" in said
+    assert shown["lease"]["run_id"] == run_id
+    assert not find_journals(two / "state")
+    assert end_of(process) == 0
+    assert run_on(kafka, two, second)[0] == 0
+    assert assignments(kafka, topic_name) == {0: (2, 1), 1: (1, 3)}
+    assert throttles(kafka, topic_name) == {}
+
+
+@pytest.mark.thorough
+def test_a_holder_that_was_killed_loses_the_lease_and_the_next_run_restores_what_was_before_it(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    one, two = hosts(tmp_path)
+    loaded(kafka, topic_name, [(0, 1), (1, 2)], 6 * MEGABYTE)
+    set_config(kafka, ConfigResource.broker(1), LEADER_THROTTLED_RATE, "12345678")
+    before = throttles(kafka, topic_name)
+    first, second = plan_file(one, topic_name, {0: (2, 1)}), plan_file(two, topic_name, {1: (1, 3)})
+    try:
+        process = start_run(kafka, one, first, "--throttle", "1MB/s", *ALWAYS)
+        wait_for_copies(one)
+        process.kill()
+        process.communicate()
+        left = throttles(kafka, topic_name)
+        assert len(left) > len(before)
+        code, said = run_on(kafka, two, second, "--throttle", "5MB/s")
+        assert (code, "holds the lease of the cluster" in said) == (2, True), said
+
+        def gets_the_lease() -> bool:
+            nonlocal said
+            code, said = run_on(kafka, two, second, "--throttle", "5MB/s")
+            return code == 0
+
+        wait_until(gets_the_lease, timeout_s=PATIENCE_S, what="the lease of a holder that was killed")
+        assert throttles(kafka, topic_name) == before, said
+    finally:
+        for name in BROKER_THROTTLES[:2]:
+            for broker in kafka.brokers:
+                set_config(kafka, ConfigResource.broker(broker), name, None)
+
+
+@pytest.mark.thorough
+def test_a_frozen_holder_finds_out_and_starts_nothing_more(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    one, two = hosts(tmp_path)
+    loaded(kafka, topic_name, [(0, 1), (0, 1), (1, 2)], 3 * MEGABYTE)
+    first = plan_file(one, topic_name, {0: (2, 1), 1: (2, 1)})
+    second = plan_file(two, topic_name, {2: (1, 3)})
+    process = start_run(kafka, one, first, "--max-moves", "1", "--throttle", "500kB/s", *ALWAYS)
+    wait_for_copies(one)
+    process.send_signal(signal.SIGSTOP)
+
+    def is_over() -> bool:
+        with client_of(kafka) as client:
+            return not client.describe_group(GROUP_ID).members
+
+    wait_until(is_over, timeout_s=PATIENCE_S, what="the session of a frozen holder over")
+    other = start_run(kafka, two, second, "--throttle", "200kB/s", *ALWAYS)
+    other_id = wait_for_copies(two)
+    process.send_signal(signal.SIGCONT)
+
+    def has_found_out() -> bool:
+        return any(isinstance(event, LeaseLost) for event in events_of(one))
+
+    wait_until(has_found_out, timeout_s=30, what="the former holder to find out")
+    assert other.poll() is None, "the other run was to hold the lease still"
+    found = events_of(one)
+    lost = next(number for number, event in enumerate(found) if isinstance(event, LeaseLost))
+    assert not [event for event in found[lost:] if isinstance(event, SubmissionIntended | ThrottleIntended)]
+    assert end_of(other) == 0
+    assert end_of(process) == 0
+    assert assignments(kafka, topic_name) == {0: (2, 1), 1: (2, 1), 2: (1, 3)}
+    assert any(other_id in str(event) for event in events_of(one))
+    assert throttles(kafka, topic_name) == {}
