@@ -105,20 +105,30 @@ def test_settings_of_a_listener_are_told():
     assert (config.value, config.type, config.is_sensitive) == ("/x", ValueType.STRING, False)
 
 
-def test_the_controller_tells_its_own_id_only():
+def test_of_its_own_file_the_controller_tells_its_id_only():
     configs = told(cluster(), BROKER, "100", node=100)
-    assert {name for name, config in configs.items() if config.is_read_only} == {"node.id"}
+    assert {name for name, config in configs.items() if config.source is ConfigSource.STATIC_BROKER} == {"node.id"}
 
 
-def test_a_broker_tells_what_its_file_says_as_read_only():
+def test_a_broker_tells_what_its_file_says():
     made = cluster()
     made.write(BrokerRegistered(7, "host7", 9092, "a", directories(7, 2), 99))
     configs = told(made, BROKER, "7", node=7)
     assert configs["log.dirs"].value == "/data0,/data1"
     assert configs["broker.rack"].value == "a"
-    assert {name: config.type.name for name, config in configs.items() if config.is_read_only} == {
-        "broker.id": "INT", "broker.rack": "STRING", "log.dirs": "LIST", "node.id": "INT",
+    static = {name: config for name, config in configs.items() if config.source is ConfigSource.STATIC_BROKER}
+    assert {name: (config.type.name, config.is_read_only) for name, config in static.items()} == {
+        "broker.id": ("INT", True), "broker.rack": ("STRING", True), "listeners": ("LIST", False),
+        "log.dirs": ("LIST", True), "node.id": ("INT", True), "process.roles": ("LIST", True),
     }  # fmt: skip
+
+
+def test_a_broker_tells_every_key_that_kafka_has():
+    configs = told(cluster(), BROKER, "0")
+    assert {name: configs[name].value for name in ("num.partitions", "log.retention.hours", "listeners")} == {
+        "num.partitions": "1", "log.retention.hours": "168", "listeners": "PLAINTEXT://host0:9092",
+    }  # fmt: skip
+    assert configs["num.partitions"].documentation.startswith("The default number of log partitions per topic")
 
 
 def test_the_default_of_all_brokers_tells_only_what_is_set():

@@ -5,16 +5,15 @@ Permission: DESCRIBE_CONFIGS on the topic, or on the cluster for brokers; withou
 CLUSTER_AUTHORIZATION_FAILED.
 
 Behaviour:
-- Topics show all of their keys, with what would hold otherwise if the client asks for that.
+- Topics and brokers show all of their keys, with what would hold otherwise, and with documentation, if the client asks
+  for that.
 - A kind of resource that no release knows makes the whole request fail.
 - A broker describes only itself; another broker's id is INVALID_REQUEST. An empty name asks for the settings of all.
 - The throttle rates of a broker are not listed until they are set.
 - With eligible leader replicas the cluster has min.insync.replicas=1 for all brokers, which shows on every topic.
 
 Left out:
-- Brokers show the keys that can be changed while they run and a few others, not all that a real broker has.
 - Keys that were added or removed between releases: they are those of 4.3.
-- Texts that document the keys.
 - Broker loggers, client metrics and groups are INVALID_REQUEST.
 - Server settings in another unit than the topic's (log.retention.hours) are not converted.
 """
@@ -89,7 +88,7 @@ def _config(request: Request, config: DescribedConfig) -> Message:
             _CONFIG.DescribeConfigsSynonym(name=one.name, value=one.value, source=one.source) for one in synonyms
         ],
         config_type=config.type,
-        documentation=None,
+        documentation=config.documentation if request.message.include_documentation else None,
     )
 
 

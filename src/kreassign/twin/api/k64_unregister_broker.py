@@ -8,6 +8,7 @@ Behaviour:
 - A broker that is not registered is BROKER_ID_NOT_REGISTERED.
 
 Left out:
+- The refusal's text is that of 4.3 whatever the release; 3.9 sends an empty one.
 - A process that runs on unregistered does not shut down; after its next start it registers again.
 """
 

@@ -28,9 +28,11 @@ class ValueType(IntEnum):
     BOOLEAN = 1
     STRING = 2
     INT = 3
+    SHORT = 4
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    CLASS = 8
     PASSWORD = 9
 
 
@@ -194,6 +196,12 @@ PER_LISTENER_KEYS = frozenset(
     )
 )  # fmt: skip
 """Keys that are meant for one listener, and must name it."""
+
+THREAD_COUNTS = frozenset({
+    "background.threads", "num.io.threads", "num.network.threads", "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+})  # fmt: skip
+"""Keys of brokers that can be changed to half of what they are and to double of it at the most."""
 
 _STATIC = """
     advertised.listeners alter.log.dirs.replication.quota.window.num

@@ -24,6 +24,7 @@ from kreassign.twin.controller.config_keys import (
 )
 
 _MIN_LAG, _MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
+REMOTE_STORAGE = "remote.storage.enable"
 _BOOLEANS = {"true": True, "false": False}
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
@@ -48,6 +49,11 @@ def first_fault(values: Mapping[str, str]) -> str | None:
         if key.name in values and (fault := value_fault(key, values[key.name])):
             return fault
     least, most = (int(values.get(name, TOPIC_KEYS[name].default or "0")) for name in (_MIN_LAG, _MAX_LAG))
+    if values.get(REMOTE_STORAGE, "").strip().lower() == "true":
+        return (
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage."
+        )
     if least > most:
         return f"conflict topic config setting {_MIN_LAG} ({least}) > {_MAX_LAG} ({most})"
     return None

@@ -19,10 +19,11 @@ from kreassign.model.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_VERSION,
 )
-from kreassign.twin.controller.config_keys import BROKER_KEYS, TOPIC_KEYS, ValueType
+from kreassign.twin.controller.config_keys import BROKER_KEYS, THREAD_COUNTS, TOPIC_KEYS, ValueType
 from kreassign.twin.controller.config_values import first_broker_fault, first_fault
 from kreassign.twin.controller.context import DEFAULT_BROKER, MIN_IN_SYNC_REPLICAS, ControllerContext
 from kreassign.twin.controller.decision import DONE, FAILED, MAX_RECORDS, TOO_LARGE, Decision, Outcome
+from kreassign.twin.controller.described_configs import broker_setting
 from kreassign.twin.controller.placement import CORDONED_LOG_DIRS, cordoned_paths
 from kreassign.twin.controller.topic_names import check_topic_name
 from kreassign.twin.metadata.records import ConfigChanged, PartitionChanged, Record
@@ -172,8 +173,30 @@ def _unfit_for_broker(context: ControllerContext, command: AlterConfigs, one: Re
             values.pop(change.name, None)
         else:
             values[change.name] = value
-    fault = first_broker_fault(values, is_for_one=bool(one.name)) or _cordons_elsewhere(context, one.name, values)
+    fault = (
+        first_broker_fault(values, is_for_one=bool(one.name))
+        or _cordons_elsewhere(context, one.name, values)
+        or _threads_too_suddenly(context, command, values)
+    )  # fmt: skip
     return Outcome(INVALID_REQUEST, fault) if fault else DONE
+
+
+def _threads_too_suddenly(context: ControllerContext, command: AlterConfigs, values: Mapping[str, str]) -> str | None:
+    """Kafka halves or doubles a pool of threads at the most; the broker that is asked compares with what it has."""
+    assert command.broker_id is not None
+    for name in sorted(THREAD_COUNTS & values.keys()):
+        wanted, present = int(values[name]), int(broker_setting(context, command.broker_id, name) or 0)
+        fault = None
+        if wanted < present // 2:
+            fault = f"value should be at least half the current value {present}"
+        elif wanted > 2 * present:
+            fault = f"value should not be greater than double the current value {present}"
+        if fault is not None:
+            return (
+                "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update validation "
+                f"failed for {name}={wanted}, {fault} for configuration Invalid dynamic configuration"
+            )
+    return None
 
 
 def _unfit_list_step(change: KeyChange) -> Outcome:

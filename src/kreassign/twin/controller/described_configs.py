@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import dropwhile
 
 from kreassign.model import ConfigResource
 from kreassign.model.config import ConfigSource, ResourceType
 from kreassign.model.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
+from kreassign.twin.controller.config_data import DOCUMENTED_BROKER_KEYS, DOCUMENTED_TOPIC_KEYS
 from kreassign.twin.controller.config_keys import BROKER_KEYS, PER_BROKER_FAMILIES, TOPIC_KEYS, Key, ValueType
 from kreassign.twin.controller.config_values import shown_value
 from kreassign.twin.controller.context import DEFAULT_BROKER, ControllerContext
 from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.controller.topic_names import check_topic_name
 
+_BROKER_DATA = {key.name: key for key in DOCUMENTED_BROKER_KEYS}
+_TOPIC_DATA = {key.name: key for key in DOCUMENTED_TOPIC_KEYS}
 _SECRETS = ("password", "keystore.key", "keystore.certificate.chain", "truststore.certificates", "jaas.config")
 _FAMILIES = (".ssl.", ".sasl.")
 # This answer has an empty text where others have none.
@@ -42,6 +45,7 @@ class DescribedConfig:
     synonyms: tuple[Synonym, ...] = ()
     is_sensitive: bool = False
     is_read_only: bool = False
+    documentation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,8 @@ def _topic_config(context: ControllerContext, node_id: int, key: Key, own: str |
     if own is not None:
         synonyms.insert(0, Synonym(key.name, shown_value(key, own), ConfigSource.DYNAMIC_TOPIC))
     first = synonyms[0] if synonyms else Synonym(key.name, key.default, ConfigSource.DEFAULT)
-    return DescribedConfig(key.name, first.value, first.source, key.type, tuple(synonyms))
+    documentation = _TOPIC_DATA[key.name].documentation if key.name in _TOPIC_DATA else ""
+    return DescribedConfig(key.name, first.value, first.source, key.type, tuple(synonyms), documentation=documentation)
 
 
 def _broker_synonyms(context: ControllerContext, node_id: int, names: tuple[str, ...], key: Key) -> Iterator[Synonym]:
@@ -126,10 +131,15 @@ def _describe_broker(
         return Outcome(INVALID_REQUEST, text), ()
     own = context.metadata.configs.get(ConfigResource.broker(node_id), {})
     common = context.metadata.configs.get(DEFAULT_BROKER, {})
-    always = (key.name for key in BROKER_KEYS.values() if not key.is_quota)
-    changeable = sorted({*always, *own, *common})
-    configs = (_broker_config(context, node_id, key) for key in changeable)
-    return _FOUND, (*configs, *_static_configs(context, node_id))
+    static = {config.name: config for config in _static_configs(context, node_id)}
+    always = (name for name in _BROKER_DATA if name not in BROKER_KEYS or not BROKER_KEYS[name].is_quota)
+    names = sorted({*always, *own, *common, *static})
+    return _FOUND, tuple(static.get(name) or _broker_config(context, node_id, name) for name in names)
+
+
+def broker_setting(context: ControllerContext, node_id: int, name: str) -> str | None:
+    """The value of a key that holds at a broker; None if it has none."""
+    return _broker_config(context, node_id, name).value
 
 
 def _broker_config(context: ControllerContext, node_id: int, name: str) -> DescribedConfig:
@@ -144,6 +154,8 @@ def _common_config(name: str, value: str) -> DescribedConfig:
 def _broker_key(name: str) -> Key:
     if name in BROKER_KEYS:
         return BROKER_KEYS[name]
+    if name in _BROKER_DATA:
+        return Key(name, ValueType(_BROKER_DATA[name].type), _BROKER_DATA[name].default)
     if name.endswith(_SECRETS):
         return Key(name, ValueType.PASSWORD)
     is_known = any(family in f".{name}" for family in _FAMILIES)
@@ -156,6 +168,7 @@ def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
     if is_sensitive:
         synonyms = tuple(Synonym(one.name, None, one.source) for one in synonyms)
     first = synonyms[0] if synonyms else Synonym(key.name, None, ConfigSource.DEFAULT)
+    data = _BROKER_DATA.get(key.name)
     is_changeable = key.name in BROKER_KEYS or key.name.startswith(PER_BROKER_FAMILIES)
     return DescribedConfig(
         key.name,
@@ -164,7 +177,8 @@ def _shown(key: Key, synonyms: tuple[Synonym, ...]) -> DescribedConfig:
         key.type,
         synonyms,
         is_sensitive=is_sensitive,
-        is_read_only=not is_changeable,
+        is_read_only=not is_changeable if data is None else data.is_read_only,
+        documentation="" if data is None else data.documentation,
     )
 
 
@@ -175,6 +189,10 @@ def _static_configs(context: ControllerContext, node_id: int) -> Iterator[Descri
     if broker is None:
         return
     yield _static("broker.id", str(node_id), ValueType.INT, Synonym("broker.id", "-1", ConfigSource.DEFAULT))
+    yield _static("process.roles", "broker", ValueType.LIST)
+    listeners = f"PLAINTEXT://{broker.host}:{broker.port}"
+    default = Synonym("listeners", _BROKER_DATA["listeners"].default, ConfigSource.DEFAULT)
+    yield replace(_static("listeners", listeners, ValueType.LIST, default), is_read_only=False)
     yield _static("log.dirs", ",".join(log_dir.path for log_dir in broker.log_dirs), ValueType.LIST)
     if broker.rack is not None:
         yield _static("broker.rack", broker.rack, ValueType.STRING)
@@ -182,4 +200,7 @@ def _static_configs(context: ControllerContext, node_id: int) -> Iterator[Descri
 
 def _static(name: str, value: str, value_type: ValueType, *others: Synonym) -> DescribedConfig:
     first = Synonym(name, value, ConfigSource.STATIC_BROKER)
-    return DescribedConfig(name, value, first.source, value_type, (first, *others), is_read_only=True)
+    return DescribedConfig(
+        name, value, first.source, value_type, (first, *others), is_read_only=True,
+        documentation=_BROKER_DATA[name].documentation,
+    )  # fmt: skip

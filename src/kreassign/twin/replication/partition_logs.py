@@ -67,6 +67,7 @@ class PartitionLogs:
         self._free: list[int] = []
         self._used = 0
         self._names: list[str] = []
+        self._free_names: list[int] = []
         self._name_index: dict[str, int] = {}
         self._rows: dict[str, array[int]] = {}
 
@@ -126,6 +127,7 @@ class PartitionLogs:
         self._rows[topic][partition] = NOWHERE
         if all(other == NOWHERE for other in self._rows[topic]):
             del self._rows[topic]
+            self._free_names.append(self._name_index.pop(topic))
         self.dirs[row] = NOWHERE
         self._free.append(row)
 
@@ -136,9 +138,14 @@ class PartitionLogs:
         return self._used - 1
 
     def _name(self, topic: str) -> int:
-        index = self._name_index.setdefault(topic, len(self._names))
-        if index == len(self._names):
+        index = self._name_index.get(topic)
+        if index is None and self._free_names:
+            index = self._free_names.pop()
+            self._names[index] = topic
+        elif index is None:
+            index = len(self._names)
             self._names.append(topic)
+        self._name_index[topic] = index
         return index
 
     # Where the replicas are
