@@ -111,10 +111,16 @@ class ToolOnTwin:
         return [request.partitions for request in self.sent(REASSIGN)]
 
     def execute(
-        self, targets: Targets, batches: BatchOptions, *, throttle: int = -1, is_additional: bool = False
+        self,
+        targets: Targets,
+        batches: BatchOptions,
+        *,
+        throttle: int = -1,
+        is_additional: bool = False,
+        log_dirs: tuple[str, ...] = (),
     ) -> None:
-        """`--execute`, to its end."""
-        plan = Plan(tuple(PartitionAssignment(key, replicas) for key, replicas in targets.items()))
+        """`--execute`, to its end; with `log_dirs` the replicas of all partitions go to these directories."""
+        plan = Plan(tuple(PartitionAssignment(key, replicas, log_dirs) for key, replicas in targets.items()))
         self._execute(
             ExecuteRequest(
                 plan, is_additional, throttle, -1, 10_000, allows_replication_factor_change=True, batches=batches

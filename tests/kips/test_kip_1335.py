@@ -22,7 +22,7 @@ from kreassign.model.throttle import (
 from kreassign.twin import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.controller.topics import TopicReference, delete_topics
-from tests.kips.recorded_tool import CONFIGURE, LIST, REASSIGN, Targets, ToolOnTwin
+from tests.kips.recorded_tool import CONFIGURE, LIST, MOVE_DIRECTORIES, REASSIGN, Targets, ToolOnTwin
 from tests.twin.asking import partition, twin
 
 FOO = [TopicPartition("foo", number) for number in range(10)]
@@ -66,6 +66,20 @@ def test_ten_partitions_in_batches_of_three(tool: ToolOnTwin, capsys: pytest.Cap
     ]
     assert printed[-1] == "Successfully started partition reassignments for " + ",".join(map(str, FOO))
     assert _at_end(tool) == [(2, 1)] * 10
+
+
+@pytest.mark.parametrize(("batch_size", "directories"), [(0, [2]), (1, [1, 1])])
+def test_directories_are_named_once_after_the_batch_of_their_partition(
+    tool: ToolOnTwin, batch_size: int, directories: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool.execute(dict.fromkeys(FOO[:2], (0, 1)), BatchOptions(batch_size), log_dirs=("any", "/data/1/d1"))
+    order = [one.key for one in tool.transport.requests if one.key in (REASSIGN.key, MOVE_DIRECTORIES.key)]
+    assert order == [REASSIGN.key, MOVE_DIRECTORIES.key] * len(directories)
+    told = [line for line in capsys.readouterr().out.splitlines() if "started moving log directory" in line]
+    assert len(told) == sum(directories)
+    tool.twin.advance(600_000)
+    holds = {log_dir.path: log_dir.replicas for log_dir in tool.admin.describe_log_dirs([1])[1]}
+    assert {copy.topic_partition for copy in holds["/data/1/d1"]} >= set(FOO[:2])
 
 
 def test_one_by_one_each_partition_has_a_request_of_its_own(tool: ToolOnTwin) -> None:

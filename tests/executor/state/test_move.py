@@ -1,7 +1,9 @@
 from dataclasses import replace
 
+import pytest
+
 from kreassign.executor.events import CopyProgress, LogDirTarget, PartitionObservation, PlacementState, PlannedMove
-from kreassign.executor.state.move import MoveRecord, MoveStatus, NextAction, conclude
+from kreassign.executor.state.move import DOUBT_MS, MoveRecord, MoveStatus, NextAction, conclude
 from kreassign.executor.state.move_steps import move_steps
 from kreassign.model import TopicPartition
 
@@ -10,6 +12,61 @@ MOVE = PlannedMove(TopicPartition("t", 0), (0, 1), (2, 3), 1_000)
 
 def moving(*copies: CopyProgress) -> PartitionObservation:
     return PartitionObservation(MOVE.topic_partition, PlacementState.MOVING, (2, 3, 0, 1), (0, 1), 0, copies)
+
+
+def shown(placement: PlacementState, *replicas: int) -> PartitionObservation:
+    """A look at a partition of which nobody copies anything."""
+    return PartitionObservation(MOVE.topic_partition, placement, replicas, replicas, replicas[0])
+
+
+def test_a_move_that_is_under_way_before_its_run_sent_it_is_not_sent() -> None:
+    record = MoveRecord(MOVE)
+    record.see(moving(), 5)
+    assert (conclude(record, 5), record.status, record.submitted_ms) == (NextAction.NOTHING, MoveStatus.MOVING, 5)
+
+
+def test_a_move_that_somebody_cancelled_is_not_sent_again_and_fails_once_it_looks_so_for_a_while() -> None:
+    record = MoveRecord(MOVE, MoveStatus.MOVING)
+    record.see(shown(PlacementState.REORDERED, 1, 0), 5)
+    assert (conclude(record, 5), record.status) == (NextAction.NOTHING, MoveStatus.MOVING)
+    assert (conclude(record, 5 + DOUBT_MS), record.status) == (NextAction.NOTHING, MoveStatus.FAILED)
+    assert record.problem is not None
+    assert "someone else cancelled or changed the move" in record.problem
+
+
+def test_a_move_whose_cancellation_shows_is_cancelled_and_not_sent_again() -> None:
+    record = MoveRecord(MOVE, MoveStatus.CANCELLING)
+    record.see(shown(PlacementState.UNTOUCHED, 0, 1), 5)
+    assert (conclude(record, 5), record.status, record.completed_ms) == (NextAction.NOTHING, MoveStatus.CANCELLED, 5)
+
+
+@pytest.mark.parametrize(("was_cancelled", "action", "status"), [
+    (True, NextAction.SUBMIT, MoveStatus.PLANNED),
+    (False, NextAction.NOTHING, MoveStatus.FAILED),
+], ids=["by this run", "by somebody"])  # fmt: skip
+def test_another_order_of_the_replicas_is_no_hindrance_where_cancelling_made_it(
+    was_cancelled: bool, action: NextAction, status: MoveStatus
+) -> None:
+    record = MoveRecord(MOVE, was_cancelled=was_cancelled)
+    record.see(shown(PlacementState.REORDERED, 1, 0), 5)
+    assert (conclude(record, 5), record.status) == (action, status)
+
+
+@pytest.mark.parametrize(("left_bytes", "losing_ground"), [
+    (699, None),
+    (700, (10.0, 10.0)),
+    (760, (10.0, 11.0)),
+    (0, None),
+])  # fmt: skip
+def test_a_copy_loses_ground_when_in_a_minute_no_less_is_left(
+    left_bytes: int, losing_ground: tuple[float, float] | None
+) -> None:
+    record = MoveRecord(MOVE)
+    record.see(moving(CopyProgress(2, 300, 700)), 0)
+    record.see(moving(CopyProgress(2, 890, 900)), 59_000)
+    assert record.losing_ground is None
+    record.see(moving(CopyProgress(2, 900, left_bytes)), 60_000)
+    assert record.losing_ground == losing_ground
 
 
 def test_bytes_copied_are_those_seen_so_far() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kreassign.twin.zookeeper.control_messages import BEING_DELETED
 from kreassign.twin.zookeeper.control_requests import ControlVersions, build
 from tests.twin.zookeeper.sending import SENDER, TOPIC_ID, body, live, order, sent, states, step
 
@@ -24,6 +25,16 @@ def test_whoever_is_not_alive_gets_nothing_and_is_known_to_be_offline() -> None:
     ]  # fmt: skip
     assert states(requests[2])[0]["offlineReplicas"] == [4, 1]
     assert body(requests[0])["liveLeaders"] == []
+
+
+def test_the_replicas_of_a_topic_that_is_deleted_go_at_an_epoch_that_no_leader_has() -> None:
+    """`LeaderAndIsr.EpochDuringDelete`: whatever a broker has heard before, it gives the replica up."""
+    (*_, stopped) = sent(step(stopped=((1, True),), leader=BEING_DELETED, leader_epoch=9), alive=(1,))
+    ((state,),) = [one["partitionStates"] for one in body(stopped)["topicStates"]]
+    assert (stopped.api.name, state["leaderEpoch"], state["deletePartition"]) == ("StopReplica", -2, True)
+    (*_, stopped) = sent(step(stopped=((1, True),), leader_epoch=9), alive=(1,))
+    ((state,),) = [one["partitionStates"] for one in body(stopped)["topicStates"]]
+    assert state["leaderEpoch"] == 9
 
 
 def test_leader_and_isr_has_the_lists_of_the_move_and_where_its_leader_is() -> None:
