@@ -456,12 +456,12 @@ class AdminClient:
         found, failed = self._partitions((key for key in asked if key not in known), timeout_ms)
         found |= {key: known[key] for key in asked if key in known}
         try:
-            told = self._told_by_leaders(found, timeout_ms)
+            measured = self._described_by_leaders(found, timeout_ms)
         except Unsupported:
-            told = self._measured(found, timeout_ms)
-        return join([told, Batch({}, failed)])
+            measured = self._measured(found, timeout_ms)
+        return join([measured, Batch({}, failed)])
 
-    def _told_by_leaders(
+    def _described_by_leaders(
         self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Ask as KIP-179 has it; `Unsupported` where brokers do not know that request."""
@@ -473,10 +473,10 @@ class AdminClient:
         def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
             return self._session.call(kip_179.replica_status(led, leader), leader, timeout_ms)
 
-        told = self._session.fan_out_groups(by_leader, ask)
-        if unsupported := next((error for error in told.failed.values() if isinstance(error, Unsupported)), None):
+        described = self._session.fan_out_groups(by_leader, ask)
+        if unsupported := next((error for error in described.failed.values() if isinstance(error, Unsupported)), None):
             raise unsupported
-        return join([told, statuses({key: found[key] for key in leaderless}, {}, {})])
+        return join([described, statuses({key: found[key] for key in leaderless}, {}, {})])
 
     def _measured(
         self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None

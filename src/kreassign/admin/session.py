@@ -97,7 +97,7 @@ class Session:
                 # A read at a broker that a fresh look does not show either is not worth the wait; a change may be.
                 is_absent = link is None and isinstance(target, int) and has_looked_afresh and not call.is_write
                 if is_absent or not self._may_ask_again(call, target, error, deadline):
-                    # A last try that ran out of time tells less than the one before it.
+                    # A last try that ran out of time says less than the one before it.
                     if failure is not None and isinstance(error, Unreachable) and not self._time_is_left(deadline):
                         raise failure from error
                     raise
@@ -154,12 +154,12 @@ class Session:
     ) -> Batch[Key, Answer]:
         """Ask about partitions at their leaders, and within the deadline again where these have just changed."""
         deadline = self._deadline(timeout_ms)
-        told = ask(keys)
-        while (changed := _leader_changed(told)) and self._time_is_left(deadline):
+        found = ask(keys)
+        while (changed := _leader_changed(found)) and self._time_is_left(deadline):
             self._clock.sleep(self._backoff_s)
-            kept = {key: error for key, error in told.failed.items() if key not in changed}
-            told = join([Batch(told.ok, kept), ask(changed)])
-        return told
+            kept = {key: error for key, error in found.failed.items() if key not in changed}
+            found = join([Batch(found.ok, kept), ask(changed)])
+        return found
 
     def ask_coordinator(self, group_id: str, call: Call[Answer], timeout_ms: int | None = None) -> Answer:
         """Make a call at the coordinator of a group, and within the deadline again where that has just changed.
@@ -302,8 +302,8 @@ class Session:
         return remaining
 
 
-def _leader_changed(told: Batch[Key, Answer]) -> list[Key]:
-    return [key for key, error in told.failed.items() if has_code(error, *_LEADER_CHANGED)]
+def _leader_changed(found: Batch[Key, Answer]) -> list[Key]:
+    return [key for key, error in found.failed.items() if has_code(error, *_LEADER_CHANGED)]
 
 
 def _timed_out(error: BaseException | None) -> bool:

@@ -29,26 +29,26 @@ def detach(state_dir: Path, output_format: str) -> Callable[[str], None]:
     state_dir.mkdir(parents=True, exist_ok=True)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    heard, told = os.pipe()
+    reading, writing = os.pipe()
     process = os.fork()
     if process:
-        os.close(told)
-        raise click.exceptions.Exit(_wait_for_start(process, heard, state_dir, output_format))
-    os.close(heard)
+        os.close(writing)
+        raise click.exceptions.Exit(_wait_for_start(process, reading, state_dir, output_format))
+    os.close(reading)
     os.setsid()
     log = _unnamed_log(state_dir, os.getpid())
     _write_to(log)
 
     def started(run_id: str) -> None:
         log.replace(state_dir / f"{run_id}{LOG_SUFFIX}")
-        os.write(told, run_id.encode())
-        os.close(told)
+        os.write(writing, run_id.encode())
+        os.close(writing)
 
     return started
 
 
-def _wait_for_start(process: int, heard: int, state_dir: Path, output_format: str) -> int:
-    with os.fdopen(heard, encoding="utf-8") as pipe:
+def _wait_for_start(process: int, reading: int, state_dir: Path, output_format: str) -> int:
+    with os.fdopen(reading, encoding="utf-8") as pipe:
         run_id = pipe.read()
     if run_id:
         _announce(run_id, process, state_dir / f"{run_id}{LOG_SUFFIX}", output_format)

@@ -92,6 +92,9 @@ def _stops_are_said() -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)  # what the terminal asked for, now that it is said; returns after SIGCONT
         signal.signal(number, on_stop)
+        if stopped_s:  # no SIGCONT came: the kernel stops nobody whom no shell could continue
+            stopped_s.pop()
+            _say("Not stopped, because no shell is there to continue it.")
 
     def on_continue(_: int, __: FrameType | None) -> None:
         lasted = f" after {format_duration(clock.monotonic_s() - stopped_s.pop())}" if stopped_s else ""

@@ -24,7 +24,7 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Which nodes there are, as one of them told it.
+    """Which nodes there are, as one of them reports it.
 
     In KRaft mode `controller_id` is a random live broker that forwards to the controller, not the controller.
     """
@@ -62,7 +62,7 @@ class LogDir:
     """One log directory of one broker. An offline one has an `error` and no replicas.
 
     `total_bytes` and `usable_bytes` of the file system are None on brokers before 3.3; `is_cordoned` (KIP-1066)
-    is False where the broker cannot tell.
+    is False where the broker does not report it.
     """
 
     path: str

@@ -51,7 +51,7 @@ class Partition:
 
     `replicas` is the full ordered list: during a reassignment the target order followed by the replicas being
     removed; the first is the preferred leader. `leader` is `NO_LEADER` when there is none. `eligible_leaders`
-    and `last_known_eligible_leaders` (KIP-966) are None where the cluster does not tell.
+    and `last_known_eligible_leaders` (KIP-966) are None where the cluster does not report them.
     """
 
     topic_partition: TopicPartition

@@ -104,7 +104,7 @@ class Totals:
 class PlanFacts:
     """The facts file of a plan. `remaining` says in sentences what the plan leaves undone.
 
-    `topic_ids` are those of its topics, by name, as far as the cluster told: a topic that was recreated has another.
+    `topic_ids` are those of its topics, by name, as far as the cluster reported them; a recreated topic has another.
     """
 
     plan_id: str

@@ -12,9 +12,9 @@ from kreassign.model.partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLogDir:
-    """A log directory: bytes of its file system, and how many are free; None where the broker cannot tell.
+    """A log directory: bytes of its file system, and how many are free; None where the broker does not report them.
 
-    An offline one has failed. A cordoned one works, but takes nothing new unless told to (Kafka 4.3).
+    An offline one has failed. A cordoned one works, but takes nothing new unless it is named (Kafka 4.3).
     """
 
     path: str
@@ -37,7 +37,7 @@ class SnapshotBroker:
 class SnapshotPartition:
     """A partition and its copies.
 
-    `log_dirs` and `sizes_bytes` go with `replicas`, place by place, None where a broker did not tell.
+    `log_dirs` and `sizes_bytes` go with `replicas`, place by place, None where a broker did not report one.
     `future_log_dirs` names the directory to which a broker is moving its copy. Offsets are those of the leader, and
     `write_bytes_per_s` is what producers added while the snapshot was taken; None where it is not known.
     """
@@ -69,7 +69,7 @@ class SnapshotPartition:
 
     @property
     def size_bytes(self) -> int | None:
-        """The size of the leader's copy, else of the largest; None if no broker told."""
+        """The size of the leader's copy, else of the largest; None if no broker reported one."""
         sizes = dict(zip(self.replicas, self.sizes_bytes, strict=True))
         known = [size for size in sizes.values() if size is not None]
         leaders = sizes.get(self.leader)

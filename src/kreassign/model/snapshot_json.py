@@ -20,7 +20,7 @@ from kreassign.model.snapshot import (
 FORMAT = "kreassign-snapshot"
 VERSION = 1
 
-# In lists that go with the replicas, what a broker did not tell.
+# In lists that go with the replicas, what a broker did not report.
 _NO_SIZE = -1
 _NO_PATH = ""
 

@@ -127,6 +127,20 @@ def test_ctrl_z_says_what_goes_on_and_fg_how_long_it_lasted(terminal: Terminal) 
     assert "Continued after 0:0" in errors
 
 
+def test_where_no_shell_could_continue_it_ctrl_z_stops_nothing_and_says_so(terminal: Terminal) -> None:
+    with subprocess.Popen(
+        command(terminal, *SLOW), text=True, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            wait_for_moves(terminal)
+            process.send_signal(signal.SIGTSTP)
+            assert process.stderr is not None
+            assert "Stopped" in process.stderr.readline()
+            assert process.stderr.readline() == "Not stopped, because no shell is there to continue it.\n"
+        finally:
+            process.kill()
+
+
 # Never wanted
 
 

@@ -39,7 +39,7 @@ def controller_nodes() -> Call[Cluster]:
 def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Cluster]:
     def build(version: int, _timeout_ms: int) -> Message:
         if endpoint_type == _CONTROLLERS and version < _ENDPOINT_TYPE_VERSION:
-            raise Unsupported("this node cannot tell about controllers (DescribeCluster version 1); is it a broker?")
+            raise Unsupported("this node does not list controllers (DescribeCluster version 1 does); is it a broker?")
         if include_fenced and version < _FENCED_VERSION:
             raise Unsupported("this cluster cannot list fenced brokers (DescribeCluster version 2, Kafka 4.0)")
         return api.DESCRIBE_CLUSTER.request(endpoint_type=endpoint_type, include_fenced_brokers=include_fenced)

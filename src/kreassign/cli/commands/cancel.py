@@ -41,8 +41,8 @@ def cancel(
     """
     path = find_journal(run_context.state_dir, run_id)
     if is_active(path):
-        told = "cancelling moves in flight" if is_now else "finishing moves in flight, then ending"
-        print_accepted(path, steer.cancel(path, is_now=is_now), told, output_format)
+        sentence = "cancelling moves in flight" if is_now else "finishing moves in flight, then ending"
+        print_accepted(path, steer.cancel(path, is_now=is_now), sentence, output_format)
         return
     is_quiet = output_format == "json"
     with (

@@ -17,7 +17,7 @@ ELECTIONS_PER_STEP = 100
 class Pace:
     """What a run keeps to; it is in the journal, so that a resumed run keeps it too.
 
-    An eager run starts all that the limits allow; others start nothing at brokers that have enough to do.
+    An eager run starts all that the limits allow; others start only what keeps brokers busy.
     A stepwise one gives each partition one new replica at a time. `disk_reserve` is the part of every log directory
     that stays free.
     """

@@ -47,7 +47,7 @@ def topics_view(
     ongoing: AbstractSet[TopicPartition] = frozenset(),
     min_in_sync: Mapping[str, int],
 ) -> TopicsView:
-    """A view from what a cluster says of itself; brokers whose `log_dirs` are not there did not tell."""
+    """A view from what a cluster says of itself; brokers whose `log_dirs` are not there did not report them."""
     views = (_broker_view(broker, log_dirs.get(broker.id, ())) for broker in brokers)
     leaders = {entry.topic_partition: entry.leader for topic in topics.values() for entry in topic.partitions}
     sizes = {

@@ -3,7 +3,7 @@
 The controller reads the first only when it is **created**, takes away what it has done, and deletes it when nothing is
 left. It checks little: an entry without replicas brings down every controller that reads it, and an entry that can
 never be fulfilled stays for ever and keeps others from creating the znode. So what is written is checked here, and
-`find_poison` tells of what is found.
+`find_poison` names what is found.
 """
 
 from __future__ import annotations

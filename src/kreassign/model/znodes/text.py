@@ -1,4 +1,4 @@
-"""Reading and writing the JSON of a znode, with every doubt about it told together with its path."""
+"""Reading and writing the JSON of a znode, and every doubt about it with its path."""
 
 from __future__ import annotations
 

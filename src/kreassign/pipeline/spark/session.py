@@ -1,4 +1,4 @@
-"""The Spark session of every data command: quiet on the terminal, its failures told in one line."""
+"""The Spark session of every data command: quiet on the terminal, its failures reported in one line."""
 
 from __future__ import annotations
 
