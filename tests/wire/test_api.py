@@ -23,6 +23,8 @@ KAFKA_2_4 = {
 
 def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
     assert {entry.key: entry.name for entry in APIS.values()} == {
+        0: "Produce",
+        1: "Fetch",
         2: "ListOffsets",
         3: "Metadata",
         8: "OffsetCommit",
@@ -38,6 +40,7 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
         18: "ApiVersions",
         19: "CreateTopics",
         20: "DeleteTopics",
+        29: "DescribeAcls",
         32: "DescribeConfigs",
         33: "AlterConfigs",
         34: "AlterReplicaLogDirs",
@@ -49,8 +52,13 @@ def test_every_api_has_the_key_and_the_name_that_kafka_gave_it() -> None:
         44: "IncrementalAlterConfigs",
         45: "AlterPartitionReassignments",
         46: "ListPartitionReassignments",
+        48: "DescribeClientQuotas",
+        50: "DescribeUserScramCredentials",
         55: "DescribeQuorum",
         60: "DescribeCluster",
+        64: "UnregisterBroker",
+        66: "ListTransactions",
+        74: "ListConfigResources",
         75: "DescribeTopicPartitions",
     }
     assert all((entry.key, entry.key) == (entry.request.API_KEY, entry.response.API_KEY) for entry in APIS.values())
