@@ -12,11 +12,10 @@ from rich.console import Console
 from kreassign.cli.live import BarsView, LinesView, picture, view_for
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import Event, MovesObserved, PlacementState, RunStarted, StopRequested
-from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.journal import Journal
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.state import Machine, MoveStatus
-from tests.executor.run_events import MOVES, SUBMITTED, WHOLE, look, seen
+from tests.executor.run_events import MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen
 
 HALF_WAY: tuple[Event, ...] = (
     *SUBMITTED,

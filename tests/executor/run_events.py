@@ -23,6 +23,7 @@ from kreassign.executor.events import (
     Verified,
 )
 from kreassign.executor.instructions import Instruction
+from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.state import Machine, RunView
 from kreassign.executor.throttle.ledger import (
     ConfigOverride,
@@ -129,3 +130,13 @@ def machine_after(*events: Event) -> tuple[Machine, tuple[Instruction, ...]]:
     for event in events:
         instructions = machine.replay(event)
     return machine, instructions
+
+
+def fold_with_progress(events: Iterable[Event]) -> tuple[RunView, ProgressMeter]:
+    """The run that these events lead to, with a meter that has followed it."""
+    machine = Machine()
+    meter = ProgressMeter(machine.view)
+    for event in events:
+        machine.replay(event)
+        meter.follow(event)
+    return machine.view, meter

@@ -9,10 +9,11 @@ import pytest
 
 from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import CancelIntended, MovesObserved, MovesSubmitted, PaceRequested, RunStarted
-from kreassign.executor.history.run_history import RunHistory, fold_with_progress
+from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.executor.scheduling import AtWindowEnd, Pace, PaceChange, Schedule, Window
 from kreassign.executor.throttle.rates import NO_THROTTLE
+from tests.executor.run_events import fold_with_progress
 from tests.executor.twin_runs import RATE, World, pace
 
 pytestmark = pytest.mark.thorough

@@ -113,7 +113,7 @@ def test_a_request_to_an_old_journal_rewrites_it_first(old_journal: Path) -> Non
 def test_a_journal_of_an_unknown_version_is_refused_by_name(old_journal: Path, number: int, which: str) -> None:
     with closing(sqlite3.connect(old_journal)) as connection:
         connection.execute(f"PRAGMA user_version = {number}")
-    refusal = f"journal version {number}, written by {which} version of kreassign; this one reads versions 2 to 5"
+    refusal = f"journal version {number}, written by {which} version of kreassign; this one reads versions 2 to 6"
     with pytest.raises(JournalDamaged, match=refusal):
         read_events(old_journal)
     with pytest.raises(JournalDamaged, match=refusal):

@@ -360,11 +360,15 @@ class MovesObserved:
     """A poll of the unfinished moves; only what changed since the last one is in `observations`.
 
     Of the `unread` ones the cluster said nothing this time, and why: nothing follows from that.
+
+    Without progress (`has_progress`), those are left out of which only the bytes copied have changed: they are in a
+    later poll.
     """
 
     at_ms: int
     observations: tuple[PartitionObservation, ...]
     unread: tuple[Refusal, ...] = ()
+    has_progress: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ from kreassign.executor.instructions import (
     Wait,
 )
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
+from kreassign.executor.progress.sampling import ProgressSampling
 from kreassign.executor.state import AT_REST, ENDED, Machine, RunView
 from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
@@ -125,6 +126,7 @@ class Runner:
         self._listener = listener
         self._poll_s = poll_s
         self._meter = TrafficMeter(port)
+        self._sampling = ProgressSampling()
         self._is_stop_requested = False
         self._checks_factor = True
 
@@ -142,19 +144,26 @@ class Runner:
         self._time.begin_after(started.at_ms)
         return self._execute(self._take_in(started))
 
+    def snapshot(self, beside: dict[str, object]) -> str:
+        """The run as it is now, as text (`state/snapshot.py`), with what its reader wants to have beside it."""
+        return self._machine.snapshot(beside)
+
     def resume(
         self,
         events: Iterable[Event],
         operator: Operator | None = None,
+        machine: Machine | None = None,
         *,
         before_anything: Callable[[], object] = lambda: None,
     ) -> RunHistory:
-        """Continue a run from the events of its journal; the `operator` is written into it.
+        """Continue a run from the events of its journal, or those after `machine`; the `operator` is written into it.
 
         `before_anything` is called when nothing stands in the way any more, and may ask something of the run.
 
         Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
         """
+        self._machine = machine or self._machine
+        self._time.begin_after(self._machine.at_ms)
         for event in events:
             self._machine.replay(event)
             self._time.begin_after(event.at_ms)
@@ -290,8 +299,9 @@ class Runner:
         seen = observations.observe(instruction.moves, answers)
         records = self.run.records
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
+        chosen, has_progress = self._sampling.chosen(known, observations.news(known, seen), self._time.now_ms() / 1000)
         unread = tuple(Refusal(name, why) for name, why in answers.unread.items())
-        return MovesObserved(self._time.now_ms(), observations.news(known, seen), unread)
+        return MovesObserved(self._time.now_ms(), chosen, unread, has_progress=has_progress)
 
     def _measure(self, question: MeasureTraffic) -> Event:
         # Without measures a run goes on at its floor: no reason to fail.

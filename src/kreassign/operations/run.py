@@ -20,13 +20,14 @@ from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
 from kreassign.executor.history.run_history import RunHistory, history, read_history
-from kreassign.executor.journal import Journal, post_request, refuse_second_run
+from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start
+from kreassign.executor.journal import Journal, first_event, post_request, refuse_second_run
 from kreassign.executor.lease import Lease, LeasePolicy
 from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.executor.preflight.others import agreed, read_others
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.preflight.starvation import measure_writes, starved
-from kreassign.executor.progress.meter import Progress, ProgressMeter
+from kreassign.executor.progress.meter import Progress
 from kreassign.executor.runner import POLL_S, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
@@ -158,26 +159,25 @@ def resume_run(
     Raises InputError when a process executes a run of its cluster.
     """
     refuse_unless_free(client, context, path.stem)
-    cluster_id = client.describe_cluster().cluster_id
-    journal, events = Journal.resume(path, cluster_id)
+    cluster_id, start = client.describe_cluster().cluster_id, latest_start(path)
+    journal, events = Journal.resume(path, cluster_id, start.position)
 
     def ask() -> None:
         if request is not None:
             post_request(path, request)
 
     with journal, leased(client, _lease_request(path.stem, cluster_id, context)) as lease:
-        _warn_of_old_journal(client, path.stem, events[0], context.warn)
+        _warn_of_old_journal(client, path.stem, first_event(path), context.warn)
         return _execute(
             client,
             journal,
             lease,
             context,
-            lambda runner: runner.resume(events, context.operator, before_anything=ask),
+            lambda runner: runner.resume(events, context.operator, start.machine, before_anything=ask),
         )
 
 
-def _warn_of_old_journal(client: AdminClient, run_id: str, first: Event, warn: Warn) -> None:
-    assert isinstance(first, RunStarted), "a journal begins with the start of its run"
+def _warn_of_old_journal(client: AdminClient, run_id: str, first: RunStarted, warn: Warn) -> None:
     unnamed = sorted({move.topic_partition.topic for move in first.moves if move.topic_id is None})
     known = topic_ids_of(client.describe_topics(unnamed)) if unnamed else {}
     warn_without_topic_ids(warn, f"the journal of run {run_id}", known)
@@ -248,25 +248,24 @@ def warn_of_outlook(started: RunStarted, warn: Warn = warn_program) -> None:
 
 @dataclass(slots=True)
 class _Listener:
-    """Turns the events of a run into progress for whoever watches; measures nothing where nobody does.
+    """Turns the events of a run into snapshots in its journal, and into progress for whoever watches.
 
     A view that fails is not shown any more: whatever it does, the run goes on.
     """
 
     warn: Warn
+    keeper: SnapshotKeeper | None = None
     show: Show | None = None
-    meter: ProgressMeter | None = None
 
     def listen(self, event: Event, run: RunView) -> None:
+        if self.keeper is None:
+            return
+        progress = self.keeper.follow(event, run)
         if self.show is None:
             return
-        if self.meter is None:
-            self.meter = ProgressMeter(run)
-        self.meter.follow(event)
-        progress = self.meter.progress()
         with ExitStack() as outlived:
             outlived.push(partial(self._stop_showing, run.run_id))
-            self.show(progress)
+            self.show(progress.progress())
 
     def _stop_showing(self, run_id: str, _: object, error: BaseException | None, __: object) -> bool:
         """What follows from a failure of the view, if there was one; whether it is dealt with."""
@@ -295,6 +294,7 @@ def _execute(
         controllers=context.controllers,
         lease=lease,
     )
+    listener.keeper = SnapshotKeeper(journal, runner.snapshot)
     with context.watch(journal.path.stem, runner.request_stop) as listener.show:
         drive(runner)
     return history(runner.run)

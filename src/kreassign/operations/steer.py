@@ -17,11 +17,11 @@ from kreassign.executor.events import (
     ThrottleRequested,
 )
 from kreassign.executor.history.interrupted_runs import UnreadableJournal, read_or_name
-from kreassign.executor.history.run_history import RunHistory, fold_with_progress, history, read_history
-from kreassign.executor.journal import JournalReader, post_request, read_events, stopped_process_in
-from kreassign.executor.progress.meter import Progress, ProgressMeter
+from kreassign.executor.history.run_history import RunHistory, history, read_history
+from kreassign.executor.history.snapshots import latest_start, read_progress
+from kreassign.executor.journal import JournalReader, post_request, stopped_process_in
+from kreassign.executor.progress.meter import Progress
 from kreassign.executor.scheduling import PaceChange
-from kreassign.executor.state import Machine
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.operations.journals import is_active
 
@@ -110,8 +110,8 @@ def _with_stop(path: Path, outlook: tuple[str, ...]) -> tuple[str, ...]:
 
 def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
     """The progress of a run, whenever it may have changed, until no process executes it any more."""
-    reader, machine = JournalReader(path), Machine()
-    meter = ProgressMeter(machine.view)
+    machine, meter, position = latest_start(path)
+    reader = JournalReader(path, position)
     while True:
         # Asked before reading: whatever a process wrote before it went is then among the new events.
         goes_on = is_active(path)
@@ -137,6 +137,6 @@ def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
 
 def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
     """The same, and how far its moves are. Raises JournalDamaged."""
-    run, meter = fold_with_progress(read_events(path))
+    run, meter = read_progress(path)
     found = history(run)
     return replace(found, outlook=_with_stop(path, found.outlook)), meter.progress()

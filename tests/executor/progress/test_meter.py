@@ -8,11 +8,10 @@ from kreassign.executor.events import (
     SubmissionIntended,
     TimePassed,
 )
-from kreassign.executor.history.run_history import fold_with_progress
 from kreassign.executor.state import Phase
 from kreassign.executor.state.move import MoveStatus
 from kreassign.model import TopicPartition
-from tests.executor.run_events import MOVES, SUBMITTED, look, seen, started
+from tests.executor.run_events import MOVES, SUBMITTED, fold_with_progress, look, seen, started
 
 A, B = MOVES
 

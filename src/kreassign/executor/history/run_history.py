@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.executor.events import Event, LogDirTarget, Operator
-from kreassign.executor.journal import read_events
-from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.history.snapshots import read_view
 from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.state import Machine, MoveRecord, MoveStatus, RunView
 from kreassign.executor.throttle.rates import ThrottleRates
@@ -91,16 +90,6 @@ def fold(events: Iterable[Event]) -> RunView:
     return machine.view
 
 
-def fold_with_progress(events: Iterable[Event]) -> tuple[RunView, ProgressMeter]:
-    """The same, with a meter that has followed it."""
-    machine = Machine()
-    meter = ProgressMeter(machine.view)
-    for event in events:
-        machine.replay(event)
-        meter.follow(event)
-    return machine.view, meter
-
-
 def history(run: RunView) -> RunHistory:
     """What is known of a run."""
     return RunHistory(
@@ -127,7 +116,7 @@ def history(run: RunView) -> RunHistory:
 
 def read_history(path: Path) -> RunHistory:
     """What a journal says of its run. Raises JournalDamaged, or InputError when there is none."""
-    return history(fold(read_events(path)))
+    return history(read_view(path))
 
 
 def _move(record: MoveRecord) -> MoveHistory:

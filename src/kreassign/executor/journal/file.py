@@ -1,19 +1,25 @@
 """A journal as a SQLite file: its tables, how it is opened, and what is said of one that cannot be read.
 
-Application id 0x6B726561 ("krea"), user version 5, WAL mode, so that other processes can read while the run writes.
-All tables are append-only:
+Application id 0x6B726561 ("krea"), user version 6, WAL mode, so that other processes can read while the run writes.
+`events` and `requests` are append-only; of `snapshots` the two latest are kept:
 
     CREATE TABLE events (
         sequence INTEGER PRIMARY KEY,   -- 1, 2, 3 … without gaps
         at_ms    INTEGER NOT NULL,      -- when it happened, ms since the epoch
         kind     TEXT NOT NULL,         -- class of events.py; the first is RunStarted, and only the first
-        body     TEXT NOT NULL,         -- its fields as JSON
-        digest   TEXT NOT NULL          -- SHA-256 of the digest before, kind and body: a changed row breaks the chain
+        body     NOT NULL,              -- its fields as JSON: TEXT, or a BLOB compressed by zlib where it is long
+        digest   TEXT NOT NULL          -- SHA-256 of the digest before, kind and JSON: a changed row breaks the chain
     )
     CREATE TABLE requests (
         number INTEGER PRIMARY KEY,     -- 1, 2, 3 …
         kind   TEXT NOT NULL,           -- class of events.py, one of `Request`
         body   TEXT NOT NULL            -- its fields as JSON
+    )
+    CREATE TABLE snapshots (
+        sequence    INTEGER PRIMARY KEY,  -- the event after which the run was as in the body
+        digest      TEXT NOT NULL,        -- digest of that event
+        body_digest TEXT NOT NULL,        -- SHA-256 of the body
+        body        BLOB NOT NULL         -- the run (`state/snapshot.py`), compressed by zlib
     )
 
 `events` is written by the process that executes the run, `requests` by anyone who wants something of it. A request
@@ -25,6 +31,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -33,8 +40,11 @@ from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.journal.migration import CURRENT_VERSION, READABLE_VERSIONS
 
 APPLICATION_ID = 0x6B726561
+COMPRESSED_FROM = 1_000
+"""Rows of so many characters are compressed: those that tell of many moves, or of all log directories."""
 
 CREATE = f"""
+    PRAGMA page_size = 16384; -- rows of some kilobytes would waste half of smaller pages
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA application_id = {APPLICATION_ID};
@@ -43,7 +53,7 @@ CREATE = f"""
         sequence INTEGER PRIMARY KEY,
         at_ms INTEGER NOT NULL,
         kind TEXT NOT NULL,
-        body TEXT NOT NULL,
+        body NOT NULL,
         digest TEXT NOT NULL
     );
     CREATE TABLE requests (
@@ -52,8 +62,31 @@ CREATE = f"""
         body TEXT NOT NULL
     );
 """
+CREATE_SNAPSHOTS = """
+    CREATE TABLE snapshots (
+        sequence INTEGER PRIMARY KEY,
+        digest TEXT NOT NULL,
+        body_digest TEXT NOT NULL,
+        body BLOB NOT NULL
+    );
+"""
 INSERT = "INSERT INTO events (sequence, at_ms, kind, body, digest) VALUES (?, ?, ?, ?, ?)"
 SELECT = "SELECT sequence, at_ms, kind, body, digest FROM events WHERE sequence > ? ORDER BY sequence"
+
+
+def stored(body: str) -> str | bytes:
+    """The JSON of an event as a row keeps it."""
+    return body if len(body) < COMPRESSED_FROM else zlib.compress(body.encode())
+
+
+def unstored(body: str | bytes) -> str:
+    """The JSON of a row. Raises ValueError when it is damaged."""
+    if isinstance(body, str):
+        return body
+    try:
+        return zlib.decompress(body).decode()
+    except (zlib.error, TypeError) as error:
+        raise ValueError(str(error)) from error
 
 
 def chained(before: str, kind: str, body: str) -> str:

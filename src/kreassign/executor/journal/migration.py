@@ -6,6 +6,7 @@ released.
 - 3 renamed events and fields to Kafka's and the field's terms, and made the throttle of a run one value.
 - 4 renamed the free space of log directories in a health check.
 - 5 only adds: the plan's id and who executes the run.
+- 6 adds snapshots, compresses long rows, and has one row for many polls that showed nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-CURRENT_VERSION = 5
-READABLE_VERSIONS = (2, 3, 4, CURRENT_VERSION)
+CURRENT_VERSION = 6
+READABLE_VERSIONS = (2, 3, 4, 5, CURRENT_VERSION)
 
 EVENTS_OF_2: Mapping[str, str] = MappingProxyType({
     "ClusterSeen": "MovesObserved",

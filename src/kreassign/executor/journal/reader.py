@@ -12,30 +12,32 @@ from pathlib import Path
 from kreassign.errors import JournalDamaged
 from kreassign.executor.event_json import from_json
 from kreassign.executor.events import Event, RunStarted
-from kreassign.executor.journal.file import SELECT, chained, opened, version_of
+from kreassign.executor.journal.file import SELECT, chained, opened, unstored, version_of
 from kreassign.executor.journal.migration import CURRENT_VERSION, migrated
+from kreassign.executor.journal.polls import KIND, polls_of
+from kreassign.executor.journal.snapshots import Position
 
-Row = tuple[int, int, str, str, str]
+BEGINNING = Position()
+_FIRST = "SELECT kind, body FROM events ORDER BY sequence LIMIT 1"
+_LAST = "SELECT kind, body FROM events ORDER BY sequence DESC LIMIT 1"
+Row = tuple[int, int, str, str | bytes, str]
 
 
 class JournalReader:
-    """Reads a journal, also while it is being written: `new_events` gives what came since the last call."""
+    """Reads a journal, also while it is being written: `new_events` gives what came since the last call.
 
-    def __init__(self, path: Path) -> None:
+    It begins at the first event, or after the one at `start`.
+    """
+
+    def __init__(self, path: Path, start: Position = BEGINNING) -> None:
         self._path = path
         self._version = CURRENT_VERSION
-        self._sequence = 0
-        self._digest = ""
+        self._sequence, self._digest = start
 
     @property
-    def sequence(self) -> int:
-        """Number of the last event that was read; 0 before the first."""
-        return self._sequence
-
-    @property
-    def digest(self) -> str:
-        """Digest of that event."""
-        return self._digest
+    def position(self) -> Position:
+        """The last event that was read."""
+        return Position(self._sequence, self._digest)
 
     def new_events(self) -> tuple[Event, ...]:
         """Events not given yet. Raises JournalDamaged when they cannot be trusted, InputError without a journal."""
@@ -51,38 +53,59 @@ class JournalReader:
 
     def _checked(self, rows: Iterable[Row]) -> Iterator[Event]:
         for sequence, _, kind, body, digest in rows:
-            expected = chained(self._digest, kind, body)
-            if sequence != self._sequence + 1 or digest != expected:
+            if sequence != self._sequence + 1 or digest != self._expected(kind, body):
                 raise JournalDamaged(
                     f"{self._path} is damaged at event {self._sequence + 1}: rows are missing or were changed"
                 )
             try:
-                event = from_json(*migrated(self._version, kind, body))
+                events = _events(self._version, kind, body)
             except ValueError as error:
                 raise JournalDamaged(f"{self._path} cannot be understood at event {sequence}: {error}") from error
             self._sequence, self._digest = sequence, digest
-            yield event
+            yield from events
+
+    def _expected(self, kind: str, body: str | bytes) -> str | None:
+        """The digest that this row should have next; None where it cannot be read at all."""
+        try:
+            return chained(self._digest, kind, unstored(body))
+        except ValueError:
+            return None
 
 
 def read_events(path: Path) -> tuple[Event, ...]:
     """All events of a journal. Raises JournalDamaged when it cannot be trusted, InputError when there is none."""
-    reader = JournalReader(path)
-    return beginning_with_start(path, reader.new_events())
-
-
-def beginning_with_start(path: Path, events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """These events. Raises JournalDamaged unless they are those of a run from its beginning."""
-    if not events or not isinstance(events[0], RunStarted):
-        raise JournalDamaged(f"{path} has no beginning: its first events are lost")
+    events = JournalReader(path).new_events()
+    _start(path, events[0] if events else None)
     return events
+
+
+def _start(path: Path, event: Event | None) -> RunStarted:
+    if not isinstance(event, RunStarted):
+        raise JournalDamaged(f"{path} has no beginning: its first events are lost")
+    return event
+
+
+def first_event(path: Path) -> RunStarted:
+    """The start of a run, taken at its word. Raises JournalDamaged, or InputError without a journal."""
+    return _start(path, _at_its_word(path, _FIRST, "beginning"))
 
 
 def last_event(path: Path) -> Event | None:
     """The latest event of a journal, taken at its word; None if there is none. Raises JournalDamaged."""
+    return _at_its_word(path, _LAST, "end")
+
+
+def _at_its_word(path: Path, query: str, where: str) -> Event | None:
     with opened(path) as connection:
-        row = connection.execute("SELECT kind, body FROM events ORDER BY sequence DESC LIMIT 1").fetchone()
+        row = connection.execute(query).fetchone()
         version = version_of(connection)
     try:
-        return None if row is None else from_json(*migrated(version, *row))
-    except (ValueError, TypeError) as error:
-        raise JournalDamaged(f"{path} cannot be understood at its end: {error}") from error
+        return None if row is None else _events(version, *row)[-1]
+    except (ValueError, TypeError, LookupError) as error:
+        raise JournalDamaged(f"{path} cannot be understood at its {where}: {error}") from error
+
+
+def _events(version: int, kind: str, body: str | bytes) -> tuple[Event, ...]:
+    """The events of a row: one, or polls that showed nothing. Raises ValueError."""
+    text = unstored(body)
+    return tuple(polls_of(text)) if kind == KIND else (from_json(*migrated(version, kind, text)),)

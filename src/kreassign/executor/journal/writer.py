@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,16 +22,30 @@ from kreassign.executor.event_json import from_json, kind_of, to_json
 from kreassign.executor.events import (
     CancelIntended,
     Event,
+    MovesObserved,
     Request,
     RunStarted,
     SubmissionIntended,
     ThrottleIntended,
 )
-from kreassign.executor.journal.file import CREATE, INSERT, SELECT, chained, opened, unreadable, version_of
+from kreassign.executor.journal.file import (
+    CREATE,
+    CREATE_SNAPSHOTS,
+    INSERT,
+    SELECT,
+    chained,
+    opened,
+    stored,
+    unreadable,
+    unstored,
+    version_of,
+)
 from kreassign.executor.journal.lock import ClusterLock
 from kreassign.executor.journal.migration import CURRENT_VERSION, migrated
 from kreassign.executor.journal.paths import ASIDE, FILE_MODE, journal_path, make_file, make_folder, rename
-from kreassign.executor.journal.reader import JournalReader, beginning_with_start
+from kreassign.executor.journal.polls import KIND, body_of, is_uneventful
+from kreassign.executor.journal.reader import BEGINNING, JournalReader, first_event
+from kreassign.executor.journal.snapshots import Position, store_snapshot
 
 _REQUESTS = "SELECT kind, body FROM requests WHERE number > ? ORDER BY number"
 _LAST_REQUEST = "SELECT coalesce(max(number), 0) FROM requests"
@@ -45,14 +59,19 @@ _BESIDE = ("-wal", "-shm", "-journal")
 class Journal:
     """A journal that is being written. Only one process can have one per cluster; use it in a `with` statement."""
 
-    def __init__(self, path: Path, lock: ClusterLock, sequence: int, digest: str, last_void: int = 0) -> None:
+    def __init__(self, path: Path, lock: ClusterLock, position: Position, last_void: int = 0) -> None:
         self.path = path
         self._last_void = last_void
         self._lock = lock
-        self._sequence = sequence
-        self._digest = digest
+        self._position = position
+        self._polls: list[MovesObserved] = []
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._connection.execute("PRAGMA synchronous = FULL")
+
+    @property
+    def position(self) -> Position:
+        """The last event that was written."""
+        return self._position
 
     @classmethod
     def create(cls, state_dir: Path, started: RunStarted) -> Journal:
@@ -69,37 +88,44 @@ class Journal:
             if path.exists():
                 raise InputError(f"run {started.run_id} has a journal already: {path}")
             with _held(path) as lock:
-                return cls(path, lock, 1, _begin(path, started))
+                return cls(path, lock, Position(1, _begin(path, started)))
 
     @classmethod
-    def resume(cls, path: Path, cluster_id: str) -> tuple[Journal, tuple[Event, ...]]:
-        """Go on with an old journal: it, and all its events.
+    def resume(cls, path: Path, cluster_id: str, start: Position = BEGINNING) -> tuple[Journal, tuple[Event, ...]]:
+        """Go on with an old journal: it, and all its events, or those after the one at `start`.
 
         Raises JournalDamaged when it cannot be trusted or is of another cluster, InputError when a run is active.
         """
         told = _told(f"the journal {path} cannot be opened", "Nothing was sent; see to the file and resume the run")
         with told, _held(path) as lock:
-            _events_of(path, cluster_id)
+            _refuse_other_cluster(path, cluster_id)
             path.chmod(FILE_MODE)
-            _migrate(path)
-            reader = JournalReader(path)
+            reader = JournalReader(path, start)
             events = reader.new_events()
-            return cls(path, lock, reader.sequence, reader.digest, _last_request(path)), events
+            if _migrate(path):
+                reader = JournalReader(path)
+                events = reader.new_events()
+            return cls(path, lock, reader.position, _last_request(path)), events
 
     def append(self, event: Event) -> None:
-        """Write an event; it is on disk when this returns. Raises JournalDamaged when it cannot be written."""
-        kind, body = kind_of(event), to_json(event)
-        digest = chained(self._digest, kind, body)
-        try:
-            self._connection.execute(INSERT, (self._sequence + 1, event.at_ms, kind, body, digest))
+        """Write an event; it is on disk when this returns, unless it is a poll that showed nothing (`polls.py`).
+
+        Raises JournalDamaged when it cannot be written.
+        """
+        if isinstance(event, MovesObserved) and is_uneventful(event):
+            self._polls.append(event)
+            return
+        with self._refusing():
+            self._write_polls()
+            self._write(event.at_ms, kind_of(event), to_json(event))
             if isinstance(event, _BINDING):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
-            raise JournalDamaged(
-                f"{self.path} cannot be written: {error}. Nothing more is sent; make room and resume the run"
-            ) from error
-        self._sequence += 1
-        self._digest = digest
+
+    def keep_snapshot(self, text: str) -> None:
+        """Keep what the run is after all that was appended. Raises JournalDamaged when it cannot be written."""
+        with self._refusing():
+            self._write_polls()
+            store_snapshot(self._connection, self._position, text)
 
     def requests_after(self, number: int) -> tuple[Request, ...]:
         """What was asked for since the request of this number, oldest first. Raises JournalDamaged.
@@ -116,9 +142,31 @@ class Journal:
     def close(self) -> None:
         """Stop writing and let others have the cluster."""
         try:
+            # What could not be written now was nothing new, and a full disk has been told already.
+            with suppress(sqlite3.Error):
+                self._write_polls()
             self._connection.close()
         finally:
             self._lock.close()
+
+    def _write_polls(self) -> None:
+        if self._polls:
+            self._write(self._polls[-1].at_ms, KIND, body_of(self._polls))
+            self._polls.clear()
+
+    def _write(self, at_ms: int, kind: str, body: str) -> None:
+        sequence, digest = self._position.sequence + 1, chained(self._position.digest, kind, body)
+        self._connection.execute(INSERT, (sequence, at_ms, kind, stored(body), digest))
+        self._position = Position(sequence, digest)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise JournalDamaged(
+                f"{self.path} cannot be written: {error}. Nothing more is sent; make room and resume the run"
+            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -180,8 +228,8 @@ def _begin(path: Path, started: RunStarted) -> str:
     try:
         make_file(unfinished)
         with closing(sqlite3.connect(unfinished)) as connection:
-            connection.executescript(CREATE)
-            connection.execute(INSERT, (1, started.at_ms, kind, body, digest))
+            connection.executescript(CREATE + CREATE_SNAPSHOTS)
+            connection.execute(INSERT, (1, started.at_ms, kind, stored(body), digest))
             connection.commit()
         rename(unfinished, path)
     except BaseException:
@@ -191,15 +239,12 @@ def _begin(path: Path, started: RunStarted) -> str:
     return digest
 
 
-def _events_of(path: Path, cluster_id: str) -> tuple[Event, ...]:
-    events = beginning_with_start(path, JournalReader(path).new_events())
-    started = events[0]
-    assert isinstance(started, RunStarted)
+def _refuse_other_cluster(path: Path, cluster_id: str) -> None:
+    started = first_event(path)
     if started.cluster_id != cluster_id:
         raise JournalDamaged(
             f"{path} is of cluster {started.cluster_id}, but this is cluster {cluster_id}; connect to the former"
         )
-    return events
 
 
 @contextmanager
@@ -232,22 +277,25 @@ def _request(path: Path, kind: str, body: str) -> Request:
     return found
 
 
-def _migrate(path: Path) -> None:
-    """Rewrite a journal of an earlier version in today's words; nothing happens to one of this version."""
+def _migrate(path: Path) -> bool:
+    """Rewrite a journal of an earlier version in today's words; nothing happens to one of this version: False."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         version = version_of(connection)
         if version == CURRENT_VERSION:
-            return
+            return False
         connection.execute("BEGIN IMMEDIATE")
+        connection.execute(CREATE_SNAPSHOTS)
         digest = ""
         for sequence, _, kind, body, _ in connection.execute(SELECT, (0,)).fetchall():
-            row = migrated(version, kind, body)
+            row = migrated(version, kind, unstored(body))
             digest = chained(digest, *row)
             connection.execute(
-                "UPDATE events SET kind = ?, body = ?, digest = ? WHERE sequence = ?", (*row, digest, sequence)
+                "UPDATE events SET kind = ?, body = ?, digest = ? WHERE sequence = ?",
+                (row[0], stored(row[1]), digest, sequence),
             )
         for number, kind, body in connection.execute("SELECT number, kind, body FROM requests").fetchall():
             row = migrated(version, kind, body)
             connection.execute("UPDATE requests SET kind = ?, body = ? WHERE number = ?", (*row, number))
         connection.execute(f"PRAGMA user_version = {CURRENT_VERSION}")
         connection.execute("COMMIT")
+    return True

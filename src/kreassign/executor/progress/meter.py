@@ -95,9 +95,24 @@ class ProgressMeter:
         self._best_bytes_per_s = 0.0
         self._at_ms = 0
 
+    def state(self) -> dict[str, object]:
+        """All that it remembers, for `restored`."""
+        return {name: value for name, value in vars(self).items() if name not in {"_run", "_shown"}}
+
+    @classmethod
+    def restored(cls, run: RunView, state: dict[str, object]) -> ProgressMeter:
+        """A meter that remembers what another one did. Raises ValueError where that is something else."""
+        meter = cls(run)
+        if state.keys() != meter.state().keys():
+            raise ValueError(f"a meter remembers other things than {sorted(state)}")
+        vars(meter).update(state)
+        return meter
+
     def follow(self, event: Event) -> None:
         """Take in an event; only observations of the cluster bring new figures."""
         self._at_ms = event.at_ms
+        if isinstance(event, MovesObserved) and not (event.observations or event.has_progress):
+            return  # what was copied meanwhile is told later
         in_flight = {record.name for record in self._run.in_flight}
         touched = self._flying | in_flight
         if isinstance(event, MovesObserved):
@@ -111,7 +126,7 @@ class ProgressMeter:
         for record in records:
             self._count(record)
         if isinstance(event, MovesObserved):
-            self._observe(records)
+            self._observe(records, has_progress=event.has_progress)
 
     def progress(self) -> Progress:
         """Where the run stands."""
@@ -148,16 +163,17 @@ class ProgressMeter:
         if record.copies:
             self._begun.add(record.name)
 
-    def _observe(self, records: Iterable[MoveRecord]) -> None:
+    def _observe(self, records: Iterable[MoveRecord], *, has_progress: bool) -> None:
         # The time before the first byte says nothing of how fast the copies go.
         begun = [record for record in records if record.copies]
         for record in begun:
-            now = _sample(record, self._at_ms)
-            self._samples[record.name] = recent((*self._samples.get(record.name, ()), now))
+            if has_progress or record.status not in ACTIVE:
+                now = _sample(record, self._at_ms)
+                self._samples[record.name] = recent((*self._samples.get(record.name, ()), now))
             if record.status not in ACTIVE:
                 self._shown[record.name] = self._progress_of(record)
                 del self._samples[record.name]
-        if not (begun or self._totals):
+        if not has_progress or not (begun or self._totals):
             return
         whole = self._total()
         self._totals = recent((*self._totals, whole))

@@ -42,6 +42,8 @@ class CopySpeed:
     most_done_bytes: float = 0.0
     _at_ms: int | None = None
     _received: dict[int, int] = field(default_factory=dict)
+    _done: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _polls: int = 0
 
     def measure(self, records: Iterable[MoveRecord], at_ms: int) -> None:
         """Take in how far all moves are."""
@@ -59,16 +61,22 @@ class CopySpeed:
                 self.fastest_bytes_per_s = gain * 1000 / (at_ms - self._at_ms)
         self._at_ms, self._received = at_ms, received
 
-    def note_poll(self, before: Iterable[tuple[MoveRecord, dict[int, int]]]) -> None:
-        """Take in what was copied since the poll before, given what each broker had received of each move then."""
-        done: Counter[tuple[str, int]] = Counter()
+    def note_poll(self, before: Iterable[tuple[MoveRecord, dict[int, int]]], *, has_progress: bool = True) -> None:
+        """Take in what was copied since the poll before, given what each broker had received of each move then.
+
+        After polls without progress, one that has it shows what was done in all of them; each did its part.
+        """
+        self._polls += 1
         for record, had in before:
             source, has = source_of(record), record.bytes_received
             for broker in record.move.adding:
                 gained = max(0, has[broker] - had.get(broker, 0))
-                done["source", source] += gained
-                done["destination", broker] += gained
-        self.most_done_bytes = max(FADING * self.most_done_bytes, *done.values(), 0)
+                self._done["source", source] += gained
+                self._done["destination", broker] += gained
+        if has_progress:
+            most = max(self._done.values(), default=0) / self._polls
+            self.most_done_bytes = max(FADING**self._polls * self.most_done_bytes, most)
+            self._done, self._polls = Counter(), 0
 
     def saturation(self, in_flight: Iterable[Candidate]) -> Saturation:
         """Which brokers have enough to do, given what is in flight."""

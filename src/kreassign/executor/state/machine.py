@@ -20,6 +20,7 @@ from kreassign.executor.instructions import Instruction, Wait
 from kreassign.executor.state import control, finishing, health_check, lease, moving, preparing
 from kreassign.executor.state.phases import Waiting
 from kreassign.executor.state.run import Run
+from kreassign.executor.state.snapshot import snapshot_of, text_of
 from kreassign.executor.state.transition import Rows
 from kreassign.executor.state.view import RunView
 
@@ -64,6 +65,22 @@ class Machine:
 
     _run: Run = field(default_factory=Run)
     _is_waiting: bool = False
+    _at_ms: int = 0
+
+    @classmethod
+    def from_snapshot(cls, text: str) -> tuple[Machine, dict[str, object]]:
+        """The machine of a run as it was, and what `snapshot` was given. Raises ValueError where it cannot be read."""
+        found = snapshot_of(text)
+        return cls(found.run, found.is_waiting, found.at_ms), found.beside
+
+    def snapshot(self, beside: dict[str, object]) -> str:
+        """The run as it is, as text, with what its reader wants to have beside it."""
+        return text_of(self._run, is_waiting=self._is_waiting, at_ms=self._at_ms, beside=beside)
+
+    @property
+    def at_ms(self) -> int:
+        """When the last event was."""
+        return self._at_ms
 
     @property
     def view(self) -> RunView:
@@ -73,6 +90,7 @@ class Machine:
     def handle(self, event: Event) -> tuple[Instruction, ...]:
         """Take in what happens now; see `handle`. Raises InvariantBroken where it cannot happen."""
         instructions = handle(self._run, event)
+        self._at_ms = event.at_ms
         # No instructions: what was to be done before still holds.
         self._is_waiting = Wait() in instructions or (self._is_waiting and not instructions)
         return instructions

@@ -142,9 +142,9 @@ def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next
     run.moves.observed_ms = event.at_ms
     had = [(record, record.bytes_received) for record in run.moves.in_flight]
     actions = _take_in(run, state, event)
-    schedule_window.take_in(run, event.at_ms)
+    schedule_window.take_in(run, event.at_ms, has_progress=event.has_progress)
     if not state.chosen:
-        run.moves.speed.note_poll(had)
+        run.moves.speed.note_poll(had, has_progress=event.has_progress)
     if run.control.wind_down is not None:
         return _wind_down(run, actions, event.at_ms)
     cancelling = [record.name for record, action in actions if action is NextAction.CANCEL]

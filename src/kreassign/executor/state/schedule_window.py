@@ -15,13 +15,14 @@ from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run, WindDown
 
 
-def take_in(run: Run, at_ms: int) -> None:
-    """Measure, and end the run when no time is left in which a move may be in flight."""
+def take_in(run: Run, at_ms: int, *, has_progress: bool = True) -> None:
+    """Measure if there is progress, and end the run when no time is left in which a move may be in flight."""
     hours = run.control.pace.hours
     if not hours.are_limited:
         run.moves.outlook = ()
         return
-    run.moves.speed.measure(run.moves.records.values(), at_ms)
+    if has_progress:
+        run.moves.speed.measure(run.moves.records.values(), at_ms)
     if open_interval(hours, _wall_ms(run, at_ms)) is None and run.control.wind_down is None:
         run.control.wind_down, run.moves.outlook = (
             WindDown.CANCEL if hours.at_end is AtWindowEnd.CANCEL else WindDown.FINISH,

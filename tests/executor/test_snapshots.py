@@ -1,0 +1,222 @@
+"""A run that is read from a snapshot is the run that its events tell, and goes on like it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from kreassign.executor import tagged_json
+from kreassign.executor.events import Event, HoldRequested, ReleaseRequested, Request, ThrottleRequested
+from kreassign.executor.history.run_history import fold, history, read_history
+from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start, read_progress
+from kreassign.executor.journal import Journal, Position, read_events, stored_snapshots
+from kreassign.executor.progress.meter import ProgressMeter
+from kreassign.executor.runner import Runner
+from kreassign.executor.scheduling import Pace
+from kreassign.executor.state import Machine, RunView
+from tests.executor.run_events import WHOLE, fold_with_progress
+from tests.executor.test_journal import written
+from tests.executor.twin_runs import RATE, World
+
+TARGETS = {0: (2, 1), 1: (3, 0), 2: (1, 0)}
+HOME = [[0, 1], [1, 0], [0, 1]]
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Dying:
+    """A journal whose process dies at one row."""
+
+    def __init__(self, journal: Journal, row: int) -> None:
+        self._journal = journal
+        self._left = row
+
+    def append(self, event: Event) -> None:
+        self._left -= 1
+        self._journal.append(event)
+        if self._left == 0:
+            raise Died
+
+    def requests_after(self, number: int) -> tuple[Request, ...]:
+        return self._journal.requests_after(number)
+
+
+def steered(folder: Path) -> World:
+    """A run with all that may happen to it."""
+    world = World(folder, HOME)
+    world.ask_after(4, HoldRequested)
+    world.ask_after(9, ReleaseRequested)
+    world.ask_after(6, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE, (1,)))
+    world.after(6, lambda: world.twin.crash(4))
+    return world
+
+
+def known(run: RunView) -> tuple[object, ...]:
+    """All that a run knows; the sums of its queue may differ by the order of adding."""
+    index = run._run.moves.index
+    bare = replace(run._run, moves=replace(run._run.moves, index=type(index)()))
+    return (bare, index.in_flight, index.unsettled, index.queue.moves, index.queue.left + type(index.queue.left)())
+
+
+@pytest.mark.parametrize("is_stepwise", [False, True])
+def test_a_snapshot_after_any_event_is_the_run_and_goes_on_as_it(tmp_path: Path, is_stepwise: bool) -> None:
+    world = steered(tmp_path)
+    done = world.run(world.prepared(TARGETS, pace=Pace(elections_per_step=1, is_stepwise=is_stepwise)))
+    events = read_events(world.path())
+    machine = Machine()
+    for number, event in enumerate(events):
+        machine.replay(event)
+        again = Machine.from_snapshot(machine.snapshot({}))[0]
+        assert known(again.view) == known(machine.view), number
+        for later in events[number + 1 :]:
+            again.replay(later)
+        assert history(again.view) == done, number
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("every", [1, 3], ids=["a snapshot at every row", "one of three"])
+def test_a_run_that_dies_around_a_snapshot_is_carried_on_to_the_same_end(tmp_path: Path, every: int) -> None:
+    whole = World(tmp_path / "whole", HOME)
+    whole.run(whole.prepared(TARGETS, throttle=5 * RATE))
+    rows = len(read_events(whole.path()))
+    for row in range(2, rows - 1):  # after the last one there is nothing to take up
+        world = World(tmp_path / str(row), HOME)
+        begun = world.prepared(TARGETS, throttle=5 * RATE)
+        with Journal.create(world.state_dir, begun) as journal:
+            keep(world, journal, every, row).start_until_death(begun)
+        start = latest_start(world.path())
+        assert start.position.sequence >= row - every - 1
+        journal, events = Journal.resume(world.path(), world.twin.cluster_id, start.position)
+        with journal:
+            found = Runner(world.client, world.transport, journal).resume(events, machine=start.machine)
+        assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
+        assert (world.replicas, world.throttles) == (TARGETS, {}), row
+        assert read_history(world.path()) == history(fold(read_events(world.path()))) == found
+
+
+@dataclass
+class Kept:
+    """A run whose process keeps snapshots and dies."""
+
+    runner: Runner
+
+    def start_until_death(self, begun: Event) -> None:
+        with pytest.raises(Died):
+            self.runner.start(begun)
+
+
+def keep(world: World, journal: Journal, every: int, row: int) -> Kept:
+    count = 0
+
+    def listen(event: Event, run: RunView) -> None:
+        nonlocal count
+        count += 1
+        if count % every == 0:
+            keeper.follow(event, run)
+
+    runner = Runner(world.client, world.transport, Dying(journal, row), listener=listen)
+    keeper = SnapshotKeeper(journal, runner.snapshot, every_ms=0, every_byte_ms=0)
+    return Kept(runner)
+
+
+def with_snapshots(folder: Path, *at: int) -> tuple[Path, tuple[Machine, ...]]:
+    """A journal of the whole run with snapshots after these many events, and the machines then."""
+    path = written(folder, WHOLE[0])
+    machine, machines = Machine(), []
+    machine.replay(WHOLE[0])
+    meter = ProgressMeter(machine.view)
+    with Journal.resume(path, "cluster-1")[0] as journal:
+        for number, event in enumerate(WHOLE[1:], 2):
+            journal.append(event)
+            machine.replay(event)
+            meter.follow(event)
+            if number in at:
+                journal.keep_snapshot(machine.snapshot(meter.state()))
+                machines.append(Machine.from_snapshot(machine.snapshot({}))[0])
+    return path, tuple(machines)
+
+
+def test_the_two_latest_snapshots_are_kept_and_the_latest_is_used(tmp_path: Path) -> None:
+    path, machines = with_snapshots(tmp_path, 4, 6, 9)
+    assert [one.position.sequence for one in stored_snapshots(path)] == [9, 6]
+    assert known(latest_start(path).machine.view) == known(machines[-1].view)
+    assert read_history(path) == history(fold(WHOLE))
+
+
+@pytest.mark.parametrize("damage", [
+    "UPDATE snapshots SET body = zeroblob(100)",
+    "UPDATE snapshots SET body = 7",
+    "UPDATE snapshots SET digest = 'x'",
+    "UPDATE snapshots SET sequence = sequence + 1",
+    "DROP TABLE snapshots",
+])  # fmt: skip
+def test_a_damaged_snapshot_is_passed_over(tmp_path: Path, damage: str) -> None:
+    path, _ = with_snapshots(tmp_path, 6, 9)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    assert latest_start(path).position == Position()
+    assert read_history(path) == history(fold(WHOLE))
+    Journal.resume(path, "cluster-1", latest_start(path).position)[0].close()
+
+
+def test_what_is_damaged_before_a_snapshot_does_not_keep_the_run_from_going_on(tmp_path: Path) -> None:
+    path, _ = with_snapshots(tmp_path, 9)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE events SET body = '{}' WHERE sequence = 3")
+        connection.commit()
+    assert read_history(path) == history(fold(WHOLE))
+
+
+def test_a_snapshot_with_classes_that_have_other_fields_now_is_not_used() -> None:
+    machine = Machine()
+    machine.replay(WHOLE[0])
+    text = machine.snapshot({})
+    for old, new in (('"submissions"', '"sendings"'), ("kreassign.executor.state.run", "os"), ('"Run"', '"Sprint"')):
+        assert old in text
+        with pytest.raises(ValueError, match=r"fields now|no class of a run|not what this version"):
+            Machine.from_snapshot(text.replace(old, new))
+    for nonsense in ("", "[]", "{}", '{"classes":[],"value":7}', '{"classes":[],"value":["x"]}'):
+        with pytest.raises(ValueError, match=r".*"):
+            Machine.from_snapshot(nonsense)
+
+
+def test_only_classes_of_a_run_have_a_place_in_a_snapshot() -> None:
+    with pytest.raises(TypeError, match="Path has no place in a snapshot"):
+        tagged_json.dumps(Path("/"))
+
+
+def test_progress_is_known_from_a_snapshot_as_it_is_from_all_events(tmp_path: Path) -> None:
+    world = World(tmp_path, HOME, size_bytes=400 * 1_000_000)
+    begun = world.prepared(TARGETS, throttle=RATE)
+    with Journal.create(world.state_dir, begun) as journal:
+
+        def listen(event: Event, run: RunView) -> None:
+            if event.at_ms > 100_000:
+                runner.request_stop()
+            elif event.at_ms < 80_000:
+                keeper.follow(event, run)
+
+        runner = Runner(world.client, world.transport, journal, listener=listen)
+        keeper = SnapshotKeeper(journal, runner.snapshot)
+        assert runner.start(begun).state == "paused"
+    events = read_events(world.path())
+    assert 0 < latest_start(world.path()).position.sequence < len(events) - 10
+    run, meter = read_progress(world.path())
+    whole, whole_meter = fold_with_progress(events)
+    assert history(run) == history(whole)
+    assert meter.progress() == whole_meter.progress()
+    assert meter.progress().overall.eta_s is not None
+
+
+def test_a_meter_that_remembers_other_things_is_not_used() -> None:
+    machine = Machine()
+    machine.replay(WHOLE[0])
+    with pytest.raises(ValueError, match="a meter remembers other things"):
+        ProgressMeter.restored(machine.view, {"speed": 7})
