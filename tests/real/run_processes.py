@@ -9,7 +9,7 @@ from kreassign.clock import SystemClock
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, present_holder
 from kreassign.executor.lease.lease import GROUP_ID
 from kreassign.executor.lease.originals import write_record
-from kreassign.model.throttle import clear_broker_changes
+from kreassign.model.throttle import clear_broker_changes, clear_topic_changes
 from testbed import KafkaCluster
 from testbed.fork_server import Forked, fork_server
 
@@ -36,7 +36,8 @@ def end_started() -> None:
             free_lease(client)
             if was_running:
                 client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
-                client.incremental_alter_configs(clear_broker_changes(client.describe_cluster().broker_ids))
+                changes = clear_topic_changes(client.list_topics())
+                client.incremental_alter_configs(changes | clear_broker_changes(client.describe_cluster().broker_ids))
     _started.clear()
 
 

@@ -138,6 +138,7 @@ def test_a_run_moves_elects_and_restores_every_throttle_exactly(
     assert minding.exit_code == 1
     (finding,) = json.loads(minding.stdout)["findings"]
     assert (finding["subject"], finding["kind"]) == (f"topic {topic_name}", "throttle")
+    set_config(kafka, ConfigResource.topic(topic_name), LEADER_THROTTLED_REPLICAS, None)
 
 
 def test_an_illegal_plan_is_refused_whole_and_nothing_changes(

@@ -1,0 +1,212 @@
+"""A second operator on real Kafka: removes the throttle of a run, begins beside it, and adds to its lists."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kreassign.cli.main import kreassign
+from kreassign.executor.events import SubmissionIntended, ThrottleChecked
+from kreassign.executor.journal import find_journals, read_events
+from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model.throttle import (
+    BROKER_THROTTLES,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_REPLICAS,
+    TOPIC_THROTTLES,
+)
+from testbed import KafkaCluster
+from testbed.waiting import wait_until
+from tests.real.run_processes import start_run
+from tests.real.test_run import (
+    MEGABYTE,
+    client_of,
+    invoke,
+    loaded,
+    plan_file,
+    run_to_the_end,
+    set_config,
+    status,
+    throttles,
+    wait_for_copies,
+)
+
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+SIZE = 5 * MEGABYTE
+AWAY = dict.fromkeys(range(5), (2, 3))
+MANY = 6_000
+
+
+def verdicts(folder: Path) -> list[str]:
+    found = status(folder)
+    return list(found["verdicts"]) if found else []
+
+
+def steer(folder: Path, command: str, *arguments: object) -> None:
+    """`kreassign COMMAND` about the only run, from another terminal."""
+    found = status(folder)
+    assert found is not None
+    words = [command, found["run_id"], *map(str, arguments), "--state-dir", str(folder / "state")]
+    result = CliRunner().invoke(kreassign, words)
+    assert result.exit_code == 0, result.output
+
+
+def cancel_another_plan(cluster: KafkaCluster, folder: Path, topic: str) -> None:
+    """Kafka's own tool, about a topic that nobody moves: it clears the rates of all brokers."""
+    other = folder / "other"
+    other.mkdir()
+    loaded(cluster, topic, [(0, 1)], 1_000)
+    plan = plan_file(other, topic, {0: (0, 1)})
+    words = ("--cancel", "--reassignment-json-file", str(plan))
+    done = cluster.java_tool(REASSIGN, "--bootstrap-server", cluster.bootstrap_servers, *words)
+    assert done.exit_code == 0, done
+
+
+def delete_configs(cluster: KafkaCluster, kind: str, name: str, keys: tuple[str, ...]) -> None:
+    """`kafka-configs`, by hand."""
+    words = ("--alter", "--entity-type", kind, "--entity-name", name, "--delete-config", ",".join(keys))
+    done = cluster.java_tool(CONFIGS, "--bootstrap-server", cluster.bootstrap_servers, *words)
+    assert done.exit_code == 0, done
+
+
+def sent_in_doubt(folder: Path) -> list[str]:
+    """Moves that were sent after a reading that showed another throttle, and before one that showed none."""
+    (journal,) = find_journals(folder / "state")
+    is_doubtful, sent = False, []
+    for event in read_events(journal):
+        if isinstance(event, ThrottleChecked):
+            is_doubtful = bool(event.differ)
+        if isinstance(event, SubmissionIntended) and is_doubtful:
+            sent += list(map(str, event.partitions))
+    return sent
+
+
+def begun(folder: Path) -> list[dict[str, Any]]:
+    """Moves of the only run that were sent."""
+    found = status(folder)
+    return [move for move in (found or {"moves": []})["moves"] if move["submitted_ms"] is not None]
+
+
+def test_a_run_whose_throttle_others_remove_starts_nothing_more_and_does_not_end_well(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1)] * len(AWAY), SIZE)
+    plan = plan_file(tmp_path, topic_name, AWAY)
+    process = start_run(kafka, tmp_path, plan, "--throttle", "500kB/s", "--max-moves", 1)
+    wait_for_copies(tmp_path)
+    cancel_another_plan(kafka, tmp_path, topic_name + "-other")
+    wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
+    (told,) = verdicts(tmp_path)
+    assert "leader.replication.throttled.rate of broker 0 is not set, and the run had set it to '500000'" in told
+    # What was in flight went on without its throttle; that is all.
+    assert len(begun(tmp_path)) == 1
+    steer(tmp_path, "cancel")
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 5, stdout + stderr
+    assert "throttled to 500 kB/s per broker, but not all the time" in stdout
+    assert (len(begun(tmp_path)), sent_in_doubt(tmp_path)) == (1, [])
+    assert sum(move["bytes_copied"] for move in begun(tmp_path)) <= len(AWAY[0]) * SIZE * 1.1
+    assert throttles(kafka, topic_name) == {}
+
+
+def test_a_throttle_that_is_deleted_by_hand_and_set_again_ends_as_it_should(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1)] * len(AWAY), SIZE)
+    plan = plan_file(tmp_path, topic_name, AWAY)
+    process = start_run(kafka, tmp_path, plan, "--throttle", "500kB/s", "--max-moves", 1)
+    wait_for_copies(tmp_path)
+    delete_configs(kafka, "brokers", "2", BROKER_THROTTLES[:2])
+    delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
+    wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
+    steer(tmp_path, "throttle", "5MB/s")
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stdout + stderr
+    assert "foreign-throttle (over, from " in stdout
+    assert "throttled to 5 MB/s per broker, but not all the time" in stdout
+    assert sent_in_doubt(tmp_path) == []
+    assert throttles(kafka, topic_name) == {}
+    assert not [one for one in verified(kafka, tmp_path)["findings"] if one["kind"] == "throttle"]
+
+
+def verified(cluster: KafkaCluster, folder: Path) -> dict[str, Any]:
+    """What `kreassign verify` says of the only run."""
+    found = status(folder)
+    assert found is not None
+    result = invoke(cluster, "verify", found["run_id"], "--state-dir", folder / "state", "--format", "json")
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def test_a_run_from_another_state_directory_is_refused_and_no_throttle_is_left(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1), (1, 0)], SIZE)
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    process = start_run(
+        kafka, first, plan_file(first, topic_name, {0: (2, 1)}), "--throttle", "500kB/s", "--lease", "off"
+    )
+    wait_for_copies(first)
+    words = ("--state-dir", second / "state", "--measure-for", 0, "--throttle", "2MB/s", "--lease", "off")
+    refused = invoke(kafka, "run", plan_file(second, topic_name, {1: (3, 0)}), *words)
+    assert refused.exit_code == 2, refused.output
+    for sentence in (f"{topic_name}-0 (", "leader.replication.throttled.rate of broker 0 is '500000'", "--alongside"):
+        assert sentence in refused.stderr
+    assert find_journals(second / "state") == ()
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert throttles(kafka, topic_name) == {}
+    found = run_to_the_end(kafka, second, second / "plan.json", "--throttle", "2MB/s")
+    assert (found["state"], found["problems"], throttles(kafka, topic_name)) == ("done", [], {})
+
+
+def test_an_entry_that_others_add_to_a_list_survives_the_run(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1), (0, 1)], SIZE)
+    process = start_run(
+        kafka,
+        tmp_path,
+        plan_file(tmp_path, topic_name, {0: (2, 1), 1: (3, 1)}),
+        "--throttle",
+        "1MB/s",
+        "--max-moves",
+        1,
+    )
+    wait_for_copies(tmp_path)
+    topic = ConfigResource.topic(topic_name)
+    with client_of(kafka) as client:
+        client.incremental_alter_configs({topic: [ConfigChange.append(FOLLOWER_THROTTLED_REPLICAS, "99:3")]})
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stdout + stderr
+    assert throttles(kafka, topic_name) == {f"{topic} {FOLLOWER_THROTTLED_REPLICAS}": "99:3"}
+    set_config(kafka, topic, FOLLOWER_THROTTLED_REPLICAS, None)
+
+
+@pytest.mark.thorough
+def test_more_topics_than_a_controller_takes_at_once_are_throttled_and_restored(
+    kafka: KafkaCluster, topic_name: str
+) -> None:
+    """Two lists a topic are two records each, and a request of more than 10,000 is refused as a whole."""
+    names = [f"{topic_name[:8]}-{number}" for number in range(MANY)]
+    resources = [ConfigResource.topic(name) for name in names]
+    entry = {LEADER_THROTTLED_REPLICAS: "0:0", FOLLOWER_THROTTLED_REPLICAS: "0:1"}
+    with client_of(kafka) as client:
+        for start in range(0, MANY, 2_000):
+            made = [NewTopic(name, assignments=((0,),)) for name in names[start : start + 2_000]]
+            client.create_topics(made, timeout_ms=180_000).raise_if_any()
+        try:
+            for change in (ConfigChange.append, ConfigChange.subtract):
+                steps = [change(name, pair) for name, pair in entry.items()]
+                outcome = client.incremental_alter_configs(dict.fromkeys(resources, steps), timeout_ms=60_000)
+                assert (len(outcome.ok), len(outcome.failed)) == (MANY, 0)
+        finally:
+            for start in range(0, MANY, 2_000):
+                client.delete_topics(names[start : start + 2_000], timeout_ms=180_000)
