@@ -34,6 +34,7 @@ class Copying:
     lagging: tuple[int, ...] = (2,)
     progressed_ms: int | None = 0
     losing_ground: tuple[float, float] | None = None
+    least_rate_bytes_per_s: int = 0
     story: str = "broker 2 has 5 bytes"
 
 
@@ -79,6 +80,10 @@ def test_a_copy_that_loses_ground_is_told_with_both_rates() -> None:
     ((guard, seen),) = told(WELL, Copying(losing_ground=(100.0, 250.0)))
     assert guard is GuardName.RATE
     assert "100 B/s while producers write 250 B/s" in seen
+    now = GuardInputs(WELL, WELL, (Copying(losing_ground=(100.0, 250.0), least_rate_bytes_per_s=938),), (2,), 0)
+    assert [verdict.advice for verdict in evaluate(now, DEFAULTS)] == [
+        "Give at least 938 B/s for each such partition with `kreassign throttle`"
+    ]
 
 
 def test_trouble_that_was_there_when_the_run_began_is_not_told_but_more_of_it_is() -> None:

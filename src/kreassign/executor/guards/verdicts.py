@@ -41,6 +41,11 @@ class Move(Protocol):
         ...
 
     @property
+    def least_rate_bytes_per_s(self) -> int:
+        """The throttle that it needs at its leader to gain on that, where it does not."""
+        ...
+
+    @property
     def story(self) -> str:
         """How far it is, in words."""
         ...
@@ -201,7 +206,7 @@ def _rate(now: GuardInputs) -> Iterator[Breach]:
             copied, written = pace
             yield (
                 f"{move.name} is copied at {copied:.0f} B/s while producers write {written:.0f} B/s: it never ends",
-                f"Give more than {written:.0f} B/s for each such partition with `kreassign throttle`",
+                f"Give at least {move.least_rate_bytes_per_s} B/s for each such partition with `kreassign throttle`",
             )
 
 

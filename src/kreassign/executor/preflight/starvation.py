@@ -1,8 +1,4 @@
-"""Before a run: is its throttle enough? A copy gains on its leader only by what it is copied faster than written.
-
-A copy of a partition that producers write w bytes per second to never ends at a rate of w or less: t = s / (r - w). The
-source sends each new copy separately, so for n of them it needs more than n times w.
-"""
+"""Before a run: is its throttle enough for what producers write meanwhile? What it has to be: `throttle/demand.py`."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from kreassign.clock import Clock
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.write_rates import sample_offsets
 from kreassign.executor.events import PlannedMove
+from kreassign.executor.throttle.demand import CopiedPartition, demand, least_rate
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 
@@ -21,27 +18,29 @@ from kreassign.model import TopicPartition
 class Starvation:
     """What a throttle is too low for. `is_certain`: no order of moves could help.
 
-    `copies` are those of a partition that share the rate: what is needed is so many times what is written.
+    What is needed is what is written, once for each of the `streams` that share the rate: new copies, and at the leader
+    also followers in sync. `is_together` is all moves that load a broker, when they are under way at the same time.
     """
 
     subject: str
     needed_bytes_per_s: float
     rate_bytes_per_s: int
     is_certain: bool
-    copies: int = 1
+    streams: int = 1
+    is_together: bool = False
 
     @property
     def least_bytes_per_s(self) -> int:
-        """The lowest rate at which it ends, if nothing more is written than was measured; give more than that."""
-        return int(self.needed_bytes_per_s) + 1
+        """The lowest rate at which it ends in a reasonable time, if no more is written than was measured."""
+        return least_rate(self.needed_bytes_per_s)
 
     def __str__(self) -> str:
-        certainty = "never ends" if self.is_certain else "may never end if all its copies go at the same time"
-        times = f" for each of {self.copies} copies" if self.copies > 1 else ""
+        doubt = "may never end if all its copies go at the same time" if self.is_together else "may never end"
+        times = f" and {self.streams} replicas fetch that from one budget" if self.streams > 1 else ""
         return (
-            f"{self.subject}: at {self.rate_bytes_per_s} B/s it {certainty}, for producers write "
-            f"{self.needed_bytes_per_s / self.copies:.0f} B/s meanwhile{times}; the least rate that works is "
-            f"{self.least_bytes_per_s} B/s, give more with --throttle or --throttle-broker"
+            f"{self.subject}: at {self.rate_bytes_per_s} B/s it {'never ends' if self.is_certain else doubt}, for "
+            f"producers write {self.needed_bytes_per_s / self.streams:.0f} B/s meanwhile{times}; the least rate that "
+            f"works is {self.least_bytes_per_s} B/s, give that with --throttle or --throttle-broker"
         )
 
 
@@ -63,42 +62,42 @@ def measure_writes(
 def starved(
     moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: ThrottleRates
 ) -> tuple[Starvation, ...]:
-    """What these rates are too low for: single partitions first, then destinations with all that comes in."""
-    found = list(_partitions(moves := tuple(moves), writes, rates))
-    hopeless = {starvation.subject for starvation in found}
-    incoming: dict[int, float] = {}
-    for move in moves:
-        for broker in move.adding if str(move.topic_partition) not in hopeless else ():
-            incoming[broker] = incoming.get(broker, 0.0) + writes.get(move.topic_partition, 0.0)
-    return (
-        *found,
-        *(
-            Starvation(f"broker {broker}", needed, rate, is_certain=False)
-            for broker, needed in sorted(incoming.items())
-            if (rate := rates.of(broker)) is not None and needed >= rate
-        ),
-    )
+    """What these rates are too low for: single partitions first, then brokers with all that passes them.
+
+    All followers are supposed to be in sync, and preferred leaders to lead.
+    """
+    copied = [move for move in moves if move.adding and writes.get(move.topic_partition)]
+    found = [one for move in copied if (one := _partition(move, writes[move.topic_partition], rates)) is not None]
+    known = {starvation.subject for starvation in found}
+    rest = [move for move in copied if str(move.topic_partition) not in known]
+    return (*found, *_brokers(rest, writes, rates))
 
 
-def _partitions(
+def _partition(move: PlannedMove, written: float, rates: ThrottleRates) -> Starvation | None:
+    """The worst of what a move needs: any of the old replicas may come to lead, so the best rate of theirs counts."""
+    streams = _copied(move, written).streams
+    sending = [rates.of(broker) for broker in move.original]
+    known = [rate for rate in sending if rate is not None]
+    passages = [(1, rates.of(broker)) for broker in move.adding]
+    if len(known) == len(sending):
+        passages.append((streams, max(known, default=None)))
+    short = [
+        Starvation(str(move.topic_partition), written * times, rate, written * times >= rate, times)
+        for times, rate in passages
+        if rate is not None and rate < least_rate(written * times)
+    ]
+    return max(short, key=lambda one: (one.is_certain, one.needed_bytes_per_s), default=None)
+
+
+def _brokers(
     moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: ThrottleRates
 ) -> Iterator[Starvation]:
-    for move in moves:
-        written = writes.get(move.topic_partition, 0.0)
-        for copies, rate in _passages(move, rates):
-            if rate is not None and written * copies >= rate:
-                yield Starvation(str(move.topic_partition), written * copies, rate, is_certain=True, copies=copies)
-                break
+    whole = demand(_copied(move, writes[move.topic_partition]) for move in moves)
+    for broker in sorted(whole.sent.keys() | whole.received.keys()):
+        needed, rate = max(whole.sent.get(broker, 0.0), whole.received.get(broker, 0.0)), rates.of(broker)
+        if rate is not None and rate < least_rate(needed):
+            yield Starvation(f"broker {broker}", needed, rate, is_certain=False, is_together=True)
 
 
-def _passages(move: PlannedMove, rates: ThrottleRates) -> Iterator[tuple[int, int | None]]:
-    """How many copies of a move pass a broker, and its rate: where they leave, then where they arrive.
-
-    Any of the old replicas may come to lead, so only what is too much for each of them is too much.
-    """
-    sending = [rates.of(broker) for broker in move.original]
-    way_out = None if None in sending else max((rate for rate in sending if rate is not None), default=None)
-    if move.adding:
-        yield len(move.adding), way_out
-    for broker in move.adding:
-        yield 1, rates.of(broker)
+def _copied(move: PlannedMove, written: float) -> CopiedPartition:
+    return CopiedPartition(written, move.original[0], len(move.original) - 1, move.adding)

@@ -26,6 +26,7 @@ from types import MappingProxyType
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.state.attempts import Attempts
+from kreassign.executor.throttle.demand import CopiedPartition, least_rate
 from kreassign.model import NO_LEADER, TopicPartition
 
 DOUBT_MS = 15_000
@@ -137,6 +138,17 @@ class MoveRecord:
             for copy in self.copies
         )
         return f"{copies or 'no copy has begun'}; in sync are {isr}"
+
+    @property
+    def least_rate_bytes_per_s(self) -> int:
+        """The throttle that it needs at its leader to gain on that, by what was last measured where it does not."""
+        if self.losing_ground is None or self.observation is None:
+            return 0
+        # What was measured is written once for each copy.
+        written = self.losing_ground[1] / max(1, len(self.copies))
+        joining = tuple(broker for broker in self.lagging if broker in self.step.adding)
+        followers = max(0, len(self.observation.isr) - 1)
+        return least_rate(CopiedPartition(written, self.observation.leader, followers, joining).sent_bytes_per_s)
 
     @property
     def bytes_received(self) -> dict[int, int]:

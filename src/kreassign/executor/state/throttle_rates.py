@@ -11,6 +11,7 @@ from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run
 from kreassign.executor.throttle import ledger
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, adaptive_rate
+from kreassign.executor.throttle.demand import CopiedPartition, demand
 from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 
@@ -77,15 +78,19 @@ def _left_over(run: Run, adaptive: AdaptiveThrottle, key: ConfigKey, needed: Nee
 def _needed(run: Run, starting: Names) -> Needs:
     """What is written to the partitions that are copied, where it passes: at their source, and where copies arrive.
 
-    At the source followers in sync count too: what they fetch of a listed partition is not slowed, but uses the rate.
+    Copies between the directories of a broker need as much there.
     """
     needed: Needs = defaultdict(float)
+    copied = []
     for record in (*run.moves.in_flight, *(run.moves.records[name] for name in starting)):
         written = run.traffic.writes.get(record.name, record.move.write_bytes_per_s)
-        joining = [broker for broker in record.lagging if broker in record.step.adding]
+        joining = tuple(broker for broker in record.lagging if broker in record.step.adding)
         in_sync = len(record.step.original) if record.observation is None else len(record.observation.isr)
-        if joining:
-            needed[SENDING, candidate(record).source] += written * (len(joining) + max(0, in_sync - 1))
-        for broker in record.lagging:
+        copied.append(CopiedPartition(written, candidate(record).source, max(0, in_sync - 1), joining))
+        for broker in set(record.lagging).difference(joining):
             needed[RECEIVING, broker] += written
+    whole = demand(copied)
+    for way, of_brokers in ((SENDING, whole.sent), (RECEIVING, whole.received)):
+        for broker, bytes_per_s in of_brokers.items():
+            needed[way, broker] += bytes_per_s
     return needed

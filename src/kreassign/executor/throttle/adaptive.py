@@ -6,17 +6,14 @@ knows the traffic, a floor.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from kreassign.executor.throttle.demand import least_rate
 from kreassign.model import NO_LEADER, Partition, TopicPartition
 
 FLOOR_PART = 0.1
 """Of the capacity of a broker, so much is its floor unless another is given."""
-
-HEADROOM = 1.25
-"""So many times what is written a copy must be able to go: t = s / (r - w), and at r = w it never ends."""
 
 WORTH_A_CHANGE = 0.1
 """A rate that is off by no more than this part stays: each change is a request to the broker."""
@@ -75,7 +72,7 @@ def adaptive_rate(
 
     `needed` is what is written to the partitions that are copied there, `present` the rate that it has.
     """
-    least = max(adaptive.floor_of(broker), math.ceil(HEADROOM * needed))
+    least = max(adaptive.floor_of(broker), least_rate(needed))
     wanted = least if traffic is None else max(least, int(adaptive.capacity_of(broker) - traffic))
     if present is not None and present >= least and abs(wanted - present) <= WORTH_A_CHANGE * present:
         return present
