@@ -1,3 +1,4 @@
+from dataclasses import fields
 from typing import get_args
 
 import pytest
@@ -6,12 +7,17 @@ from hypothesis import strategies as st
 
 from kreassign.executor.event_json import KINDS, from_json, kind_of, to_json
 from kreassign.executor.events import Event, StopRequested, ThrottleIntended
+from kreassign.executor.scheduling import Pace, PaceChange
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource
 from kreassign.model.config import ResourceType
 from tests.executor.run_events import OVERRIDES, WHOLE
 
 st.register_type_strategy(ConfigResource, st.builds(ConfigResource, st.sampled_from(ResourceType), st.text()))
+RESERVES = st.floats(0, 1, exclude_max=True)
+for kind, reserves in ((Pace, RESERVES), (PaceChange, st.none() | RESERVES)):
+    any_fields = {one.name: ... for one in fields(kind)}
+    st.register_type_strategy(kind, st.builds(kind, **(any_fields | {"disk_reserve": reserves})))
 EVENTS = st.one_of([st.from_type(kind) for kind in get_args(Event)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from kreassign.errors import InputError
 from kreassign.executor.scheduling.disk_admission import RESERVE
 from kreassign.executor.scheduling.limits import Caps, Limit
 from kreassign.executor.scheduling.queue import Order
@@ -19,7 +20,7 @@ class Pace:
 
     An eager run starts all that the limits allow; others start only what keeps brokers busy.
     A stepwise one gives each partition one new replica at a time. `disk_reserve` is the part of every log directory
-    that stays free.
+    that stays free, from 0 to below 1. Raises InputError.
     """
 
     order: Order = Order.MAKESPAN
@@ -29,6 +30,9 @@ class Pace:
     disk_reserve: float = RESERVE
     is_eager: bool = False
     is_stepwise: bool = False
+
+    def __post_init__(self) -> None:
+        _check_reserve(self.disk_reserve)
 
     def changed(self, change: PaceChange) -> Pace:
         """The same with what the change names."""
@@ -53,6 +57,17 @@ class PaceChange:
     hours: Schedule | None = None
     disk_reserve: float | None = None
     is_eager: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.disk_reserve is not None:
+            _check_reserve(self.disk_reserve)
+
+
+def _check_reserve(part: float) -> None:
+    if not 0 <= part < 1:
+        raise InputError(
+            f"{part} is no disk reserve: it is a part of each log directory, from 0 to below 1, such as 0.05"
+        )
 
 
 NO_LIMITS = Pace()
