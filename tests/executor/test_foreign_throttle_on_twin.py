@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from kreassign.admin import AdminClient
+from kreassign.errors import OutcomeUnknown
 from kreassign.executor.events import (
     CancelRequested,
     MovesSubmitted,
@@ -214,6 +215,36 @@ def test_somebody_else_is_named_only_after_a_second_reading_and_nothing_is_sent_
     assert first.at_ms >= 5_000 + PROPAGATION_MS
     assert not [at_ms for at_ms in sent if at_ms > 5_000]
     assert [event.at_ms for event in world.seen if isinstance(event, ThrottleSet)]
+
+
+class Mute:
+    """A client of brokers that do not tell their settings for a while."""
+
+    def __init__(self, client: AdminClient, world: World, silence_ms: tuple[int, int]) -> None:
+        self._client = client
+        self._world = world
+        self._silence_ms = range(*silence_ms)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def describe_configs(self, resources: Iterable[ConfigResource], **options: Any) -> Batch[ConfigResource, Any]:
+        found = self._client.describe_configs(list(resources), **options)
+        if self._world.transport.now_ms() not in self._silence_ms:
+            return found
+        silent = {one: OutcomeUnknown("no answer in time") for one in found.ok}
+        return Batch({}, {**found.failed, **silent})
+
+
+def test_nothing_is_sent_while_nobody_can_tell_the_throttle_and_that_is_told(world: World) -> None:
+    world.client = cast("AdminClient", Mute(world.client, world, (5_000, 60_000)))
+    told: list[tuple[str, ...]] = []
+    world.after(40, lambda: told.append(world.runner.run.problems if world.runner else ()))
+    found = world.run(world.prepared(AWAY, pace=ONE_BY_ONE))
+    sent = [event.at_ms for event in world.seen if isinstance(event, SubmissionIntended)]
+    assert not [at_ms for at_ms in sent if 5_000 <= at_ms < 60_000]
+    assert "nothing is started while the throttle of broker 0 cannot be read" in told[0]
+    assert (found.state, found.problems, world.throttles) == ("done", (), {})
 
 
 def test_a_rate_that_follows_the_traffic_does_not_undo_what_others_set(world: World) -> None:

@@ -227,7 +227,7 @@ def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChec
     known = throttle_watch.foreign(run)
     asked = throttle_watch.question(run, state.starting).overrides
     throttle_watch.take_in(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
-    run.throttle.checked_ms = event.at_ms
+    run.throttle.checked_ms, run.throttle.unread = event.at_ms, event.unread
     if throttle_watch.foreign(run) != known:
         run.health.checked_ms = None  # The guards shall say so at the next look.
     is_clear = throttle_watch.allows_start(run) and not event.unread

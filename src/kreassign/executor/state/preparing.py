@@ -88,6 +88,7 @@ def take_up(run: Run, at_ms: int) -> Next:
     run.moves.speed, run.throttle.unset_since_ms = CopySpeed(), None
     run.throttle.before, run.throttle.is_unconfirmed = {}, True
     run.throttle.in_force, run.throttle.doubts, run.throttle.is_lost = set(), {}, False
+    run.throttle.unread = ()
     run.control.is_held = False
     run.health.checked_ms, run.health.absent_since_ms = None, {}
     run.traffic.measured_ms = None

@@ -127,6 +127,8 @@ class ThrottleLedger:
     """Settings in force that were read with another value."""
     checked_ms: int | None = None
     """When the throttle was last read again."""
+    unread: tuple[ConfigResource, ...] = ()
+    """Whose settings could not be read then, so that nothing is started."""
     is_lost: bool = False
     """Whether others had changed the throttle of what was in flight when it ended."""
     listed: dict[ConfigKey, set[str]] = field(default_factory=dict)

@@ -107,8 +107,11 @@ class RunView:
         problems, awaited = self._run.problems, self._run.throttle.awaited
         is_going_on = self.phase not in AT_REST
         unset = (text for broker, text in problems.unset.items() if is_going_on and broker in awaited)
+        unread = (f"nothing is started while the throttle of {one} cannot be read" for one in self._run.throttle.unread)
         breaches = (breach.told(is_going_on=is_going_on) for breach in self._run.health.breaches)
-        return tuple(dict.fromkeys((*problems.noted, *unset, *problems.unrestored, *breaches)))
+        return tuple(
+            dict.fromkeys((*problems.noted, *unset, *(unread if is_going_on else ()), *problems.unrestored, *breaches))
+        )
 
     @property
     def findings(self) -> tuple[str, ...]:
