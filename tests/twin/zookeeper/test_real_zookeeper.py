@@ -232,7 +232,7 @@ def test_topics_of_kafka_2_8_are_created_extended_and_deleted_through_znodes(
     wait_until(lambda: leaders(3), timeout_s=20, what="a third leader")
     tool("--delete", "--topic", "new")
     wait_until(lambda: twin.znodes.exists(paths.topic_path("new")) is None, timeout_s=20, what="the topic to go")
-    assert twin.znodes.get_children(paths.DELETE_TOPICS) == []
+    wait_until(lambda: not twin.znodes.get_children(paths.DELETE_TOPICS), timeout_s=20, what="the deletion to end")
 
 
 def test_a_restart_of_zookeeper_in_the_middle_of_a_move_loses_nothing(
