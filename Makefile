@@ -99,9 +99,11 @@ test-spark: $(VENV_READY) ## the tests on Spark
 	$(PYTEST) -m spark
 
 SEEDS ?= 1-200
+ADVERSARIES ?= 1-9
 .PHONY: simulate
-simulate: $(VENV_READY) ## stories of faults on the twin: SEEDS=1-1000, or one seed to see it again
+simulate: $(VENV_READY) ## stories of faults on the twin: SEEDS=1-1000, or one seed to see it again; ADVERSARIES=1-90
 	$(BIN)/python -m tests.simulation $(SEEDS)
+	$(BIN)/python -m tests.simulation.adversary $(ADVERSARIES)
 
 FAULTS ?= 84
 SEED ?= 1

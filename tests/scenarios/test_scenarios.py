@@ -9,10 +9,21 @@ import pytest
 
 from kreassign.twin import Blueprint, PartitionPlan, Twin
 from kreassign.twin.access.permissions import Operation
+from kreassign.twin.faults.answers import AnswerFault, EmptyLists, StaleAnswers
+from kreassign.twin.faults.clients import StepClock, Suspend
+from kreassign.twin.faults.nodes import Unregister
+from kreassign.twin.faults.operator import (
+    CancelMoves,
+    ClearThrottles,
+    ListReplica,
+    MovePartition,
+    Recreate,
+    SetThrottles,
+)
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
-FILES = sorted(FOLDER.glob("*.toml"))
+FILES = sorted(FOLDER.rglob("*.toml"))
 PAGE = (FOLDER.parent / "docs" / "reference" / "scenarios.md").read_text(encoding="utf-8")
 TB, GB = 10**12, 10**9
 
@@ -39,7 +50,18 @@ def test_every_scenario_begins_with_a_paragraph_and_is_on_the_page(file: Path) -
     comment = file.read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
     assert len(comment) > 3
     assert all(line.startswith("#") for line in comment)
-    assert f"`{file.name}`" in PAGE
+    assert f"`{file.relative_to(FOLDER)}`" in PAGE
+
+
+def test_adversaries_have_every_kind_of_fault_that_is_not_of_the_cluster_itself() -> None:
+    strikes = {
+        type(one.fault) for file in FOLDER.glob("adversary/*.toml")
+        for one in parse_scenario(file.read_text(encoding="utf-8"), file.name).faults
+    }  # fmt: skip
+    assert strikes >= {
+        CancelMoves, ClearThrottles, EmptyLists, ListReplica, MovePartition, Recreate, SetThrottles, StaleAnswers,
+        StepClock, Suspend, Unregister, AnswerFault,
+    }  # fmt: skip
 
 
 def test_scale_out_leaves_a_broker_of_each_rack_empty() -> None:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.simulation.__main__ import main, parse_seeds
+from tests.simulation.adversary import scenarios, struck
 from tests.simulation.story import StillGoingError, Story, told
 
 pytestmark = pytest.mark.thorough
@@ -19,6 +20,11 @@ SEEDS = range(1, 9)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_whatever_happens_everything_ends_once_all_is_repaired(seed: int) -> None:
     assert told(seed).lines
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_a_run_keeps_its_promises_whatever_an_adversary_does(name: str) -> None:
+    assert struck(name, 1).broken == ()
 
 
 def test_a_seed_tells_the_same_story_each_time() -> None:

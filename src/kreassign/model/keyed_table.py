@@ -127,9 +127,9 @@ class KeyedTable:
         found = self._list(key, dict, f"tables, each beginning with [[{key}]]")
         return tuple(KeyedTable(f"{self.where}: [[{key}]] {place}", each) for place, each in enumerate(found, start=1))
 
-    def raw_tables(self, key: str) -> tuple[Mapping[str, object], ...]:
-        """A list of tables as they are, for others to judge; empty where it is not there."""
-        return self._list(key, dict, f"tables, each beginning with [[{key}]]")
+    def raw_tables(self, key: str) -> tuple[Mapping[str, object] | str, ...]:
+        """A list of tables as they are, or of texts instead, for others to judge; empty where it is not there."""
+        return self._list(key, (dict, str), f"tables, each beginning with [[{key}]], or texts")
 
     # How
 
@@ -140,7 +140,7 @@ class KeyedTable:
             raise self._error(f"the key {key!r} is missing; it must be {allowed}")
         return found if _is(found, kinds) else self._refuse(key, found, allowed)
 
-    def _list(self, key: str, kind: type, allowed: str) -> tuple[Any, ...]:
+    def _list(self, key: str, kind: type | tuple[type, ...], allowed: str) -> tuple[Any, ...]:
         found = self._value(key, list, [], allowed)
         return tuple(found) if all(_is(each, kind) for each in found) else self._refuse(key, found, allowed)
 

@@ -17,6 +17,7 @@ from kreassign.twin.controller.decision import Outcome, with_default_text
 from kreassign.twin.controller.topic_names import check_topic_name
 
 _BROKER_DATA = {key.name: key for key in DOCUMENTED_BROKER_KEYS}
+_ALWAYS_TOLD = frozenset(name for name in _BROKER_DATA if name not in BROKER_KEYS or not BROKER_KEYS[name].is_quota)
 _TOPIC_DATA = {key.name: key for key in DOCUMENTED_TOPIC_KEYS}
 _SECRETS = ("password", "keystore.key", "keystore.certificate.chain", "truststore.certificates", "jaas.config")
 _FAMILIES = (".ssl.", ".sasl.")
@@ -63,14 +64,14 @@ def describe_configs(
 ) -> DescribedResource:
     """What holds for a resource as the node `node_id` describes it: all keys (None), or those of `keys` that it has."""
     resource_type, name = resource
+    wanted = None if keys is None else frozenset(keys)
     if resource_type == ResourceType.TOPIC:
         outcome, configs = _describe_topic(context, node_id, name)
     elif resource_type == ResourceType.BROKER:
-        outcome, configs = _describe_broker(context, node_id, name)
+        outcome, configs = _describe_broker(context, node_id, name, wanted)
     else:
         # Kafka fails the whole request; the caller must do so, too.
         return DescribedResource(resource_type, name, with_default_text(INVALID_REQUEST))
-    wanted = None if keys is None else frozenset(keys)
     chosen = tuple(config for config in configs if wanted is None or config.name in wanted)
     return DescribedResource(resource_type, name, outcome, chosen)
 
@@ -119,7 +120,7 @@ def _server_values(context: ControllerContext, node_id: int, name: str) -> Itera
 
 
 def _describe_broker(
-    context: ControllerContext, node_id: int, name: str
+    context: ControllerContext, node_id: int, name: str, wanted: frozenset[str] | None
 ) -> tuple[Outcome, tuple[DescribedConfig, ...]]:
     if not name:
         common = context.metadata.configs.get(DEFAULT_BROKER, {})
@@ -132,7 +133,8 @@ def _describe_broker(
     own = context.metadata.configs.get(ConfigResource.broker(node_id), {})
     common = context.metadata.configs.get(DEFAULT_BROKER, {})
     static = {config.name: config for config in _static_configs(context, node_id)}
-    always = (name for name in _BROKER_DATA if name not in BROKER_KEYS or not BROKER_KEYS[name].is_quota)
+    # Of some hundred keys clients mostly want two or three.
+    always = (key for key in wanted or _BROKER_DATA if key in _ALWAYS_TOLD)
     names = sorted({*always, *own, *common, *static})
     return _FOUND, tuple(static.get(name) or _broker_config(context, node_id, name) for name in names)
 
