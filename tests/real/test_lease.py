@@ -100,7 +100,7 @@ def test_a_holder_that_was_killed_loses_the_lease_and_the_next_run_restores_what
     before = throttles(kafka, topic_name)
     first, second = plan_file(one, topic_name, {0: (2, 1)}), plan_file(two, topic_name, {1: (1, 3)})
     try:
-        process = start_run(kafka, one, first, "--throttle", "1MB/s", *ALWAYS)
+        process = start_run(kafka, one, first, "--throttle", "1MB/s", "--adopt", "restore", *ALWAYS)
         wait_for_copies(one)
         process.kill()
         process.communicate()
