@@ -57,8 +57,9 @@ def lease_of(world: World, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO) 
 def request(world: World, run_id: str, folder: str = "elsewhere") -> LeaseRequest:
     """As a run of another state directory asks."""
     folder_of_host = world.state_dir / folder
+    scope = frozenset({ConfigResource.topic("t"), *map(ConfigResource.broker, range(5))})
     return LeaseRequest(
-        run_id, world.twin.cluster_id, folder_of_host, LeasePolicy.AUTO, Operator("alice", "h"), pytest.fail
+        run_id, world.twin.cluster_id, folder_of_host, LeasePolicy.AUTO, Operator("alice", "h"), pytest.fail, scope
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import SystemClock
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, present_holder
-from kreassign.executor.lease.lease import GROUP_ID
-from kreassign.executor.lease.originals import write_record
+from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
+from kreassign.executor.lease.originals import read_record, write_record
 from kreassign.model.throttle import clear_broker_changes, clear_topic_changes
 from testbed import KafkaCluster
 from testbed.fork_server import Forked, fork_server
@@ -42,11 +42,14 @@ def end_started() -> None:
 
 
 def free_lease(client: AdminClient) -> None:
-    """Take the lease from a run that was killed, and with it the record of what it found."""
-    holder = present_holder(client)
-    if holder is None:
+    """Take the lease from a run that was killed, and remove the record of what it found."""
+    if OFFSETS_TOPIC not in client.describe_topics([OFFSETS_TOPIC]).ok:
         return
-    client.leave_group(GROUP_ID, holder.run_id)
+    holder = present_holder(client)
+    if holder is not None:
+        client.leave_group(GROUP_ID, holder.run_id)
+    elif read_record(client) is None:
+        return
     lease = ClusterLease(client, SystemClock(), LeaseHolder("tests", "tests", "tests", 0))
     if isinstance(lease.take(), Held) and lease.membership is not None:
         write_record(client, lease.membership, None)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kreassign.clock import SystemClock
+from kreassign.errors import Rejected
 from kreassign.executor.events import LeaseLost, SubmissionIntended, ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
+from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolicy, OriginalValues, Taken
 from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
+from kreassign.executor.lease.originals import read_record, write_record
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE
 from testbed import KafkaCluster
@@ -32,14 +35,6 @@ from tests.real.test_run import (
 
 ALWAYS = ("--lease", "require")
 PATIENCE_S = SESSION_MS / 1000 + 60
-
-
-@pytest.fixture(autouse=True)
-def nobody_holds_the_lease(kafka: KafkaCluster) -> Iterator[None]:
-    """Neither before the test nor after it."""
-    yield
-    with client_of(kafka) as client:
-        free_lease(client)
 
 
 def hosts(folder: Path) -> tuple[Path, Path]:
@@ -156,3 +151,27 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
     assert assignments(kafka, topic_name) == {0: (2, 1), 1: (2, 1), 2: (1, 3)}
     assert any(other_id in str(event) for event in events_of(one))
     assert throttles(kafka, topic_name) == {}
+
+
+def test_the_lease_is_the_same_in_zookeeper_mode(kafka_zookeeper: KafkaCluster) -> None:
+    with client_of(kafka_zookeeper) as client:
+        one, again, two = (
+            ClusterLease(client, SystemClock(), LeaseHolder(name, "alice", "ops-1", 1), LeasePolicy.REQUIRE)
+            for name in ("one", "one", "two")
+        )
+        assert isinstance(one.take(), Held)
+        refused = two.take()
+        assert isinstance(refused, Taken)
+        assert "run one of alice@ops-1" in refused.reason
+        assert isinstance(again.take(), Held)
+        assert isinstance(one.confirm(), Taken)
+        former, record = again.membership, OriginalValues("one", 5)
+        assert former is not None
+        write_record(client, former, record)
+        again.release()
+        assert isinstance(two.take(), Held)
+        assert read_record(client) == record
+        with pytest.raises(Rejected):
+            write_record(client, former, None)
+        free_lease(client)
+        assert read_record(client) is None

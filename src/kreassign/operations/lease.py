@@ -21,14 +21,15 @@ from kreassign.executor.lease import (
     LeaseHolder,
     LeasePolicy,
     LeaseStatus,
-    OriginalValues,
     Taken,
     present_holder,
 )
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, SESSION_MS
 from kreassign.executor.lease.originals import read_record, throttle_settings, write_record
-from kreassign.executor.lease.record import left_settings
+from kreassign.executor.lease.record import left_settings, present_values
+from kreassign.executor.throttle.ledger import ConfigValue
 from kreassign.executor.throttle.originals import NoRecord, OriginalSettings
+from kreassign.model import ConfigResource
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, has_code
 from kreassign.operations.warnings import Warn
 
@@ -38,7 +39,11 @@ NO_RECORD = NoRecord()
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """For which run of which cluster the lease is wanted, who executes it, and who hears warnings."""
+    """For which run of which cluster the lease is wanted, who executes it, and who hears warnings.
+
+    `scope` are the topics and brokers whose throttles a new run may change, and `originals` what it will leave there
+    where that is not what it found; a resumed run has changed some already, so it has no scope.
+    """
 
     run_id: str
     cluster_id: str
@@ -46,6 +51,8 @@ class LeaseRequest:
     policy: LeasePolicy
     operator: Operator
     warn: Warn
+    scope: frozenset[ConfigResource] | None = None
+    originals: tuple[ConfigValue, ...] = ()
 
 
 @contextmanager
@@ -128,15 +135,16 @@ def _refusal(reason: str) -> InputError:
 
 
 def _keep_record(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest, clock: Clock) -> None:
-    """Write down what is set, unless an earlier run did not restore everything: then its record still holds."""
-    if lease.membership is None:
+    """Write down what is set. Where an earlier run did not restore everything, its record holds for what it knows."""
+    if lease.membership is None or wanted.scope is None:
         return
     try:
+        found, _ = throttle_settings(client)
+        present = {one.key: one for one in found} | {one.key: one for one in wanted.originals}
         record = read_record(client)
-        present, _ = throttle_settings(client)
-        if record is not None and left_settings(record, present):
-            return
-        write_record(client, lease.membership, OriginalValues.present(wanted.run_id, clock.now_ms(), present))
+        if record is None or not left_settings(record, found):
+            record = present_values(wanted.run_id, clock.now_ms(), present.values(), wanted.scope)
+        write_record(client, lease.membership, record.extended(present.values(), wanted.scope))
     except (ClusterError, InputError) as error:
         if wanted.policy is LeasePolicy.REQUIRE:
             raise

@@ -34,7 +34,7 @@ from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle.originals import FoundThrottles, OriginalSettings
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
-from kreassign.model import TopicPartition
+from kreassign.model import ConfigResource, TopicPartition
 from kreassign.operations.journals import default_state_dir, this_operator
 from kreassign.operations.lease import LeaseRequest, leased, originals_of, refuse_if_leased
 from kreassign.operations.plan_files import PlanFile
@@ -145,7 +145,7 @@ def start_run(client: AdminClient, started: RunStarted, context: RunContext) -> 
     """Execute a run that was prepared. Raises InputError when another is active on the cluster."""
     started = replace(started, operator=context.operator)
     with (
-        leased(client, _lease_request(started.run_id, started.cluster_id, context)) as lease,
+        leased(client, _first_lease_request(started, context)) as lease,
         Journal.create(context.state_dir, started) as journal,
     ):
         return _execute(client, journal, lease, context, lambda runner: runner.start(started))
@@ -203,6 +203,15 @@ def refuse_unless_free(client: AdminClient, context: RunContext, run_id: str | N
 
 def _lease_request(run_id: str | None, cluster_id: str, context: RunContext) -> LeaseRequest:
     return LeaseRequest(run_id or "", cluster_id, context.state_dir, context.lease, context.operator, context.warn)
+
+
+def _first_lease_request(started: RunStarted, context: RunContext) -> LeaseRequest:
+    """Of a run that begins: what it may change is written down first."""
+    topics = {ConfigResource.topic(move.topic_partition.topic) for move in started.moves}
+    brokers = {broker for move in started.moves for broker in (*move.original, *move.target)}
+    scope = frozenset({*topics, *map(ConfigResource.broker, brokers), *(one.key.resource for one in started.adopted)})
+    wanted = _lease_request(started.run_id, started.cluster_id, context)
+    return replace(wanted, scope=scope, originals=started.originals)
 
 
 def new_run_id(now_ms: int) -> str:

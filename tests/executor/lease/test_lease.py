@@ -8,7 +8,7 @@ from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.lease import ClusterLease, Forgone, Held, LeaseHolder, LeasePolicy, Taken, present_holder
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PATIENCE_S, SESSION_MS
 from kreassign.executor.lease.originals import read_record, throttle_settings, write_record
-from kreassign.executor.lease.record import OriginalValues, left_settings
+from kreassign.executor.lease.record import OriginalValues, left_settings, present_values
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
@@ -213,7 +213,8 @@ def recorded(hosts: Hosts, lease: ClusterLease) -> OriginalValues:
     """What the holder writes before its first change."""
     values, unread = throttle_settings(hosts.client())
     assert not unread
-    record = OriginalValues.present(lease.holder.run_id, hosts.time.now_ms(), values)
+    everything = frozenset(one.key.resource for one in values)
+    record = present_values(lease.holder.run_id, hosts.time.now_ms(), values, everything)
     assert lease.membership is not None
     write_record(hosts.client(), lease.membership, record)
     return record

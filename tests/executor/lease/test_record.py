@@ -6,12 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kreassign.executor.lease.record import PIECE_CHARACTERS, OriginalValues, joined, pieces
-from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
+from kreassign.executor.lease.record import (
+    PIECE_CHARACTERS,
+    OriginalValues,
+    joined,
+    left_settings,
+    pieces,
+    present_values,
+)
+from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 
 RATE = ConfigKey(ConfigResource.broker(1), LEADER_THROTTLED_RATE)
+OTHER = ConfigKey(ConfigResource.broker(2), LEADER_THROTTLED_RATE)
 HEAD_CHARACTERS = 40
 
 keys = st.one_of(
@@ -19,10 +27,13 @@ keys = st.one_of(
     st.builds(lambda topic: ConfigKey(ConfigResource.topic(topic), LEADER_THROTTLED_REPLICAS), st.text(min_size=1)),
 )
 records = st.builds(
-    lambda run_id, at_ms, values: OriginalValues(run_id, at_ms, tuple(ConfigValue(*one) for one in values.items())),
+    lambda run_id, at_ms, values, scope: OriginalValues(
+        run_id, at_ms, tuple(ConfigValue(*one) for one in values.items()), scope
+    ),
     st.text(),
     st.integers(0, 2**50),
     st.dictionaries(keys, st.text()),
+    st.none() | st.frozensets(keys.map(lambda key: key.resource)),
 )
 
 
@@ -48,8 +59,23 @@ def test_a_long_record_is_cut_into_pieces_that_a_broker_keeps() -> None:
 
 
 def test_what_a_record_does_not_name_was_not_set() -> None:
-    assert OriginalValues("run-1", 1).of(RATE) is None
-    assert OriginalValues("run-1", 1, (ConfigValue(RATE, "500"),)).of(RATE) == "500"
+    assert OriginalValues("run-1", 1).known([RATE]) == {RATE: None}
+    assert OriginalValues("run-1", 1, (ConfigValue(RATE, "500"),)).known([RATE]) == {RATE: "500"}
+
+
+def test_a_record_knows_nothing_of_what_its_run_could_not_change() -> None:
+    record = present_values("run-1", 1, [ConfigValue(RATE, "500")], frozenset({OTHER.resource}))
+    assert record.known([RATE, OTHER]) == {OTHER: None}
+    assert left_settings(record, [ConfigValue(RATE, "9"), ConfigValue(OTHER, "9")]) == (
+        ConfigOverride(OTHER, None, "9"),
+    )
+
+
+def test_a_later_run_adds_what_it_may_change_itself_and_keeps_the_rest() -> None:
+    record = present_values("run-1", 1, [ConfigValue(RATE, "500")], frozenset({RATE.resource}))
+    now = [ConfigValue(RATE, "20000000"), ConfigValue(OTHER, "7")]
+    longer = record.extended(now, frozenset({RATE.resource, OTHER.resource}))
+    assert longer.known([RATE, OTHER]) == {RATE: "500", OTHER: "7"}
 
 
 @pytest.mark.parametrize("found", [{}, {0: ""}, {1: "kreassign-1 1 2 00000000 eA=="}])

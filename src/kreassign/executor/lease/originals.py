@@ -9,6 +9,7 @@ all pieces of one commit are written together. It is there until everything is r
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol
 
 from kreassign.errors import ClusterError, InputError
@@ -52,6 +53,8 @@ def write_record(port: GroupPort, membership: Membership, record: OriginalValues
     topic = port.describe_topics([OFFSETS_TOPIC])[OFFSETS_TOPIC]
     room = len(topic.partitions)
     texts = () if record is None else pieces(record)
+    if record is not None and len(texts) > room:
+        texts = pieces(replace(record, scope=None))  # the names of its topics take too much room
     if len(texts) > room:
         raise InputError(
             f"the throttles that are set now do not fit into the record in group {GROUP_ID}: they need {len(texts)} "

@@ -11,7 +11,7 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource, ResourceType
@@ -29,37 +29,56 @@ NOTHING = ""
 
 @dataclass(frozen=True, slots=True)
 class OriginalValues:
-    """The settings that were set when run `run_id` began, at `at_ms`, and no run had changed any."""
+    """What was set on the topics and brokers of `scope` before run `run_id`, which began at `at_ms`, or any before it.
+
+    Without a scope the record is of all topics and brokers.
+    """
 
     run_id: str
     at_ms: int
     values: tuple[ConfigValue, ...] = ()
-
-    def of(self, key: ConfigKey) -> str | None:
-        """What a setting was; None where it was not set."""
-        return next((one.value for one in self.values if one.key == key), None)
+    scope: frozenset[ConfigResource] | None = None
 
     def known(self, keys: Iterable[ConfigKey]) -> Mapping[ConfigKey, str | None]:
-        """The same for many: a record knows every setting (it is an `OriginalSettings`)."""
-        return {key: self.of(key) for key in keys}
+        """The values of those of these settings that the record is about; None where nothing was set."""
+        values = {one.key: one.value for one in self.values}
+        return {key: values.get(key) for key in keys if self.covers(key.resource)}
 
-    @classmethod
-    def present(cls, run_id: str, at_ms: int, values: Iterable[ConfigValue]) -> OriginalValues:
-        """A record of what is set now."""
-        return cls(run_id, at_ms, tuple(one for one in values if one.value is not None))
+    def covers(self, resource: ConfigResource) -> bool:
+        """Whether the record is about this topic or broker."""
+        return self.scope is None or resource in self.scope
+
+    def extended(self, present: Iterable[ConfigValue], scope: frozenset[ConfigResource]) -> OriginalValues:
+        """The same for more topics and brokers, of which no run has changed anything yet."""
+        if self.scope is None:
+            return self
+        new = (one for one in present if one.key.resource in scope and not self.covers(one.key.resource))
+        return replace(self, values=(*self.values, *_set(new)), scope=self.scope | scope)
+
+
+def present_values(
+    run_id: str, at_ms: int, present: Iterable[ConfigValue], scope: frozenset[ConfigResource]
+) -> OriginalValues:
+    """A record of what is set now on these topics and brokers."""
+    return OriginalValues(run_id, at_ms, _set(one for one in present if one.key.resource in scope), scope)
+
+
+def _set(values: Iterable[ConfigValue]) -> tuple[ConfigValue, ...]:
+    return tuple(one for one in values if one.value is not None)
 
 
 def left_settings(record: OriginalValues, present: Iterable[ConfigValue]) -> tuple[ConfigOverride, ...]:
-    """Which settings are not as they were when the record was written."""
-    return tuple(
-        ConfigOverride(one.key, before, one.value) for one in present if one.value != (before := record.of(one.key))
-    )
+    """Which of the settings that a record is about are not as they were."""
+    values = {one.key: one.value for one in present}
+    known = record.known(values)
+    return tuple(ConfigOverride(key, before, values[key]) for key, before in known.items() if values[key] != before)
 
 
 def pieces(record: OriginalValues) -> tuple[str, ...]:
     """A record as texts of at most `PIECE_CHARACTERS`, and a head each."""
     values = [[int(one.key.resource.type), one.key.resource.name, one.key.name, one.value] for one in record.values]
-    text = json.dumps([record.run_id, record.at_ms, values], separators=(",", ":"))
+    scope = None if record.scope is None else sorted([int(one.type), one.name] for one in record.scope)
+    text = json.dumps([record.run_id, record.at_ms, values, scope], separators=(",", ":"))
     data = zlib.compress(text.encode(), 9)
     packed = base64.b64encode(data).decode()
     cut = [packed[at : at + PIECE_CHARACTERS] for at in range(0, len(packed), PIECE_CHARACTERS)]
@@ -87,10 +106,11 @@ def _read(data: bytes, crc: str) -> OriginalValues:
     if f"{zlib.crc32(data):08x}" != crc:
         raise ValueError("its checksum is another one")
     try:
-        run_id, at_ms, values = json.loads(zlib.decompress(data))
+        run_id, at_ms, values, scope = json.loads(zlib.decompress(data))
     except zlib.error as error:
         raise ValueError(str(error)) from error
-    return OriginalValues(str(run_id), int(at_ms), tuple(_value(*one) for one in values))
+    resources = None if scope is None else frozenset(ConfigResource(ResourceType(kind), name) for kind, name in scope)
+    return OriginalValues(str(run_id), int(at_ms), tuple(_value(*one) for one in values), resources)
 
 
 def _value(kind: int, resource: str, name: str, value: str) -> ConfigValue:
