@@ -181,7 +181,8 @@ def overall_text(progress: Progress) -> str:
     """The whole run in one line."""
     overall = progress.overall
     left = "unknown" if overall.left_bytes is None else format_bytes(overall.left_bytes)
-    eta = "calculating" if overall.eta_s is None else format_duration(overall.eta_s)
+    unknown = "unknown" if progress.outlook else "calculating"
+    eta = unknown if overall.eta_s is None else format_duration(overall.eta_s)
     return (
         f"{progress.finished_count}/{progress.move_count} moves, {format_bytes(overall.done_bytes)} copied, "
         f"{left} left, {format_rate(overall.rate_bytes_per_s)}, ETA {eta}"

@@ -359,7 +359,8 @@ class MovesCancelled:
 class MovesObserved:
     """A poll of the unfinished moves; only what changed since the last one is in `observations`.
 
-    Of the `unread` ones the cluster said nothing this time, and why: nothing follows from that.
+    Of the `unread` ones the cluster said nothing this time, and why: nothing follows from that. `absent` are brokers
+    that get copies and are not live; None where that is as it was.
 
     Without progress (`has_progress`), those are left out of which only the bytes copied have changed: they are in a
     later poll.
@@ -369,6 +370,7 @@ class MovesObserved:
     observations: tuple[PartitionObservation, ...]
     unread: tuple[Refusal, ...] = ()
     has_progress: bool = True
+    absent: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -301,7 +301,8 @@ class Runner:
         known = {observation.topic_partition: records[observation.topic_partition].observation for observation in seen}
         chosen, has_progress = self._sampling.chosen(known, observations.news(known, seen), self._time.now_ms() / 1000)
         unread = tuple(Refusal(name, why) for name, why in answers.unread.items())
-        return MovesObserved(self._time.now_ms(), chosen, unread, has_progress=has_progress)
+        absent = None if answers.absent == self.run.absent else answers.absent
+        return MovesObserved(self._time.now_ms(), chosen, unread, has_progress, absent)
 
     def _measure(self, question: MeasureTraffic) -> Event:
         # Without measures a run goes on at its floor: no reason to fail.

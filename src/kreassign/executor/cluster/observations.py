@@ -31,7 +31,7 @@ class Answers:
     `partitions` lacks deleted ones (`gone`) and those about which no broker answered this time (`unread`, with the
     reason). `ongoing` is the controller's view, `partitions` a broker's, which was asked for later. `statuses` covers
     partitions that copy, `locations` replicas whose log directory the plan names; `silent` brokers did not report
-    theirs. `topic_ids` is by name, as far as the cluster told.
+    theirs. `topic_ids` is by name, as far as the cluster told; `absent` are brokers that get copies and are not live.
     """
 
     partitions: Mapping[TopicPartition, Partition]
@@ -42,6 +42,7 @@ class Answers:
     locations: ReplicaLocations = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    absent: tuple[int, ...] = ()
 
 
 def observe(moves: Iterable[PlannedMove], answers: Answers) -> tuple[PartitionObservation, ...]:

@@ -74,6 +74,7 @@ def read_moves(port: ClusterPort, moves: Sequence[PlannedMove]) -> Answers:
         locations=locations,
         silent=silent,
         topic_ids=topic_ids_of(topics),
+        absent=_absent(port, (move for move in moves if move.topic_partition in copying)),
     )
 
 
@@ -229,6 +230,11 @@ def _is_gone(name: TopicPartition, topics: Batch[str, Topic], found: Mapping[Top
     if error is None:
         return name.topic in topics.ok and name not in found
     return is_unknown_topic(error)
+
+
+def _absent(port: ClusterPort, copying: Iterable[PlannedMove]) -> tuple[int, ...]:
+    destinations = {broker for move in copying for broker in move.adding}
+    return tuple(sorted(destinations.difference(port.describe_cluster().broker_ids))) if destinations else ()
 
 
 def _why_unread(name: TopicPartition, topics: Batch[str, Topic]) -> str:

@@ -16,7 +16,7 @@ KIND = "UneventfulPolls"
 
 def is_uneventful(event: MovesObserved) -> bool:
     """Whether a poll showed nothing, or nothing that is written down."""
-    return not (event.observations or event.unread)
+    return event.absent is None and not (event.observations or event.unread)
 
 
 def body_of(polls: Iterable[MovesObserved]) -> str:

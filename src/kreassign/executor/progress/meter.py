@@ -205,13 +205,16 @@ class ProgressMeter:
 
     def _overall(self, end: Interval | None) -> Estimate:
         if not self._totals:
-            return Estimate(0, self._total().left_bytes)
+            whole = self._total()
+            return Estimate(whole.done_bytes, whole.left_bytes)
         return replace(estimate(self._totals), eta_s=None if end is None else end.expected_s)
 
     def _end(self) -> Interval | None:
         """When the run ends, if moves have begun and all that is left is known."""
         if not self._totals or any(side.unknown for side in self._sums.values()):
             return None
+        if any(set(record.lagging) & set(self._run.absent) for record in self._run.in_flight):
+            return None  # Nobody knows when its copies go on; the outlook says so.
         limit = self._run.rates.fastest_bytes_per_s
         best = self._best_bytes_per_s if limit is None else max(limit * REACHED, self._lately())
         sides = [self._side(end, side) for end, side in self._sums.items()]

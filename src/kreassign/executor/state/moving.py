@@ -140,6 +140,7 @@ def _poll(run: Run, state: Observing) -> Next:
 
 def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next:
     run.moves.observed_ms = event.at_ms
+    run.moves.absent = run.moves.absent if event.absent is None else event.absent
     had = [(record, record.bytes_received) for record in run.moves.in_flight]
     actions = _take_in(run, state, event)
     schedule_window.take_in(run, event.at_ms, has_progress=event.has_progress)

@@ -74,6 +74,8 @@ class Moves:
     index: MoveIndex = field(default_factory=MoveIndex)
     speed: CopySpeed = field(default_factory=CopySpeed)
     observed_ms: int = 0
+    absent: tuple[int, ...] = ()
+    """Brokers that get copies and were not live when the moves were last observed."""
     outlook: tuple[str, ...] = ()
     """What the run waits for, and what does not fit into its schedule, as of the last poll."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from kreassign.executor.events import Operator
@@ -94,7 +94,18 @@ class RunView:
     @property
     def outlook(self) -> tuple[str, ...]:
         """What it waits for, and what does not fit into its schedule."""
-        return self._run.moves.outlook
+        return (*self._lost, *self._run.moves.outlook)
+
+    @property
+    def _lost(self) -> Iterator[str]:
+        for broker in self.absent:
+            if count := sum(broker in record.lagging for record in self.in_flight):
+                yield f"broker {broker} is down, and {count} moves copy to it"
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Brokers that get copies and were not live when the moves were last observed."""
+        return self._run.moves.absent
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -1,0 +1,61 @@
+"""A destination that dies is named soon, and nobody says meanwhile when its copies end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kreassign.executor.events import Event
+from kreassign.executor.progress.meter import Progress, ProgressMeter
+from kreassign.executor.state import RunView
+from tests.executor.twin_runs import RATE, World
+
+
+def shown(world: World) -> list[tuple[int, Progress]]:
+    """What somebody who watches is shown, with the time since now."""
+    meters: list[ProgressMeter] = []
+    found: list[tuple[int, Progress]] = []
+    begun_ms = world.transport.now_ms()
+
+    def follow(event: Event, run: RunView) -> None:
+        meters.append(meters[0] if meters else ProgressMeter(run))
+        meters[0].follow(event)
+        found.append((world.transport.now_ms() - begun_ms, meters[0].progress()))
+
+    world.listener = follow
+    return found
+
+
+def test_a_destination_that_died_is_named_within_15_s_and_no_longer_once_it_is_back(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]])
+    found = shown(world)
+    world.after(5, lambda: world.twin.crash(2))
+    world.after(40, lambda: world.twin.start(2))
+    world.run(world.prepared({0: (2, 1)}, throttle=RATE // 4))
+    named = [at_ms for at_ms, progress in found if "broker 2 is down, and 1 moves copy to it" in progress.outlook]
+    assert 5_000 < named[0] <= 20_000
+    assert named[-1] < 60_000
+    assert found[-1][1].outlook == ()
+
+
+def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1]])
+    found = shown(world)
+    world.after(12, lambda: world.twin.crash(2))
+    world.after(40, lambda: world.twin.start(2))
+    world.run(world.prepared({0: (2, 1)}, throttle=RATE // 4))
+    down = [progress for _, progress in found if progress.outlook]
+    assert down
+    assert {progress.overall.eta_s for progress in down} == {None}
+    assert any(progress.overall.eta_s for _, progress in found)
+
+
+def test_what_is_shown_first_after_a_run_was_taken_up_has_what_it_had_copied(tmp_path: Path) -> None:
+    world = World(tmp_path, [[0, 1], [1, 0]])
+    before = shown(world)
+    world.after(15, lambda: world.runner.request_stop() if world.runner else None)
+    world.run(world.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
+    copied = before[-1][1].overall.done_bytes
+    assert copied > 0
+    found = shown(world)
+    world.resume()
+    assert found[0][1].overall.done_bytes >= copied
