@@ -74,3 +74,26 @@ def test_librdkafka_elects_leaders(server: ServerThread, rdkafka: Any) -> None:
     ).result(10)
     assert all(error is None for error in elected.values())
     assert server.do(lambda asked: partition(asked, "orders"))[2] == 0
+
+
+def bootstrap(server: ServerThread) -> dict[str, object]:
+    host, port = server.server.addresses()[0]
+    return {"bootstrap.servers": f"{host}:{port}", "log_level": 0}
+
+
+def test_a_producer_is_told_at_once_that_there_are_no_records(server: ServerThread) -> None:
+    told: list[confluent_kafka.KafkaError | None] = []
+    producer = confluent_kafka.Producer(bootstrap(server))
+    producer.produce("orders", b"record", callback=lambda error, _: told.append(error))
+    # Its own patience with what might pass is five minutes.
+    wait_until(lambda: bool(producer.poll(0.1) or told), timeout_s=20, what="the end of the record")
+    assert [error.code() if error else None for error in told] == [44]
+
+
+def test_a_consumer_is_told_at_once_that_there_are_no_records(server: ServerThread) -> None:
+    consumer = confluent_kafka.Consumer({**bootstrap(server), "group.id": "tests", "enable.auto.commit": False})
+    consumer.assign([confluent_kafka.TopicPartition("orders", 0, 0)])
+    told: list[Any] = []
+    wait_until(lambda: bool(told.append(consumer.poll(0.1)) or told[-1]), timeout_s=20, what="an error")
+    consumer.close()
+    assert told[-1].error().code() == 44

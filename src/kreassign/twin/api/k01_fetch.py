@@ -33,7 +33,7 @@ def _topic(topic: Message) -> Message:
     partitions = [
         _TOPIC.PartitionData(
             partition_index=entry.partition, error_code=POLICY_VIOLATION, high_watermark=-1, aborted_transactions=None,
-            records=None,
+            records=b"",  # As Kafka sends it: librdkafka takes null for a broken answer.
         )
         for entry in topic.partitions
     ]  # fmt: skip
