@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kreassign.executor.events import (
+    BrokersForgotten,
     CancelRequested,
     ClockStepped,
     Event,
@@ -91,6 +92,7 @@ def _run() -> list[str]:
 
 
 _COMMON = (
+    BrokersForgotten,
     RunResumed,
     StopRequested,
     HoldRequested,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import Clock
-from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.events import Event, Request, RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.guards.settings import settings
@@ -80,7 +80,7 @@ class World:
         self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
         self.odd_port: ClusterPort | None = None
         self.clock: Clock = self.transport
-        self.controllers: AdminClient | None = None
+        self.controllers: ConfigPort | None = None
         self.seen: list[Event] = []
         self._deeds: list[tuple[int, Callable[[], object]]] = []
         self.listener: Listener | None = None

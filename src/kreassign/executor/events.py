@@ -290,13 +290,23 @@ class ThrottleRestored:
     """The old values were written, but for what `problems` says, and those of brokers that are down.
 
     Whether they are there is read afterwards; not those of brokers that are down too, but whose values the controller
-    took.
+    took, nor those of brokers that are `unregistered`: the cluster does not know them any more.
     """
 
     at_ms: int
     problems: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
     by_controller: tuple[int, ...] = ()
+    unregistered: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersForgotten:
+    """The operator said that these brokers are lost for good: nothing is restored on them any more."""
+
+    at_ms: int
+    brokers: tuple[int, ...]
+    operator: Operator | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,6 +486,7 @@ Event = (
     | ThrottleIntended
     | ThrottleSet
     | ThrottleRestored
+    | BrokersForgotten
     | ThrottleChecked
     | SubmissionIntended
     | MovesSubmitted

@@ -263,7 +263,13 @@ class Runner:
                 return ThrottleSet(self._time.now_ms(), changed.problems, changed.unwritten, changed.failed)
             case RestoreThrottle():
                 changed = self._change_configs(ledger.changes_to_before(deed.overrides, deed.shared))
-                return ThrottleRestored(self._time.now_ms(), changed.problems, changed.unwritten, changed.by_controller)
+                return ThrottleRestored(
+                    self._time.now_ms(),
+                    changed.problems,
+                    changed.unwritten,
+                    changed.by_controller,
+                    changed.unregistered,
+                )
             case SubmitMoves():
                 self._happened(SubmissionIntended(self._time.now_ms(), tuple(deed.targets)))
                 return self._submit(deed)

@@ -75,3 +75,15 @@ def test_status_tells_the_plan_and_who_started_and_resumed_the_run(tmp_path: Pat
     assert text.count("resumed by ben@h2: kreassign resume run-1\n") == 1
     found = json.loads(invoke("status", "run-1", "--state-dir", tmp_path, "--format", "json")[1])
     assert [one["user"] for one in found["operators"]] == ["ann", "ben"]
+
+
+def test_a_lost_broker_is_given_up_with_what_stays_set_there(tmp_path: Path) -> None:
+    written(tmp_path, *SUBMITTED)
+    code, text = invoke("forget", "run-1", "--broker", "1", "--state-dir", tmp_path)
+    assert code == 0
+    assert "given up: leader.replication.throttled.rate of broker 1 is still '1000000'" in text
+    assert "kreassign resume run-1" in text
+    assert "that broker was given up as lost by" in invoke("status", "run-1", "--state-dir", tmp_path)[1]
+    code, text = invoke("forget", "run-1", "--broker", "1", "--state-dir", tmp_path)
+    assert code == 2
+    assert "nothing to restore on brokers [1]" in text

@@ -14,6 +14,7 @@ from kreassign.executor.cluster import queries
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.events import Unwritten
 from kreassign.model import Batch, ConfigChange, ConfigResource, ResourceType
+from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED, has_code
 
 CHANGE_TIMEOUT_MS = 20_000
 """Longer than a cluster takes to notice that a broker died (broker.session.timeout.ms, 9 s), and not by much."""
@@ -27,13 +28,14 @@ class Changed:
 
     `problems` has a sentence per topic or broker where they failed, or may have failed; `failed` names those that are
     not gone; `unwritten` the brokers that are down and to which nobody could carry them; `by_controller` those that are
-    down and whose controller took them.
+    down and whose controller took them, `unregistered` those of `unwritten` that the controller does not know any more.
     """
 
     problems: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
     by_controller: tuple[int, ...] = ()
     failed: tuple[ConfigResource, ...] = ()
+    unregistered: tuple[int, ...] = ()
 
     def and_then(self, later: Changed) -> Changed:
         """What became of these changes and of others after them."""
@@ -42,6 +44,7 @@ class Changed:
             (*self.unwritten, *later.unwritten),
             tuple(sorted({*self.by_controller, *later.by_controller})),
             tuple(dict.fromkeys((*self.failed, *later.failed))),
+            tuple(sorted({*self.unregistered, *later.unregistered})),
         )
 
 
@@ -65,6 +68,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         tuple(Unwritten(down[one], str(error)) for one, error in sorted(carried.failed.items())),
         tuple(sorted(down[one] for one in carried.ok)),
         tuple(one for one, error in outcome.failed.items() if one not in down and not queries.is_unknown_topic(error)),
+        tuple(sorted(down[one] for one, error in carried.failed.items() if has_code(error, BROKER_ID_NOT_REGISTERED))),
     )
 
 

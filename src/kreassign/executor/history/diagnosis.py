@@ -140,8 +140,12 @@ def _log_dirs(readings: ClusterReadings) -> Iterator[Issue]:
 
 def _interrupted_runs(readings: ClusterReadings) -> Iterator[Issue]:
     for run_id in readings.interrupted_runs:
+        remedy = (
+            f"Go on with kreassign resume {run_id}, or kreassign cancel {run_id}; give up a broker that is lost for "
+            f"good with kreassign forget {run_id} --broker ID"
+        )
         seen = "no process is running it, and it has moves to finish or settings to restore"
-        yield Issue("run", f"run {run_id}", seen, f"Go on with kreassign resume {run_id}, or kreassign cancel {run_id}")
+        yield Issue("run", f"run {run_id}", seen, remedy)
 
 
 def _unreadable_journals(readings: ClusterReadings) -> Iterator[Issue]:

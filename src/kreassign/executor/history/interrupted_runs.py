@@ -82,7 +82,8 @@ def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | N
             raise InputError(
                 f"run {found.run_id} was left on this cluster with {moving} moves under way and "
                 f"{len(found.throttle_residue)} settings of a throttle; go on with it (`kreassign resume "
-                f"{found.run_id}`) or end it (`kreassign cancel {found.run_id}`) before another one changes the same"
+                f"{found.run_id}`) or end it (`kreassign cancel {found.run_id}`) before another one changes the same. "
+                f"Settings of a broker that is lost for good: `kreassign forget {found.run_id} --broker ID`"
             )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kreassign.executor.events import (
+    BrokersForgotten,
     CancelRequested,
     ClockStepped,
     Event,
@@ -72,6 +73,14 @@ def _change_throttle_and_set_it(run: Run, state: RunState, event: ThrottleReques
     return preparing.enter(run)
 
 
+def _forget_brokers(run: Run, state: RunState, event: BrokersForgotten) -> Next:
+    """What is under way to them is cancelled like any move whose destination is down."""
+    by = "" if event.operator is None else f" by {event.operator.user}@{event.operator.host}"
+    for override in run.throttle.forget(event.brokers):
+        run.note(f"{override}; that broker was given up as lost{by}, so nothing is restored there")
+    return Next(state)
+
+
 _AFTER_A_CHANGE = (Preparing, Throttling, Observing, Electing, Restoring)
 _WITH_MOVES_LEFT = tuple(one for one in STATES if one.phase in {Phase.PREPARING, Phase.THROTTLING, Phase.MOVING})
 _GOING_ON = tuple(one for one in STATES if one.phase not in AT_REST | {Phase.NEW})
@@ -100,4 +109,5 @@ ROWS: Rows = {
         for state in _WITH_MOVES_LEFT
     },
     **{(state, ThrottleRequested): row(_change_throttle, state) for state in _AFTER_THE_MOVES},
+    **{(state, BrokersForgotten): row(_forget_brokers, state) for state in STATES if state.phase is not Phase.NEW},
 }

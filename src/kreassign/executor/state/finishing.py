@@ -153,6 +153,8 @@ def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
         del throttle.pending[key]
         throttle.carried.add(key)
         run.note(f"broker {key.broker} is down: the controller took the values that it had before the run")
+    for override in throttle.forget(event.unregistered):
+        run.note(f"{override}; but the cluster does not know that broker any more, so nothing is restored there")
     if not throttle.pending:
         return _after_restoring(run, state.restore, event.at_ms)
     return Next(ConfirmingRestore(state.restore), (_read(run),))

@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kreassign.errors import InvariantBroken, JournalDamaged
-from kreassign.executor.events import ClockStepped, Event, Request, RunResumed, StopRequested, TimePassed
+from kreassign.executor.events import (
+    BrokersForgotten,
+    ClockStepped,
+    Event,
+    Request,
+    RunResumed,
+    StopRequested,
+    TimePassed,
+)
 from kreassign.executor.instructions import Instruction, Wait
 from kreassign.executor.state import control, finishing, health_check, lease, moving, preparing
 from kreassign.executor.state.phases import Waiting
@@ -33,7 +41,7 @@ TRANSITIONS: Rows = MappingProxyType({
     **control.ROWS,
 })  # fmt: skip
 
-DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, ClockStepped, TimePassed)
+DURING_A_WAIT = (*Request.__args__, RunResumed, StopRequested, ClockStepped, BrokersForgotten, TimePassed)
 """Events after which a wait is not over."""
 
 

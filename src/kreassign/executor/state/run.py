@@ -5,6 +5,7 @@ Only the handlers of the table (`machine.py`) change them, and only `machine.han
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -144,9 +145,20 @@ class ThrottleLedger:
     left: set[ConfigKey] = field(default_factory=set)
     """Rates that stay at the end, because moves of others still go on."""
     carried: set[ConfigKey] = field(default_factory=set)
-    """Settings that a controller restored for a broker that is down, so that nobody can read them back."""
+    """Settings of brokers that are down that nobody can read back: a controller restored them, or they are lost."""
     is_unconfirmed: bool = False
     """Whether pending settings may not have been written: the run was resumed."""
+
+    def forget(self, brokers: Collection[int]) -> tuple[ConfigOverride, ...]:
+        """Restore nothing any more on these brokers; what stays there as the run set it."""
+        lost = tuple(override for key, override in self.pending.items() if key.broker in brokers)
+        for override in lost:
+            del self.pending[override.key]
+            self.doubts.pop(override.key, None)
+            self.in_force.discard(override.key)
+            self.carried.add(override.key)
+        self.awaited = self.awaited.difference(brokers)
+        return lost
 
     @property
     def adopted_lists(self) -> dict[ConfigKey, str | None]:
