@@ -68,15 +68,18 @@ def measure() -> None:
 
 
 def _row(partitions: int, brokers: int) -> str:
-    world = TwinTransport(Twin(_blueprint(partitions, brokers)))
-    counted = CountingTransport(world)
+    transport = TwinTransport(Twin(_blueprint(partitions, brokers)))
+    counted = CountingTransport(transport)
     settings = client_settings(bootstrap_servers="broker-0:9092")
-    with tempfile.TemporaryDirectory() as data, AdminClient.connect(settings, clock=world, transport=counted) as client:
-        take_round(client, world)  # the first also connects and asks for versions
+    with (
+        tempfile.TemporaryDirectory() as data,
+        AdminClient.connect(settings, clock=transport, transport=counted) as client,
+    ):
+        take_round(client, transport)  # the first also connects and asks for versions
         counted.requests = counted.received_bytes = 0
         for _ in range(ROUNDS):
-            world.sleep(60)
-            store_round(Path(data), take_round(client, world))
+            transport.sleep(60)
+            store_round(Path(data), take_round(client, transport))
         files = sum(file.stat().st_size for file in Path(data).rglob("*.parquet")) / ROUNDS
     received = counted.received_bytes / ROUNDS
     return (

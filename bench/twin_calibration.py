@@ -1,6 +1,6 @@
 """How well a twin predicts when moves end: the same throttled plans on four real brokers and on a twin of them.
 
-One client executes each plan in both worlds in the same way. The twin learns how many bytes are in each partition
+One client executes each plan on both clusters in the same way. The twin learns how many bytes are in each partition
 and what is written to it; all else it has from its own settings. The moves of one plan are compared one by one.
 """
 
@@ -105,7 +105,7 @@ CASES: tuple[Case, ...] = (
 )
 
 
-# --- both worlds ----------------------------------------------------------------------------------------------------
+# --- both clusters --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from kreassign.clock import Clock
 from kreassign.executor.events import ClockStepped, Event, HealthObserved, MovesObserved, MovesSubmitted
 from kreassign.executor.journal import read_events
 from kreassign.executor.scheduling import Pace, Schedule, Window
-from tests.executor.twin_runs import RATE, World, pace
+from tests.executor.twin_runs import RATE, TwinRig, pace
 
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
@@ -40,20 +40,20 @@ class WallClock:
         self.ahead_ms = ahead_ms
 
 
-def new_world(folder: Path) -> tuple[World, WallClock]:
-    world = World(folder, HOME)
-    clock = WallClock(world.transport)
-    world.clock = clock
-    return world, clock
+def new_world(folder: Path) -> tuple[TwinRig, WallClock]:
+    rig = TwinRig(folder, HOME)
+    clock = WallClock(rig.transport)
+    rig.clock = clock
+    return rig, clock
 
 
-def restart_a_destination(world: World) -> None:
-    world.after(8, lambda: world.twin.crash(2))
-    world.after(20, lambda: world.twin.start(2))
+def restart_a_destination(rig: TwinRig) -> None:
+    rig.after(8, lambda: rig.twin.crash(2))
+    rig.after(20, lambda: rig.twin.start(2))
 
 
-def what_happened(world: World) -> list[Event]:
-    return [event for event in world.seen if not isinstance(event, ClockStepped)]
+def what_happened(rig: TwinRig) -> list[Event]:
+    return [event for event in rig.seen if not isinstance(event, ClockStepped)]
 
 
 @pytest.mark.parametrize("at_s", [3, 9, 15])
@@ -61,46 +61,46 @@ def what_happened(world: World) -> list[Event]:
 def test_a_step_of_the_wall_clock_changes_nothing_that_happens(tmp_path: Path, step_ms: int, at_s: int) -> None:
     even, _ = new_world(tmp_path / "even")
     even.run(even.prepared(AWAY, pace=pace(moves=2)))
-    world, clock = new_world(tmp_path / "set")
-    world.after(at_s, lambda: clock.set(step_ms))
-    done = world.run(world.prepared(AWAY, pace=pace(moves=2)))
-    assert (done.state, world.replicas) == ("done", AWAY)
-    assert what_happened(world) == what_happened(even)
-    assert [event.ahead_ms for event in world.seen if isinstance(event, ClockStepped)] == [step_ms]
-    assert any(isinstance(event, HealthObserved) for event in world.seen)
+    rig, clock = new_world(tmp_path / "set")
+    rig.after(at_s, lambda: clock.set(step_ms))
+    done = rig.run(rig.prepared(AWAY, pace=pace(moves=2)))
+    assert (done.state, rig.replicas) == ("done", AWAY)
+    assert what_happened(rig) == what_happened(even)
+    assert [event.ahead_ms for event in rig.seen if isinstance(event, ClockStepped)] == [step_ms]
+    assert any(isinstance(event, HealthObserved) for event in rig.seen)
 
 
 @pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS, MINUTE_MS, -MINUTE_MS])
 def test_a_step_of_the_wall_clock_gives_up_no_destination_that_restarts(tmp_path: Path, step_ms: int) -> None:
-    world, clock = new_world(tmp_path)
-    restart_a_destination(world)
-    world.after(15, lambda: clock.set(step_ms))
-    done = world.run(world.prepared(AWAY, throttle=RATE // 4, pace=pace(moves=2)))
-    assert (done.state, world.replicas, world.throttles) == ("done", AWAY, {})
+    rig, clock = new_world(tmp_path)
+    restart_a_destination(rig)
+    rig.after(15, lambda: clock.set(step_ms))
+    done = rig.run(rig.prepared(AWAY, throttle=RATE // 4, pace=pace(moves=2)))
+    assert (done.state, rig.replicas, rig.throttles) == ("done", AWAY, {})
     assert all(one.problem is None for one in done.moves)
 
 
 def test_a_clock_that_is_set_again_and_again_changes_nothing_either(tmp_path: Path) -> None:
     even, _ = new_world(tmp_path / "even")
     even.run(even.prepared(AWAY, pace=pace(moves=2)))
-    world, clock = new_world(tmp_path / "set")
+    rig, clock = new_world(tmp_path / "set")
     for second in range(1, 40):
-        world.after(second, lambda second=second: clock.set((-1) ** second * second * MINUTE_MS))
-    world.run(world.prepared(AWAY, pace=pace(moves=2)))
-    assert what_happened(world) == what_happened(even)
+        rig.after(second, lambda second=second: clock.set((-1) ** second * second * MINUTE_MS))
+    rig.run(rig.prepared(AWAY, pace=pace(moves=2)))
+    assert what_happened(rig) == what_happened(even)
 
 
 @pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS])
 def test_a_run_that_is_taken_up_after_the_clock_was_set_goes_on_as_if_it_had_not_been(
     tmp_path: Path, step_ms: int
 ) -> None:
-    world, clock = new_world(tmp_path)
-    world.after(6, lambda: world.runner.request_stop() if world.runner else None)
-    world.run(world.prepared(AWAY, throttle=RATE // 2, pace=pace(moves=2)))
+    rig, clock = new_world(tmp_path)
+    rig.after(6, lambda: rig.runner.request_stop() if rig.runner else None)
+    rig.run(rig.prepared(AWAY, throttle=RATE // 2, pace=pace(moves=2)))
     clock.set(step_ms)
-    done = world.resume()
-    assert (done.state, world.replicas, world.throttles) == ("done", AWAY, {})
-    events = read_events(world.path())
+    done = rig.resume()
+    assert (done.state, rig.replicas, rig.throttles) == ("done", AWAY, {})
+    events = read_events(rig.path())
     assert all(later.at_ms >= before.at_ms for before, later in pairwise(events))
     assert all(one.problem is None for one in done.moves)
 
@@ -111,32 +111,32 @@ def test_the_time_while_the_machine_was_suspended_does_not_count(
     tmp_path: Path, stop_s: float, steps_clock: bool
 ) -> None:
     """The cluster goes on meanwhile: the destination is back, or not yet."""
-    world, clock = new_world(tmp_path)
-    restart_a_destination(world)
+    rig, clock = new_world(tmp_path)
+    restart_a_destination(rig)
 
     def stop() -> None:
         clock.stops.append(stop_s)
         if steps_clock:
             clock.set(-MINUTE_MS)
 
-    world.after(10, stop)
-    done = world.run(world.prepared(AWAY, throttle=RATE // 8, pace=pace(moves=2)))
-    assert (done.state, world.replicas, world.throttles) == ("done", AWAY, {})
+    rig.after(10, stop)
+    done = rig.run(rig.prepared(AWAY, throttle=RATE // 8, pace=pace(moves=2)))
+    assert (done.state, rig.replicas, rig.throttles) == ("done", AWAY, {})
     assert all(one.problem is None for one in done.moves)
-    looks = [event.at_ms for event in world.seen if isinstance(event, MovesObserved)]
+    looks = [event.at_ms for event in rig.seen if isinstance(event, MovesObserved)]
     assert all(later - before < 70_000 for before, later in pairwise(looks))
 
 
 def test_hours_of_the_day_follow_the_wall_clock_when_it_is_put_right(tmp_path: Path) -> None:
     """It was an hour slow: the window of the day is open already."""
-    world = World(tmp_path, [[0, 1]])
-    clock = WallClock(world.transport)
-    world.clock = clock
-    minute = world.transport.now_ms() // MINUTE_MS % (24 * 60)
+    rig = TwinRig(tmp_path, [[0, 1]])
+    clock = WallClock(rig.transport)
+    rig.clock = clock
+    minute = rig.transport.now_ms() // MINUTE_MS % (24 * 60)
     window = Window((minute + 60) % (24 * 60), (minute + 90) % (24 * 60))
-    begun_ms = world.transport.now_ms()
-    world.after(100, lambda: clock.set(HOUR_MS))
-    done = world.run(world.prepared({0: (2, 1)}, pace=Pace(hours=Schedule((window,)))))
+    begun_ms = rig.transport.now_ms()
+    rig.after(100, lambda: clock.set(HOUR_MS))
+    done = rig.run(rig.prepared({0: (2, 1)}, pace=Pace(hours=Schedule((window,)))))
     assert done.state == "done"
-    (sent,) = [event for event in world.seen if isinstance(event, MovesSubmitted)]
+    (sent,) = [event for event in rig.seen if isinstance(event, MovesSubmitted)]
     assert 100_000 <= sent.at_ms - begun_ms < 200_000

@@ -22,7 +22,7 @@ from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import Step
 from kreassign.twin.metadata.records import PartitionChanged
-from tests.executor.twin_runs import RATE, World
+from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
 
@@ -55,9 +55,9 @@ class Dying:
         return self._journal.requests_after(number)
 
 
-def new_world(folder: Path) -> tuple[World, Counter[TopicPartition]]:
-    """A world, and how often each partition was set on its way with a copy to make."""
-    world = World(folder, [list(replicas) for replicas in HOME.values()])
+def new_world(folder: Path) -> tuple[TwinRig, Counter[TopicPartition]]:
+    """A rig, and how often each partition was set on its way with a copy to make."""
+    rig = TwinRig(folder, [list(replicas) for replicas in HOME.values()])
     starts: Counter[TopicPartition] = Counter()
 
     def watch(_: Twin, step: Step) -> None:
@@ -65,21 +65,21 @@ def new_world(folder: Path) -> tuple[World, Counter[TopicPartition]]:
             record.topic_partition for record in step.records if isinstance(record, PartitionChanged) and record.adding
         )
 
-    world.twin.watch(watch)
-    return world, starts
+    rig.twin.watch(watch)
+    return rig, starts
 
 
-def die(world: World, started: RunStarted, row: int, *, is_written: bool) -> None:
-    with Journal.create(world.state_dir, started) as journal:
+def die(rig: TwinRig, started: RunStarted, row: int, *, is_written: bool) -> None:
+    with Journal.create(rig.state_dir, started) as journal:
         dying = Dying(journal, row, is_written=is_written)
         with pytest.raises(Died):
-            Runner(world.client, world.transport, dying).start(started)
+            Runner(rig.client, rig.transport, dying).start(started)
 
 
 def rows_of_a_whole_run(folder: Path) -> int:
-    world, _ = new_world(folder)
-    world.run(world.prepared(TARGETS, throttle=FASTER))
-    return len(read_events(world.path()))
+    rig, _ = new_world(folder)
+    rig.run(rig.prepared(TARGETS, throttle=FASTER))
+    return len(read_events(rig.path()))
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
@@ -90,16 +90,16 @@ def test_a_run_that_dies_at_any_row_of_its_journal_is_carried_on_to_the_same_end
     assert rows > 12
     # The first row is written with the file itself; after the last one there is nothing to take up.
     for row in range(1, rows - is_written):
-        world, starts = new_world(tmp_path / str(row))
-        die(world, world.prepared(TARGETS, throttle=FASTER), row, is_written=is_written)
-        found = world.resume()
+        rig, starts = new_world(tmp_path / str(row))
+        die(rig, rig.prepared(TARGETS, throttle=FASTER), row, is_written=is_written)
+        found = rig.resume()
         assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
-        assert (world.replicas, world.throttles) == (TARGETS, {}), row
+        assert (rig.replicas, rig.throttles) == (TARGETS, {}), row
         assert set(starts.values()) == {1}, row
 
 
-def led(world: World) -> dict[int, int]:
-    return {number: state.leader for number, state in world.twin.metadata.topics["t"].partitions.items()}
+def led(rig: TwinRig) -> dict[int, int]:
+    return {number: state.leader for number, state in rig.twin.metadata.topics["t"].partitions.items()}
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
@@ -107,30 +107,30 @@ def test_a_run_that_dies_between_steps_of_elections_elects_all_its_leaders(tmp_p
     one_by_one = Pace(elections_per_step=1)
     reversed_lists = {number: tuple(reversed(replicas)) for number, replicas in HOME.items()}
 
-    def new(folder: str) -> tuple[World, RunStarted]:
-        world, _ = new_world(tmp_path / folder)
-        return world, world.prepared(reversed_lists, throttle=None, pace=one_by_one)
+    def new(folder: str) -> tuple[TwinRig, RunStarted]:
+        rig, _ = new_world(tmp_path / folder)
+        return rig, rig.prepared(reversed_lists, throttle=None, pace=one_by_one)
 
     whole, begun = new("whole")
     whole.run(begun)
     events = read_events(whole.path())
     assert sum(isinstance(event, LeadersElected) for event in events) == len(HOME)
     for row in range(1, len(events) - is_written):
-        world, begun = new(str(row))
-        die(world, begun, row, is_written=is_written)
-        found = world.resume()
+        rig, begun = new(str(row))
+        die(rig, begun, row, is_written=is_written)
+        found = rig.resume()
         assert (found.state, found.problems) == ("done", ()), row
-        assert led(world) == {number: replicas[0] for number, replicas in reversed_lists.items()}, row
+        assert led(rig) == {number: replicas[0] for number, replicas in reversed_lists.items()}, row
 
 
-def rolling_back(folder: Path) -> tuple[World, Counter[TopicPartition], RunStarted]:
-    """A world whose run was done, and what undoes it."""
-    world, starts = new_world(folder)
-    done = world.run(world.prepared(TARGETS, throttle=None))
-    back = rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])))
+def rolling_back(folder: Path) -> tuple[TwinRig, Counter[TopicPartition], RunStarted]:
+    """A rig whose run was done, and what undoes it."""
+    rig, starts = new_world(folder)
+    done = rig.run(rig.prepared(TARGETS, throttle=None))
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])))
     starts.clear()
-    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(FASTER))
-    return world, starts, prepare(world.client, back.plan, settings, expected=back.expected)
+    settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(FASTER))
+    return rig, starts, prepare(rig.client, back.plan, settings, expected=back.expected)
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
@@ -142,9 +142,9 @@ def test_a_rollback_that_dies_at_any_row_of_its_journal_still_brings_everything_
     assert starts, "the rollback copies something"
     rows = len(read_events(journal_path(whole.state_dir, whole.twin.cluster_id, "run-2")))
     for row in range(1, rows - is_written):
-        world, starts, begun = rolling_back(tmp_path / str(row))
-        die(world, begun, row, is_written=is_written)
-        found = world.resume("run-2")
+        rig, starts, begun = rolling_back(tmp_path / str(row))
+        die(rig, begun, row, is_written=is_written)
+        found = rig.resume("run-2")
         assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
-        assert (world.replicas, world.throttles) == (HOME, {}), row
+        assert (rig.replicas, rig.throttles) == (HOME, {}), row
         assert set(starts.values()) == {1}, row

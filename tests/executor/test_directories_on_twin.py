@@ -21,7 +21,7 @@ from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from tests.executor.test_crashes import Died, Dying
-from tests.executor.twin_runs import RATE, World, tp
+from tests.executor.twin_runs import RATE, TwinRig, tp
 
 D0, D1 = "/data/{}/d0", "/data/{}/d1"
 HOME = {0: (0, 1), 1: (0, 1), 2: (0, 1)}
@@ -29,126 +29,126 @@ Expectations = Mapping[int, tuple[tuple[int, ...], tuple[str, ...]]]
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path, [list(replicas) for replicas in HOME.values()])
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [list(replicas) for replicas in HOME.values()])
 
 
-def where(world: World, number: int) -> dict[int, str | None]:
+def where(rig: TwinRig, number: int) -> dict[int, str | None]:
     """In which directory each copy of a partition is, by broker."""
-    found = replica_locations(world.client.describe_log_dirs(range(5), partitions=[tp(number)]).ok)
+    found = replica_locations(rig.client.describe_log_dirs(range(5), partitions=[tp(number)]).ok)
     return {replica.broker: place.current for replica, place in found.items()}
 
 
-def other(world: World, number: int, broker: int) -> str:
+def other(rig: TwinRig, number: int, broker: int) -> str:
     """The directory of a broker in which a copy is not."""
-    return (D1 if where(world, number)[broker] == D0.format(broker) else D0).format(broker)
+    return (D1 if where(rig, number)[broker] == D0.format(broker) else D0).format(broker)
 
 
-def started(world: World, wishes: Expectations, pace: Pace | None = None, throttle: int | None = RATE) -> RunStarted:
+def started(rig: TwinRig, wishes: Expectations, pace: Pace | None = None, throttle: int | None = RATE) -> RunStarted:
     plan = Plan(tuple(PartitionAssignment(tp(number), *wish) for number, wish in wishes.items()))
     return prepare(
-        world.client, plan, RunSettings("run-1", world.transport.now_ms(), ThrottleRates(throttle), pace=pace or Pace())
+        rig.client, plan, RunSettings("run-1", rig.transport.now_ms(), ThrottleRates(throttle), pace=pace or Pace())
     )
 
 
-def mixed(world: World) -> Expectations:
+def mixed(rig: TwinRig) -> Expectations:
     """Partition 0 goes to another broker, 1 changes a directory, 2 does both."""
     return {
         0: ((2, 1), (D1.format(2), "any")),
-        1: ((0, 1), (other(world, 1, 0), "any")),
-        2: ((3, 1), (D1.format(3), other(world, 2, 1))),
+        1: ((0, 1), (other(rig, 1, 0), "any")),
+        2: ((3, 1), (D1.format(3), other(rig, 2, 1))),
     }
 
 
-def assert_in_place(world: World, wishes: Expectations) -> None:
+def assert_in_place(rig: TwinRig, wishes: Expectations) -> None:
     for number, (replicas, log_dirs) in wishes.items():
-        assert world.replicas[number] == replicas
-        found = where(world, number)
+        assert rig.replicas[number] == replicas
+        found = where(rig, number)
         wanted = {broker: path for broker, path in zip(replicas, log_dirs, strict=True) if path != "any"}
         assert {broker: found[broker] for broker in wanted} == wanted
 
 
-def test_moves_between_brokers_and_between_directories_are_made_in_one_run(world: World) -> None:
-    wishes = mixed(world)
-    found = world.run(started(world, wishes))
-    assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {})
-    assert_in_place(world, wishes)
+def test_moves_between_brokers_and_between_directories_are_made_in_one_run(rig: TwinRig) -> None:
+    wishes = mixed(rig)
+    found = rig.run(started(rig, wishes))
+    assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
+    assert_in_place(rig, wishes)
     assert [move.bytes_copied // RATE for move in found.moves] == [10, 10, 20]
 
 
-def test_copies_between_directories_are_throttled_with_a_rate_of_their_own(world: World) -> None:
+def test_copies_between_directories_are_throttled_with_a_rate_of_their_own(rig: TwinRig) -> None:
     during: list[dict[str, str]] = []
-    world.after(3, lambda: during.append(world.throttles))
-    found = world.run(started(world, {1: ((0, 1), (other(world, 1, 0), "any"))}))
+    rig.after(3, lambda: during.append(rig.throttles))
+    found = rig.run(started(rig, {1: ((0, 1), (other(rig, 1, 0), "any"))}))
     assert during == [{"broker 0 replica.alter.log.dirs.io.max.bytes.per.second": str(RATE)}]
     assert found.ended_ms is not None
     assert (found.ended_ms - found.started_ms) / 1000 > 8
-    assert world.throttles == {}
+    assert rig.throttles == {}
 
 
-def test_a_directory_has_a_limit_of_its_own_also_for_copies_within_a_broker(world: World) -> None:
+def test_a_directory_has_a_limit_of_its_own_also_for_copies_within_a_broker(rig: TwinRig) -> None:
     wishes = {number: ((0, 1), (D1.format(0), "any")) for number in HOME}
-    homes = {number: where(world, number)[0] for number in HOME}
+    homes = {number: where(rig, number)[0] for number in HOME}
     moving = [number for number, home in homes.items() if home != D1.format(0)]
     pace = Pace(Order.NAME, Caps(log_dir=Cap(moves=1)))
-    found = world.run(started(world, wishes, pace))
+    found = rig.run(started(rig, wishes, pace))
     assert (found.state, found.problems) == ("done", ())
-    sent = [event.partitions for event in world.seen if isinstance(event, SubmissionIntended)]
+    sent = [event.partitions for event in rig.seen if isinstance(event, SubmissionIntended)]
     assert [[name.partition for name in names] for names in sent] == [[number] for number in moving]
-    assert_in_place(world, wishes)
+    assert_in_place(rig, wishes)
 
 
-def undo(world: World, done: RunHistory) -> RunHistory:
-    copies = world.client.describe_log_dirs(range(5), partitions=[tp(number) for number in HOME]).ok
-    back = rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])), replica_locations(copies))
-    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(5 * RATE))
-    return world.run(prepare(world.client, back.plan, settings, expected=back.expected))
+def undo(rig: TwinRig, done: RunHistory) -> RunHistory:
+    copies = rig.client.describe_log_dirs(range(5), partitions=[tp(number) for number in HOME]).ok
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])), replica_locations(copies))
+    settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(5 * RATE))
+    return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))
 
 
-def test_a_rollback_brings_copies_back_to_their_directories(world: World) -> None:
-    homes = {number: where(world, number) for number in HOME}
-    done = world.run(started(world, mixed(world), throttle=None))
+def test_a_rollback_brings_copies_back_to_their_directories(rig: TwinRig) -> None:
+    homes = {number: where(rig, number) for number in HOME}
+    done = rig.run(started(rig, mixed(rig), throttle=None))
     assert done.state == "done"
-    undone = undo(world, done)
-    assert (undone.state, undone.problems, world.replicas) == ("done", (), HOME)
-    assert where(world, 1) == homes[1]
-    assert where(world, 2)[1] == homes[2][1]
+    undone = undo(rig, done)
+    assert (undone.state, undone.problems, rig.replicas) == ("done", (), HOME)
+    assert where(rig, 1) == homes[1]
+    assert where(rig, 2)[1] == homes[2][1]
 
 
-def test_cancelling_at_once_gives_up_copies_between_directories_too(world: World) -> None:
-    homes = {number: where(world, number) for number in HOME}
-    world.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    found = world.run(started(world, mixed(world)))
-    assert (found.state, found.problems, world.throttles) == ("cancelled", (), {})
-    assert {number: where(world, number) for number in HOME} == homes
-    under_way = replica_locations(world.client.describe_log_dirs(range(5), partitions=None).ok)
+def test_cancelling_at_once_gives_up_copies_between_directories_too(rig: TwinRig) -> None:
+    homes = {number: where(rig, number) for number in HOME}
+    rig.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    found = rig.run(started(rig, mixed(rig)))
+    assert (found.state, found.problems, rig.throttles) == ("cancelled", (), {})
+    assert {number: where(rig, number) for number in HOME} == homes
+    under_way = replica_locations(rig.client.describe_log_dirs(range(5), partitions=None).ok)
     assert not [place for place in under_way.values() if place.future is not None]
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_with_directories_that_dies_at_any_row_is_carried_on(tmp_path: Path, is_written: bool) -> None:
-    def new(folder: str) -> tuple[World, Expectations]:
-        world = World(tmp_path / folder, [[0, 1]])
-        return world, {0: ((3, 1), (D1.format(3), other(world, 0, 1)))}
+    def new(folder: str) -> tuple[TwinRig, Expectations]:
+        rig = TwinRig(tmp_path / folder, [[0, 1]])
+        return rig, {0: ((3, 1), (D1.format(3), other(rig, 0, 1)))}
 
     whole, wishes = new("whole")
     whole.run(started(whole, wishes, throttle=None))
     for row in range(1, len(read_events(whole.path())) - is_written):
-        world, wishes = new(str(row))
-        begun = started(world, wishes, throttle=None)
-        with Journal.create(world.state_dir, begun) as journal, pytest.raises(Died):
-            Runner(world.client, world.transport, Dying(journal, row, is_written=is_written)).start(begun)
-        found = world.resume()
+        rig, wishes = new(str(row))
+        begun = started(rig, wishes, throttle=None)
+        with Journal.create(rig.state_dir, begun) as journal, pytest.raises(Died):
+            Runner(rig.client, rig.transport, Dying(journal, row, is_written=is_written)).start(begun)
+        found = rig.resume()
         assert (found.state, found.problems) == ("done", ()), row
-        assert_in_place(world, wishes)
+        assert_in_place(rig, wishes)
 
 
-def test_with_steps_each_copy_goes_to_its_directory(world: World) -> None:
-    wishes: Expectations = {0: ((3, 2), (D1.format(3), D0.format(2))), 1: ((4, 1), ("any", other(world, 1, 1)))}
-    found = world.run(started(world, wishes, Pace(is_stepwise=True)))
+def test_with_steps_each_copy_goes_to_its_directory(rig: TwinRig) -> None:
+    wishes: Expectations = {0: ((3, 2), (D1.format(3), D0.format(2))), 1: ((4, 1), ("any", other(rig, 1, 1)))}
+    found = rig.run(started(rig, wishes, Pace(is_stepwise=True)))
     assert (found.state, found.problems) == ("done", ())
-    assert_in_place(world, wishes)
+    assert_in_place(rig, wishes)
 
 
 def test_directories_are_kept_in_the_journal_and_older_journals_have_none() -> None:

@@ -31,7 +31,7 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
-from tests.executor.twin_runs import RATE, World, pace
+from tests.executor.twin_runs import RATE, TwinRig, pace
 
 AWAY = {0: (2, 1), 1: (3, 0), 2: (2, 1)}
 ONE_BY_ONE = pace(moves=1)
@@ -40,40 +40,40 @@ SENDER = BROKERS[0]
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path, [[0, 1], [1, 0], [0, 1]])
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [[0, 1], [1, 0], [0, 1]])
 
 
-def change(world: World, resource: ConfigResource, name: str, value: str | None) -> None:
+def change(rig: TwinRig, resource: ConfigResource, name: str, value: str | None) -> None:
     """Somebody else changes a setting."""
-    world.twin.commit(Decision((ConfigChanged(resource, name, value),), None))
+    rig.twin.commit(Decision((ConfigChanged(resource, name, value),), None))
 
 
-def clear_all(world: World) -> None:
+def clear_all(rig: TwinRig) -> None:
     """What Kafka's tool does with `--cancel` of any plan: no throttle is left on the cluster."""
     for resource, names in (
         (ConfigResource.topic("t"), TOPIC_THROTTLES),
         *((one, BROKER_THROTTLES) for one in BROKERS),
     ):
         for name in names:
-            if name in world.twin.metadata.configs.get(resource, {}):
-                change(world, resource, name, None)
+            if name in rig.twin.metadata.configs.get(resource, {}):
+                change(rig, resource, name, None)
 
 
-def append(world: World, name: str, entry: str) -> None:
+def append(rig: TwinRig, name: str, entry: str) -> None:
     """Somebody else adds an entry to a list of the topic."""
     topic = ConfigResource.topic("t")
-    present = world.twin.metadata.configs.get(topic, {}).get(name)
-    change(world, topic, name, entry if not present else f"{present},{entry}")
+    present = rig.twin.metadata.configs.get(topic, {}).get(name)
+    change(rig, topic, name, entry if not present else f"{present},{entry}")
 
 
-def cancel_after(world: World, seconds: float) -> None:
-    world.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
+def cancel_after(rig: TwinRig, seconds: float) -> None:
+    rig.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
 
 
-def sent_after(world: World, seconds: float) -> list[str]:
+def sent_after(rig: TwinRig, seconds: float) -> list[str]:
     """Moves that were sent later than so long after the beginning."""
-    sent = (event for event in world.seen if isinstance(event, SubmissionIntended))
+    sent = (event for event in rig.seen if isinstance(event, SubmissionIntended))
     return [str(name) for event in sent if event.at_ms >= seconds * 1000 for name in event.partitions]
 
 
@@ -81,88 +81,88 @@ def told_of_throttle(found: RunHistory) -> list[str]:
     return [problem for problem in found.problems if "foreign-throttle" in problem or "someone else" in problem]
 
 
-def test_a_run_whose_throttle_is_removed_starts_nothing_more_and_says_what_was_changed(world: World) -> None:
-    world.after(5, lambda: clear_all(world))
-    cancel_after(world, 120)
-    found = world.run(world.prepared(AWAY, pace=ONE_BY_ONE))
-    assert sent_after(world, 5) == []
+def test_a_run_whose_throttle_is_removed_starts_nothing_more_and_says_what_was_changed(rig: TwinRig) -> None:
+    rig.after(5, lambda: clear_all(rig))
+    cancel_after(rig, 120)
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
+    assert sent_after(rig, 5) == []
     assert (found.state, found.was_throttle_kept, found.throttle_residue) == ("failed", False, ())
     (told,) = told_of_throttle(found)
     assert f"leader.replication.throttled.rate of broker 0 is not set, and the run had set it to '{RATE}'" in told
-    assert world.throttles == {}
+    assert rig.throttles == {}
 
 
-def test_what_is_in_flight_without_its_throttle_is_named_with_what_to_do(world: World) -> None:
-    world.after(2, lambda: change(world, SENDER, LEADER_THROTTLED_RATE, None))
-    world.run(world.prepared({0: (2, 1)}, throttle=RATE // 8))
-    told = [verdict for event in world.seen if isinstance(event, VerdictsRecorded) for verdict in event.verdicts]
+def test_what_is_in_flight_without_its_throttle_is_named_with_what_to_do(rig: TwinRig) -> None:
+    rig.after(2, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, None))
+    rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 8))
+    told = [verdict for event in rig.seen if isinstance(event, VerdictsRecorded) for verdict in event.verdicts]
     breach = next(verdict for verdict in told if verdict.guard is GuardName.FOREIGN_THROTTLE)
     assert breach.reaction is Reaction.HOLD
     assert "what is in flight goes on without it: t-0" in breach.seen
     assert "kreassign throttle" in breach.advice
 
 
-def test_setting_the_throttle_again_ends_the_hold_and_the_breach_is_told_as_over(world: World) -> None:
-    world.after(5, lambda: clear_all(world))
-    world.ask_after(60, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
-    found = world.run(world.prepared(AWAY, pace=ONE_BY_ONE))
-    assert sent_after(world, 60) == ["t-1", "t-2"]
+def test_setting_the_throttle_again_ends_the_hold_and_the_breach_is_told_as_over(rig: TwinRig) -> None:
+    rig.after(5, lambda: clear_all(rig))
+    rig.ask_after(60, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
+    assert sent_after(rig, 60) == ["t-1", "t-2"]
     assert (found.state, found.throttle_residue, found.was_throttle_kept) == ("done", (), False)
     (told,) = told_of_throttle(found)
     assert "(over, from " in told
-    assert world.throttles == {}
+    assert rig.throttles == {}
 
 
-def test_a_run_that_was_left_sets_its_throttle_again_when_it_is_resumed(world: World) -> None:
-    world.after(5, lambda: clear_all(world))
-    world.after(40, lambda: world.runner and world.runner.request_stop())
-    assert world.run(world.prepared(AWAY, throttle=RATE // 8, pace=ONE_BY_ONE)).state == "paused"
+def test_a_run_that_was_left_sets_its_throttle_again_when_it_is_resumed(rig: TwinRig) -> None:
+    rig.after(5, lambda: clear_all(rig))
+    rig.after(40, lambda: rig.runner and rig.runner.request_stop())
+    assert rig.run(rig.prepared(AWAY, throttle=RATE // 8, pace=ONE_BY_ONE)).state == "paused"
     during: list[dict[str, str]] = []
-    world.after(5, lambda: during.append(world.throttles))
-    found = world.resume()
+    rig.after(5, lambda: during.append(rig.throttles))
+    found = rig.resume()
     assert f"broker 0 {LEADER_THROTTLED_RATE}" in during[0]
-    assert (found.state, found.throttle_residue, world.throttles) == ("done", (), {})
+    assert (found.state, found.throttle_residue, rig.throttles) == ("done", (), {})
 
 
-def test_a_run_that_ends_without_the_throttle_that_it_was_to_have_does_not_end_well(world: World) -> None:
+def test_a_run_that_ends_without_the_throttle_that_it_was_to_have_does_not_end_well(rig: TwinRig) -> None:
     """All of it is in flight, so there is nothing to hold; and it ends before any guard could look twice."""
-    world.after(2, lambda: clear_all(world))
-    found = world.run(world.prepared({0: (2, 1)}))
+    rig.after(2, lambda: clear_all(rig))
+    found = rig.run(rig.prepared({0: (2, 1)}))
     assert {move.status for move in found.moves} == {"complete"}
     assert (found.state, found.was_throttle_kept) == ("failed", False)
     assert told_of_throttle(found)
-    assert world.throttles == {}
+    assert rig.throttles == {}
 
 
-def test_who_wants_only_to_be_warned_is_warned_and_not_held(world: World) -> None:
-    world.after(2, lambda: clear_all(world))
+def test_who_wants_only_to_be_warned_is_warned_and_not_held(rig: TwinRig) -> None:
+    rig.after(2, lambda: clear_all(rig))
     guards = {GuardName.FOREIGN_THROTTLE: Reaction.WARN}
-    found = world.run(world.prepared(AWAY, pace=ONE_BY_ONE, guards=guards))
-    assert (found.state, found.was_throttle_kept, world.throttles) == ("done", False, {})
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE, guards=guards))
+    assert (found.state, found.was_throttle_kept, rig.throttles) == ("done", False, {})
 
 
-def test_a_rate_that_somebody_else_sets_stays_and_is_named_with_its_value(world: World) -> None:
-    world.after(2, lambda: change(world, SENDER, LEADER_THROTTLED_RATE, "2000000"))
-    found = world.run(world.prepared({0: (2, 1)}, throttle=RATE // 4))
+def test_a_rate_that_somebody_else_sets_stays_and_is_named_with_its_value(rig: TwinRig) -> None:
+    rig.after(2, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "2000000"))
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
     assert (found.state, found.throttle_residue) == ("failed", ())
-    assert world.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "2000000"}
+    assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "2000000"}
     assert any("broker 0: leader.replication.throttled.rate is '2000000'" in problem for problem in found.problems)
 
 
-def test_an_entry_that_somebody_adds_to_a_list_survives_the_run(world: World) -> None:
+def test_an_entry_that_somebody_adds_to_a_list_survives_the_run(rig: TwinRig) -> None:
     # Before and after the first move ends, so that both kinds of change of ours follow.
-    world.after(2, lambda: append(world, FOLLOWER_THROTTLED_REPLICAS, "2:4"))
-    world.after(20, lambda: append(world, FOLLOWER_THROTTLED_REPLICAS, "9:4"))
-    found = world.run(world.prepared(AWAY, pace=ONE_BY_ONE))
+    rig.after(2, lambda: append(rig, FOLLOWER_THROTTLED_REPLICAS, "2:4"))
+    rig.after(20, lambda: append(rig, FOLLOWER_THROTTLED_REPLICAS, "9:4"))
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
     assert (found.state, found.problems, found.throttle_residue) == ("done", (), ())
-    assert world.throttles == {"topic t follower.replication.throttled.replicas": "2:4,9:4"}
+    assert rig.throttles == {"topic t follower.replication.throttled.replicas": "2:4,9:4"}
 
 
-def test_a_list_that_somebody_makes_a_wildcard_is_theirs(world: World) -> None:
+def test_a_list_that_somebody_makes_a_wildcard_is_theirs(rig: TwinRig) -> None:
     topic = ConfigResource.topic("t")
-    world.after(2, lambda: change(world, topic, FOLLOWER_THROTTLED_REPLICAS, "*"))
-    found = world.run(world.prepared({0: (2, 1)}, throttle=RATE // 4))
-    assert world.throttles == {"topic t follower.replication.throttled.replicas": "*"}
+    rig.after(2, lambda: change(rig, topic, FOLLOWER_THROTTLED_REPLICAS, "*"))
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
+    assert rig.throttles == {"topic t follower.replication.throttled.replicas": "*"}
     assert (found.state, found.throttle_residue) == ("failed", ())
 
 
@@ -197,32 +197,32 @@ class Stale:
 
 
 @pytest.mark.parametrize("throttle", [RATE, 4 * RATE])
-def test_stale_answers_make_nobody_a_foreigner_and_leave_nothing_behind(world: World, throttle: int) -> None:
-    stale = Stale(world.client)
-    world.client = cast("AdminClient", stale)  # It has the shape of one, which is all that a run needs.
-    world.ask_after(4, lambda at_ms, number: ThrottleRequested(at_ms, number, throttle // 2))
-    found = world.run(world.prepared(AWAY, throttle=throttle, pace=ONE_BY_ONE))
+def test_stale_answers_make_nobody_a_foreigner_and_leave_nothing_behind(rig: TwinRig, throttle: int) -> None:
+    stale = Stale(rig.client)
+    rig.client = cast("AdminClient", stale)  # It has the shape of one, which is all that a run needs.
+    rig.ask_after(4, lambda at_ms, number: ThrottleRequested(at_ms, number, throttle // 2))
+    found = rig.run(rig.prepared(AWAY, throttle=throttle, pace=ONE_BY_ONE))
     assert stale.stale_count > 3
-    assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {})
+    assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
 
 
-def test_somebody_else_is_named_only_after_a_second_reading_and_nothing_is_sent_between(world: World) -> None:
-    world.after(5, lambda: change(world, SENDER, LEADER_THROTTLED_RATE, "7"))
-    cancel_after(world, 120)
-    world.run(world.prepared(AWAY, pace=ONE_BY_ONE))
-    first = next(event for event in world.seen if isinstance(event, VerdictsRecorded))
-    sent = [event.at_ms for event in world.seen if isinstance(event, MovesSubmitted)]
+def test_somebody_else_is_named_only_after_a_second_reading_and_nothing_is_sent_between(rig: TwinRig) -> None:
+    rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "7"))
+    cancel_after(rig, 120)
+    rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
+    first = next(event for event in rig.seen if isinstance(event, VerdictsRecorded))
+    sent = [event.at_ms for event in rig.seen if isinstance(event, MovesSubmitted)]
     assert first.at_ms >= 5_000 + PROPAGATION_MS
     assert not [at_ms for at_ms in sent if at_ms > 5_000]
-    assert [event.at_ms for event in world.seen if isinstance(event, ThrottleSet)]
+    assert [event.at_ms for event in rig.seen if isinstance(event, ThrottleSet)]
 
 
 class Mute:
     """A client of brokers that do not tell their settings for a while."""
 
-    def __init__(self, client: AdminClient, world: World, silence_ms: tuple[int, int]) -> None:
+    def __init__(self, client: AdminClient, rig: TwinRig, silence_ms: tuple[int, int]) -> None:
         self._client = client
-        self._world = world
+        self._world = rig
         self._silence_ms = range(*silence_ms)
 
     def __getattr__(self, name: str) -> Any:
@@ -236,21 +236,21 @@ class Mute:
         return Batch({}, {**found.failed, **silent})
 
 
-def test_nothing_is_sent_while_nobody_can_tell_the_throttle_and_that_is_told(world: World) -> None:
-    world.client = cast("AdminClient", Mute(world.client, world, (5_000, 60_000)))
+def test_nothing_is_sent_while_nobody_can_tell_the_throttle_and_that_is_told(rig: TwinRig) -> None:
+    rig.client = cast("AdminClient", Mute(rig.client, rig, (5_000, 60_000)))
     told: list[tuple[str, ...]] = []
-    world.after(40, lambda: told.append(world.runner.run.problems if world.runner else ()))
-    found = world.run(world.prepared(AWAY, pace=ONE_BY_ONE))
-    sent = [event.at_ms for event in world.seen if isinstance(event, SubmissionIntended)]
+    rig.after(40, lambda: told.append(rig.runner.run.problems if rig.runner else ()))
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
+    sent = [event.at_ms for event in rig.seen if isinstance(event, SubmissionIntended)]
     assert not [at_ms for at_ms in sent if 5_000 <= at_ms < 60_000]
     assert "nothing is started while the throttle of broker 0 cannot be read" in told[0]
-    assert (found.state, found.problems, world.throttles) == ("done", (), {})
+    assert (found.state, found.problems, rig.throttles) == ("done", (), {})
 
 
-def test_a_rate_that_follows_the_traffic_does_not_undo_what_others_set(world: World) -> None:
-    world.after(5, lambda: change(world, SENDER, LEADER_THROTTLED_RATE, "7777777"))
-    cancel_after(world, 120)
+def test_a_rate_that_follows_the_traffic_does_not_undo_what_others_set(rig: TwinRig) -> None:
+    rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "7777777"))
+    cancel_after(rig, 120)
     adaptive = AdaptiveThrottle(20 * RATE, floor_bytes_per_s=RATE)
-    found = world.run(world.prepared(AWAY, throttle=None, adaptive=adaptive, pace=ONE_BY_ONE))
+    found = rig.run(rig.prepared(AWAY, throttle=None, adaptive=adaptive, pace=ONE_BY_ONE))
     assert told_of_throttle(found)
-    assert world.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "7777777"}
+    assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "7777777"}

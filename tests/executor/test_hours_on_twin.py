@@ -14,7 +14,7 @@ from kreassign.executor.journal import read_events
 from kreassign.executor.scheduling import AtWindowEnd, Pace, PaceChange, Schedule, Window
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from tests.executor.run_events import fold_with_progress
-from tests.executor.twin_runs import RATE, World, pace
+from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
 
@@ -23,45 +23,45 @@ TARGETS = dict.fromkeys(range(6), (3, 1))
 MINUTE_MS = 60_000
 
 
-def window(world: World, after_min: int, *, long_min: int = 1) -> Window:
+def window(rig: TwinRig, after_min: int, *, long_min: int = 1) -> Window:
     """A window that opens so many minutes after the minute of now."""
-    minute = world.transport.now_ms() // MINUTE_MS % (24 * 60) + after_min
+    minute = rig.transport.now_ms() // MINUTE_MS % (24 * 60) + after_min
     return Window(minute % (24 * 60), (minute + long_min) % (24 * 60))
 
 
-def to_next_minute(world: World) -> None:
-    world.transport.sleep((MINUTE_MS - world.transport.now_ms() % MINUTE_MS) / 1000)
+def to_next_minute(rig: TwinRig) -> None:
+    rig.transport.sleep((MINUTE_MS - rig.transport.now_ms() % MINUTE_MS) / 1000)
 
 
-def run(world: World, hours: Schedule, throttle: int | None = RATE) -> RunHistory:
-    return world.run(world.prepared(TARGETS, pace=Pace(hours=hours), throttle=throttle))
+def run(rig: TwinRig, hours: Schedule, throttle: int | None = RATE) -> RunHistory:
+    return rig.run(rig.prepared(TARGETS, pace=Pace(hours=hours), throttle=throttle))
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    found = World(tmp_path, SIX)
+def rig(tmp_path: Path) -> TwinRig:
+    found = TwinRig(tmp_path, SIX)
     to_next_minute(found)
     return found
 
 
-def test_a_run_waits_for_its_window_asks_nothing_meanwhile_and_says_so(world: World) -> None:
-    begun_ms = world.transport.now_ms()
-    found = run(world, Schedule((window(world, 10, long_min=3),)))
+def test_a_run_waits_for_its_window_asks_nothing_meanwhile_and_says_so(rig: TwinRig) -> None:
+    begun_ms = rig.transport.now_ms()
+    found = run(rig, Schedule((window(rig, 10, long_min=3),)))
     assert found.state == "done", found.problems
-    submitted = next(event for event in world.seen if isinstance(event, MovesSubmitted))
+    submitted = next(event for event in rig.seen if isinstance(event, MovesSubmitted))
     assert submitted.at_ms >= begun_ms + 10 * MINUTE_MS
-    before = [event for event in world.seen if isinstance(event, MovesObserved) and event.at_ms < submitted.at_ms]
+    before = [event for event in rig.seen if isinstance(event, MovesObserved) and event.at_ms < submitted.at_ms]
     assert len(before) < 5
-    execution, meter = fold_with_progress(read_events(world.path())[: read_events(world.path()).index(before[0]) + 1])
+    execution, meter = fold_with_progress(read_events(rig.path())[: read_events(rig.path()).index(before[0]) + 1])
     assert execution.outlook[0].startswith("waits for its window, which opens ")
     assert meter.progress().outlook == execution.outlook
 
 
 def test_what_would_not_end_in_one_window_waits_for_the_next(tmp_path: Path) -> None:
     # Six copies of fifteen megabytes take more than 80 s in all.
-    world = World(tmp_path, SIX, size_bytes=15 * RATE)
-    to_next_minute(world)
-    found = run(world, Schedule((window(world, 0), window(world, 3))))
+    rig = TwinRig(tmp_path, SIX, size_bytes=15 * RATE)
+    to_next_minute(rig)
+    found = run(rig, Schedule((window(rig, 0), window(rig, 3))))
     assert found.state == "done", found.problems
     starts = sorted(move.submitted_ms or 0 for move in found.moves)
     assert [later - unconfirmed > 2 * MINUTE_MS for unconfirmed, later in pairwise(starts)].count(True) == 1
@@ -70,57 +70,57 @@ def test_what_would_not_end_in_one_window_waits_for_the_next(tmp_path: Path) -> 
     assert all((move.completed_ms or 0) <= found.started_ms + MINUTE_MS for move in first)
 
 
-def test_a_run_ends_at_its_deadline_with_what_fitted(world: World) -> None:
-    deadline_ms = world.transport.now_ms() + 40_000
-    found = run(world, Schedule(deadline_ms=deadline_ms))
+def test_a_run_ends_at_its_deadline_with_what_fitted(rig: TwinRig) -> None:
+    deadline_ms = rig.transport.now_ms() + 40_000
+    found = run(rig, Schedule(deadline_ms=deadline_ms))
     done = [move for move in found.moves if move.status == "complete"]
     assert (found.state, len(done)) == ("failed", 3)
     assert all(move.completed_ms is not None and move.completed_ms <= deadline_ms for move in done)
-    assert world.throttles == {}
+    assert rig.throttles == {}
 
 
-def hang(world: World) -> None:
+def hang(rig: TwinRig) -> None:
     """The destination hangs until after the window of a minute: its copies take longer than the run reckoned with."""
-    world.after(20, lambda: world.twin.freeze(3))
-    world.after(70, lambda: world.twin.unfreeze(3))
+    rig.after(20, lambda: rig.twin.freeze(3))
+    rig.after(70, lambda: rig.twin.unfreeze(3))
 
 
-def test_what_is_in_flight_when_a_window_closes_goes_on(world: World) -> None:
-    hang(world)
-    found = run(world, Schedule((window(world, 0), window(world, 5, long_min=50))))
+def test_what_is_in_flight_when_a_window_closes_goes_on(rig: TwinRig) -> None:
+    hang(rig)
+    found = run(rig, Schedule((window(rig, 0), window(rig, 5, long_min=50))))
     assert found.state == "done", found.problems
-    assert not [event for event in world.seen if isinstance(event, CancelIntended)]
+    assert not [event for event in rig.seen if isinstance(event, CancelIntended)]
 
 
 def test_what_is_in_flight_when_a_window_closes_is_cancelled_and_starts_again_in_the_next_if_that_was_asked(
-    world: World,
+    rig: TwinRig,
 ) -> None:
-    hang(world)
-    hours = Schedule((window(world, 0), window(world, 5, long_min=50)), at_end=AtWindowEnd.CANCEL)
-    closes_ms = world.transport.now_ms() + MINUTE_MS
-    found = run(world, hours)
-    assert (found.state, world.replicas) == ("done", TARGETS)
-    cancelled = [event for event in world.seen if isinstance(event, CancelIntended)]
+    hang(rig)
+    hours = Schedule((window(rig, 0), window(rig, 5, long_min=50)), at_end=AtWindowEnd.CANCEL)
+    closes_ms = rig.transport.now_ms() + MINUTE_MS
+    found = run(rig, hours)
+    assert (found.state, rig.replicas) == ("done", TARGETS)
+    cancelled = [event for event in rig.seen if isinstance(event, CancelIntended)]
     # Asking a broker that hangs takes its time.
     assert [closes_ms <= event.at_ms <= closes_ms + 20_000 for event in cancelled] == [True]
-    again = [event for event in world.seen if isinstance(event, MovesSubmitted) and event.at_ms > closes_ms]
+    again = [event for event in rig.seen if isinstance(event, MovesSubmitted) and event.at_ms > closes_ms]
     assert {name for event in again for name in event.accepted} >= set(cancelled[0].partitions)
     assert again[0].at_ms >= closes_ms + 4 * MINUTE_MS
-    assert world.throttles == {}
+    assert rig.throttles == {}
 
 
-def test_without_a_throttle_one_move_goes_ahead_and_the_rest_when_the_rate_is_known(world: World) -> None:
-    found = run(world, Schedule(deadline_ms=world.transport.now_ms() + 10 * MINUTE_MS), throttle=None)
-    assert (found.state, world.replicas) == ("done", TARGETS)
-    first = next(event for event in world.seen if isinstance(event, MovesSubmitted))
+def test_without_a_throttle_one_move_goes_ahead_and_the_rest_when_the_rate_is_known(rig: TwinRig) -> None:
+    found = run(rig, Schedule(deadline_ms=rig.transport.now_ms() + 10 * MINUTE_MS), throttle=None)
+    assert (found.state, rig.replicas) == ("done", TARGETS)
+    first = next(event for event in rig.seen if isinstance(event, MovesSubmitted))
     assert len(first.accepted) == 1
 
 
-def test_the_hours_of_a_run_are_changed_while_it_waits(world: World) -> None:
-    begun_ms = world.transport.now_ms()
+def test_the_hours_of_a_run_are_changed_while_it_waits(rig: TwinRig) -> None:
+    begun_ms = rig.transport.now_ms()
     change = PaceChange(hours=Schedule())
-    world.ask_after(20, lambda at_ms, number: PaceRequested(at_ms, number, change))
-    found = run(world, Schedule((window(world, 600),)))
+    rig.ask_after(20, lambda at_ms, number: PaceRequested(at_ms, number, change))
+    found = run(rig, Schedule((window(rig, 600),)))
     assert found.state == "done", found.problems
     assert found.ended_ms is not None
     assert found.ended_ms - begun_ms < 5 * MINUTE_MS

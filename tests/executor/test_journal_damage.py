@@ -33,7 +33,7 @@ from kreassign.executor.journal import (
 from kreassign.executor.runner import Runner
 from tests.executor.run_events import WHOLE, started
 from tests.executor.test_journal import written
-from tests.executor.twin_runs import RATE, World
+from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}
 
@@ -110,22 +110,22 @@ def test_a_run_whose_log_is_cut_is_carried_on_to_the_same_end_or_refused(tmp_pat
     """What must be kept is in the file itself: no throttle is taken for that of somebody else and left behind."""
     chance, ends = random.Random(7), []
     for number in range(12):
-        world = World(tmp_path / str(number), [[0, 1], [1, 0]])
-        die_and_lose_the_log(world, tmp_path / f"{number} copy", row=6 + number, keep=chance.random())
-        if read_or_refused(world.path()) == REFUSED:
+        rig = TwinRig(tmp_path / str(number), [[0, 1], [1, 0]])
+        die_and_lose_the_log(rig, tmp_path / f"{number} copy", row=6 + number, keep=chance.random())
+        if read_or_refused(rig.path()) == REFUSED:
             ends.append(REFUSED)
             continue
-        found = world.resume()
+        found = rig.resume()
         assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), number
-        assert (world.replicas, world.throttles) == (AWAY, {}), number
+        assert (rig.replicas, rig.throttles) == (AWAY, {}), number
         ends.append("done")
     assert ends.count("done") >= 10
 
 
-def die_and_lose_the_log(world: World, copy: Path, *, row: int, keep: float) -> None:
+def die_and_lose_the_log(rig: TwinRig, copy: Path, *, row: int, keep: float) -> None:
     """Let the run die at this row of its journal with only a part of the write-ahead log."""
-    begun = world.prepared(AWAY, throttle=RATE)
-    with Journal.create(world.state_dir, begun) as journal:
+    begun = rig.prepared(AWAY, throttle=RATE)
+    with Journal.create(rig.state_dir, begun) as journal:
 
         class Dying:
             rows = 0
@@ -140,9 +140,9 @@ def die_and_lose_the_log(world: World, copy: Path, *, row: int, keep: float) -> 
                 return journal.requests_after(number)
 
         with pytest.raises(Died):
-            Runner(world.client, world.transport, Dying()).start(begun)
+            Runner(rig.client, rig.transport, Dying()).start(begun)
         shutil.copytree(journal.path.parent, copy)  # while the log is there: closing would bring it home
-    path = world.path()
+    path = rig.path()
     shutil.copy(copy / path.name, path)
     log = copy / f"{path.name}-wal"
     content = log.read_bytes()
@@ -159,11 +159,11 @@ def test_what_must_not_be_forgotten_is_in_the_file_itself_at_once(tmp_path: Path
     assert read_events(alone)[-1] == intended
 
 
-def left_journal(world: World) -> Path:
+def left_journal(rig: TwinRig) -> Path:
     """That of a run that was left with its throttle set."""
-    world.after(4, lambda: world.runner and world.runner.request_stop())
-    world.run(world.prepared(AWAY, throttle=RATE // 2))
-    return world.path()
+    rig.after(4, lambda: rig.runner and rig.runner.request_stop())
+    rig.run(rig.prepared(AWAY, throttle=RATE // 2))
+    return rig.path()
 
 
 @pytest.mark.parametrize("damage", [
@@ -176,20 +176,20 @@ def left_journal(world: World) -> Path:
 def test_an_interrupted_run_whose_journal_cannot_be_read_stands_in_the_way_until_it_is_set_aside(
     tmp_path: Path, damage: str
 ) -> None:
-    world = World(tmp_path, [[0, 1], [1, 0]])
-    path = left_journal(world)
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    path = left_journal(rig)
     with sqlite3.connect(path) as connection:
         connection.execute(damage)
     connection.close()
-    (left,) = left_behind(world.state_dir, world.twin.cluster_id)
+    (left,) = left_behind(rig.state_dir, rig.twin.cluster_id)
     assert isinstance(left, UnreadableJournal)
     with pytest.raises(JournalDamaged, match=rf"cannot be read: .*{path.name}.*kreassign forget {path}"):
-        refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
-    refuse_if_interrupted_runs(world.state_dir, "another")
+        refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
+    refuse_if_interrupted_runs(rig.state_dir, "another")
     kept = set_aside(path)
-    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
+    refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
     assert kept.exists()
-    assert find_journals(world.state_dir) == cluster_journals(world.state_dir, world.twin.cluster_id) == ()
+    assert find_journals(rig.state_dir) == cluster_journals(rig.state_dir, rig.twin.cluster_id) == ()
 
 
 def test_the_journal_of_a_run_that_goes_on_is_not_set_aside(tmp_path: Path) -> None:

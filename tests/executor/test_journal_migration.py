@@ -27,7 +27,7 @@ from kreassign.executor.journal.migration import CURRENT_VERSION, EVENTS_OF_2, m
 from kreassign.executor.scheduling import Order
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
-from tests.executor.twin_runs import World
+from tests.executor.twin_runs import TwinRig
 
 DUMPS = Path(__file__).with_name("fixtures")
 
@@ -73,11 +73,11 @@ def test_an_old_journal_is_shown_as_it_was(old_journal: Path, old_version: int) 
 
 def test_an_old_journal_is_resumed_in_the_words_of_today(tmp_path: Path, old_journal: Path) -> None:
     rewind(old_journal, 9)  # the moves were announced, and nobody knows whether they were sent
-    world = World(tmp_path, [[0, 1], [1, 0], [0, 1], [2, 3]])
-    found = world.resume()
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0], [0, 1], [2, 3]])
+    found = rig.resume()
     assert found.state == "done", found.problems
-    assert world.replicas == {0: (2, 1), 1: (1, 3), 2: (3, 1), 3: (2, 4)}
-    assert world.throttles == {}
+    assert rig.replicas == {0: (2, 1), 1: (1, 3), 2: (3, 1), 3: (2, 4)}
+    assert rig.throttles == {}
     assert version(old_journal) == CURRENT_VERSION
     assert read_history(old_journal) == found
 
@@ -154,7 +154,7 @@ def test_a_journal_of_version_4_is_shown_and_resumed(tmp_path: Path) -> None:
     events = read_events(path)
     sent = [number for number, event in enumerate(events) if isinstance(event, SubmissionIntended)]
     rewind(path, sent[-1] + 1)  # nobody knows whether the last moves were sent
-    world = World(tmp_path, [[2, 1], [1, 3], [0, 1], [2, 3]])
-    assert world.resume().state == "done"
-    assert (world.replicas, world.throttles) == ({0: (2, 1), 1: (1, 3), 2: (3, 1), 3: (2, 4)}, {})
+    rig = TwinRig(tmp_path, [[2, 1], [1, 3], [0, 1], [2, 3]])
+    assert rig.resume().state == "done"
+    assert (rig.replicas, rig.throttles) == ({0: (2, 1), 1: (1, 3), 2: (3, 1), 3: (2, 4)}, {})
     assert version(path) == CURRENT_VERSION

@@ -15,7 +15,7 @@ from kreassign.executor.journal import Journal, read_events
 from kreassign.model import Batch, ConfigChange, ConfigResource
 from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED
 from kreassign.operations.forget import forget_brokers
-from tests.executor.twin_runs import RATE, World
+from tests.executor.twin_runs import RATE, TwinRig
 
 LEFT = f"follower.replication.throttled.rate of broker 2 is still '{RATE // 8}'; before the run it was not set"
 
@@ -37,66 +37,66 @@ class ForgetfulControllers:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path, [[0, 1], [1, 0]])
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [[0, 1], [1, 0]])
 
 
-def lost(world: World) -> None:
+def lost(rig: TwinRig) -> None:
     """A run whose destination died for good, so that its rate cannot be restored there."""
-    world.after(4, lambda: world.twin.crash(2))
-    found = world.run(world.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 8))
+    rig.after(4, lambda: rig.twin.crash(2))
+    found = rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 8))
     assert found.throttle_residue == (LEFT,)
 
 
-def test_a_run_whose_broker_is_forgotten_is_in_nobodys_way(world: World) -> None:
-    lost(world)
+def test_a_run_whose_broker_is_forgotten_is_in_nobodys_way(rig: TwinRig) -> None:
+    lost(rig)
     with pytest.raises(InputError, match="kreassign forget run-1 --broker"):
-        refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
-    found = forget_brokers(world.path(), (2,), world.transport)
+        refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
+    found = forget_brokers(rig.path(), (2,), rig.transport)
     assert (found.left_behind, found.residue) == ((LEFT,), ())
-    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
-    history = read_history(world.path())
+    refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
+    history = read_history(rig.path())
     assert history.throttle_residue == ()
     assert any(LEFT in problem and "given up as lost by " in problem for problem in history.problems)
     with pytest.raises(ExecutionError, match="nothing to resume"):
-        world.resume()
-    last = read_events(world.path())[-1]
+        rig.resume()
+    last = read_events(rig.path())[-1]
     assert isinstance(last, BrokersForgotten)
     assert (last.brokers, last.operator is not None) == ((2,), True)
 
 
-def test_what_is_left_elsewhere_is_still_restored_by_a_resumed_run(world: World) -> None:
-    world.after(4, lambda: world.runner and world.runner.request_stop())
-    world.run(world.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
-    world.twin.crash(2)
-    found = forget_brokers(world.path(), (2,), world.transport)
+def test_what_is_left_elsewhere_is_still_restored_by_a_resumed_run(rig: TwinRig) -> None:
+    rig.after(4, lambda: rig.runner and rig.runner.request_stop())
+    rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
+    rig.twin.crash(2)
+    found = forget_brokers(rig.path(), (2,), rig.transport)
     assert len(found.left_behind) == 1
     assert len(found.residue) == 5
-    done = world.resume()
+    done = rig.resume()
     assert [move.status for move in done.moves] == ["failed", "complete"]
     assert done.throttle_residue == ()
-    assert list(world.throttles) == ["broker 2 follower.replication.throttled.rate"]
+    assert list(rig.throttles) == ["broker 2 follower.replication.throttled.rate"]
 
 
-def test_a_broker_on_which_nothing_is_to_be_restored_is_refused_with_those_on_which_something_is(world: World) -> None:
-    lost(world)
-    before = read_events(world.path())
+def test_a_broker_on_which_nothing_is_to_be_restored_is_refused_with_those_on_which_something_is(rig: TwinRig) -> None:
+    lost(rig)
+    before = read_events(rig.path())
     with pytest.raises(InputError, match=r"nothing to restore on brokers \[4\]; it has on brokers \[2\]"):
-        forget_brokers(world.path(), (4,), world.transport)
-    assert read_events(world.path()) == before
+        forget_brokers(rig.path(), (4,), rig.transport)
+    assert read_events(rig.path()) == before
 
 
-def test_a_run_that_goes_on_forgets_nothing(world: World) -> None:
-    lost(world)
-    with Journal.resume(world.path(), world.twin.cluster_id)[0], pytest.raises(InputError, match="run run-1 is active"):
-        forget_brokers(world.path(), (2,), world.transport)
+def test_a_run_that_goes_on_forgets_nothing(rig: TwinRig) -> None:
+    lost(rig)
+    with Journal.resume(rig.path(), rig.twin.cluster_id)[0], pytest.raises(InputError, match="run run-1 is active"):
+        forget_brokers(rig.path(), (2,), rig.transport)
 
 
-def test_a_broker_that_the_cluster_does_not_know_any_more_is_forgotten_without_being_asked(world: World) -> None:
-    lost(world)
-    world.controllers = ForgetfulControllers()
-    found = world.resume()
+def test_a_broker_that_the_cluster_does_not_know_any_more_is_forgotten_without_being_asked(rig: TwinRig) -> None:
+    lost(rig)
+    rig.controllers = ForgetfulControllers()
+    found = rig.resume()
     assert found.throttle_residue == ()
     assert any(LEFT in problem and "does not know that broker any more" in problem for problem in found.problems)
-    assert [event.unregistered for event in world.seen if isinstance(event, ThrottleRestored)][-1] == (2,)
-    refuse_if_interrupted_runs(world.state_dir, world.twin.cluster_id)
+    assert [event.unregistered for event in rig.seen if isinstance(event, ThrottleRestored)][-1] == (2,)
+    refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)

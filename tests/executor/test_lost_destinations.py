@@ -7,30 +7,30 @@ from pathlib import Path
 from kreassign.executor.events import Event
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.state import RunView
-from tests.executor.twin_runs import RATE, World
+from tests.executor.twin_runs import RATE, TwinRig
 
 
-def shown(world: World) -> list[tuple[int, Progress]]:
+def shown(rig: TwinRig) -> list[tuple[int, Progress]]:
     """What somebody who watches is shown, with the time since now."""
     meters: list[ProgressMeter] = []
     found: list[tuple[int, Progress]] = []
-    begun_ms = world.transport.now_ms()
+    begun_ms = rig.transport.now_ms()
 
     def follow(event: Event, run: RunView) -> None:
         meters.append(meters[0] if meters else ProgressMeter(run))
         meters[0].follow(event)
-        found.append((world.transport.now_ms() - begun_ms, meters[0].progress()))
+        found.append((rig.transport.now_ms() - begun_ms, meters[0].progress()))
 
-    world.listener = follow
+    rig.listener = follow
     return found
 
 
 def test_a_destination_that_died_is_named_within_15_s_and_no_longer_once_it_is_back(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]])
-    found = shown(world)
-    world.after(5, lambda: world.twin.crash(2))
-    world.after(40, lambda: world.twin.start(2))
-    world.run(world.prepared({0: (2, 1)}, throttle=RATE // 4))
+    rig = TwinRig(tmp_path, [[0, 1]])
+    found = shown(rig)
+    rig.after(5, lambda: rig.twin.crash(2))
+    rig.after(40, lambda: rig.twin.start(2))
+    rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
     named = [at_ms for at_ms, progress in found if "broker 2 is down, and 1 moves copy to it" in progress.outlook]
     assert 5_000 < named[0] <= 20_000
     assert named[-1] < 60_000
@@ -38,11 +38,11 @@ def test_a_destination_that_died_is_named_within_15_s_and_no_longer_once_it_is_b
 
 
 def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]])
-    found = shown(world)
-    world.after(12, lambda: world.twin.crash(2))
-    world.after(40, lambda: world.twin.start(2))
-    world.run(world.prepared({0: (2, 1)}, throttle=RATE // 4))
+    rig = TwinRig(tmp_path, [[0, 1]])
+    found = shown(rig)
+    rig.after(12, lambda: rig.twin.crash(2))
+    rig.after(40, lambda: rig.twin.start(2))
+    rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
     down = [progress for _, progress in found if progress.outlook]
     assert down
     assert {progress.overall.eta_s for progress in down} == {None}
@@ -50,12 +50,12 @@ def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:
 
 
 def test_what_is_shown_first_after_a_run_was_taken_up_has_what_it_had_copied(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1], [1, 0]])
-    before = shown(world)
-    world.after(15, lambda: world.runner.request_stop() if world.runner else None)
-    world.run(world.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    before = shown(rig)
+    rig.after(15, lambda: rig.runner.request_stop() if rig.runner else None)
+    rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
     copied = before[-1][1].overall.done_bytes
     assert copied > 0
-    found = shown(world)
-    world.resume()
+    found = shown(rig)
+    rig.resume()
     assert found[0][1].overall.done_bytes >= copied

@@ -35,7 +35,7 @@ from tests.executor.odd_port import (
     refusal,
     refused,
 )
-from tests.executor.twin_runs import RATE, World, pace, tp
+from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
 ALTER = "alter_partition_reassignments"
 LIST = "list_partition_reassignments"
@@ -46,24 +46,24 @@ THROTTLING_QUOTA_EXCEEDED = 89
 
 
 class Watched:
-    """A world whose answers may be odd, and in which every event is checked against the truth."""
+    """A rig whose answers may be odd, and in which every event is checked against the truth."""
 
     def __init__(self, folder: Path, replicas: list[list[int]] | None = None) -> None:
-        self.world = World(folder, replicas or [[0, 1]])
-        self.odd = OddPort(self.world.client)
-        self.world.odd_port = self.odd.port
-        self.world.listener = self._check
+        self.rig = TwinRig(folder, replicas or [[0, 1]])
+        self.odd = OddPort(self.rig.client)
+        self.rig.odd_port = self.odd.port
+        self.rig.listener = self._check
 
     def _check(self, event: Event, run: RunView) -> None:
         del event
         for name, record in run.records.items():
-            state = self.world.twin.metadata.partition(name)
+            state = self.rig.twin.metadata.partition(name)
             assert state is not None
             if record.status is MoveStatus.COMPLETE:
                 assert set(record.move.target) <= set(state.isr), f"{name} is not done, but in sync on {state.isr}"
             if state.adding and set(state.adding) - set(state.isr):
                 assert record.status in IN_FLIGHT, f"{name} is {record.status}, but copies to {state.adding}"
-                assert FOLLOWER_THROTTLED_REPLICAS in str(self.world.throttles), f"{name} copies without a throttle"
+                assert FOLLOWER_THROTTLED_REPLICAS in str(self.rig.throttles), f"{name} copies without a throttle"
 
 
 @pytest.fixture
@@ -81,9 +81,9 @@ def test_a_move_is_not_done_because_a_controller_that_is_not_active_lists_nothin
 ) -> None:
     # The calls before are of the preparation, of the look before it is sent, and of the health check.
     watched.odd.answer(LIST, *[as_it_is] * 3, *[nothing_listed] * stale_looks)
-    done = watched.world.run(watched.world.prepared(targets))
-    assert (done.state, done.problems, watched.world.replicas) == ("done", (), targets)
-    assert watched.world.throttles == {}
+    done = watched.rig.run(watched.rig.prepared(targets))
+    assert (done.state, done.problems, watched.rig.replicas) == ("done", (), targets)
+    assert watched.rig.throttles == {}
 
 
 def test_an_addition_that_was_sent_between_the_two_questions_of_a_look_is_under_way(watched: Watched) -> None:
@@ -101,8 +101,8 @@ def test_an_addition_that_was_sent_between_the_two_questions_of_a_look_is_under_
 
     watched.odd.answer(ALTER, arrives_later)
     watched.odd.answer(LIST, *[as_it_is] * 3, then_arrives)
-    done = watched.world.run(watched.world.prepared(GROW))
-    assert (done.state, done.problems, watched.world.replicas) == ("done", (), GROW)
+    done = watched.rig.run(watched.rig.prepared(GROW))
+    assert (done.state, done.problems, watched.rig.replicas) == ("done", (), GROW)
 
 
 def test_a_broker_that_does_not_know_a_topic_does_not_end_a_move_that_the_controller_lists(watched: Watched) -> None:
@@ -111,8 +111,8 @@ def test_a_broker_that_does_not_know_a_topic_does_not_end_a_move_that_the_contro
         return Batch({}, {"t": refusal(UNKNOWN_TOPIC_OR_PARTITION, "t")})
 
     watched.odd.answer("describe_topics", *[as_it_is] * 3, unknown)
-    done = watched.world.run(watched.world.prepared(AWAY))
-    assert (done.state, watched.world.replicas) == ("done", AWAY)
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    assert (done.state, watched.rig.replicas) == ("done", AWAY)
 
 
 # --- lost and retriable answers ------------------------------------------------------------------------------------
@@ -137,15 +137,15 @@ def test_a_move_whose_submission_had_a_temporary_answer_is_made_all_the_same(
     watched: Watched, targets: dict[int, tuple[int, ...]], answer: Answer, times: int
 ) -> None:
     watched.odd.answer(ALTER, *[answer] * times)
-    done = watched.world.run(watched.world.prepared(targets))
-    assert (done.state, done.problems, watched.world.replicas) == ("done", (), targets)
-    assert watched.world.throttles == {}
+    done = watched.rig.run(watched.rig.prepared(targets))
+    assert (done.state, done.problems, watched.rig.replicas) == ("done", (), targets)
+    assert watched.rig.throttles == {}
 
 
 def test_the_pauses_between_attempts_grow(watched: Watched) -> None:
     watched.odd.answer(ALTER, *[lost_on_the_way_there] * 6)
-    watched.world.run(watched.world.prepared(AWAY))
-    sent = [event.at_ms for event in watched.world.seen if isinstance(event, MovesSubmitted)]
+    watched.rig.run(watched.rig.prepared(AWAY))
+    sent = [event.at_ms for event in watched.rig.seen if isinstance(event, MovesSubmitted)]
     pauses = [later - before for before, later in pairwise(sent)]
     assert len(pauses) == 6
     assert pauses == sorted(pauses)
@@ -154,12 +154,12 @@ def test_the_pauses_between_attempts_grow(watched: Watched) -> None:
 
 def test_a_move_that_never_arrives_fails_with_what_was_answered_and_nothing_stays(watched: Watched) -> None:
     watched.odd.answer(ALTER, *[each_refused(THROTTLING_QUOTA_EXCEEDED)] * 50)
-    done = watched.world.run(watched.world.prepared(AWAY))
+    done = watched.rig.run(watched.rig.prepared(AWAY))
     assert done.state == "failed"
     problem = done.moves[0].problem or ""
     assert "times in" in problem
     assert "quota" in problem
-    assert watched.world.throttles == {}
+    assert watched.rig.throttles == {}
 
 
 def test_a_refusal_does_not_end_a_move_of_which_an_earlier_attempt_may_be_under_way(watched: Watched) -> None:
@@ -171,19 +171,19 @@ def test_a_refusal_does_not_end_a_move_of_which_an_earlier_attempt_may_be_under_
         del args, named
         return before.pop() if before else real(["t"])
 
-    before = [watched.world.client.describe_topics(["t"]) for _ in range(3)]
+    before = [watched.rig.client.describe_topics(["t"]) for _ in range(3)]
     watched.odd.answer("describe_topics", *[as_it_is] * 3, *[as_before] * 3)
-    done = watched.world.run(watched.world.prepared(AWAY))
-    assert (done.state, watched.world.replicas, watched.world.throttles) == ("done", AWAY, {})
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    assert (done.state, watched.rig.replicas, watched.rig.throttles) == ("done", AWAY, {})
 
 
 def test_what_may_not_be_changed_at_all_fails_at_once_with_the_reason(watched: Watched) -> None:
     watched.odd.answer(ALTER, refused(CLUSTER_AUTHORIZATION_FAILED))
-    begun = watched.world.transport.now_ms()
-    done = watched.world.run(watched.world.prepared(AWAY))
+    begun = watched.rig.transport.now_ms()
+    done = watched.rig.run(watched.rig.prepared(AWAY))
     assert done.state == "failed"
     assert "Cluster authorization failed" in (done.moves[0].problem or "")
-    assert watched.world.transport.now_ms() - begun < 10_000
+    assert watched.rig.transport.now_ms() - begun < 10_000
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.thorough)])
@@ -192,18 +192,18 @@ def test_a_cancellation_with_a_temporary_answer_is_repeated_until_nothing_is_und
     watched: Watched, answer: Answer, times: int
 ) -> None:
     watched.odd.answer(ALTER, as_it_is, *[answer] * times)
-    watched.world.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    done = watched.world.run(watched.world.prepared(AWAY, throttle=RATE // 8))
-    assert (done.state, watched.world.throttles) == ("cancelled", {})
-    assert set(watched.world.replicas[0]) == {0, 1}
-    assert watched.world.client.list_partition_reassignments() == {}
+    watched.rig.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = watched.rig.run(watched.rig.prepared(AWAY, throttle=RATE // 8))
+    assert (done.state, watched.rig.throttles) == ("cancelled", {})
+    assert set(watched.rig.replicas[0]) == {0, 1}
+    assert watched.rig.client.list_partition_reassignments() == {}
 
 
 def test_a_move_that_cannot_be_cancelled_goes_on_with_its_throttle_to_its_end(watched: Watched) -> None:
     watched.odd.answer(ALTER, as_it_is, *[each_refused(CLUSTER_AUTHORIZATION_FAILED)] * 1_000)
-    watched.world.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    done = watched.world.run(watched.world.prepared(AWAY, throttle=RATE // 4))
-    assert (watched.world.replicas, watched.world.throttles) == (AWAY, {})
+    watched.rig.ask_after(4, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = watched.rig.run(watched.rig.prepared(AWAY, throttle=RATE // 4))
+    assert (watched.rig.replicas, watched.rig.throttles) == (AWAY, {})
     assert [move.status for move in done.moves] == ["complete"]
     assert any("Cluster authorization failed" in problem for problem in done.problems)
     assert any("cancelling it had no effect" in problem for problem in done.problems)
@@ -213,12 +213,12 @@ def test_a_cancelled_run_also_cancels_what_may_have_been_sent(watched: Watched) 
     """The request is carried out, its answer lost, and the look after it is stale."""
     watched.odd.answer(ALTER, lost_on_the_way_back)
     watched.odd.answer(LIST, *[as_it_is] * 3, nothing_listed)
-    before = watched.world.client.describe_topics(["t"])
+    before = watched.rig.client.describe_topics(["t"])
     watched.odd.answer("describe_topics", *[as_it_is] * 3, lambda *_, **__: before)
-    watched.world.ask_after(0.5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    done = watched.world.run(watched.world.prepared(AWAY))
-    assert (done.state, watched.world.throttles) == ("cancelled", {})
-    assert watched.world.client.list_partition_reassignments() == {}
+    watched.rig.ask_after(0.5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    assert (done.state, watched.rig.throttles) == ("cancelled", {})
+    assert watched.rig.client.list_partition_reassignments() == {}
 
 
 # --- the replication factor ----------------------------------------------------------------------------------------
@@ -226,14 +226,14 @@ def test_a_cancelled_run_also_cancels_what_may_have_been_sent(watched: Watched) 
 
 def test_a_factor_that_somebody_changes_right_before_a_move_is_sent_is_not_changed_back(watched: Watched) -> None:
     def grown_by_somebody(real: Real, *args: object, **named: object) -> object:
-        client = watched.world.client
+        client = watched.rig.client
         client.alter_partition_reassignments({tp(0): (0, 1, 3)}).raise_if_any()
-        watched.world.transport.sleep(60)
+        watched.rig.transport.sleep(60)
         return real(*args, **named)
 
     watched.odd.answer(ALTER, grown_by_somebody)
-    done = watched.world.run(watched.world.prepared(AWAY, throttle=None))
-    assert (done.state, watched.world.replicas) == ("failed", {0: (0, 1, 3)})
+    done = watched.rig.run(watched.rig.prepared(AWAY, throttle=None))
+    assert (done.state, watched.rig.replicas) == ("failed", {0: (0, 1, 3)})
     assert "replication factor" in (done.moves[0].problem or "")
 
 
@@ -244,16 +244,16 @@ def test_a_cluster_that_cannot_see_to_the_factor_is_asked_without_it_from_then_o
 
     watched = Watched(tmp_path, [[0, 1], [0, 1]])
     watched.odd.answer(ALTER, does_not_know_it)
-    done = watched.world.run(watched.world.prepared({0: (2, 1), 1: (0, 3)}, pace=pace(moves=1)))
-    assert (done.state, watched.world.replicas) == ("done", {0: (2, 1), 1: (0, 3)})
+    done = watched.rig.run(watched.rig.prepared({0: (2, 1), 1: (0, 3)}, pace=pace(moves=1)))
+    assert (done.state, watched.rig.replicas) == ("done", {0: (2, 1), 1: (0, 3)})
     asked = [named for method, _, named in watched.odd.calls if method == ALTER]
     assert [named["allow_replication_factor_change"] for named in asked] == [False, True, True]
 
 
 def test_moves_that_change_the_factor_are_sent_beside_those_that_keep_it(tmp_path: Path) -> None:
     watched = Watched(tmp_path, [[0, 1], [0, 1]])
-    done = watched.world.run(watched.world.prepared({0: (2, 1), 1: (0, 1, 3)}))
-    assert (done.state, watched.world.replicas) == ("done", {0: (2, 1), 1: (0, 1, 3)})
+    done = watched.rig.run(watched.rig.prepared({0: (2, 1), 1: (0, 1, 3)}))
+    assert (done.state, watched.rig.replicas) == ("done", {0: (2, 1), 1: (0, 1, 3)})
     asked = [(set(args[0]), named) for method, args, named in watched.odd.calls if method == ALTER]
     assert [(names, named["allow_replication_factor_change"]) for names, named in asked] == [
         ({tp(0)}, False),
@@ -265,9 +265,9 @@ def test_moves_that_change_the_factor_are_sent_beside_those_that_keep_it(tmp_pat
 
 
 def test_moves_whose_topic_is_deleted_while_they_wait_fail_and_the_run_comes_to_its_end(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1], [1, 0], [0, 1]])
-    world.between_steps(5, lambda: world.client.delete_topics(["t"]))
-    done = world.run(world.prepared({0: (2, 1), 1: (3, 0), 2: (0, 4)}, pace=pace(moves=1)))
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0], [0, 1]])
+    rig.between_steps(5, lambda: rig.client.delete_topics(["t"]))
+    done = rig.run(rig.prepared({0: (2, 1), 1: (3, 0), 2: (0, 4)}, pace=pace(moves=1)))
     assert {move.status for move in done.moves} <= {"complete", "failed"}
     assert done.state == "failed"
 
@@ -278,6 +278,6 @@ def test_a_partition_of_which_brokers_tell_nothing_is_waited_for_and_named(watch
         return Batch({}, {"t": refusal(TOPIC_AUTHORIZATION_FAILED, "t")})
 
     watched.odd.answer("describe_topics", *[as_it_is] * 3, *[tells_nothing] * 40)
-    done = watched.world.run(watched.world.prepared(AWAY))
+    done = watched.rig.run(watched.rig.prepared(AWAY))
     assert [move.status for move in done.moves] == ["complete"]
     assert any(tp(0).topic in one and "Topic authorization failed" in one for one in done.problems)

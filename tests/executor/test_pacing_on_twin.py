@@ -12,32 +12,32 @@ from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measur
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.twin.api.response_faults import AffectedResponses, Lost
 from kreassign.wire import api
-from tests.executor.twin_runs import World, pace
+from tests.executor.twin_runs import TwinRig, pace
 
 pytestmark = pytest.mark.thorough
 
 TARGETS = dict.fromkeys(range(6), (3, 1))
 
 
-def most_in_flight(world: World, chosen: Pace) -> tuple[int, list[int]]:
+def most_in_flight(rig: TwinRig, chosen: Pace) -> tuple[int, list[int]]:
     """How many moves were in flight at most, and the partitions in the order in which they were started."""
-    counts, order = flight(world, chosen)
+    counts, order = flight(rig, chosen)
     return max(counts), order
 
 
-def flight(world: World, chosen: Pace) -> tuple[list[int], list[int]]:
+def flight(rig: TwinRig, chosen: Pace) -> tuple[list[int], list[int]]:
     """How many moves were in flight at each step of the twin, and the order in which they were started."""
     counts: list[int] = []
     order: list[int] = []
 
     def note(watched: object, _step: object) -> None:
-        moving = world.twin.metadata.reassigning
+        moving = rig.twin.metadata.reassigning
         counts.append(len(moving))
         order.extend(sorted(key.partition for key in moving if key.partition not in order))
         del watched
 
-    world.twin.watch(note)
-    history = world.run(world.prepared(TARGETS, pace=chosen))
+    rig.twin.watch(note)
+    history = rig.run(rig.prepared(TARGETS, pace=chosen))
     assert history.state == "done", history.problems
     return counts, order
 
@@ -54,11 +54,11 @@ def flight(world: World, chosen: Pace) -> tuple[list[int], list[int]]:
     ids=["no limit", "2 moves", "3 moves a broker", "25 MB a broker", "less than one move"],
 )
 def test_no_more_is_in_flight_than_the_limit_allows_and_all_arrive(tmp_path: Path, chosen: Pace, most: int) -> None:
-    assert most_in_flight(World(tmp_path, [[0, 1]] * 6), chosen)[0] == most
+    assert most_in_flight(TwinRig(tmp_path, [[0, 1]] * 6), chosen)[0] == most
 
 
 def test_moves_start_in_the_order_that_was_chosen(tmp_path: Path) -> None:
-    started = most_in_flight(World(tmp_path, [[0, 1]] * 6), pace(Order.NAME, moves=1))[1]
+    started = most_in_flight(TwinRig(tmp_path, [[0, 1]] * 6), pace(Order.NAME, moves=1))[1]
     assert started == list(range(6))
 
 
@@ -74,42 +74,42 @@ def test_a_journal_from_before_there_were_limits_has_none() -> None:
     assert from_json("RunStarted", start + "}") == RunStarted(0, "r", "c", (), NO_THROTTLE, ())
 
 
-def asked(world: World, seconds: float, change: PaceChange) -> None:
-    world.ask_after(seconds, lambda at_ms, number: PaceRequested(at_ms, number, change))
+def asked(rig: TwinRig, seconds: float, change: PaceChange) -> None:
+    rig.ask_after(seconds, lambda at_ms, number: PaceRequested(at_ms, number, change))
 
 
 def test_a_limit_that_is_lifted_during_the_run_lets_the_rest_start(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]] * 6)
-    asked(world, 5, PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, None),)))
-    counts, _ = flight(world, pace(moves=1))
+    rig = TwinRig(tmp_path, [[0, 1]] * 6)
+    asked(rig, 5, PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, None),)))
+    counts, _ = flight(rig, pace(moves=1))
     assert max(counts) >= 5
-    assert world.resumed_pace == NO_LIMITS
+    assert rig.resumed_pace == NO_LIMITS
 
 
 def test_a_limit_that_is_set_during_the_run_lets_what_is_in_flight_go_on_and_holds_up_the_rest(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]] * 6)
-    asked(world, 5, PaceChange(Order.NAME, (Limit(EndpointKind.SOURCE, Measure.MOVES, 1),)))
-    counts, _ = flight(world, pace(moves=3))
+    rig = TwinRig(tmp_path, [[0, 1]] * 6)
+    asked(rig, 5, PaceChange(Order.NAME, (Limit(EndpointKind.SOURCE, Measure.MOVES, 1),)))
+    counts, _ = flight(rig, pace(moves=3))
     assert max(counts) == 3
     falling = counts[len(counts) - counts[::-1].index(3) :]
     assert max(falling[falling.index(1) :]) == 1
-    assert world.resumed_pace == Pace(
+    assert rig.resumed_pace == Pace(
         Order.NAME, pace(moves=3).caps.limited((Limit(EndpointKind.SOURCE, Measure.MOVES, 1),))
     )
 
 
 def test_leaders_change_so_many_at_a_time_as_was_asked(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]] * 6)
-    found = world.run(world.prepared(dict.fromkeys(range(6), (1, 0)), pace=Pace(elections_per_step=4)))
+    rig = TwinRig(tmp_path, [[0, 1]] * 6)
+    found = rig.run(rig.prepared(dict.fromkeys(range(6), (1, 0)), pace=Pace(elections_per_step=4)))
     assert found.state == "done", found.problems
-    assert [len(event.elected) for event in world.seen if isinstance(event, LeadersElected)] == [4, 2]
+    assert [len(event.elected) for event in rig.seen if isinstance(event, LeadersElected)] == [4, 2]
 
 
 def test_an_election_without_an_answer_is_no_problem_where_the_right_brokers_lead(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]] * 6)
-    world.twin.response_faults.add(Lost(), AffectedResponses(api.ELECT_LEADERS.key), hits_once=True)
-    found = world.run(world.prepared(dict.fromkeys(range(6), (1, 0))))
-    assert [event.elected for event in world.seen if isinstance(event, LeadersElected)] == [()]
+    rig = TwinRig(tmp_path, [[0, 1]] * 6)
+    rig.twin.response_faults.add(Lost(), AffectedResponses(api.ELECT_LEADERS.key), hits_once=True)
+    found = rig.run(rig.prepared(dict.fromkeys(range(6), (1, 0))))
+    assert [event.elected for event in rig.seen if isinstance(event, LeadersElected)] == [()]
     assert (found.state, found.problems) == ("done", ())
 
 

@@ -15,7 +15,7 @@ from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource
 from tests.executor.test_crashes import Died, Dying
-from tests.executor.twin_runs import RATE, World
+from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
 
@@ -24,14 +24,14 @@ TO_TWO_AND_THREE = {0: (2, 1), 1: (3, 0)}
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path, [[0, 1], [1, 0]], size_bytes=20 * RATE)
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [[0, 1], [1, 0]], size_bytes=20 * RATE)
 
 
-def rates_after(world: World, seconds: float) -> dict[str, str]:
+def rates_after(rig: TwinRig, seconds: float) -> dict[str, str]:
     """What the rates are so much later; filled in then."""
     found: dict[str, str] = {}
-    world.after(seconds, lambda: found.update((key, value) for key, value in world.throttles.items() if "rate" in key))
+    rig.after(seconds, lambda: found.update((key, value) for key, value in rig.throttles.items() if "rate" in key))
     return found
 
 
@@ -39,10 +39,10 @@ def times(found: RunHistory) -> list[float]:
     return [((move.completed_ms or 0) - found.started_ms) / 1000 for move in found.moves]
 
 
-def test_each_broker_is_throttled_with_its_own_rate(world: World) -> None:
-    during = rates_after(world, 4)
-    found = world.run(world.prepared(TO_TWO_AND_THREE, throttle=4 * RATE, per_broker=(BrokerRate(3, RATE),)))
-    assert (found.state, found.problems, world.throttles) == ("done", (), {})
+def test_each_broker_is_throttled_with_its_own_rate(rig: TwinRig) -> None:
+    during = rates_after(rig, 4)
+    found = rig.run(rig.prepared(TO_TWO_AND_THREE, throttle=4 * RATE, per_broker=(BrokerRate(3, RATE),)))
+    assert (found.state, found.problems, rig.throttles) == ("done", (), {})
     assert during == {
         **{f"broker {broker} {SENT}": str(4 * RATE) for broker in (0, 1)},
         f"broker 2 {RECEIVED}": str(4 * RATE),
@@ -53,40 +53,40 @@ def test_each_broker_is_throttled_with_its_own_rate(world: World) -> None:
     assert slow > 18
 
 
-def test_one_broker_can_be_throttled_alone(world: World) -> None:
-    during = rates_after(world, 4)
-    found = world.run(world.prepared(TO_TWO_AND_THREE, throttle=None, per_broker=(BrokerRate(3, RATE),)))
-    assert (found.state, world.throttles) == ("done", {})
+def test_one_broker_can_be_throttled_alone(rig: TwinRig) -> None:
+    during = rates_after(rig, 4)
+    found = rig.run(rig.prepared(TO_TWO_AND_THREE, throttle=None, per_broker=(BrokerRate(3, RATE),)))
+    assert (found.state, rig.throttles) == ("done", {})
     assert during == {f"broker 3 {RECEIVED}": str(RATE)}
 
 
-def test_a_broker_without_a_limit_keeps_the_rate_that_somebody_else_gave_it(world: World) -> None:
-    world.twin.metadata.configs[ConfigResource.broker(2)] = {RECEIVED: "123456789"}
-    during = rates_after(world, 4)
-    world.run(world.prepared(TO_TWO_AND_THREE, throttle=RATE, per_broker=(BrokerRate(2, None),)))
+def test_a_broker_without_a_limit_keeps_the_rate_that_somebody_else_gave_it(rig: TwinRig) -> None:
+    rig.twin.metadata.configs[ConfigResource.broker(2)] = {RECEIVED: "123456789"}
+    during = rates_after(rig, 4)
+    rig.run(rig.prepared(TO_TWO_AND_THREE, throttle=RATE, per_broker=(BrokerRate(2, None),)))
     assert during[f"broker 2 {RECEIVED}"] == "123456789"
-    assert world.throttles == {f"broker 2 {RECEIVED}": "123456789"}
+    assert rig.throttles == {f"broker 2 {RECEIVED}": "123456789"}
 
 
-def test_the_rate_of_one_broker_is_changed_during_the_run_and_kept_when_it_is_taken_up(world: World) -> None:
-    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (3,)))
-    during = rates_after(world, 6)
-    world.after(7, lambda: world.runner and world.runner.request_stop())
-    assert world.run(world.prepared(TO_TWO_AND_THREE)).state == "paused"
+def test_the_rate_of_one_broker_is_changed_during_the_run_and_kept_when_it_is_taken_up(rig: TwinRig) -> None:
+    rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (3,)))
+    during = rates_after(rig, 6)
+    rig.after(7, lambda: rig.runner and rig.runner.request_stop())
+    assert rig.run(rig.prepared(TO_TWO_AND_THREE)).state == "paused"
     assert (during[f"broker 2 {RECEIVED}"], during[f"broker 3 {RECEIVED}"]) == (str(RATE), str(5 * RATE))
-    found = world.resume()
-    assert (found.state, world.throttles) == ("done", {})
+    found = rig.resume()
+    assert (found.state, rig.throttles) == ("done", {})
     assert found.rates == ThrottleRates(RATE, (BrokerRate(3, 5 * RATE),))
 
 
-def written(tmp_path: Path, size: int = 60) -> World:
+def written(tmp_path: Path, size: int = 60) -> TwinRig:
     """Partition 0 is written with a tenth of a megabyte a second."""
-    return World(tmp_path, [[0, 1], [1, 0]], size_bytes=size * RATE, write_bytes_per_s=RATE / 10)
+    return TwinRig(tmp_path, [[0, 1], [1, 0]], size_bytes=size * RATE, write_bytes_per_s=RATE / 10)
 
 
-def sent_by_0(world: World) -> list[str]:
+def sent_by_0(rig: TwinRig) -> list[str]:
     key = ConfigKey(ConfigResource.broker(0), SENT)
-    intended = (event for event in world.seen if isinstance(event, ThrottleIntended))
+    intended = (event for event in rig.seen if isinstance(event, ThrottleIntended))
     return [
         override.value
         for event in intended
@@ -96,32 +96,32 @@ def sent_by_0(world: World) -> list[str]:
 
 
 def test_with_auto_a_broker_begins_at_its_floor_and_then_gets_what_its_traffic_leaves_over(tmp_path: Path) -> None:
-    world = written(tmp_path)
-    found = world.run(world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE)))
-    assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {})
-    floor, left = sent_by_0(world)
+    rig = written(tmp_path)
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE)))
+    assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
+    floor, left = sent_by_0(rig)
     assert int(floor) == RATE
     # It leads one partition, whose other replica fetches all that is written.
     assert int(left) == pytest.approx(3.9 * RATE, rel=0.02)
 
 
 def test_with_auto_a_rate_is_never_below_what_its_partitions_are_written_at(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]], size_bytes=10 * RATE, write_bytes_per_s=RATE)
-    found = world.run(world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(RATE // 2, (), 1_000)))
-    assert (found.state, world.throttles) == ("done", {})
+    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=10 * RATE, write_bytes_per_s=RATE)
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(RATE // 2, (), 1_000)))
+    assert (found.state, rig.throttles) == ("done", {})
     # A new copy and the other replica both fetch what is written.
-    assert int(sent_by_0(world)[-1]) >= 2 * RATE
+    assert int(sent_by_0(rig)[-1]) >= 2 * RATE
 
 
 def test_auto_is_turned_on_and_off_during_a_run_and_a_single_broker_keeps_its_rate(tmp_path: Path) -> None:
-    world = written(tmp_path, size=180)
+    rig = written(tmp_path, size=180)
     adaptive = AdaptiveThrottle(3 * RATE, (BrokerCapacity(2, 2 * RATE),))
-    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None, (), adaptive))
-    world.ask_after(25, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (1,)))
-    world.ask_after(50, lambda at_ms, number: ThrottleRequested(at_ms, number, 9 * RATE))
-    following, at_last = rates_after(world, 45), rates_after(world, 55)
-    found = world.run(world.prepared({0: (2, 1), 1: (3, 0)}))
-    assert (found.state, found.rates, world.throttles) == ("done", ThrottleRates(9 * RATE), {})
+    rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None, (), adaptive))
+    rig.ask_after(25, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (1,)))
+    rig.ask_after(50, lambda at_ms, number: ThrottleRequested(at_ms, number, 9 * RATE))
+    following, at_last = rates_after(rig, 45), rates_after(rig, 55)
+    found = rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}))
+    assert (found.state, found.rates, rig.throttles) == ("done", ThrottleRates(9 * RATE), {})
     assert int(following[f"broker 0 {SENT}"]) == pytest.approx(2.9 * RATE, rel=0.02)
     assert int(following[f"broker 2 {RECEIVED}"]) == 2 * RATE
     assert int(following[f"broker 1 {SENT}"]) == 5 * RATE
@@ -129,23 +129,23 @@ def test_auto_is_turned_on_and_off_during_a_run_and_a_single_broker_keeps_its_ra
 
 
 def test_a_run_with_auto_that_is_resumed_measures_again_and_leaves_nothing(tmp_path: Path) -> None:
-    world = written(tmp_path)
-    world.after(15, lambda: world.runner and world.runner.request_stop())
-    started = world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE))
-    assert world.run(started).state == "paused"
-    assert world.throttles
-    found = world.resume()
-    assert (found.state, found.rates.adaptive, world.throttles) == ("done", AdaptiveThrottle(4 * RATE, (), RATE), {})
-    measured = [event for event in read_events(world.path()) if isinstance(event, TrafficMeasured)]
+    rig = written(tmp_path)
+    rig.after(15, lambda: rig.runner and rig.runner.request_stop())
+    started = rig.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE))
+    assert rig.run(started).state == "paused"
+    assert rig.throttles
+    found = rig.resume()
+    assert (found.state, found.rates.adaptive, rig.throttles) == ("done", AdaptiveThrottle(4 * RATE, (), RATE), {})
+    measured = [event for event in read_events(rig.path()) if isinstance(event, TrafficMeasured)]
     assert not measured[0].brokers
     assert len(measured) >= 3
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_with_auto_that_dies_while_it_changes_rates_is_carried_on(tmp_path: Path, is_written: bool) -> None:
-    def begun(folder: str) -> tuple[World, RunStarted]:
-        world = written(tmp_path / folder, size=15)
-        return world, world.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(2 * RATE, (), RATE))
+    def begun(folder: str) -> tuple[TwinRig, RunStarted]:
+        rig = written(tmp_path / folder, size=15)
+        return rig, rig.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(2 * RATE, (), RATE))
 
     whole, started = begun("whole")
     whole.run(started)
@@ -153,9 +153,9 @@ def test_a_run_with_auto_that_dies_while_it_changes_rates_is_carried_on(tmp_path
     first = next(row for row, event in enumerate(events, 1) if isinstance(event, TrafficMeasured) and event.brokers)
     last = next(row for row, event in enumerate(events, 1) if row > first and isinstance(event, ThrottleSet))
     for row in range(first - 1, last + 1):
-        world, started = begun(str(row))
-        with Journal.create(world.state_dir, started) as journal, pytest.raises(Died):
-            Runner(world.client, world.transport, Dying(journal, row, is_written=is_written)).start(started)
-        found = world.resume()
-        assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {}), row
-        assert world.replicas[0] == (2, 1)
+        rig, started = begun(str(row))
+        with Journal.create(rig.state_dir, started) as journal, pytest.raises(Died):
+            Runner(rig.client, rig.transport, Dying(journal, row, is_written=is_written)).start(started)
+        found = rig.resume()
+        assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {}), row
+        assert rig.replicas[0] == (2, 1)

@@ -15,7 +15,7 @@ from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.model import NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan
 from tests.executor.odd_port import OddPort, Real, as_it_is
-from tests.executor.twin_runs import RATE, World, pace, tp
+from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
 HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}
 AWAY = {0: (2, 1), 1: (3, 0), 2: (4, 1)}
@@ -23,13 +23,13 @@ LISTS = tuple(HOME.values())
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path, [list(replicas) for replicas in HOME.values()])
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [list(replicas) for replicas in HOME.values()])
 
 
-def recreate(world: World, lists: tuple[tuple[int, ...], ...] = LISTS) -> None:
-    world.client.delete_topics(["t"]).raise_if_any()
-    world.client.create_topics([NewTopic("t", assignments=lists)]).raise_if_any()
+def recreate(rig: TwinRig, lists: tuple[tuple[int, ...], ...] = LISTS) -> None:
+    rig.client.delete_topics(["t"]).raise_if_any()
+    rig.client.create_topics([NewTopic("t", assignments=lists)]).raise_if_any()
 
 
 def plan_of(targets: dict[int, tuple[int, ...]]) -> Plan:
@@ -37,97 +37,97 @@ def plan_of(targets: dict[int, tuple[int, ...]]) -> Plan:
 
 
 def test_moves_of_a_topic_that_is_recreated_while_they_wait_or_copy_fail_and_the_new_one_stays_as_it_is(
-    world: World,
+    rig: TwinRig,
 ) -> None:
-    world.between_steps(5, lambda: recreate(world))
-    done = world.run(world.prepared(AWAY, pace=pace(moves=1)))
+    rig.between_steps(5, lambda: recreate(rig))
+    done = rig.run(rig.prepared(AWAY, pace=pace(moves=1)))
     assert {move.status for move in done.moves} == {"failed"}
     assert all("another one created under its name" in (move.problem or "") for move in done.moves)
-    assert (world.replicas, world.client.list_partition_reassignments(), world.throttles) == (HOME, {}, {})
+    assert (rig.replicas, rig.client.list_partition_reassignments(), rig.throttles) == (HOME, {}, {})
 
 
-def test_a_run_that_is_taken_up_leaves_a_topic_alone_that_was_recreated_meanwhile(world: World) -> None:
-    world.after(2, lambda: world.runner.request_stop() if world.runner else None)
-    world.run(world.prepared(AWAY, pace=pace(moves=1)))
-    recreate(world)
-    done = world.resume()
+def test_a_run_that_is_taken_up_leaves_a_topic_alone_that_was_recreated_meanwhile(rig: TwinRig) -> None:
+    rig.after(2, lambda: rig.runner.request_stop() if rig.runner else None)
+    rig.run(rig.prepared(AWAY, pace=pace(moves=1)))
+    recreate(rig)
+    done = rig.resume()
     assert {move.status for move in done.moves} == {"failed"}
-    assert (world.replicas, world.throttles) == (HOME, {})
+    assert (rig.replicas, rig.throttles) == (HOME, {})
 
 
 def test_a_rollback_leaves_a_topic_alone_that_was_recreated_even_where_it_looks_as_the_run_left_it(
-    world: World,
+    rig: TwinRig,
 ) -> None:
-    done = world.run(world.prepared(AWAY, throttle=None))
-    recreate(world, tuple(AWAY.values()))
-    topics = world.client.describe_topics(["t"])
+    done = rig.run(rig.prepared(AWAY, throttle=None))
+    recreate(rig, tuple(AWAY.values()))
+    topics = rig.client.describe_topics(["t"])
     back = rollback_plan(done.moves, partitions_of(topics), present=Present(topic_ids=topic_ids_of(topics)))
     assert len(back.plan) == 0
     assert [sentence.partition(":")[0] for sentence in back.skipped] == ["t-0", "t-1", "t-2"]
     assert "another one created under its name" in back.skipped[0]
 
 
-def test_leaders_of_a_topic_that_was_recreated_are_not_elected(world: World) -> None:
+def test_leaders_of_a_topic_that_was_recreated_are_not_elected(rig: TwinRig) -> None:
     """Its move was complete, and it was recreated before leaders are elected."""
-    odd = OddPort(world.client)
-    world.odd_port = odd.port
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
 
     def recreated_topic(real: Real, *args: object, **named: object) -> object:
-        recreate(world)
+        recreate(rig)
         return real(*args, **named)
 
-    began = world.prepared({0: (1, 0)}, throttle=None)
+    began = rig.prepared({0: (1, 0)}, throttle=None)
     # Before that are the looks before and after it is sent, and the health check between them.
     odd.answer("describe_topics", *[as_it_is] * 3, recreated_topic)
-    world.run(began)
-    (elected,) = [event for event in world.seen if isinstance(event, LeadersElected)]
+    rig.run(began)
+    (elected,) = [event for event in rig.seen if isinstance(event, LeadersElected)]
     assert elected.elected == ()
     assert "another one created under its name" in elected.refused[0].message
     assert "elect_leaders" not in [name for name, *_ in odd.calls]
 
 
-def test_a_plan_for_another_cluster_is_refused(world: World) -> None:
-    chosen = RunSettings("run-1", world.transport.now_ms())
+def test_a_plan_for_another_cluster_is_refused(rig: TwinRig) -> None:
+    chosen = RunSettings("run-1", rig.transport.now_ms())
     with pytest.raises(IllegalPlan, match=r"was made for cluster other, and this is cluster .*: check --bootstrap"):
-        prepare(world.client, plan_of(AWAY), chosen, origin=PlanOrigin("other"))
+        prepare(rig.client, plan_of(AWAY), chosen, origin=PlanOrigin("other"))
 
 
-def test_a_plan_for_a_topic_that_was_recreated_is_refused(world: World) -> None:
-    topic_ids = topic_ids_of(world.client.describe_topics(["t"]))
-    origin = PlanOrigin(world.twin.cluster_id, topic_ids)
-    chosen = RunSettings("run-1", world.transport.now_ms())
-    assert prepare(world.client, plan_of(AWAY), chosen, origin=origin).moves[0].topic_id == topic_ids["t"]
-    recreate(world)
+def test_a_plan_for_a_topic_that_was_recreated_is_refused(rig: TwinRig) -> None:
+    topic_ids = topic_ids_of(rig.client.describe_topics(["t"]))
+    origin = PlanOrigin(rig.twin.cluster_id, topic_ids)
+    chosen = RunSettings("run-1", rig.transport.now_ms())
+    assert prepare(rig.client, plan_of(AWAY), chosen, origin=origin).moves[0].topic_id == topic_ids["t"]
+    recreate(rig)
     with pytest.raises(IllegalPlan, match="topic t is not the one that the plan was made for"):
-        prepare(world.client, plan_of(AWAY), chosen, origin=origin)
+        prepare(rig.client, plan_of(AWAY), chosen, origin=origin)
 
 
-def test_a_rollback_leaves_partitions_alone_whose_original_broker_is_down(world: World) -> None:
-    done = world.run(world.prepared({0: (2, 1), 1: (1, 3), 2: (2, 4)}, throttle=None))
-    world.twin.crash(0)
-    world.transport.sleep(30)
-    live = world.client.describe_cluster().broker_ids
-    back = rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])), present=Present(live))
+def test_a_rollback_leaves_partitions_alone_whose_original_broker_is_down(rig: TwinRig) -> None:
+    done = rig.run(rig.prepared({0: (2, 1), 1: (1, 3), 2: (2, 4)}, throttle=None))
+    rig.twin.crash(0)
+    rig.transport.sleep(30)
+    live = rig.client.describe_cluster().broker_ids
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])), present=Present(live))
     assert [sentence.partition(":")[0] for sentence in back.skipped] == ["t-0", "t-1", "t-2"]
     assert "its original brokers [0] are not up" in back.skipped[0]
 
 
 def test_what_has_its_original_brokers_is_rolled_back_beside_what_has_not(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1], [1, 2]])
-    done = world.run(world.prepared({0: (3, 1), 1: (4, 2)}, throttle=None))
-    world.twin.crash(0)
-    world.transport.sleep(30)
-    live = world.client.describe_cluster().broker_ids
-    back = rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])), present=Present(live))
-    chosen = RunSettings("run-2", world.transport.now_ms())
-    undone = world.run(prepare(world.client, back.plan, chosen, expected=back.expected))
-    assert (undone.state, world.replicas) == ("done", {0: (3, 1), 1: (1, 2)})
+    rig = TwinRig(tmp_path, [[0, 1], [1, 2]])
+    done = rig.run(rig.prepared({0: (3, 1), 1: (4, 2)}, throttle=None))
+    rig.twin.crash(0)
+    rig.transport.sleep(30)
+    live = rig.client.describe_cluster().broker_ids
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])), present=Present(live))
+    chosen = RunSettings("run-2", rig.transport.now_ms())
+    undone = rig.run(prepare(rig.client, back.plan, chosen, expected=back.expected))
+    assert (undone.state, rig.replicas) == ("done", {0: (3, 1), 1: (1, 2)})
     assert back.skipped == (
         "t-0: its original brokers [0] are not up; start them and roll back again, or plan without them",
     )
 
 
-def test_copies_are_throttled_while_a_topic_is_recreated(world: World) -> None:
-    world.between_steps(3, lambda: recreate(world))
-    done = world.run(world.prepared(AWAY, throttle=RATE // 4))
-    assert (done.throttle_residue, world.throttles) == ((), {})
+def test_copies_are_throttled_while_a_topic_is_recreated(rig: TwinRig) -> None:
+    rig.between_steps(3, lambda: recreate(rig))
+    done = rig.run(rig.prepared(AWAY, throttle=RATE // 4))
+    assert (done.throttle_residue, rig.throttles) == ((), {})

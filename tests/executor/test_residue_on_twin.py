@@ -25,7 +25,7 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
-from tests.executor.twin_runs import RATE, World, pace
+from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
 
@@ -42,8 +42,8 @@ THEIRS = {
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    found = World(tmp_path, [[0, 1], [1, 0], [0, 1]])
+def rig(tmp_path: Path) -> TwinRig:
+    found = TwinRig(tmp_path, [[0, 1], [1, 0], [0, 1]])
     topic, broker = ConfigResource.topic("t"), ConfigResource.broker
     records = (
         ConfigChanged(topic, LEADER_THROTTLED_REPLICAS, "7:4"),
@@ -57,98 +57,98 @@ def world(tmp_path: Path) -> World:
     return found
 
 
-def run_slowly(world: World) -> RunHistory:
-    return world.run(world.prepared(AWAY, throttle=SLOW))
+def run_slowly(rig: TwinRig) -> RunHistory:
+    return rig.run(rig.prepared(AWAY, throttle=SLOW))
 
 
-def done(world: World) -> RunHistory:
-    return run_slowly(world)
+def done(rig: TwinRig) -> RunHistory:
+    return run_slowly(rig)
 
 
-def cancelled_gracefully(world: World) -> RunHistory:
-    world.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
-    return world.run(world.prepared(AWAY, throttle=SLOW, pace=pace(moves=1)))
+def cancelled_gracefully(rig: TwinRig) -> RunHistory:
+    rig.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
+    return rig.run(rig.prepared(AWAY, throttle=SLOW, pace=pace(moves=1)))
 
 
-def cancelled_now(world: World) -> RunHistory:
-    world.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    return run_slowly(world)
+def cancelled_now(rig: TwinRig) -> RunHistory:
+    rig.ask_after(3, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    return run_slowly(rig)
 
 
-def cancelled_before_it_moved(world: World) -> RunHistory:
-    return world.run(
-        world.prepared(AWAY, throttle=SLOW),
+def cancelled_before_it_moved(rig: TwinRig) -> RunHistory:
+    return rig.run(
+        rig.prepared(AWAY, throttle=SLOW),
         lambda number: HoldRequested(0, number),
         lambda number: CancelRequested(0, number, is_now=False),
     )
 
 
-def held_and_released(world: World) -> RunHistory:
-    started = world.prepared(AWAY, throttle=SLOW)
-    world.ask_after(8, ReleaseRequested)
-    return world.run(started, lambda number: HoldRequested(0, number))
+def held_and_released(rig: TwinRig) -> RunHistory:
+    started = rig.prepared(AWAY, throttle=SLOW)
+    rig.ask_after(8, ReleaseRequested)
+    return rig.run(started, lambda number: HoldRequested(0, number))
 
 
-def throttled_otherwise(world: World) -> RunHistory:
-    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
-    return run_slowly(world)
+def throttled_otherwise(rig: TwinRig) -> RunHistory:
+    rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
+    return run_slowly(rig)
 
 
-def throttled_no_more(world: World) -> RunHistory:
-    world.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None))
-    return run_slowly(world)
+def throttled_no_more(rig: TwinRig) -> RunHistory:
+    rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, None))
+    return run_slowly(rig)
 
 
-def stopped_before_it_moved(world: World) -> RunHistory:
-    world.after(2, lambda: world.runner and world.runner.request_stop())
-    return world.run(world.prepared(AWAY, throttle=SLOW), lambda number: HoldRequested(0, number))
+def stopped_before_it_moved(rig: TwinRig) -> RunHistory:
+    rig.after(2, lambda: rig.runner and rig.runner.request_stop())
+    return rig.run(rig.prepared(AWAY, throttle=SLOW), lambda number: HoldRequested(0, number))
 
 
-def stopped_and_resumed(world: World) -> RunHistory:
-    world.after(5, lambda: world.runner and world.runner.request_stop())
-    assert run_slowly(world).state == "paused"
-    assert world.throttles != THEIRS
-    return world.resume()
+def stopped_and_resumed(rig: TwinRig) -> RunHistory:
+    rig.after(5, lambda: rig.runner and rig.runner.request_stop())
+    assert run_slowly(rig).state == "paused"
+    assert rig.throttles != THEIRS
+    return rig.resume()
 
 
-def failed_with_a_dead_destination(world: World) -> RunHistory:
-    world.after(4, lambda: world.twin.crash(3))
-    world.after(90, lambda: world.twin.start(3))
-    return run_slowly(world)
+def failed_with_a_dead_destination(rig: TwinRig) -> RunHistory:
+    rig.after(4, lambda: rig.twin.crash(3))
+    rig.after(90, lambda: rig.twin.start(3))
+    return run_slowly(rig)
 
 
-def ended_by_a_guard(world: World) -> RunHistory:
-    world.after(3, lambda: world.twin.crash(4))
-    return world.run(world.prepared(AWAY, throttle=SLOW // 4, guards={GuardName.BROKER: Reaction.CANCEL}))
+def ended_by_a_guard(rig: TwinRig) -> RunHistory:
+    rig.after(3, lambda: rig.twin.crash(4))
+    return rig.run(rig.prepared(AWAY, throttle=SLOW // 4, guards={GuardName.BROKER: Reaction.CANCEL}))
 
 
-def ended_by_its_deadline(world: World) -> RunHistory:
-    started = world.prepared(AWAY, throttle=SLOW, pace=pace(moves=1))
+def ended_by_its_deadline(rig: TwinRig) -> RunHistory:
+    started = rig.prepared(AWAY, throttle=SLOW, pace=pace(moves=1))
     hours = Schedule(deadline_ms=started.at_ms + 30_000, at_end=AtWindowEnd.CANCEL)
-    return world.run(replace(started, pace=replace(started.pace, hours=hours)))
+    return rig.run(replace(started, pace=replace(started.pace, hours=hours)))
 
 
-def done_in_steps(world: World) -> RunHistory:
-    return world.run(world.prepared({0: (2, 3)}, throttle=SLOW, pace=Pace(is_stepwise=True)))
+def done_in_steps(rig: TwinRig) -> RunHistory:
+    return rig.run(rig.prepared({0: (2, 3)}, throttle=SLOW, pace=Pace(is_stepwise=True)))
 
 
-def cancelled_in_steps(world: World) -> RunHistory:
-    world.ask_after(25, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    return world.run(world.prepared({0: (2, 3)}, throttle=SLOW, pace=Pace(is_stepwise=True)))
+def cancelled_in_steps(rig: TwinRig) -> RunHistory:
+    rig.ask_after(25, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    return rig.run(rig.prepared({0: (2, 3)}, throttle=SLOW, pace=Pace(is_stepwise=True)))
 
 
-def ended_by_a_guard_to_be_undone(world: World) -> RunHistory:
-    world.after(3, lambda: world.twin.crash(4))
-    found = world.run(world.prepared(AWAY, throttle=SLOW // 4, guards={GuardName.BROKER: Reaction.ROLLBACK}))
+def ended_by_a_guard_to_be_undone(rig: TwinRig) -> RunHistory:
+    rig.after(3, lambda: rig.twin.crash(4))
+    found = rig.run(rig.prepared(AWAY, throttle=SLOW // 4, guards={GuardName.BROKER: Reaction.ROLLBACK}))
     assert found.wants_rollback
     return found
 
 
-def rolled_back(world: World) -> RunHistory:
-    found = run_slowly(world)
-    back = rollback_plan(found.moves, partitions_of(world.client.describe_topics(["t"])))
-    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(SLOW))
-    return world.run(prepare(world.client, back.plan, settings, expected=back.expected))
+def rolled_back(rig: TwinRig) -> RunHistory:
+    found = run_slowly(rig)
+    back = rollback_plan(found.moves, partitions_of(rig.client.describe_topics(["t"])))
+    settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(SLOW))
+    return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def rolled_back(world: World) -> RunHistory:
         (stopped_before_it_moved, "paused"),
     ],
 )
-def test_nothing_is_left_of_the_throttle(world: World, end: Callable[[World], RunHistory], state: str) -> None:
-    found = end(world)
+def test_nothing_is_left_of_the_throttle(rig: TwinRig, end: Callable[[TwinRig], RunHistory], state: str) -> None:
+    found = end(rig)
     assert (found.state, found.throttle_residue) == (state, ())
-    assert world.throttles == THEIRS
+    assert rig.throttles == THEIRS

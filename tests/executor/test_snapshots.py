@@ -20,7 +20,7 @@ from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
 from tests.executor.run_events import WHOLE, fold_with_progress
 from tests.executor.test_journal import written
-from tests.executor.twin_runs import RATE, World
+from tests.executor.twin_runs import RATE, TwinRig
 
 TARGETS = {0: (2, 1), 1: (3, 0), 2: (1, 0)}
 HOME = [[0, 1], [1, 0], [0, 1]]
@@ -47,14 +47,14 @@ class Dying:
         return self._journal.requests_after(number)
 
 
-def steered(folder: Path) -> World:
+def steered(folder: Path) -> TwinRig:
     """A run with all that may happen to it."""
-    world = World(folder, HOME)
-    world.ask_after(4, HoldRequested)
-    world.ask_after(9, ReleaseRequested)
-    world.ask_after(6, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE, (1,)))
-    world.after(6, lambda: world.twin.crash(4))
-    return world
+    rig = TwinRig(folder, HOME)
+    rig.ask_after(4, HoldRequested)
+    rig.ask_after(9, ReleaseRequested)
+    rig.ask_after(6, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE, (1,)))
+    rig.after(6, lambda: rig.twin.crash(4))
+    return rig
 
 
 def known(run: RunView) -> tuple[object, ...]:
@@ -66,9 +66,9 @@ def known(run: RunView) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("is_stepwise", [False, True])
 def test_a_snapshot_after_any_event_is_the_run_and_goes_on_as_it(tmp_path: Path, is_stepwise: bool) -> None:
-    world = steered(tmp_path)
-    done = world.run(world.prepared(TARGETS, pace=Pace(elections_per_step=1, is_stepwise=is_stepwise)))
-    events = read_events(world.path())
+    rig = steered(tmp_path)
+    done = rig.run(rig.prepared(TARGETS, pace=Pace(elections_per_step=1, is_stepwise=is_stepwise)))
+    events = read_events(rig.path())
     machine = Machine()
     for number, event in enumerate(events):
         machine.replay(event)
@@ -82,22 +82,22 @@ def test_a_snapshot_after_any_event_is_the_run_and_goes_on_as_it(tmp_path: Path,
 @pytest.mark.thorough
 @pytest.mark.parametrize("every", [1, 3], ids=["a snapshot at every row", "one of three"])
 def test_a_run_that_dies_around_a_snapshot_is_carried_on_to_the_same_end(tmp_path: Path, every: int) -> None:
-    whole = World(tmp_path / "whole", HOME)
+    whole = TwinRig(tmp_path / "whole", HOME)
     whole.run(whole.prepared(TARGETS, throttle=5 * RATE))
     rows = len(read_events(whole.path()))
     for row in range(2, rows - 1):  # after the last one there is nothing to take up
-        world = World(tmp_path / str(row), HOME)
-        begun = world.prepared(TARGETS, throttle=5 * RATE)
-        with Journal.create(world.state_dir, begun) as journal:
-            keep(world, journal, every, row).start_until_death(begun)
-        start = latest_start(world.path())
+        rig = TwinRig(tmp_path / str(row), HOME)
+        begun = rig.prepared(TARGETS, throttle=5 * RATE)
+        with Journal.create(rig.state_dir, begun) as journal:
+            keep(rig, journal, every, row).start_until_death(begun)
+        start = latest_start(rig.path())
         assert start.position.sequence >= row - every - 1
-        journal, events = Journal.resume(world.path(), world.twin.cluster_id, start.position)
+        journal, events = Journal.resume(rig.path(), rig.twin.cluster_id, start.position)
         with journal:
-            found = Runner(world.client, world.transport, journal).resume(events, machine=start.machine)
+            found = Runner(rig.client, rig.transport, journal).resume(events, machine=start.machine)
         assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
-        assert (world.replicas, world.throttles) == (TARGETS, {}), row
-        assert read_history(world.path()) == history(fold(read_events(world.path()))) == found
+        assert (rig.replicas, rig.throttles) == (TARGETS, {}), row
+        assert read_history(rig.path()) == history(fold(read_events(rig.path()))) == found
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Kept:
             self.runner.start(begun)
 
 
-def keep(world: World, journal: Journal, every: int, row: int) -> Kept:
+def keep(rig: TwinRig, journal: Journal, every: int, row: int) -> Kept:
     count = 0
 
     def listen(event: Event, run: RunView) -> None:
@@ -120,7 +120,7 @@ def keep(world: World, journal: Journal, every: int, row: int) -> Kept:
         if count % every == 0:
             keeper.follow(event, run)
 
-    runner = Runner(world.client, world.transport, Dying(journal, row), listener=listen)
+    runner = Runner(rig.client, rig.transport, Dying(journal, row), listener=listen)
     keeper = SnapshotKeeper(journal, runner.snapshot, every_ms=0, every_byte_ms=0)
     return Kept(runner)
 
@@ -193,9 +193,9 @@ def test_only_classes_of_a_run_have_a_place_in_a_snapshot() -> None:
 
 
 def test_progress_is_known_from_a_snapshot_as_it_is_from_all_events(tmp_path: Path) -> None:
-    world = World(tmp_path, HOME, size_bytes=400 * 1_000_000)
-    begun = world.prepared(TARGETS, throttle=RATE)
-    with Journal.create(world.state_dir, begun) as journal:
+    rig = TwinRig(tmp_path, HOME, size_bytes=400 * 1_000_000)
+    begun = rig.prepared(TARGETS, throttle=RATE)
+    with Journal.create(rig.state_dir, begun) as journal:
 
         def listen(event: Event, run: RunView) -> None:
             if event.at_ms > 100_000:
@@ -203,12 +203,12 @@ def test_progress_is_known_from_a_snapshot_as_it_is_from_all_events(tmp_path: Pa
             elif event.at_ms < 80_000:
                 keeper.follow(event, run)
 
-        runner = Runner(world.client, world.transport, journal, listener=listen)
+        runner = Runner(rig.client, rig.transport, journal, listener=listen)
         keeper = SnapshotKeeper(journal, runner.snapshot)
         assert runner.start(begun).state == "paused"
-    events = read_events(world.path())
-    assert 0 < latest_start(world.path()).position.sequence < len(events) - 10
-    run, meter = read_progress(world.path())
+    events = read_events(rig.path())
+    assert 0 < latest_start(rig.path()).position.sequence < len(events) - 10
+    run, meter = read_progress(rig.path())
     whole, whole_meter = fold_with_progress(events)
     assert history(run) == history(whole)
     assert meter.progress() == whole_meter.progress()

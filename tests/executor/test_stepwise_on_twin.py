@@ -17,7 +17,7 @@ from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule, Window
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.twin.cluster import Twin
 from tests.executor.test_crashes import Died, Dying
-from tests.executor.twin_runs import RATE, World
+from tests.executor.twin_runs import RATE, TwinRig
 
 HOME = {0: (0, 1), 1: (1, 0)}
 AWAY = {0: (3, 2), 1: (4, 1)}
@@ -25,11 +25,11 @@ STEPWISE = Pace(is_stepwise=True)
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path, [list(replicas) for replicas in HOME.values()])
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [list(replicas) for replicas in HOME.values()])
 
 
-def watched(world: World) -> list[tuple[int, int]]:
+def watched(rig: TwinRig) -> list[tuple[int, int]]:
     """At each step of the twin, per partition: how many replicas are being added, and how many are in sync."""
     seen: list[tuple[int, int]] = []
 
@@ -37,31 +37,31 @@ def watched(world: World) -> list[tuple[int, int]]:
         states = twin.metadata.topics["t"].partitions.values()
         seen.extend((len(state.adding), len(state.isr)) for state in states)
 
-    world.twin.watch(note)
+    rig.twin.watch(note)
     return seen
 
 
-def test_a_partition_gets_one_replica_at_a_time_and_is_never_in_sync_with_fewer(world: World) -> None:
-    seen = watched(world)
-    found = world.run(world.prepared(AWAY, pace=STEPWISE))
-    assert (found.state, found.problems, world.replicas, world.throttles) == ("done", (), AWAY, {})
+def test_a_partition_gets_one_replica_at_a_time_and_is_never_in_sync_with_fewer(rig: TwinRig) -> None:
+    seen = watched(rig)
+    found = rig.run(rig.prepared(AWAY, pace=STEPWISE))
+    assert (found.state, found.problems, rig.replicas, rig.throttles) == ("done", (), AWAY, {})
     assert max(adding for adding, _ in seen) == 1
     assert min(in_sync for _, in_sync in seen) == 2
-    sent = [event.partitions for event in world.seen if isinstance(event, SubmissionIntended)]
+    sent = [event.partitions for event in rig.seen if isinstance(event, SubmissionIntended)]
     assert sorted(name.partition for names in sent for name in names) == [0, 0, 1]
     assert {move.bytes_copied // RATE for move in found.moves} == {20, 10}
 
 
-def test_without_steps_both_replicas_are_added_at_once(world: World) -> None:
-    seen = watched(world)
-    world.run(world.prepared(AWAY))
+def test_without_steps_both_replicas_are_added_at_once(rig: TwinRig) -> None:
+    seen = watched(rig)
+    rig.run(rig.prepared(AWAY))
     assert max(adding for adding, _ in seen) == 2
 
 
-def die(world: World, row: int, *, is_written: bool) -> None:
-    started = world.prepared({0: (3, 2)}, pace=STEPWISE, throttle=None)
-    with Journal.create(world.state_dir, started) as journal, pytest.raises(Died):
-        Runner(world.client, world.transport, Dying(journal, row, is_written=is_written)).start(started)
+def die(rig: TwinRig, row: int, *, is_written: bool) -> None:
+    started = rig.prepared({0: (3, 2)}, pace=STEPWISE, throttle=None)
+    with Journal.create(rig.state_dir, started) as journal, pytest.raises(Died):
+        Runner(rig.client, rig.transport, Dying(journal, row, is_written=is_written)).start(started)
 
 
 @pytest.mark.thorough
@@ -69,24 +69,24 @@ def die(world: World, row: int, *, is_written: bool) -> None:
 def test_a_run_in_steps_that_dies_at_any_row_is_carried_on_from_the_step_it_was_in(
     tmp_path: Path, is_written: bool
 ) -> None:
-    whole = World(tmp_path / "whole", [[0, 1]])
+    whole = TwinRig(tmp_path / "whole", [[0, 1]])
     whole.run(whole.prepared({0: (3, 2)}, pace=STEPWISE, throttle=None))
     rows = len(read_events(whole.path()))
     for row in range(1, rows - is_written):
-        world = World(tmp_path / str(row), [[0, 1]])
-        seen = watched(world)
-        die(world, row, is_written=is_written)
-        found = world.resume()
+        rig = TwinRig(tmp_path / str(row), [[0, 1]])
+        seen = watched(rig)
+        die(rig, row, is_written=is_written)
+        found = rig.resume()
         assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
-        assert (world.replicas, world.throttles) == ({0: (3, 2)}, {}), row
+        assert (rig.replicas, rig.throttles) == ({0: (3, 2)}, {}), row
         assert max(adding for adding, _ in seen) == 1, row
 
 
-def undo(world: World, done: RunHistory) -> RunHistory:
-    back = rollback_plan(done.moves, partitions_of(world.client.describe_topics(["t"])))
+def undo(rig: TwinRig, done: RunHistory) -> RunHistory:
+    back = rollback_plan(done.moves, partitions_of(rig.client.describe_topics(["t"])))
     assert back.skipped == ()
-    settings = RunSettings("run-2", world.transport.now_ms(), ThrottleRates(5 * RATE), pace=done.pace)
-    return world.run(prepare(world.client, back.plan, settings, expected=back.expected))
+    settings = RunSettings("run-2", rig.transport.now_ms(), ThrottleRates(5 * RATE), pace=done.pace)
+    return rig.run(prepare(rig.client, back.plan, settings, expected=back.expected))
 
 
 @pytest.mark.parametrize(
@@ -95,25 +95,23 @@ def undo(world: World, done: RunHistory) -> RunHistory:
     ids=["in the first step", "in the second step"],
 )
 def test_a_run_in_steps_that_is_cancelled_on_its_way_is_undone_from_there(
-    world: World, seconds: float, after: list[set[int]]
+    rig: TwinRig, seconds: float, after: list[set[int]]
 ) -> None:
-    world.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
-    done = world.run(world.prepared(AWAY, pace=STEPWISE))
+    rig.ask_after(seconds, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    done = rig.run(rig.prepared(AWAY, pace=STEPWISE))
     assert done.state == "cancelled"
-    assert {name: set(brokers) for name, brokers in world.replicas.items()} == dict(enumerate(after))
-    if world.replicas != HOME:
-        undone = undo(world, done)
+    assert {name: set(brokers) for name, brokers in rig.replicas.items()} == dict(enumerate(after))
+    if rig.replicas != HOME:
+        undone = undo(rig, done)
         assert (undone.state, undone.problems) == ("done", ())
-    assert (world.replicas, world.throttles) == (HOME, {})
+    assert (rig.replicas, rig.throttles) == (HOME, {})
 
 
-def test_a_step_that_is_called_back_when_its_window_closes_starts_again_in_the_next(world: World) -> None:
-    world.transport.sleep(60 - world.transport.now_ms() / 1000 % 60)
-    minute = world.transport.now_ms() // 60_000
-    world.after(5, lambda: world.twin.freeze(3))
-    world.after(50, lambda: world.twin.unfreeze(3))
+def test_a_step_that_is_called_back_when_its_window_closes_starts_again_in_the_next(rig: TwinRig) -> None:
+    rig.transport.sleep(60 - rig.transport.now_ms() / 1000 % 60)
+    minute = rig.transport.now_ms() // 60_000
+    rig.after(5, lambda: rig.twin.freeze(3))
+    rig.after(50, lambda: rig.twin.unfreeze(3))
     windows = (Window(minute % 1440, (minute + 1) % 1440), Window((minute + 5) % 1440, (minute + 90) % 1440))
-    found = world.run(
-        world.prepared(AWAY, pace=Pace(hours=Schedule(windows, at_end=AtWindowEnd.CANCEL), is_stepwise=True))
-    )
-    assert (found.state, world.replicas, world.throttles) == ("done", AWAY, {})
+    found = rig.run(rig.prepared(AWAY, pace=Pace(hours=Schedule(windows, at_end=AtWindowEnd.CANCEL), is_stepwise=True)))
+    assert (found.state, rig.replicas, rig.throttles) == ("done", AWAY, {})

@@ -58,8 +58,8 @@ def _small(blueprint: Blueprint, log_dir_bytes: int) -> Blueprint:
     return replace(blueprint, brokers=(*others, replace(last, hardware=replace(last.hardware, log_dirs=dirs))))
 
 
-class World:
-    """A twin with one topic `t`, a client of it, and the runs that a test makes on it."""
+class TwinRig:
+    """A test rig: a twin with one topic `t`, a client of it, and the runs that a test makes on it."""
 
     def __init__(
         self,

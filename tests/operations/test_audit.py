@@ -16,13 +16,13 @@ from kreassign.pipeline.tables.audit_schemas import (
     RUNS,
 )
 from kreassign.pipeline.tables.parquet import read_rows
-from tests.executor.twin_runs import World
+from tests.executor.twin_runs import TwinRig
 
 
 def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]] * 2)
-    assert world.run(world.prepared({0: (2, 1), 1: (1, 0)})).state == "done"
-    told = audit_trail(read_events(world.path()))
+    rig = TwinRig(tmp_path, [[0, 1]] * 2)
+    assert rig.run(rig.prepared({0: (2, 1), 1: (1, 0)})).state == "done"
+    told = audit_trail(read_events(rig.path()))
     for _ in range(2):
         write_audit_trail(told, tmp_path / "data")
     assert {path.name for path in (tmp_path / "data").iterdir()} == {table.name for table in RUN_TABLES}

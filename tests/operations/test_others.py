@@ -25,7 +25,7 @@ from kreassign.operations.run import RunContext, RunRequest, prepare_run
 from kreassign.operations.verify import verify_run
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
-from tests.executor.twin_runs import RATE, World, tp
+from tests.executor.twin_runs import RATE, TwinRig, tp
 
 TOPIC, SENDER, UNCONCERNED = ConfigResource.topic("t"), ConfigResource.broker(0), ConfigResource.broker(4)
 THROTTLE = ThrottleRates(RATE)
@@ -35,18 +35,18 @@ Settings = Mapping[tuple[ConfigResource, str], str | None]
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path / "cluster", [[0, 1], [1, 0]])
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path / "cluster", [[0, 1], [1, 0]])
 
 
-def change(world: World, settings: Settings) -> None:
+def change(rig: TwinRig, settings: Settings) -> None:
     """Somebody else changes settings."""
     records = tuple(ConfigChanged(resource, name, value) for (resource, name), value in settings.items())
-    world.twin.commit(Decision(records, None))
+    rig.twin.commit(Decision(records, None))
 
 
 def prepared(
-    world: World,
+    rig: TwinRig,
     found: FoundThrottles = FoundThrottles.REFUSE,
     throttle: ThrottleRates = THROTTLE,
     originals: OriginalSettings | None = None,
@@ -55,28 +55,28 @@ def prepared(
 ) -> RunStarted:
     """A run of one move from this state directory, checked as the command line checks it."""
     plan = PlanFile(Plan((PartitionAssignment(tp(number), (2, 3)),)))
-    context = RunContext(world.state_dir / state_dir, originals=originals or NoRecord())
+    context = RunContext(rig.state_dir / state_dir, originals=originals or NoRecord())
     request = RunRequest(plan, throttle, measure_for_s=0, found=found)
-    return replace(prepare_run(world.client, request, context, world.transport), run_id="run-1")
+    return replace(prepare_run(rig.client, request, context, rig.transport), run_id="run-1")
 
 
-def execute(world: World, started: RunStarted, state_dir: str = "state") -> RunHistory:
-    with Journal.create(world.state_dir / state_dir, started) as journal:
-        runner = Runner(world.client, world.transport, journal)
+def execute(rig: TwinRig, started: RunStarted, state_dir: str = "state") -> RunHistory:
+    with Journal.create(rig.state_dir / state_dir, started) as journal:
+        runner = Runner(rig.client, rig.transport, journal)
         return runner.start(started)
 
 
-def move_of_others(world: World, throttle: int, broker: int = 2) -> None:
+def move_of_others(rig: TwinRig, throttle: int, broker: int = 2) -> None:
     """Somebody moves t-1 to this broker at this rate."""
     names = ((SENDER, LEADER_THROTTLED_RATE), (ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE))
-    change(world, dict.fromkeys(names, str(throttle)) | {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): f"1:{broker}"})
-    world.client.alter_partition_reassignments({tp(1): (broker, 0)}).raise_if_any()
+    change(rig, dict.fromkeys(names, str(throttle)) | {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): f"1:{broker}"})
+    rig.client.alter_partition_reassignments({tp(1): (broker, 0)}).raise_if_any()
 
 
-def test_a_throttle_that_no_run_accounts_for_is_shown_and_nothing_begins(world: World) -> None:
-    change(world, {**RATES, **LIST})
+def test_a_throttle_that_no_run_accounts_for_is_shown_and_nothing_begins(rig: TwinRig) -> None:
+    change(rig, {**RATES, **LIST})
     with pytest.raises(InputError) as refused:
-        prepared(world)
+        prepared(rig)
     for sentence in (
         "leader.replication.throttled.rate of broker 0 is '7000000'",
         "follower.replication.throttled.rate of broker 4 is '9'",
@@ -87,11 +87,11 @@ def test_a_throttle_that_no_run_accounts_for_is_shown_and_nothing_begins(world: 
         assert sentence in str(refused.value)
 
 
-def test_what_others_move_is_shown_and_may_only_be_gone_alongside(world: World) -> None:
-    move_of_others(world, RATE // 8)
+def test_what_others_move_is_shown_and_may_only_be_gone_alongside(rig: TwinRig) -> None:
+    move_of_others(rig, RATE // 8)
     for choice in (FoundThrottles.REFUSE, FoundThrottles.REMOVE, FoundThrottles.RESTORE):
         with pytest.raises(InputError, match=r"partitions are being reassigned: t-1.*--alongside"):
-            prepared(world, choice)
+            prepared(rig, choice)
 
 
 @pytest.mark.parametrize(
@@ -102,75 +102,75 @@ def test_what_others_move_is_shown_and_may_only_be_gone_alongside(world: World) 
         ThrottleRates(adaptive=AdaptiveThrottle(10 * RATE)),
     ],
 )
-def test_alongside_others_there_is_one_rate_for_all(world: World, throttle: ThrottleRates) -> None:
-    move_of_others(world, RATE // 8)
+def test_alongside_others_there_is_one_rate_for_all(rig: TwinRig, throttle: ThrottleRates) -> None:
+    move_of_others(rig, RATE // 8)
     with pytest.raises(InputError, match="shares the rate of each broker with them"):
-        prepared(world, FoundThrottles.ALONGSIDE, throttle)
+        prepared(rig, FoundThrottles.ALONGSIDE, throttle)
 
 
-def test_there_is_nothing_to_go_alongside_where_nobody_moves_anything(world: World) -> None:
-    change(world, RATES)
+def test_there_is_nothing_to_go_alongside_where_nobody_moves_anything(rig: TwinRig) -> None:
+    change(rig, RATES)
     with pytest.raises(InputError, match="nothing is being reassigned that needs it"):
-        prepared(world, FoundThrottles.ALONGSIDE)
+        prepared(rig, FoundThrottles.ALONGSIDE)
 
 
-def test_an_empty_list_is_no_throttle(world: World) -> None:
-    change(world, {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): ""})
-    assert prepared(world).moves
+def test_an_empty_list_is_no_throttle(rig: TwinRig) -> None:
+    change(rig, {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): ""})
+    assert prepared(rig).moves
 
 
 @pytest.mark.parametrize("throttle", [THROTTLE, NO_THROTTLE], ids=["with a throttle", "without one"])
 @pytest.mark.parametrize("entries", ["7:4", "*"])
 def test_what_was_left_behind_is_gone_at_the_end_also_where_the_run_does_not_need_it(
-    world: World, throttle: ThrottleRates, entries: str
+    rig: TwinRig, throttle: ThrottleRates, entries: str
 ) -> None:
-    change(world, {**RATES, (TOPIC, FOLLOWER_THROTTLED_REPLICAS): entries})
-    found = execute(world, prepared(world, FoundThrottles.REMOVE, throttle))
-    assert (found.state, found.problems, found.throttle_residue, world.throttles) == ("done", (), (), {})
+    change(rig, {**RATES, (TOPIC, FOLLOWER_THROTTLED_REPLICAS): entries})
+    found = execute(rig, prepared(rig, FoundThrottles.REMOVE, throttle))
+    assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
 
 
-def test_what_is_meant_to_be_there_has_its_value_again(world: World) -> None:
-    change(world, {**RATES, **LIST})
-    before = world.throttles
-    found = execute(world, prepared(world, FoundThrottles.RESTORE))
-    assert (found.state, found.problems, world.throttles) == ("done", (), before)
+def test_what_is_meant_to_be_there_has_its_value_again(rig: TwinRig) -> None:
+    change(rig, {**RATES, **LIST})
+    before = rig.throttles
+    found = execute(rig, prepared(rig, FoundThrottles.RESTORE))
+    assert (found.state, found.problems, rig.throttles) == ("done", (), before)
 
 
-def test_alongside_others_only_our_own_entries_go_and_rates_stay_while_they_move(world: World) -> None:
-    move_of_others(world, RATE // 20, broker=4)  # which gets nothing from the run
-    found = execute(world, prepared(world, FoundThrottles.ALONGSIDE))
-    assert world.client.list_partition_reassignments()
+def test_alongside_others_only_our_own_entries_go_and_rates_stay_while_they_move(rig: TwinRig) -> None:
+    move_of_others(rig, RATE // 20, broker=4)  # which gets nothing from the run
+    found = execute(rig, prepared(rig, FoundThrottles.ALONGSIDE))
+    assert rig.client.list_partition_reassignments()
     assert (found.state, found.throttle_residue) == ("done", ())
-    assert world.throttles == {
+    assert rig.throttles == {
         "broker 0 leader.replication.throttled.rate": str(RATE),
         "broker 4 follower.replication.throttled.rate": str(RATE // 20),
         "topic t follower.replication.throttled.replicas": "1:4",
     }
-    journal = journal_path(world.state_dir / "state", world.twin.cluster_id, "run-1")
-    assert not [one for one in verify_run(world.client, journal).findings if one.kind == "throttle"]
-    world.transport.sleep(300)
-    assert world.client.list_partition_reassignments() == {}
-    left = [one.subject for one in verify_run(world.client, journal).findings if one.kind == "throttle"]
+    journal = journal_path(rig.state_dir / "state", rig.twin.cluster_id, "run-1")
+    assert not [one for one in verify_run(rig.client, journal).findings if one.kind == "throttle"]
+    rig.transport.sleep(300)
+    assert rig.client.list_partition_reassignments() == {}
+    left = [one.subject for one in verify_run(rig.client, journal).findings if one.kind == "throttle"]
     assert left == ["broker 0"]
 
 
-def test_alongside_others_nothing_is_left_if_they_ended_first(world: World) -> None:
-    move_of_others(world, RATE)
-    world.after(8, lambda: change(world, {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): "0:2,0:3"}))
-    found = execute(world, prepared(world, FoundThrottles.ALONGSIDE))
-    assert (found.state, found.throttle_residue, world.throttles) == ("done", (), {})
+def test_alongside_others_nothing_is_left_if_they_ended_first(rig: TwinRig) -> None:
+    move_of_others(rig, RATE)
+    rig.after(8, lambda: change(rig, {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): "0:2,0:3"}))
+    found = execute(rig, prepared(rig, FoundThrottles.ALONGSIDE))
+    assert (found.state, found.throttle_residue, rig.throttles) == ("done", (), {})
 
 
-def test_two_state_directories_do_not_take_each_others_throttle_for_what_was_there_before(world: World) -> None:
-    first = prepared(world, state_dir="one")
+def test_two_state_directories_do_not_take_each_others_throttle_for_what_was_there_before(rig: TwinRig) -> None:
+    first = prepared(rig, state_dir="one")
     refusals: list[str] = []
 
     def begin_second() -> None:
         with pytest.raises(InputError) as refused:
-            prepared(world, number=1, state_dir="two")
+            prepared(rig, number=1, state_dir="two")
         refusals.append(str(refused.value))
 
-    with Journal.create(world.state_dir / "one", first) as journal:
+    with Journal.create(rig.state_dir / "one", first) as journal:
         polls = 0
 
         def listen(*_: object) -> None:
@@ -179,11 +179,11 @@ def test_two_state_directories_do_not_take_each_others_throttle_for_what_was_the
             if polls == 20:
                 begin_second()
 
-        found = Runner(world.client, world.transport, journal, listener=listen).start(first)
-    assert (found.state, world.throttles) == ("done", {})
+        found = Runner(rig.client, rig.transport, journal, listener=listen).start(first)
+    assert (found.state, rig.throttles) == ("done", {})
     assert "broker 0 is" in refusals[0]
     assert "t-0" in refusals[0]
-    assert prepared(world, number=1, state_dir="two").moves
+    assert prepared(rig, number=1, state_dir="two").moves
 
 
 class Record:
@@ -196,19 +196,19 @@ class Record:
         return {key: self._known[key] for key in keys if key in self._known}
 
 
-def test_what_the_record_of_the_cluster_explains_is_restored_to_what_was_there_before_anyones_run(world: World) -> None:
-    change(world, {**RATES, **LIST})
+def test_what_the_record_of_the_cluster_explains_is_restored_to_what_was_there_before_anyones_run(rig: TwinRig) -> None:
+    change(rig, {**RATES, **LIST})
     unset = {(TOPIC, FOLLOWER_THROTTLED_REPLICAS): None, (UNCONCERNED, FOLLOWER_THROTTLED_RATE): None}
     record = Record({**unset, (SENDER, LEADER_THROTTLED_RATE): "3000000"})
-    found = execute(world, prepared(world, originals=record))
+    found = execute(rig, prepared(rig, originals=record))
     assert (found.state, found.problems) == ("done", ())
-    assert world.throttles == {"broker 0 leader.replication.throttled.rate": "3000000"}
+    assert rig.throttles == {"broker 0 leader.replication.throttled.rate": "3000000"}
 
 
-def test_what_the_run_found_and_was_told_to_do_is_in_its_journal(world: World) -> None:
-    change(world, RATES)
-    execute(world, prepared(world, FoundThrottles.REMOVE))
-    events = read_events(journal_path(world.state_dir / "state", world.twin.cluster_id, "run-1"))
+def test_what_the_run_found_and_was_told_to_do_is_in_its_journal(rig: TwinRig) -> None:
+    change(rig, RATES)
+    execute(rig, prepared(rig, FoundThrottles.REMOVE))
+    events = read_events(journal_path(rig.state_dir / "state", rig.twin.cluster_id, "run-1"))
     first = events[0]
     assert isinstance(first, RunStarted)
     assert first.found is FoundThrottles.REMOVE

@@ -30,7 +30,7 @@ from testbed.waiting import wait_until
 from tests.executor.run_events import WHOLE, started
 from tests.executor.test_crashes import Died
 from tests.executor.test_dead_brokers_on_twin import DyingAt
-from tests.executor.twin_runs import World, tp
+from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import cluster
 
 
@@ -41,19 +41,21 @@ def requests_in(path: Path) -> int:
 
 
 @pytest.fixture
-def interrupted(tmp_path: Path) -> World:
+def interrupted(tmp_path: Path) -> TwinRig:
     """A run that died when its moves were on their way."""
-    world = World(tmp_path, [[0, 1], [1, 0]])
-    first = world.prepared({0: (2, 1), 1: (3, 0)})
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    first = rig.prepared({0: (2, 1), 1: (3, 0)})
     with Journal.create(tmp_path, first) as journal, pytest.raises(Died):
-        world._runner(DyingAt(journal, MovesSubmitted, is_written=True)).start(first)
-    return world
+        rig._runner(DyingAt(journal, MovesSubmitted, is_written=True)).start(first)
+    return rig
 
 
 # Asking
 
 
-def test_a_cancel_that_cannot_reach_the_cluster_does_not_act_when_the_run_is_resumed_later(interrupted: World) -> None:
+def test_a_cancel_that_cannot_reach_the_cluster_does_not_act_when_the_run_is_resumed_later(
+    interrupted: TwinRig,
+) -> None:
     nowhere = client_settings(bootstrap_servers="nowhere:9092")
     transport, path = interrupted.transport, interrupted.path()
     with AdminClient.connect(nowhere, clock=transport, transport=transport) as lost, pytest.raises(Unreachable):
@@ -64,7 +66,7 @@ def test_a_cancel_that_cannot_reach_the_cluster_does_not_act_when_the_run_is_res
     assert not [event for event in read_events(path) if isinstance(event, CancelRequested)]
 
 
-def test_a_cancel_that_lost_its_race_for_the_run_is_not_stored(interrupted: World) -> None:
+def test_a_cancel_that_lost_its_race_for_the_run_is_not_stored(interrupted: TwinRig) -> None:
     path = interrupted.path()
     with Journal.resume(path, interrupted.twin.cluster_id)[0], pytest.raises(InputError, match="is active"):
         operation.cancel_interrupted_run(interrupted.client, path, RunContext(interrupted.state_dir), is_now=True)

@@ -14,7 +14,7 @@ ROUNDS = 4
 TOPICS = 10
 
 
-def churn(admin: AdminClient, world: TwinTransport, first: int) -> None:
+def churn(admin: AdminClient, transport: TwinTransport, first: int) -> None:
     """Create, configure and delete topics whose names never come again."""
     for number in range(first, first + ROUNDS):
         names = [f"topic-{number}-{each}" for each in range(TOPICS)]
@@ -24,9 +24,9 @@ def churn(admin: AdminClient, world: TwinTransport, first: int) -> None:
             ConfigChange.set("leader.replication.throttled.replicas", "*"),
         ]  # fmt: skip
         admin.incremental_alter_configs({ConfigResource.topic(name): changes for name in names}).raise_if_any()
-        world.sleep(1.0)
+        transport.sleep(1.0)
         admin.delete_topics(names).raise_if_any()
-    world.sleep(120.0)  # Until the files of what was deleted are deleted, too.
+    transport.sleep(120.0)  # Until the files of what was deleted are deleted, too.
 
 
 def remembered(holder: object) -> set[str]:
@@ -47,20 +47,20 @@ def remembered(holder: object) -> set[str]:
 
 def test_topics_that_are_gone_are_forgotten() -> None:
     made = Twin(small_cluster(3))
-    world = TwinTransport(made)
+    transport = TwinTransport(made)
     settings = client_settings(bootstrap_servers="broker-0:9092")
-    with AdminClient.connect(settings, clock=world, transport=world) as admin:
+    with AdminClient.connect(settings, clock=transport, transport=transport) as admin:
         for number in range(3):
-            churn(admin, world, number * ROUNDS)
+            churn(admin, transport, number * ROUNDS)
     # The places of names are used again, so that the last ones may still be in them.
     assert len(remembered(made)) <= TOPICS
 
 
 def test_a_request_for_more_partitions_than_can_be_is_answered_like_one_for_too_many() -> None:
     asked = twin({"orders": [[0, 1]]})
-    world = TwinTransport(asked)
+    transport = TwinTransport(asked)
     settings = client_settings(bootstrap_servers="broker-0:9092")
-    with AdminClient.connect(settings, clock=world, transport=world) as admin:
+    with AdminClient.connect(settings, clock=transport, transport=transport) as admin:
         refused = admin.create_partitions({"orders": NewPartitions(2**31 - 1)}).failed["orders"]
     assert "UNKNOWN_SERVER_ERROR" in str(refused)
     # As on real brokers all that fits into one request was created.

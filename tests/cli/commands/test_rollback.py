@@ -18,7 +18,7 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.rollback import plan_rollback
 from tests.cli.commands.test_steering import Terminal, serving_terminal
-from tests.executor.twin_runs import World, tp
+from tests.executor.twin_runs import TwinRig, tp
 
 AT_ONCE = ("--poll-interval", 0.1, "--format", "json")
 
@@ -66,13 +66,13 @@ def test_a_guard_that_rolls_back_tells_it_in_the_one_document_of_the_run(termina
 
 
 def test_copies_that_changed_their_log_directory_go_back_to_it(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1], [0, 1]])
-    found = replica_locations(world.client.describe_log_dirs([0], partitions=[tp(0)]).ok)
+    rig = TwinRig(tmp_path, [[0, 1], [0, 1]])
+    found = replica_locations(rig.client.describe_log_dirs([0], partitions=[tp(0)]).ok)
     (home,) = (place.current for place in found.values())
     assert home is not None
     away = "/data/0/d0" if home.endswith("d1") else "/data/0/d1"
     plan = Plan((PartitionAssignment(tp(0), (0, 1), (away, "any")), PartitionAssignment(tp(1), (2, 1))))
-    done = world.run(prepare(world.client, plan, RunSettings("run-1", world.transport.now_ms())))
-    back = plan_rollback(world.client, done)
+    done = rig.run(prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms())))
+    back = plan_rollback(rig.client, done)
     assert back.plan == Plan((PartitionAssignment(tp(0), (0, 1), (home, "any")), PartitionAssignment(tp(1), (0, 1))))
     assert (back.copy_count, back.skipped) == (2, ())

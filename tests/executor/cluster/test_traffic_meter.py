@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.executor.cluster.traffic_meter import Reading, TrafficMeter, record_bytes, written
 from kreassign.model import LogDir, LogDirReplica
-from tests.executor.twin_runs import World, tp
+from tests.executor.twin_runs import TwinRig, tp
 
 
 def test_what_is_written_is_records_times_their_size_over_the_time() -> None:
@@ -30,11 +30,11 @@ def test_the_size_of_records_is_that_of_the_copy_of_the_leader() -> None:
 
 
 def test_the_second_reading_tells_the_traffic_of_brokers(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
-    meter = TrafficMeter(world.client)
-    assert meter.measure(world.transport.now_ms(), [tp(0)]) == ((), ())
-    world.transport.sleep(10)
-    brokers, ((name, bytes_per_s),) = _plain(meter, world)
+    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
+    meter = TrafficMeter(rig.client)
+    assert meter.measure(rig.transport.now_ms(), [tp(0)]) == ((), ())
+    rig.transport.sleep(10)
+    brokers, ((name, bytes_per_s),) = _plain(meter, rig)
     assert name == tp(0)
     assert bytes_per_s == pytest.approx(50_000, rel=0.02)
     assert brokers[0] == pytest.approx((bytes_per_s, bytes_per_s))
@@ -42,8 +42,8 @@ def test_the_second_reading_tells_the_traffic_of_brokers(tmp_path: Path) -> None
     assert brokers[4] == (0, 0)
 
 
-def _plain(meter: TrafficMeter, world: World) -> tuple[dict[int, tuple[float, float]], list[tuple[object, float]]]:
-    brokers, writes = meter.measure(world.transport.now_ms(), [tp(0)])
+def _plain(meter: TrafficMeter, rig: TwinRig) -> tuple[dict[int, tuple[float, float]], list[tuple[object, float]]]:
+    brokers, writes = meter.measure(rig.transport.now_ms(), [tp(0)])
     return (
         {one.broker: (one.sent_bytes_per_s, one.received_bytes_per_s) for one in brokers},
         [(one.topic_partition, one.bytes_per_s) for one in writes],

@@ -8,7 +8,7 @@ import pytest
 
 from kreassign.executor.cluster.write_rates import OffsetSamples, mean_record_bytes, sample_offsets, write_rate
 from kreassign.model import TopicPartition
-from tests.executor.twin_runs import World, tp
+from tests.executor.twin_runs import TwinRig, tp
 
 PARTITION = TopicPartition("t", 0)
 
@@ -32,10 +32,10 @@ def test_without_a_size_only_a_rate_of_nothing_is_known() -> None:
 
 
 def test_offsets_are_asked_for_twice_and_what_did_not_answer_is_named(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
-    begun_ms = world.transport.now_ms()
-    found = sample_offsets(world.client, world.transport, [tp(0), tp(7)], 20)
-    assert world.transport.now_ms() - begun_ms == pytest.approx(20_000, abs=100)
+    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
+    begun_ms = rig.transport.now_ms()
+    found = sample_offsets(rig.client, rig.transport, [tp(0), tp(7)], 20)
+    assert rig.transport.now_ms() - begun_ms == pytest.approx(20_000, abs=100)
     assert found.seconds == pytest.approx(20, abs=0.1)
     assert list(found.failed) == [tp(7)]
     size_bytes = 10_000_000

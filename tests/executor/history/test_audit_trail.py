@@ -19,7 +19,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.audit_trail import Arrival, Breach, Call, audit_trail
 from kreassign.executor.journal import read_events
 from tests.executor.run_events import A0, A1, LIVE, RATE, SUBMITTED, WHOLE, look, started
-from tests.executor.twin_runs import World
+from tests.executor.twin_runs import TwinRig
 
 STALL = Verdict(GuardName.STALL, Reaction.WARN, "a-0 has made no progress", "look")
 RACE = Verdict(GuardName.RATE, Reaction.HOLD, "a-1 is too slow", "give more")
@@ -70,9 +70,9 @@ def test_a_verdict_lasts_until_it_is_given_no_more() -> None:
 
 
 def test_promises_come_true_on_a_steady_cluster(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]])
-    assert world.run(world.prepared({0: (2, 1)})).state == "done"
-    told = audit_trail(read_events(world.path()))
+    rig = TwinRig(tmp_path, [[0, 1]])
+    assert rig.run(rig.prepared({0: (2, 1)})).state == "done"
+    told = audit_trail(read_events(rig.path()))
     ended_ms = told.history.moves[0].completed_ms
     assert ended_ms is not None
     assert {one.topic for one in told.eta_history} == {None, "t"}
@@ -83,9 +83,9 @@ def test_promises_come_true_on_a_steady_cluster(tmp_path: Path) -> None:
 
 
 def test_a_run_that_elects_its_leaders_in_many_steps_is_told_in_full(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]] * 101)
-    found = world.run(world.prepared(dict.fromkeys(range(101), (1, 0))))
+    rig = TwinRig(tmp_path, [[0, 1]] * 101)
+    found = rig.run(rig.prepared(dict.fromkeys(range(101), (1, 0))))
     assert found.state == "done"
-    told = audit_trail(read_events(world.path()))
+    told = audit_trail(read_events(rig.path()))
     assert told.history == found
     assert [call.ok for call in told.calls if call.kind == "elect leaders"] == [100, 1]

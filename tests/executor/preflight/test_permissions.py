@@ -13,7 +13,7 @@ from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin.access.permissions import ALL_TOPICS, ANONYMOUS, Allow, Operation, Permissions
 from kreassign.twin.network.transport import TwinTransport
-from tests.executor.twin_runs import World, tp
+from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import twin
 
 CLUSTER = (Operation.ALTER, Operation.DESCRIBE, Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS)
@@ -64,9 +64,9 @@ def test_a_run_without_a_throttle_changes_no_configuration_and_needs_no_permissi
 
 
 def test_a_move_of_a_partition_without_a_leader_is_refused(tmp_path: Path) -> None:
-    world = World(tmp_path, [[3, 4]])
+    rig = TwinRig(tmp_path, [[3, 4]])
     for broker in (3, 4):
-        world.twin.crash(broker)
-        world.transport.sleep(30)
+        rig.twin.crash(broker)
+        rig.transport.sleep(30)
     with pytest.raises(IllegalPlan, match=r"t-0: it has no leader, so nothing can be copied to \[1, 2\]"):
-        world.prepared({0: (1, 2)})
+        rig.prepared({0: (1, 2)})

@@ -13,7 +13,7 @@ from kreassign.executor.throttle.demand import CopiedPartition, demand, least_ra
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.operations.run import measured
-from tests.executor.twin_runs import World, tp
+from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import MEGABYTES
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -99,25 +99,25 @@ def test_the_least_rate_that_is_named_works_on_the_twin_and_less_than_the_demand
 
     def ends(folder: str, rate: int) -> bool:
         lists = [list(old)] * partitions
-        world = World(tmp_path / folder, lists, size_bytes=20 * MEGABYTES, write_bytes_per_s=written)
-        world.after(600, lambda: world.runner.request_stop() if world.runner else None)
-        return world.run(world.prepared(dict.fromkeys(range(partitions), new), throttle=rate)).state == "done"
+        rig = TwinRig(tmp_path / folder, lists, size_bytes=20 * MEGABYTES, write_bytes_per_s=written)
+        rig.after(600, lambda: rig.runner.request_stop() if rig.runner else None)
+        return rig.run(rig.prepared(dict.fromkeys(range(partitions), new), throttle=rate)).state == "done"
 
     assert ends("enough", least_rate(needed))
     assert not ends("too low", int(0.8 * needed))
 
 
 def test_a_run_that_would_never_end_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
-    slow, fast = world.prepared({0: (2, 1)}, throttle=80_000), world.prepared({0: (2, 1)}, throttle=140_000)
+    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
+    slow, fast = rig.prepared({0: (2, 1)}, throttle=80_000), rig.prepared({0: (2, 1)}, throttle=140_000)
     with pytest.raises(IllegalPlan, match=r"t-0: at 80000 B/s it never ends, for producers write \d+ B/s"):
-        measured(world.client, slow, 20, world.transport)
-    measured(world.client, fast, 20, world.transport)
-    assert world.throttles == {}
+        measured(rig.client, slow, 20, rig.transport)
+    measured(rig.client, fast, 20, rig.transport)
+    assert rig.throttles == {}
 
 
 def test_writes_are_measured_over_a_while(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
-    started = world.prepared({0: (2, 1)})
-    found = measure_writes(world.client, world.transport, started.moves, 20)
+    rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
+    started = rig.prepared({0: (2, 1)})
+    found = measure_writes(rig.client, rig.transport, started.moves, 20)
     assert found[tp(0)] == pytest.approx(50_000, rel=0.1)

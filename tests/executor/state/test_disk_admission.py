@@ -23,7 +23,7 @@ from kreassign.executor.scheduling import Order, Pace, find_cycle
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import TopicPartition
 from tests.executor.run_events import LIVE, look, machine_after, seen
-from tests.executor.twin_runs import World, tp
+from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import MEGABYTES
 
 
@@ -111,10 +111,10 @@ def test_a_circle_is_found_and_a_mere_chain_is_none() -> None:
 
 
 def test_what_has_too_few_replicas_in_sync_goes_first(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 4], [2, 3], [0, 1]])
-    world.twin.crash(1)
-    world.twin.advance(60_000)
-    started = world.prepared({0: (2, 4), 1: (0, 3), 2: (3, 0)}, throttle=None)
+    rig = TwinRig(tmp_path, [[0, 4], [2, 3], [0, 1]])
+    rig.twin.crash(1)
+    rig.twin.advance(60_000)
+    started = rig.prepared({0: (2, 4), 1: (0, 3), 2: (3, 0)}, throttle=None)
     assert [one.is_urgent for one in started.moves] == [False, False, True]
     run, _ = machine_after(replace(started, guards=(), pace=Pace(order=Order.NAME)))
     (order,) = run.replay(look(1_000, PlacementState.UNTOUCHED, *started.moves))
@@ -122,9 +122,9 @@ def test_what_has_too_few_replicas_in_sync_goes_first(tmp_path: Path) -> None:
 
 
 def test_a_run_fills_no_disk_and_says_what_it_waits_for(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]] * 3, log_dir_bytes=12 * MEGABYTES)
-    world.ask_after(300, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
-    found = world.run(world.prepared(dict.fromkeys(range(3), (4, 1))))
+    rig = TwinRig(tmp_path, [[0, 1]] * 3, log_dir_bytes=12 * MEGABYTES)
+    rig.ask_after(300, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
+    found = rig.run(rig.prepared(dict.fromkeys(range(3), (4, 1))))
     assert [one.status for one in found.moves] == ["complete", "complete", "cancelled"]
     (story,) = [problem for problem in found.problems if problem.startswith("disks")]
     assert "t-2 waits because broker 4 has 2800000 bytes to promise, and a copy needs 10000000" in story

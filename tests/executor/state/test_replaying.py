@@ -9,7 +9,7 @@ from kreassign.executor.history.run_history import history, read_history
 from kreassign.executor.journal import read_events
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
-from tests.executor.twin_runs import World
+from tests.executor.twin_runs import TwinRig
 
 
 class Known:
@@ -33,21 +33,21 @@ def read_back(events: tuple[Event, ...]) -> list[tuple[Event, object]]:
 
 
 def test_leaders_that_are_elected_in_several_steps_are_read_back(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1]] * 5)
-    found = world.run(world.prepared(dict.fromkeys(range(5), (1, 0)), pace=Pace(elections_per_step=2)))
+    rig = TwinRig(tmp_path, [[0, 1]] * 5)
+    found = rig.run(rig.prepared(dict.fromkeys(range(5), (1, 0)), pace=Pace(elections_per_step=2)))
     assert found.state == "done"
-    assert sum(isinstance(event, LeadersElected) for event in read_events(world.path())) == 3
-    assert read_history(world.path()) == found
+    assert sum(isinstance(event, LeadersElected) for event in read_events(rig.path())) == 3
+    assert read_history(rig.path()) == found
 
 
 def test_every_row_of_a_run_is_read_back_to_what_its_process_knew(tmp_path: Path) -> None:
-    world = World(tmp_path, [[0, 1], [1, 0], [0, 1]])
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0], [0, 1]])
     known = Known()
-    world.listener = known.note
-    world.ask_after(4, HoldRequested)
-    world.ask_after(9, ReleaseRequested)
-    world.after(6, lambda: world.twin.crash(4))
-    world.run(world.prepared({0: (2, 1), 1: (0, 1), 2: (2, 1)}, pace=Pace(elections_per_step=1)))
-    written = read_events(world.path())
+    rig.listener = known.note
+    rig.ask_after(4, HoldRequested)
+    rig.ask_after(9, ReleaseRequested)
+    rig.after(6, lambda: rig.twin.crash(4))
+    rig.run(rig.prepared({0: (2, 1), 1: (0, 1), 2: (2, 1)}, pace=Pace(elections_per_step=1)))
+    written = read_events(rig.path())
     lived = [entry for entry in known.after if entry[0] in written]
     assert read_back(written) == lived

@@ -22,7 +22,7 @@ from kreassign.pipeline.tables.parquet import read_rows, write_rows
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
-from tests.executor.twin_runs import RATE, World, tp
+from tests.executor.twin_runs import RATE, TwinRig, tp
 from tests.twin.asking import MEGABYTES
 
 pytestmark = pytest.mark.spark
@@ -30,25 +30,25 @@ pytestmark = pytest.mark.spark
 SIZE = 10 * MEGABYTES
 
 
-def take_snapshot(world: World, data: Path) -> None:
-    seen = observe(world.client, world.transport.now_ms())
+def take_snapshot(rig: TwinRig, data: Path) -> None:
+    seen = observe(rig.client, rig.transport.now_ms())
     for table, rows in snapshot_tables(seen):
         write_rows(data, table, rows, file_stem=seen.snapshot_id)
 
 
-def audit(spark: SparkSession, world: World, data: Path) -> Row:
+def audit(spark: SparkSession, rig: TwinRig, data: Path) -> Row:
     """The run as the command finds it."""
-    write_audit_trail(audit_trail(read_events(world.path())), data)
+    write_audit_trail(audit_trail(read_events(rig.path())), data)
     tables = write_run_audit(spark, data)
     (run,) = tables["audit_runs"]
     return found_of(run, tables["audit_brokers"])
 
 
-def give(world: World, rate: int) -> None:
+def give(rig: TwinRig, rate: int) -> None:
     changes = tuple(
         ConfigChanged(ConfigResource.broker(broker), name, str(rate)) for broker in (0, 2) for name in BROKER_THROTTLES
     )
-    world.twin.commit(Decision(changes, None))
+    rig.twin.commit(Decision(changes, None))
 
 
 def everything_made(data: Path) -> list[list[Row]]:
@@ -56,18 +56,18 @@ def everything_made(data: Path) -> list[list[Row]]:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path / "state", [[0, 1]] * 3)
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path / "state", [[0, 1]] * 3)
 
 
-def test_a_run_that_kept_its_promises(spark: SparkSession, world: World, tmp_path: Path) -> None:
+def test_a_run_that_kept_its_promises(spark: SparkSession, rig: TwinRig, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    take_snapshot(world, data)
-    assert world.run(world.prepared({0: (2, 1), 1: (3, 1)})).state == "done"
-    world.transport.sleep(1)
-    take_snapshot(world, data)
+    take_snapshot(rig, data)
+    assert rig.run(rig.prepared({0: (2, 1), 1: (3, 1)})).state == "done"
+    rig.transport.sleep(1)
+    take_snapshot(rig, data)
 
-    run = audit(spark, world, data)
+    run = audit(spark, rig, data)
     assert run["findings"] == []
     assert "  fullest broker above the mean: +150.0% before, +150.0% planned, +150.0% after" in lines(run)
     assert (run["move_count"], run["complete_count"], run["off_target_count"]) == (2, 2, 0)
@@ -93,30 +93,30 @@ def test_a_run_that_kept_its_promises(spark: SparkSession, world: World, tmp_pat
     assert {row["is_on_target"] for row in read_rows(data, AUDIT_MOVES)} == {True}
 
     first = everything_made(data)
-    audit(spark, world, data)
+    audit(spark, rig, data)
     assert everything_made(data) == first
 
 
-def test_what_was_not_kept_is_found(spark: SparkSession, world: World, tmp_path: Path) -> None:
+def test_what_was_not_kept_is_found(spark: SparkSession, rig: TwinRig, tmp_path: Path) -> None:
     data = tmp_path / "data"
     # Somebody else gives the brokers ten times the throttle, and moves a partition on in the end.
-    world.after(2, lambda: give(world, 10 * RATE))
-    assert world.run(world.prepared({0: (2, 1), 1: (2, 1), 2: (2, 1)})).state in {"done", "failed"}
-    world.client.alter_partition_reassignments({tp(0): (3, 1)}).raise_if_any()
-    world.transport.sleep(60)
-    take_snapshot(world, data)
+    rig.after(2, lambda: give(rig, 10 * RATE))
+    assert rig.run(rig.prepared({0: (2, 1), 1: (2, 1), 2: (2, 1)})).state in {"done", "failed"}
+    rig.client.alter_partition_reassignments({tp(0): (3, 1)}).raise_if_any()
+    rig.transport.sleep(60)
+    take_snapshot(rig, data)
 
-    run = audit(spark, world, data)
+    run = audit(spark, rig, data)
     assert "of its throttle over a minute" in " ".join(run["findings"])
     assert "1 complete moves are elsewhere in the snapshot after: table audit_moves" in run["findings"]
     assert (run["snapshot_before"], run["imbalance_before"], run["imbalance_planned"]) == (None, None, None)
     assert [row["is_on_target"] for row in sorted(read_rows(data, AUDIT_MOVES), key=str)].count(False) == 1
 
 
-def test_a_throttle_that_was_raised_counts_from_then_on(spark: SparkSession, world: World, tmp_path: Path) -> None:
-    world.ask_after(4, lambda at_ms, number: ThrottleRequested(at_ms, number, 4 * RATE))
-    assert world.run(world.prepared({0: (2, 1), 1: (2, 1)})).state == "done"
-    run = audit(spark, world, tmp_path / "data")
+def test_a_throttle_that_was_raised_counts_from_then_on(spark: SparkSession, rig: TwinRig, tmp_path: Path) -> None:
+    rig.ask_after(4, lambda at_ms, number: ThrottleRequested(at_ms, number, 4 * RATE))
+    assert rig.run(rig.prepared({0: (2, 1), 1: (2, 1)})).state == "done"
+    run = audit(spark, rig, tmp_path / "data")
     receiver = next(row for row in run["brokers"] if row["broker"] == 2)
     assert receiver["peak_in_bytes_per_s"] > RATE
     assert receiver["is_within_throttle"]

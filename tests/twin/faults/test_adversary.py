@@ -30,15 +30,17 @@ def broken(*faults: str, controllers: int = 1, size: int = 1_000_000_000) -> Twi
     return twin
 
 
-def client(world: TwinTransport, *, bootstrap: str = "broker-2:9092", controllers: str = "") -> AdminClient:
+def client(transport: TwinTransport, *, bootstrap: str = "broker-2:9092", controllers: str = "") -> AdminClient:
     found = {"bootstrap_controllers": controllers} if controllers else {"bootstrap_servers": bootstrap}
-    return AdminClient.connect(client_settings({"request.timeout.ms": "2000"}, **found), clock=world, transport=world)
+    return AdminClient.connect(
+        client_settings({"request.timeout.ms": "2000"}, **found), clock=transport, transport=transport
+    )
 
 
 def throttled(twin: Twin) -> TwinTransport:
-    """A world in which orders-0 is being moved to broker 2 under a throttle of its own."""
-    world = TwinTransport(twin)
-    with client(world) as admin:
+    """A cluster in which orders-0 is being moved to broker 2 under a throttle of its own."""
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
         rates = [ConfigChange.set(name, str(RATE)) for name in BROKER_THROTTLES[:2]]
         lists = [ConfigChange.set(name, "0:0,0:1,0:2") for name in TOPIC_THROTTLES]
         changes: Mapping[ConfigResource, list[ConfigChange]] = {
@@ -46,7 +48,7 @@ def throttled(twin: Twin) -> TwinTransport:
         }  # fmt: skip
         admin.incremental_alter_configs(changes).raise_if_any()
         admin.alter_partition_reassignments({ORDERS: (0, 2)}).raise_if_any()
-    return world
+    return transport
 
 
 def rates(twin: Twin) -> dict[int, str]:
@@ -64,9 +66,9 @@ def lists(twin: Twin) -> list[str | None]:
 
 def test_somebody_clears_every_throttle_as_kafkas_cancel_does() -> None:
     twin = broken("clear-throttles@5s")
-    world = throttled(twin)
+    transport = throttled(twin)
     assert len(rates(twin)) == 4
-    world.sleep(6.0)
+    transport.sleep(6.0)
     assert rates(twin) == {}
     assert lists(twin) == [None, None]
     assert twin.metadata.reassigning == {ORDERS}
@@ -81,19 +83,19 @@ def test_somebody_takes_the_rates_of_one_broker_off() -> None:
 
 def test_another_tool_sets_its_own_rates_and_takes_them_off_when_it_is_done() -> None:
     twin = broken("set-throttles:500@5s+5s")
-    world = throttled(twin)
-    world.sleep(6.0)
+    transport = throttled(twin)
+    transport.sleep(6.0)
     assert set(rates(twin).values()) == {"500"}
-    world.sleep(6.0)
+    transport.sleep(6.0)
     assert rates(twin) == {}
 
 
 def test_another_tool_adds_a_replica_to_the_lists_and_takes_only_that_off() -> None:
     twin = broken("list-replica:orders:0:3@5s+5s")
-    world = throttled(twin)
-    world.sleep(6.0)
+    transport = throttled(twin)
+    transport.sleep(6.0)
     assert lists(twin) == ["0:0,0:1,0:2,0:3"] * 2
-    world.sleep(6.0)
+    transport.sleep(6.0)
     assert lists(twin) == ["0:0,0:1,0:2"] * 2
 
 
@@ -132,9 +134,9 @@ def test_a_topic_can_be_gone_in_the_middle_of_a_move() -> None:
 
 def test_a_request_that_is_lost_on_its_way_was_not_executed() -> None:
     twin = broken("drop:AlterPartitionReassignments@0")
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.0)
         with pytest.raises(OutcomeUnknown):
             admin.alter_partition_reassignments({ORDERS: (0, 2)})
         assert admin.list_partition_reassignments() == {}
@@ -145,9 +147,9 @@ def test_a_request_that_is_lost_on_its_way_was_not_executed() -> None:
 @pytest.mark.parametrize("error", ["-1", "THROTTLING_QUOTA_EXCEEDED"])
 def test_an_error_may_come_whether_the_request_was_executed_or_not(kind: str, error: str, *, is_moving: bool) -> None:
     twin = broken(f"{kind}:{error}:AlterPartitionReassignments@0")
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.0)
         batch = admin.alter_partition_reassignments({ORDERS: (0, 2)})
         assert has_code(batch.failed[ORDERS], -1 if error == "-1" else 89)
         assert bool(twin.metadata.reassigning) is is_moving
@@ -158,9 +160,9 @@ def test_what_is_only_asked_can_be_refused_too() -> None:
     twin = broken(
         "refuse:29:DescribeTopicPartitions@0+60s", "refuse:29:Metadata@0+60s", "refuse:31:DescribeConfigs@0+60s"
     )
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.0)
         owner = ConfigResource.topic("orders")
         assert has_code(admin.describe_topics(["orders"]).failed["orders"], 29)
         assert has_code(admin.describe_configs([owner]).failed[owner], 31)
@@ -182,54 +184,54 @@ def listed(twin: Twin, node: int) -> int:
     return len(answer.topics)
 
 
-def cancel(world: TwinTransport) -> None:
-    with client(world) as admin:
+def cancel(transport: TwinTransport) -> None:
+    with client(transport) as admin:
         admin.alter_partition_reassignments({ORDERS: None}).raise_if_any()
 
 
 def test_a_controller_that_is_not_active_lists_what_it_has_read() -> None:
     twin = broken("stale:102@0+60s", controllers=3)
-    world = TwinTransport(twin)
-    world.sleep(1.0)
+    transport = TwinTransport(twin)
+    transport.sleep(1.0)
     throttled(twin)
     # Node 0 is a broker, which forwards to the active controller.
     assert {node: listed(twin, node) for node in (0, 100, 101, 102)} == {0: 1, 100: 1, 101: 1, 102: 0}
-    world.sleep(60.0)
-    cancel(world)
+    transport.sleep(60.0)
+    cancel(transport)
     assert {node: listed(twin, node) for node in (0, 100, 101, 102)} == {0: 0, 100: 0, 101: 0, 102: 0}
 
 
 def test_a_list_may_be_empty_without_an_error_and_everything_else_be_right() -> None:
     twin = broken("empty-lists:2@1s+10s")
-    world = throttled(twin)
-    world.sleep(2.0)
+    transport = throttled(twin)
+    transport.sleep(2.0)
     assert {node: listed(twin, node) for node in (0, 2, 100)} == {0: 1, 2: 0, 100: 1}
-    with client(world) as admin:
+    with client(transport) as admin:
         assert admin.describe_topics()["orders"].partitions[0].replicas == (0, 2, 1)
-    world.sleep(10.0)
+    transport.sleep(10.0)
     assert listed(twin, 2) == 1
 
 
 def test_answers_of_one_api_can_be_old() -> None:
     twin = broken("stale-answers:DescribeConfigs:any@0+10s")
-    world = TwinTransport(twin)
-    world.sleep(1.0)
+    transport = TwinTransport(twin)
+    transport.sleep(1.0)
     throttled(twin)
-    with client(world) as admin:
+    with client(transport) as admin:
         owner = ConfigResource.broker(1)
         assert BROKER_THROTTLES[0] not in admin.describe_configs([owner])[owner]
         assert admin.list_partition_reassignments().keys() == {ORDERS}
-        world.sleep(10.0)
+        transport.sleep(10.0)
         assert admin.describe_configs([owner])[owner][BROKER_THROTTLES[0]].value == str(RATE)
 
 
 def test_answers_can_be_some_records_late() -> None:
     twin = broken("stale-answers:ListPartitionReassignments:0:2@0")
-    world = TwinTransport(twin)
-    world.sleep(1.0)
+    transport = TwinTransport(twin)
+    transport.sleep(1.0)
     seen = []
     for target in ((0, 2), None, (0, 3), None):
-        with client(world) as admin:
+        with client(transport) as admin:
             admin.alter_partition_reassignments({ORDERS: target}).raise_if_any()
         seen.append(listed(twin, 0))
     assert seen == [0, 0, 1, 0]
@@ -250,14 +252,14 @@ def test_an_unregistered_broker_is_gone_and_registers_again_when_it_is_started()
 
 def test_a_move_to_an_unregistered_broker_stays_open_and_cannot_be_asked_for_again() -> None:
     twin = broken("unregister:2@5s")
-    world = throttled(twin)
-    world.sleep(10.0)
-    with client(world, bootstrap="broker-3:9092") as admin:
+    transport = throttled(twin)
+    transport.sleep(10.0)
+    with client(transport, bootstrap="broker-3:9092") as admin:
         assert admin.list_partition_reassignments()[ORDERS].adding == (2,)
         error = admin.alter_partition_reassignments({ORDERS: (1, 2)}).failed[ORDERS]
         assert has_code(error, 39)
         rate = [ConfigChange.delete(BROKER_THROTTLES[0])]
-        with client(world, controllers="controller-100:9093") as controllers:
+        with client(transport, controllers="controller-100:9093") as controllers:
             owner = ConfigResource.broker(2)
             assert has_code(controllers.incremental_alter_configs({owner: rate}).failed[owner], 102)
 
@@ -292,19 +294,19 @@ def test_a_twin_that_is_opened_again_knows_who_was_unregistered() -> None:
 
 def test_the_wall_clock_of_a_client_jumps_and_time_goes_on_as_before() -> None:
     twin = broken("step-clock:-1h@10s+10s")
-    world = TwinTransport(twin)
+    transport = TwinTransport(twin)
     seen = []
     for _ in range(3):
-        world.sleep(9.0)
-        seen.append((world.now_ms(), world.monotonic_s()))
+        transport.sleep(9.0)
+        seen.append((transport.now_ms(), transport.monotonic_s()))
     assert seen == [(9_000, 9.0), (18_000 - 3_600_000, 18.0), (27_000, 27.0)]
 
 
 def test_a_suspended_client_misses_what_happens_and_its_monotonic_clock_does_not_know() -> None:
     twin = broken("suspend:2m@5s")
-    world = throttled(twin)
-    world.sleep(10.0)
-    assert (twin.now_ms, world.now_ms(), world.monotonic_s()) == (130_000, 130_000, 10.0)
+    transport = throttled(twin)
+    transport.sleep(10.0)
+    assert (twin.now_ms, transport.now_ms(), transport.monotonic_s()) == (130_000, 130_000, 10.0)
 
 
 # By hand

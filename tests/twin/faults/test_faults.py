@@ -24,9 +24,11 @@ def broken(*faults: str, controllers: int = 1, size: int = 10 * GIGABYTES) -> Tw
     return twin
 
 
-def client(world: TwinTransport, **settings: str) -> AdminClient:
+def client(transport: TwinTransport, **settings: str) -> AdminClient:
     found = settings or {"bootstrap_servers": "broker-2:9092"}
-    return AdminClient.connect(client_settings({"request.timeout.ms": "2000"}, **found), clock=world, transport=world)
+    return AdminClient.connect(
+        client_settings({"request.timeout.ms": "2000"}, **found), clock=transport, transport=transport
+    )
 
 
 # Brokers
@@ -58,10 +60,10 @@ def test_a_broker_that_is_frozen_for_less_than_its_session_is_never_missed() -> 
 
 def test_a_frozen_broker_lets_requests_hang_and_answers_them_when_it_is_thawed() -> None:
     twin = broken("freeze:2@1s+4s")
-    world = TwinTransport(twin)
-    with client(world) as admin:
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
         assert admin.list_topics() == ("orders",)
-        world.sleep(2.0)
+        transport.sleep(2.0)
         assert admin.list_topics() == ("orders",)
         # Given up after two seconds and asked again, of the only broker that the client knows to answer.
         assert twin.now_ms == 5_000
@@ -69,9 +71,9 @@ def test_a_frozen_broker_lets_requests_hang_and_answers_them_when_it_is_thawed()
 
 def test_requests_that_wait_long_enough_are_answered_after_the_thaw() -> None:
     twin = broken("freeze:2@1s+1s")
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.5)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.5)
         assert admin.list_topics() == ("orders",)
     assert twin.now_ms == 2_000
 
@@ -117,19 +119,19 @@ def test_faults_that_overlap_do_not_trip_over_each_other() -> None:
 
 def test_a_stale_broker_answers_from_what_it_knew() -> None:
     twin = broken("stale:2@1s+60s", size=0)
-    world = TwinTransport(twin)
+    transport = TwinTransport(twin)
 
     def seen_by_broker_2() -> tuple[int, ...]:
-        with client(world) as fresh:
+        with client(transport) as fresh:
             return fresh.describe_topics()["orders"].partitions[0].replicas
 
-    world.sleep(2.0)
-    with client(world) as admin:
+    transport.sleep(2.0)
+    with client(transport) as admin:
         admin.alter_partition_reassignments({ORDERS: (3, 2)}).raise_if_any()
-    world.sleep(10.0)
+    transport.sleep(10.0)
     assert partition(twin, "orders")[0] == (3, 2)
     assert seen_by_broker_2() == (0, 1)
-    world.sleep(60.0)
+    transport.sleep(60.0)
     assert seen_by_broker_2() == (3, 2)
 
 
@@ -146,13 +148,13 @@ def test_a_broker_can_be_a_number_of_records_behind() -> None:
 
 def test_a_cut_line_stops_a_copy_until_it_is_repaired() -> None:
     twin = broken("cut:0:2@0+60s", "cut:1:2@0+60s", size=1_000_000)
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.0)
         admin.alter_partition_reassignments({ORDERS: (0, 2)}).raise_if_any()
-        world.sleep(50.0)
+        transport.sleep(50.0)
         assert admin.list_partition_reassignments().keys() == {ORDERS}
-        world.sleep(20.0)
+        transport.sleep(20.0)
         assert admin.list_partition_reassignments() == {}
 
 
@@ -162,11 +164,11 @@ def test_a_cut_line_stops_a_copy_until_it_is_repaired() -> None:
 def test_a_slow_directory_takes_longer() -> None:
     def took(*faults: str) -> int:
         twin = broken(*faults)
-        world = TwinTransport(twin)
-        with client(world) as admin:
+        transport = TwinTransport(twin)
+        with client(transport) as admin:
             admin.alter_partition_reassignments({ORDERS: (0, 2)}).raise_if_any()
             while twin.metadata.reassigning:
-                world.sleep(1.0)
+                transport.sleep(1.0)
         return twin.now_ms // 1_000
 
     healthy = took()
@@ -206,9 +208,9 @@ def test_a_restart_alone_repairs_no_directory() -> None:
 
 def test_a_lost_answer_leaves_the_change_and_the_client_in_doubt() -> None:
     twin = broken("lose:AlterPartitionReassignments@0")
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.0)
         with pytest.raises(OutcomeUnknown, match="closed the connection before it answered"):
             admin.alter_partition_reassignments({ORDERS: (0, 2)})
         assert admin.list_partition_reassignments().keys() == {ORDERS}
@@ -217,21 +219,21 @@ def test_a_lost_answer_leaves_the_change_and_the_client_in_doubt() -> None:
 
 def test_answers_are_lost_for_as_long_as_is_said() -> None:
     twin = broken("lose:ListPartitionReassignments@1s+60s")
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(2.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(2.0)
         with pytest.raises(OutcomeUnknown):
             admin.list_partition_reassignments(timeout_ms=5_000)
         assert admin.list_topics() == ("orders",)
-        world.sleep(60.0)
+        transport.sleep(60.0)
         assert admin.list_partition_reassignments() == {}
 
 
 def test_a_delayed_answer_comes_later_or_too_late() -> None:
     twin = broken("delay:1500ms:ListPartitionReassignments@0", "delay:1m:AlterPartitionReassignments@0")
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.0)
         assert admin.list_partition_reassignments() == {}
         assert twin.now_ms == 2_500
         with pytest.raises(OutcomeUnknown, match="did not answer in time"):
@@ -242,9 +244,9 @@ def test_a_delayed_answer_comes_later_or_too_late() -> None:
 
 def test_the_second_of_two_answers_is_not_taken_for_another_one() -> None:
     twin = broken("duplicate:ListPartitionReassignments@0")
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.0)
         assert admin.list_partition_reassignments() == {}
         with pytest.raises(ProtocolViolation, match="expected the answer to request"):
             admin.alter_partition_reassignments({ORDERS: (0, 2)})
@@ -253,9 +255,9 @@ def test_the_second_of_two_answers_is_not_taken_for_another_one() -> None:
 
 def test_a_controller_that_is_replaced_in_a_request_has_written_it() -> None:
     twin = broken("failover-in:AlterPartitionReassignments@0", controllers=3)
-    world = TwinTransport(twin)
-    with client(world) as admin:
-        world.sleep(1.0)
+    transport = TwinTransport(twin)
+    with client(transport) as admin:
+        transport.sleep(1.0)
         with pytest.raises(OutcomeUnknown):
             admin.alter_partition_reassignments({ORDERS: (0, 2)})
         assert twin.controller_id == 101
@@ -264,14 +266,14 @@ def test_a_controller_that_is_replaced_in_a_request_has_written_it() -> None:
 
 def test_a_client_of_controllers_follows_the_active_one() -> None:
     twin = broken("failover@10s", "failover@20s", "failover@30s", controllers=3)
-    world = TwinTransport(twin)
-    with client(world, bootstrap_controllers="controller-100:9093") as admin:
+    transport = TwinTransport(twin)
+    with client(transport, bootstrap_controllers="controller-100:9093") as admin:
         for active in (100, 101, 102, 100):
             assert twin.controller_id == active
             assert admin.describe_cluster().broker_ids == (100, 101, 102)
             assert admin.list_partition_reassignments() == {}
             admin.alter_partition_reassignments({ORDERS: (1, 0)}).raise_if_any()
-            world.sleep(10.0)
+            transport.sleep(10.0)
     assert twin.controller.epoch == 4
 
 

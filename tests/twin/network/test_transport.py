@@ -27,9 +27,9 @@ ORDERS = TopicPartition("orders", 0)
 TOPICS = {"orders": [[0, 1], [1, 2]]}
 
 
-def client(world: TwinTransport, **settings: str | None) -> AdminClient:
+def client(transport: TwinTransport, **settings: str | None) -> AdminClient:
     found = client_settings(**(settings or {"bootstrap_servers": "broker-0:9092,broker-1:9092"}))
-    return AdminClient.connect(found, clock=world, transport=world)
+    return AdminClient.connect(found, clock=transport, transport=transport)
 
 
 @pytest.fixture
@@ -69,12 +69,12 @@ def test_every_call_of_the_client_is_answered(asked: Twin, admin: AdminClient) -
 
 
 def test_waiting_takes_no_time_but_the_twin_lives_through_it(asked: Twin) -> None:
-    world = TwinTransport(asked)
-    with client(world) as admin:
+    transport = TwinTransport(asked)
+    with client(transport) as admin:
         admin.alter_partition_reassignments({ORDERS: (2, 3)}).raise_if_any()
         assert admin.list_partition_reassignments().keys() == {ORDERS}
-        world.sleep(24 * 3600.0)
-        assert (world.now_ms(), world.monotonic_s()) == (86_400_000, 86_400.0)
+        transport.sleep(24 * 3600.0)
+        assert (transport.now_ms(), transport.monotonic_s()) == (86_400_000, 86_400.0)
         assert admin.list_partition_reassignments() == {}
     assert partition(asked, "orders") == ((2, 3), {2, 3}, 2)
 
@@ -82,19 +82,19 @@ def test_waiting_takes_no_time_but_the_twin_lives_through_it(asked: Twin) -> Non
 def test_the_same_story_gives_the_same_end() -> None:
     def story() -> str:
         told = twin(TOPICS)
-        world = TwinTransport(told)
-        with client(world) as admin:
+        transport = TwinTransport(told)
+        with client(transport) as admin:
             admin.create_topics([NewTopic("new", 20, 3)]).raise_if_any()
             admin.alter_partition_reassignments({TopicPartition("new", number): (0, 1) for number in range(20)})
-            world.sleep(0.05)
+            transport.sleep(0.05)
         return repr(told.metadata)
 
     assert story() == story()
 
 
 def test_a_client_of_controllers_is_answered(asked: Twin) -> None:
-    world = TwinTransport(asked)
-    with client(world, bootstrap_controllers="controller-100:9093") as admin:
+    transport = TwinTransport(asked)
+    with client(transport, bootstrap_controllers="controller-100:9093") as admin:
         assert admin.describe_cluster().broker_ids == (100,)
         assert admin.list_partition_reassignments() == {}
         with pytest.raises(Unsupported):
@@ -116,26 +116,26 @@ def metadata_frame() -> bytes:
 
 
 def test_nobody_listens_at_another_address(asked: Twin) -> None:
-    world = TwinTransport(asked)
+    transport = TwinTransport(asked)
     for address in (Address("broker-9", 9092), Address("broker-0", 9999)):
         with pytest.raises(Unreachable, match="connection refused"):
-            world.connect(address, 1.0)
+            transport.connect(address, 1.0)
 
 
 def test_a_connection_does_not_outlast_its_broker(asked: Twin) -> None:
-    world = TwinTransport(asked)
-    connection, other = (world.connect(Address("broker-1", 9092), 1.0) for _ in range(2))
+    transport = TwinTransport(asked)
+    connection, other = (transport.connect(Address("broker-1", 9092), 1.0) for _ in range(2))
     assert connection.exchange(metadata_frame(), 1.0)
     asked.crash(1)
     assert not connection.is_usable()
     with pytest.raises(OutcomeUnknown):
         connection.exchange(metadata_frame(), 1.0)
     with pytest.raises(Unreachable, match="connection refused"):
-        world.connect(Address("broker-1", 9092), 1.0)
+        transport.connect(Address("broker-1", 9092), 1.0)
     asked.start(1)
     assert not connection.is_usable()
     assert not other.is_usable()
-    assert world.connect(Address("broker-1", 9092), 1.0).exchange(metadata_frame(), 1.0)
+    assert transport.connect(Address("broker-1", 9092), 1.0).exchange(metadata_frame(), 1.0)
 
 
 def test_nonsense_ends_a_connection(asked: Twin) -> None:
