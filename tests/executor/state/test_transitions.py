@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from kreassign.executor.events import (
+    BrokersForgotten,
     CallFailed,
     CancelIntended,
     CancelRequested,
@@ -18,6 +19,10 @@ from kreassign.executor.events import (
     HealthObserved,
     HoldRequested,
     LeadersElected,
+    LeaseForgone,
+    LeaseLost,
+    LeaseRefused,
+    LeaseTaken,
     MovesCancelled,
     MovesObserved,
     MovesSubmitted,
@@ -55,6 +60,7 @@ from kreassign.executor.instructions import (
     RestoreThrottle,
     SetThrottle,
     SubmitMoves,
+    TakeLease,
     Wait,
 )
 from kreassign.executor.scheduling import Pace, PaceChange
@@ -156,6 +162,10 @@ def _requests(at_ms: int) -> list[Event]:
         StopRequested(at_ms),
         ClockStepped(at_ms, 3_600_000),
         RunResumed(at_ms, LIVE),
+        BrokersForgotten(at_ms, (0,)),
+        LeaseTaken(at_ms, 2),
+        LeaseForgone(at_ms, "no group"),
+        LeaseLost(at_ms, "another run has it"),
     ]
 
 
@@ -178,6 +188,8 @@ def _answers(first: Instruction, at_ms: int, *, is_announced: bool) -> list[Even
         case CancelMoves(names):
             cancelled = [MovesCancelled(at_ms, names), *failed]
             return cancelled if is_announced else [CancelIntended(at_ms, names)]
+        case TakeLease():
+            return [LeaseTaken(at_ms, 3), LeaseRefused(at_ms, "another run has it"), LeaseForgone(at_ms, "no group")]
         case Wait() | RestoreThrottle() | MeasureTraffic() | RecordVerdicts():
             return _certain_answers(first, at_ms)
     return [*_readings(first, at_ms), *failed]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from kreassign.errors import ClusterError, InputError
 from kreassign.executor.cluster import queries
@@ -21,10 +20,6 @@ from kreassign.executor.lease.record import NOTHING, OriginalValues, joined, pie
 from kreassign.executor.throttle.ledger import ConfigValue, throttle_keys
 from kreassign.model import TopicPartition
 from kreassign.model.group import CommittedOffset, Membership
-
-
-class RecordPort(GroupPort, ClusterPort, Protocol):
-    """Groups, and what a run needs of a cluster."""
 
 
 def throttle_settings(port: ClusterPort) -> tuple[tuple[ConfigValue, ...], tuple[str, ...]]:
