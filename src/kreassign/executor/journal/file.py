@@ -105,8 +105,9 @@ def opened(path: Path, *, mode: str = "ro") -> Iterator[sqlite3.Connection]:
             if application != APPLICATION_ID:
                 raise JournalDamaged(f"{path} is not a journal of kreassign, or its beginning is damaged")
             _refuse_unknown_version(path, version_of(connection))
+            _refuse_cut(path, connection)
             yield connection
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error, "read" if mode == "ro" else "written") from error
 
 
@@ -119,6 +120,13 @@ def version_of(connection: sqlite3.Connection) -> int:
     """The version of the tables and events of a journal."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version)
+
+
+def _refuse_cut(path: Path, connection: sqlite3.Connection) -> None:
+    """SQLite itself minds only when it reads the page that is cut, which may be never."""
+    (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+    if path.stat().st_size % page_bytes:
+        raise JournalDamaged(f"{path} is cut off: its last page is incomplete")
 
 
 def _refuse_unknown_version(path: Path, version: int) -> None:
