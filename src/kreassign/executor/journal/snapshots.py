@@ -47,7 +47,7 @@ def stored_snapshots(path: Path) -> tuple[StoredSnapshot, ...]:
             return ()
         try:
             rows = connection.execute(_SELECT).fetchall()
-        except sqlite3.DatabaseError:  # damaged, but perhaps only here
+        except (sqlite3.Error, UnicodeDecodeError):  # damaged, but perhaps only here
             return ()
     return tuple(_whole(rows))
 
