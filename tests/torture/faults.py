@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kreassign.executor.journal import find_journals
 from kreassign.model import ConfigChange, ConfigResource, NewPartitions, TopicPartition
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
@@ -61,7 +62,7 @@ def _damage_journal(scene: Scene) -> str:
         return ""
     scene.run.kill()
     scene.run.wait()
-    journals = sorted(scene.state_dir.rglob("*.journal"))
+    journals = find_journals(scene.state_dir)
     if not journals:
         return ""
     (path,) = journals
@@ -69,7 +70,12 @@ def _damage_journal(scene: Scene) -> str:
     middle = len(whole) // 2
     path.write_bytes(whole[:middle] + bytes(min(4096, len(whole) - middle)) + whole[middle + 4096 :])
     refused = scene.kreassign(
-        "resume", path.stem, "--state-dir", scene.state_dir, "--bootstrap-server", scene.cluster.bootstrap_servers
+        "resume",
+        scene.run_id or path.stem,
+        "--state-dir",
+        scene.state_dir,
+        "--bootstrap-server",
+        scene.cluster.bootstrap_servers,
     )
     if "Traceback" in refused.stderr:
         scene.untrue.append(f"a damaged journal gives a traceback: {refused.stderr[-200:]}")

@@ -123,9 +123,14 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def _refuse_cut(path: Path, connection: sqlite3.Connection) -> None:
-    """SQLite itself minds only when it reads the page that is cut, which may be never."""
+    """SQLite itself minds only when it reads the page that is cut, which may be never.
+
+    A log beside the file still has pages that a full disk kept from being written whole.
+    """
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
-    if path.stat().st_size % page_bytes:
+    log = path.with_name(f"{path.name}-wal")
+    has_log = log.exists() and log.stat().st_size > 0
+    if path.stat().st_size % page_bytes and not has_log:
         raise JournalDamaged(f"{path} is cut off: its last page is incomplete")
 
 
