@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from kreassign.operations.connect import connect
 from testbed import ClusterSpec, KafkaCluster
-from tests.real.run_processes import end_started
+from tests.clusters import SHARED
+from tests.real.run_processes import end_started, end_throttles_and_moves, free_lease
+
+CLUSTERS = frozenset({*SHARED, "zookeeper_mode"})
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -20,6 +24,18 @@ def started_runs() -> Iterator[None]:
     """No run outlives its test."""
     yield
     end_started()
+
+
+@pytest.fixture
+def calm(request: pytest.FixtureRequest) -> None:
+    """Nothing is throttled or reassigned in the clusters of a test, and nobody has the lease.
+
+    A run refuses to begin on top of what other tests left.
+    """
+    for name in CLUSTERS.intersection(request.fixturenames):
+        with connect(request.getfixturevalue(name).bootstrap_servers) as client:
+            free_lease(client)
+            end_throttles_and_moves(client)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from kreassign.executor.lease.originals import read_record, write_record
 from kreassign.model.throttle import clear_broker_changes, clear_topic_changes
 from testbed import KafkaCluster
 from testbed.fork_server import Forked, fork_server
+from testbed.waiting import wait_until
 
 _started: list[tuple[KafkaCluster, Forked]] = []
 
@@ -25,6 +26,14 @@ def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> Forked
     return process
 
 
+def end_throttles_and_moves(client: AdminClient) -> None:
+    """Cancel whatever is reassigned in a cluster, and delete every throttle of its topics and brokers."""
+    client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
+    changes = clear_topic_changes(client.list_topics())
+    client.incremental_alter_configs(changes | clear_broker_changes(client.describe_cluster().broker_ids))
+    wait_until(lambda: not client.list_partition_reassignments(), timeout_s=60, what="nothing is reassigned")
+
+
 def end_started() -> None:
     """Kill the runs of a test that failed before their end, and take back what they did to the cluster."""
     for cluster, process in _started:
@@ -35,9 +44,7 @@ def end_started() -> None:
         with AdminClient.connect(client_settings(bootstrap_servers=cluster.bootstrap_servers)) as client:
             free_lease(client)
             if was_running:
-                client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
-                changes = clear_topic_changes(client.list_topics())
-                client.incremental_alter_configs(changes | clear_broker_changes(client.describe_cluster().broker_ids))
+                end_throttles_and_moves(client)
     _started.clear()
 
 

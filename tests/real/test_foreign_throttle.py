@@ -35,6 +35,8 @@ from tests.real.test_run import (
     wait_for_copies,
 )
 
+pytestmark = pytest.mark.usefixtures("calm")
+
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
 SIZE = 5 * MEGABYTE

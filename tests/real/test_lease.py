@@ -33,6 +33,8 @@ from tests.real.test_run import (
     wait_for_copies,
 )
 
+pytestmark = pytest.mark.usefixtures("calm")
+
 ALWAYS = ("--lease", "require")
 PATIENCE_S = SESSION_MS / 1000 + 60
 

@@ -19,6 +19,8 @@ from kreassign.planner.problem.policy import PlanPolicy
 from testbed import KafkaCluster
 from testbed.records import load_topic
 
+pytestmark = pytest.mark.usefixtures("calm")
+
 MEGABYTE = 1_000_000
 # What goes to the log meanwhile: offsets of groups, segments' indexes. Goals of counts are exact.
 CLOSE = 0.02

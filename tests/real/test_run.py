@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 from kreassign.admin import AdminClient
@@ -23,6 +24,8 @@ from testbed import KafkaCluster
 from testbed.records import Ledger, load_topic, verify_readable
 from testbed.waiting import wait_until
 from tests.real.run_processes import start_run
+
+pytestmark = pytest.mark.usefixtures("calm")
 
 MEGABYTE = 1_000_000
 

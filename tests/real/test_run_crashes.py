@@ -6,6 +6,8 @@ import random
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from kreassign.executor.events import Event, MovesSubmitted, SubmissionIntended
 from kreassign.executor.journal import find_journals, read_events
 from testbed import KafkaCluster
@@ -13,6 +15,8 @@ from testbed.fork_server import Forked
 from testbed.records import verify_readable
 from tests.real.run_processes import start_run
 from tests.real.test_run import MEGABYTE, assignments, loaded, plan_file, run_to_the_end, status, throttles
+
+pytestmark = pytest.mark.usefixtures("calm")
 
 KILLS = 30
 HOME = {0: (0, 1), 1: (1, 2), 2: (2, 0)}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from testbed import KafkaCluster
 from testbed.waiting import wait_until
 from tests.real.run_processes import start_run
@@ -17,6 +19,8 @@ from tests.real.test_run import (
     throttles,
     wait_for_copies,
 )
+
+pytestmark = pytest.mark.usefixtures("calm")
 
 
 def test_a_dead_destination_fails_its_own_move_and_the_controller_takes_back_its_throttle(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kreassign.executor.cluster.log_dirs import replica_locations
 from kreassign.executor.events import ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
@@ -14,6 +16,8 @@ from kreassign.operations.plan_files import write_plan
 from testbed import KafkaCluster
 from testbed.records import verify_readable
 from tests.real.test_run import MEGABYTE, assignments, client_of, invoke, loaded, run_to_the_end, throttles
+
+pytestmark = pytest.mark.usefixtures("calm")
 
 
 def locations(cluster: KafkaCluster, topic: str) -> dict[tuple[int, int], str | None]:

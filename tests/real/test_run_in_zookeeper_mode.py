@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from kreassign.executor.events import MovesSubmitted
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import ConfigResource, TopicPartition
@@ -14,6 +16,8 @@ from testbed.records import verify_readable
 from testbed.waiting import wait_until
 from tests.real.admin_checks import PATIENCE_S
 from tests.real.test_run import MEGABYTE, assignments, invoke, leaders, loaded, plan_file, set_config, throttles
+
+pytestmark = pytest.mark.usefixtures("calm")
 
 BEFORE = {0: (0, 1), 1: (0, 1), 2: (0, 1)}
 TARGETS = {0: (2, 3), 1: (1, 2), 2: (1, 0)}
