@@ -13,6 +13,8 @@ import pytest
 from testbed.processes import is_alive
 from testbed.waiting import wait_until
 
+pytestmark = pytest.mark.thorough
+
 ENDLESS_TEST = """
 import os, pathlib, subprocess
 

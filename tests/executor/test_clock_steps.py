@@ -13,6 +13,8 @@ from kreassign.executor.journal import read_events
 from kreassign.executor.scheduling import Pace, Schedule, Window
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
+pytestmark = pytest.mark.thorough
+
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
 HOME = [[0, 1], [1, 0], [0, 1], [1, 0]]

@@ -19,6 +19,8 @@ from kreassign.executor.events import (
 from kreassign.executor.journal import read_events
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
+pytestmark = pytest.mark.thorough
+
 THREE = [[0, 1], [1, 0], [0, 1]]
 AWAY = {0: (2, 1), 1: (3, 0), 2: (2, 1)}
 

@@ -23,6 +23,8 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from tests.executor.test_crashes import Died, Dying
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
+pytestmark = pytest.mark.thorough
+
 D0, D1 = "/data/{}/d0", "/data/{}/d1"
 HOME = {0: (0, 1), 1: (0, 1), 2: (0, 1)}
 Expectations = Mapping[int, tuple[tuple[int, ...], tuple[str, ...]]]
@@ -125,7 +127,6 @@ def test_cancelling_at_once_gives_up_copies_between_directories_too(rig: TwinRig
     assert not [place for place in under_way.values() if place.future is not None]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_with_directories_that_dies_at_any_row_is_carried_on(tmp_path: Path, is_written: bool) -> None:
     def new(folder: str) -> tuple[TwinRig, Expectations]:

@@ -33,6 +33,8 @@ from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
+pytestmark = pytest.mark.thorough
+
 AWAY = {0: (2, 1), 1: (3, 0), 2: (2, 1)}
 ONE_BY_ONE = pace(moves=1)
 BROKERS = tuple(map(ConfigResource.broker, range(5)))

@@ -33,6 +33,8 @@ from kreassign.operations.lease import LeaseRequest, leased, originals_of
 from kreassign.twin.groups.coordinator import Candidate, Claim
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
+pytestmark = pytest.mark.thorough
+
 CHANGES = (ThrottleIntended, SubmissionIntended, ThrottleRestored)
 MOVES = {0: (0, 2), 1: (1, 3)}
 

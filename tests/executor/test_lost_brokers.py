@@ -17,6 +17,8 @@ from kreassign.model.error_codes import BROKER_ID_NOT_REGISTERED
 from kreassign.operations.forget import forget_brokers
 from tests.executor.twin_runs import RATE, TwinRig
 
+pytestmark = pytest.mark.thorough
+
 LEFT = f"follower.replication.throttled.rate of broker 2 is still '{RATE // 8}'; before the run it was not set"
 
 

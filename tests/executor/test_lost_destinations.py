@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kreassign.executor.events import Event
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.state import RunView
 from tests.executor.twin_runs import RATE, TwinRig
+
+pytestmark = pytest.mark.thorough
 
 
 def shown(rig: TwinRig) -> list[tuple[int, Progress]]:

@@ -37,6 +37,8 @@ from tests.executor.odd_port import (
 )
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
+pytestmark = pytest.mark.thorough
+
 ALTER = "alter_partition_reassignments"
 LIST = "list_partition_reassignments"
 GROW = {0: (0, 1, 2)}

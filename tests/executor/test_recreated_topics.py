@@ -17,6 +17,8 @@ from kreassign.model.plan import PartitionAssignment, Plan
 from tests.executor.odd_port import OddPort, Real, as_it_is
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
+pytestmark = pytest.mark.thorough
+
 HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}
 AWAY = {0: (2, 1), 1: (3, 0), 2: (4, 1)}
 LISTS = tuple(HOME.values())

@@ -14,6 +14,8 @@ from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.throttle.rates import ThrottleRates
 from tests.executor.twin_runs import RATE, TwinRig
 
+pytestmark = pytest.mark.thorough
+
 HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}
 AWAY = {0: (2, 3), 1: (0, 1), 2: (1, 2)}
 

@@ -22,6 +22,8 @@ from tests.executor.run_events import WHOLE, fold_with_progress
 from tests.executor.test_journal import written
 from tests.executor.twin_runs import RATE, TwinRig
 
+pytestmark = pytest.mark.thorough
+
 TARGETS = {0: (2, 1), 1: (3, 0), 2: (1, 0)}
 HOME = [[0, 1], [1, 0], [0, 1]]
 
@@ -79,7 +81,6 @@ def test_a_snapshot_after_any_event_is_the_run_and_goes_on_as_it(tmp_path: Path,
         assert history(again.view) == done, number
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("every", [1, 3], ids=["a snapshot at every row", "one of three"])
 def test_a_run_that_dies_around_a_snapshot_is_carried_on_to_the_same_end(tmp_path: Path, every: int) -> None:
     whole = TwinRig(tmp_path / "whole", HOME)

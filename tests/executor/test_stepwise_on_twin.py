@@ -19,6 +19,8 @@ from kreassign.twin.cluster import Twin
 from tests.executor.test_crashes import Died, Dying
 from tests.executor.twin_runs import RATE, TwinRig
 
+pytestmark = pytest.mark.thorough
+
 HOME = {0: (0, 1), 1: (1, 0)}
 AWAY = {0: (3, 2), 1: (4, 1)}
 STEPWISE = Pace(is_stepwise=True)
@@ -64,7 +66,6 @@ def die(rig: TwinRig, row: int, *, is_written: bool) -> None:
         Runner(rig.client, rig.transport, Dying(journal, row, is_written=is_written)).start(started)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_in_steps_that_dies_at_any_row_is_carried_on_from_the_step_it_was_in(
     tmp_path: Path, is_written: bool

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kreassign.executor.history.audit_trail import audit_trail
 from kreassign.executor.journal import read_events
 from kreassign.operations.audit import write_audit_trail
@@ -17,6 +19,8 @@ from kreassign.pipeline.tables.audit_schemas import (
 )
 from kreassign.pipeline.tables.parquet import read_rows
 from tests.executor.twin_runs import TwinRig
+
+pytestmark = pytest.mark.thorough
 
 
 def test_every_table_of_a_run_has_its_rows_and_doing_it_again_changes_nothing(tmp_path: Path) -> None:

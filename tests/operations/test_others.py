@@ -27,6 +27,8 @@ from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
+pytestmark = pytest.mark.thorough
+
 TOPIC, SENDER, UNCONCERNED = ConfigResource.topic("t"), ConfigResource.broker(0), ConfigResource.broker(4)
 THROTTLE = ThrottleRates(RATE)
 RATES = {(SENDER, LEADER_THROTTLED_RATE): "7000000", (UNCONCERNED, FOLLOWER_THROTTLED_RATE): "9"}
