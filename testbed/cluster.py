@@ -180,10 +180,18 @@ class KafkaCluster:
         return tool_command(version or self.version, main_class, *arguments, quick=quick)
 
     def java_tool(
-        self, main_class: str, *arguments: str, timeout_s: float = 120, version: str | None = None
+        self,
+        main_class: str,
+        *arguments: str,
+        timeout_s: float = 120,
+        version: str | None = None,
+        in_own_java: bool = False,
     ) -> Finished:
-        """Run one of Kafka's own tools; TimeoutError when it takes longer than `timeout_s` seconds."""
-        if is_hosted(main_class):
+        """Run one of Kafka's own tools; TimeoutError when it takes longer than `timeout_s` seconds.
+
+        It runs in a Java that stays for the next tool, unless that is not possible or `in_own_java`.
+        """
+        if is_hosted(main_class) and not in_own_java:
             return run_hosted(version or self.version, main_class, *arguments, timeout_s=timeout_s)
         return self._group.run(self.java_command(main_class, *arguments, version=version), timeout_s=timeout_s)
 

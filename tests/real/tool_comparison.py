@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,7 +22,6 @@ from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.config import ConfigSource
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes
 from testbed import Finished, KafkaCluster, probe
-from testbed.fork_server import fork_server
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 
@@ -166,9 +167,13 @@ class Tool:
         ]
 
     def _run(self, words: tuple[str, ...]) -> Finished:
+        """Each in a process of its own: one that starts at once outruns what brokers hear of the change before."""
         if self.who == KAFKA:
-            return self.cluster.java_tool(self._programs.java_class, *words, version=self._programs.java_version)
-        return fork_server().run(self._programs.module, *words, imports=[self._programs.module])
+            programs = self._programs
+            return self.cluster.java_tool(programs.java_class, *words, version=programs.java_version, in_own_java=True)
+        command = [sys.executable, "-m", self._programs.module, *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return Finished(done.returncode, done.stdout, done.stderr)
 
     def _shown(self, text: str) -> str:
         for path, alias in self._places.items():
@@ -225,7 +230,13 @@ class Tool:
         self._transcript.append(f"{name} on {broker} is in {self._shown(str(directory))}")
 
     def note_leaders(self) -> None:
-        """Write down who leads the partitions of our topics."""
+        """Write down who leads the partitions of our topics.
+
+        A broker hears of it a moment after the tool was answered. It hears of changes in their order, so one that
+        knows a topic that was created later knows the leaders.
+        """
+        first = min(node.id for node in self.cluster.brokers.values() if node.is_running)
+        self.cluster.create_topic(self.real_name(f"later-{len(self._transcript)}"), [[first]])
         topics = self.admin.describe_topics(self._topics).raise_if_any()
         partitions = sorted(
             (each.topic_partition, each.leader) for topic in topics.values() for each in topic.partitions
