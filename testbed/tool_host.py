@@ -71,7 +71,8 @@ class ToolHost:
         with selectors.DefaultSelector() as selector:
             selector.register(self._answers, selectors.EVENT_READ)
             while len(found) < length:
-                if not selector.select(max(deadline_s - time.monotonic(), 0)):
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0 or not selector.select(left_s):
                     raise TimeoutError
                 some = os.read(self._answers, length - len(found))
                 if not some:
