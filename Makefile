@@ -63,7 +63,7 @@ TESTS = $(PYTEST) -q $(LINTS:%=--ignore=%)
 # Two halves side by side, each a pytest of its own: thousands of tests of a few milliseconds would cost half as much
 # again with pytest-xdist, which collects them in each worker and sends three reports of each.
 FAST = $(TESTS) -n 0 --ignore=tests/real -m "not (thorough or kafka or spark)"
-HALF = $(addprefix tests/,executor cli planner operations pipeline report model kips testbed test_public_api.py)
+HALF = $(addprefix tests/,admin executor cli planner operations pipeline report model kips testbed test_public_api.py)
 HALF_LOG = build/test-fast.log
 BOTH_HALVES = @mkdir -p build; $(FAST) $(HALF) >$(HALF_LOG) 2>&1 & half=$$!; \
   $(FAST) $(HALF:%=--ignore=%); rest=$$?; wait $$half; half=$$?; cat $(HALF_LOG); exit $$((half | rest))
