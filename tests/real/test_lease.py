@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from kreassign.executor.lease.lease import GROUP_ID, SESSION_MS
 from kreassign.executor.lease.originals import read_record, write_record
 from kreassign.model import ConfigResource
 from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE
-from testbed import KafkaCluster
+from testbed import ClusterSpec, KafkaCluster
 from testbed.fork_server import Forked
 from testbed.waiting import wait_until
 from tests.real.run_processes import free_lease, start_run
@@ -177,3 +178,22 @@ def test_the_lease_is_the_same_in_zookeeper_mode(kafka_zookeeper: KafkaCluster) 
             write_record(client, former, None)
         free_lease(client)
         assert read_record(client) is None
+
+
+def test_a_group_with_room_for_one_member_is_no_way_past_the_lease(
+    start_cluster: Callable[[ClusterSpec], KafkaCluster],
+) -> None:
+    """Such a broker refuses a second member for its number (81), also a run that comes back."""
+    cluster = start_cluster(ClusterSpec(brokers=1, broker_config={"group.max.size": "1"}))
+    with client_of(cluster) as client:
+        one, again, two = (
+            ClusterLease(client, SystemClock(), LeaseHolder(name, "alice", "ops-1", 1), LeasePolicy.AUTO)
+            for name in ("one", "one", "two")
+        )
+        one.policy = LeasePolicy.REQUIRE  # which has the cluster create the topic of groups
+        assert isinstance(one.take(), Held)
+        refused = two.take()
+        assert isinstance(refused, Taken)
+        assert "run one of alice@ops-1" in refused.reason
+        assert isinstance(again.take(), Held)
+        assert isinstance(one.confirm(), Taken)

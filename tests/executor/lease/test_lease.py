@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.lease import ClusterLease, Forgone, Held, LeaseHolder, LeasePolicy, Taken, present_holder
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PATIENCE_S, SESSION_MS
 from kreassign.executor.lease.originals import read_record, throttle_settings, write_record
+from kreassign.executor.lease.port import GroupPort
 from kreassign.executor.lease.record import OriginalValues, left_settings, present_values
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigChange, ConfigResource
+from kreassign.model.error_codes import (
+    GROUP_MAX_SIZE_REACHED,
+    INVALID_SESSION_TIMEOUT,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+)
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
 from kreassign.twin.access.permissions import ALL_GROUPS, ANONYMOUS, CLUSTER_OPERATIONS, Allow, Operation, Permissions
 from kreassign.twin.cluster import Twin
 from kreassign.twin.network.transport import TwinTransport
+from tests.executor.odd_port import OddPort, refused
 from tests.twin.asking import twin
 
 TOPICS = {OFFSETS_TOPIC: [[0, 1], [1, 2], [2, 3]], "t": [[0, 1]]}
@@ -163,6 +173,45 @@ def test_a_run_waits_for_a_coordinator_as_long_as_it_is_told_to(hosts: Hosts, po
         pass
     assert type(found) is end
     assert hosts.time.now_ms() - began_ms >= PATIENCE_S * 1000
+
+
+def answered_when_joining(lease: ClusterLease, code: int) -> ClusterLease:
+    """The same lease, but for the coordinator's answer to its next attempt to join."""
+    assert isinstance(lease.port, AdminClient)
+    port = OddPort(lease.port)
+    port.answer("join_group", refused(code))
+    lease.port = cast(GroupPort, port)
+    return lease
+
+
+@pytest.mark.parametrize("policy", [LeasePolicy.AUTO, LeasePolicy.REQUIRE])
+@pytest.mark.parametrize("code", [GROUP_MAX_SIZE_REACHED, REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID])
+def test_no_run_goes_on_without_the_lease_while_another_holds_it_however_it_is_told(
+    hosts: Hosts, policy: LeasePolicy, code: int
+) -> None:
+    first = hosts.lease("one")
+    first.take()
+    found = answered_when_joining(hosts.lease("two", policy), code).take()
+    assert isinstance(found, Taken)
+    assert "run one of alice@host-of-one (since " in found.reason
+    assert first.confirm() == Held(1)
+
+
+def test_a_resumed_run_takes_its_own_place_in_a_group_with_room_for_one(hosts: Hosts) -> None:
+    former, latter = hosts.lease("one"), answered_when_joining(hosts.lease("one"), GROUP_MAX_SIZE_REACHED)
+    former.take()
+    assert isinstance(latter.take(), Held)
+    assert isinstance(former.confirm(), Taken)
+
+
+@pytest.mark.parametrize(("policy", "end"), [(LeasePolicy.AUTO, Forgone), (LeasePolicy.REQUIRE, Taken)])
+def test_a_cluster_that_allows_no_such_session_is_told_as_what_it_is(
+    hosts: Hosts, policy: LeasePolicy, end: type[Forgone | Taken]
+) -> None:
+    found = answered_when_joining(hosts.lease("one", policy), INVALID_SESSION_TIMEOUT).take()
+    assert isinstance(found, end)
+    assert "group.max.session.timeout.ms" in found.reason
+    assert "does not answer" not in found.reason
 
 
 def test_a_cluster_that_never_had_a_group_is_left_as_it_is_unless_a_lease_is_required() -> None:

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kreassign.clock import Clock
-from kreassign.errors import ClusterError, Unsupported
+from kreassign.errors import ClusterError, Rejected, Unsupported
 from kreassign.executor.lease.holder import LeaseHolder, holder_of
 from kreassign.executor.lease.port import GroupPort
 from kreassign.executor.lease.status import Forgone, Held, LeasePolicy, LeaseStatus, Taken
 from kreassign.model.error_codes import (
     FENCED_INSTANCE_ID,
     GROUP_AUTHORIZATION_FAILED,
+    GROUP_MAX_SIZE_REACHED,
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
     REBALANCE_IN_PROGRESS,
@@ -121,6 +122,8 @@ class ClusterLease:
         try:
             missing = self._missing_topic() if self.policy is LeasePolicy.AUTO else None
             self.status = missing or self._join()
+            if isinstance(self.status, Taken) and self._freed_own_place():
+                self.status = self._join()
         except Unsupported as error:
             self.status = self._without(f"the cluster cannot keep one: {error}")
         return self.status
@@ -181,13 +184,36 @@ class ClusterLease:
         try:
             self.membership = self.port.join_group(candidate, timeout_ms=JOIN_TIMEOUT_MS)
         except ClusterError as error:
-            if has_code(error, INCONSISTENT_GROUP_PROTOCOL):
-                return self._held_by_another(error)
-            if has_code(error, GROUP_AUTHORIZATION_FAILED):
-                return self._without(f"permission is missing: READ on the group {GROUP_ID} ({error})")
-            raise
+            return self._not_joined(error)
         self._heard_s, self._silent_since_s = asked_s, None
         return Held(self.membership.generation)
+
+    def _not_joined(self, error: ClusterError) -> LeaseStatus:
+        """What follows from a failure to join. One that says nothing about the lease is raised again.
+
+        Where `group.max.size` is 1, there being no room is found before there being no protocol in common.
+        """
+        if has_code(error, INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, *_NO_LONGER_A_MEMBER):
+            return self._held_by_another(error)
+        if has_code(error, GROUP_AUTHORIZATION_FAILED):
+            return self._without(f"permission is missing: READ on the group {GROUP_ID} ({error})")
+        if isinstance(error, Rejected) and not error.retriable:
+            return self._without(f"the coordinator refuses it: {error}")
+        raise error
+
+    def _freed_own_place(self) -> bool:
+        """Whether the member in the way was a former process of this run, which is no member any more.
+
+        A run takes its own place over by itself (KIP-345), but not in a group that has room for one member only.
+        """
+        try:
+            members = self.port.describe_group(GROUP_ID, timeout_ms=CALL_TIMEOUT_MS).members
+            if self.holder.run_id not in {member.instance_id for member in members}:
+                return False
+            self.port.leave_group(GROUP_ID, self.holder.run_id, member_id="", timeout_ms=CALL_TIMEOUT_MS)
+        except ClusterError:
+            return False
+        return True
 
     def _held_by_another(self, refusal: ClusterError) -> Taken:
         try:
