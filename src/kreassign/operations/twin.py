@@ -81,7 +81,7 @@ def run_twin(
     *,
     on_open: Callable[[TwinServer], None],
 ) -> None:
-    """Serve a simulated cluster in this thread until a KeyboardInterrupt. Raises InputError.
+    """Serve a simulated cluster in this thread until it is ended (`TwinServer.end`). Raises InputError.
 
     `on_open` is called once clients can connect. `cluster` and `speeds` are as for `serve_twin`.
     """

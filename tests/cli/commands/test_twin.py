@@ -93,6 +93,30 @@ def test_a_cluster_is_served_until_it_is_interrupted(how: signal.Signals) -> Non
         assert served.end(how) == (0, "")
 
 
+# Strikes where the exception of a handler is lost, as it is in libraries that catch whatever is raised (kazoo does).
+STRUCK_IN_A_CALLBACK = """
+import gc, signal, sys
+from kreassign.cli.main import main
+
+def strike(phase, info):
+    if gc.isenabled() and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL and phase == "start":
+        gc.callbacks.remove(strike)
+        signal.raise_signal(signal.SIGTERM)
+        sum(range(1000))
+
+gc.callbacks.append(strike)
+gc.set_threshold(1)
+main()
+"""
+
+
+def test_a_signal_ends_a_cluster_also_where_exceptions_are_lost() -> None:
+    command = [sys.executable, "-c", STRUCK_IN_A_CALLBACK, "twin", "start", "--port", "0"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert "bootstrap servers: " in finished.stdout
+
+
 def test_a_cluster_goes_on_where_it_was(tmp_path: Path) -> None:
     for _ in range(2):
         with serving("--data-dir", str(tmp_path / "twin")) as served:

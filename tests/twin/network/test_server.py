@@ -21,7 +21,13 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.access.endpoints import Address
 from kreassign.twin.cluster import Twin
-from kreassign.twin.network.server import MAX_REQUEST_BYTES, ListenerConfig, ServerThread, TimeScale, serving
+from kreassign.twin.network.server import (
+    MAX_REQUEST_BYTES,
+    ListenerConfig,
+    ServerThread,
+    TimeScale,
+    serving,
+)
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 from kreassign.wire.codec import decode_response, encode_request

@@ -95,9 +95,11 @@ def served(zookeeper: str, folder: Path, *options: str, speed: str = "20") -> It
         znodes.stop()
         znodes.close()
         process.terminate()
-        process.wait(30)
-        assert process.stdout is not None
-        process.stdout.close()
+        try:
+            process.wait(30)
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def plan(folder: Path, *replicas: int) -> str:

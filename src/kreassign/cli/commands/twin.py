@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any, TextIO, TypeVar
 
 import click
@@ -262,15 +263,24 @@ def recover(fault: str, control: str) -> None:
 
 def _serve(cluster: Described, serving: Serving, speeds: Speeds = TYPICAL) -> None:
     """Serve a twin until it is stopped."""
-    # A service manager ends it as Ctrl-C does.
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts background jobs with SIGINT ignored
-        signal.signal(number, signal.default_int_handler)
+    _on_signals(signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        run_twin(cluster, serving, speeds, on_open=_announce)
+        run_twin(cluster, serving, speeds, on_open=_opened)
 
 
-def _announce(server: TwinServer) -> None:
+def _opened(server: TwinServer) -> None:
+    def end(_: int, __: FrameType | None) -> None:
+        _on_signals(signal.default_int_handler)  # a second one ends it in the middle of a step
+        server.end()
+
+    _on_signals(end)
     gc.freeze()
     gc.enable()
     for line in announcement(server):
         click.echo(line)
+
+
+def _on_signals(handler: Callable[[int, FrameType | None], object]) -> None:
+    """Service managers end it as Ctrl-C does, which is ignored in background jobs of a shell unless that is undone."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)

@@ -119,7 +119,9 @@ class TwinServer:
         self._connections: dict[_Connection, int] = {}
         self._frozen: set[int] = set()
         self._opened = 0
+        self.loop = asyncio.get_running_loop()
         self._wake_up = asyncio.Event()
+        self._is_over = False
         self._next_ms: int | None = None
 
     def _time_scale_from_now(self) -> TimeScale:
@@ -127,7 +129,7 @@ class TwinServer:
 
     def open_listeners(self) -> None:
         """Open every listener of every running node; InputError if a port is taken."""
-        asyncio.get_running_loop().set_exception_handler(self._note_failure)
+        self.loop.set_exception_handler(self._note_failure)
         for config in self._configs:
             addresses: dict[int, Address] = {}
             self._listeners[config.name] = Listener(config.name, addresses, config.users, config.security_protocol)
@@ -167,8 +169,8 @@ class TwinServer:
         return len(self._connections)
 
     async def run(self) -> None:
-        """Let the twin's time pass until the task is cancelled."""
-        while True:
+        """Let the twin's time pass until the server is ended."""
+        while not self._is_over:
             self.catch_up()
             self.reconcile()
             self._wake_up.clear()
@@ -181,6 +183,15 @@ class TwinServer:
             wait_s = None if next_ms is None else self._time_scale.real_s_until(next_ms, self._clock.monotonic_s())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake_up.wait(), wait_s)
+
+    def end(self) -> None:
+        """End `run` after the present step. Any thread may call it, and a signal handler.
+
+        An exception raised by a handler might be lost: libraries catch whatever is raised while they send (kazoo does).
+        """
+        self._is_over = True
+        with suppress(RuntimeError):  # the loop is closed: it has ended
+            self.loop.call_soon_threadsafe(self._wake_up.set)
 
     def catch_up(self) -> None:
         """Bring the twin to the present, so that responses show it."""
@@ -201,22 +212,14 @@ class TwinServer:
 
     def serve_beside(self, protocol: Callable[[], asyncio.BaseProtocol], listening: socket.socket) -> None:
         """Let another protocol be spoken on a socket, which is closed with the server."""
-        loop = asyncio.get_running_loop()
-        self._beside.append(asyncio.ensure_future(loop.create_server(protocol, sock=listening)))
+        self._beside.append(asyncio.ensure_future(self.loop.create_server(protocol, sock=listening)))
 
     def scheduler(self, action: Callable[[Twin], None]) -> Callable[[], None]:
         """A function that any thread can call to run an action between two requests."""
-        loop = asyncio.get_running_loop()
-
-        def act() -> None:
-            self.catch_up()
-            action(self.twin)
-            self.reconcile()
-            self._wake_up.set()
 
         def wake() -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(act)
+            if not self.loop.is_closed():
+                self.loop.call_soon_threadsafe(self.do, action)
 
         return wake
 
@@ -248,7 +251,7 @@ class TwinServer:
             raise InputError(f"{where}: {reason.lower()}") from error
         listening.settimeout(0)
         self._open[config.name, node_id] = listening
-        asyncio.get_running_loop().add_reader(listening, self._accept, listening, config, node_id)
+        self.loop.add_reader(listening, self._accept, listening, config, node_id)
         return Address(self._host, listening.getsockname()[1])
 
     def _accept(self, listening: socket.socket, config: ListenerConfig, node_id: int) -> None:
@@ -261,9 +264,8 @@ class TwinServer:
     async def _admit(self, accepted: socket.socket, config: ListenerConfig, node_id: int) -> None:
         node = Node(node_id, self.twin.endpoint(node_id), self._listeners[config.name])
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        loop = asyncio.get_running_loop()
         try:
-            await loop.connect_accepted_socket(lambda: _Connection(self, node), accepted, ssl=config.tls)
+            await self.loop.connect_accepted_socket(lambda: _Connection(self, node), accepted, ssl=config.tls)
         except (OSError, asyncio.CancelledError):
             accepted.close()  # A client that fails the TLS handshake loses its connection, that is all.
 
@@ -283,7 +285,7 @@ class TwinServer:
 
     def _close_listener(self, config: str, node_id: int) -> None:
         listening = self._open.pop((config, node_id))
-        asyncio.get_running_loop().remove_reader(listening)
+        self.loop.remove_reader(listening)
         listening.close()
         for connection in [connection for connection, owner in self._connections.items() if owner == node_id]:
             connection.abort()
@@ -309,7 +311,7 @@ class TwinServer:
     def after(self, wait_ms: int, action: Callable[[Reply], None], reply: Reply) -> None:
         """Send a response when so much of the twin's time has passed."""
         due_s = self._time_scale.real_s_until(self.twin.now_ms + wait_ms, self._clock.monotonic_s())
-        asyncio.get_running_loop().call_later(due_s, action, reply)
+        self.loop.call_later(due_s, action, reply)
 
     def forget_connection(self, connection: _Connection) -> None:
         """Forget a connection that is gone."""
@@ -380,7 +382,7 @@ class _Connection(asyncio.Protocol):
             self._answer(self._take_frame())
             if self._has_frame() or self._has_invalid_size():
                 self._is_waiting = True
-                asyncio.get_running_loop().call_soon(self._answer_next)
+                self._server.loop.call_soon(self._answer_next)
         self._read_on(wanted=not self._has_frame())
 
     def _answer(self, payload: bytes) -> None:
@@ -440,19 +442,19 @@ class _Connection(asyncio.Protocol):
 # --- running one ----------------------------------------------------------------------------------------------
 
 
+async def _serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None]) -> None:
+    server = make()
+    try:
+        server.open_listeners()
+        on_open(server)
+        await server.run()
+    finally:
+        await server.close()
+
+
 def serve(make: Callable[[], TwinServer], on_open: Callable[[TwinServer], None]) -> None:
-    """Open a server and let it run in this thread until it is interrupted."""
-
-    async def serve_until_cancelled() -> None:
-        server = make()
-        try:
-            server.open_listeners()
-            on_open(server)
-            await server.run()
-        finally:
-            await server.close()
-
-    asyncio.run(serve_until_cancelled())
+    """Open a server and let it run in this thread until it is ended."""
+    asyncio.run(_serve(make, on_open))
 
 
 class ServerThread:
@@ -460,14 +462,14 @@ class ServerThread:
 
     def __init__(self, make: Callable[[], TwinServer]) -> None:
         self._make = make
-        self._opened: Future[tuple[TwinServer, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._opened: Future[TwinServer] = Future()
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="twin-server")
         self._running: Future[None] | None = None
 
     @property
     def server(self) -> TwinServer:
         """The server; its own loop alone may change it."""
-        return self._opened.result()[0]
+        return self._opened.result()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -481,7 +483,7 @@ class ServerThread:
 
     def start(self) -> None:
         """Wait until the listeners are open; raises why they are not."""
-        self._running = self._threads.submit(lambda: asyncio.run(self._serve()))
+        self._running = self._threads.submit(lambda: serve(self._make, self._opened.set_result))
         either: tuple[Future[Any], ...] = (self._running, self._opened)
         wait(either, _TIMEOUT_S, FIRST_COMPLETED)
         if not self._opened.done():
@@ -489,35 +491,20 @@ class ServerThread:
 
     def do(self, action: Callable[[Twin], Result]) -> Result:
         """Run an action on the twin between two requests, and return its result."""
-        server, loop, _ = self._opened.result()
+        server = self.server
 
         async def act() -> Result:
             return server.do(action)
 
-        return asyncio.run_coroutine_threadsafe(act(), loop).result(_TIMEOUT_S)
+        return asyncio.run_coroutine_threadsafe(act(), server.loop).result(_TIMEOUT_S)
 
     def stop(self) -> None:
         """Close the listeners and end the thread; raises what the server failed with, if it did."""
         if self._running is not None and not self._running.done():
-            _, loop, stopping = self._opened.result()
-            loop.call_soon_threadsafe(stopping.set)
+            self.server.end()
         self._threads.shutdown()
         if self._running is not None:
             self._running.result(0)
-
-    async def _serve(self) -> None:
-        server, stopping = self._make(), asyncio.Event()
-        try:
-            server.open_listeners()
-            self._opened.set_result((server, asyncio.get_running_loop(), stopping))
-            running, ended = asyncio.ensure_future(server.run()), asyncio.ensure_future(stopping.wait())
-            done, others = await asyncio.wait((running, ended), return_when=asyncio.FIRST_COMPLETED)
-            for task in others:
-                task.cancel()
-            for task in done:
-                task.result()
-        finally:
-            await server.close()
 
 
 @contextmanager

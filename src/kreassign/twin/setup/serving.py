@@ -89,9 +89,9 @@ def serve_scenario(
     *,
     on_open: Callable[[TwinServer], None],
 ) -> None:
-    """Serve a scenario in this thread until a KeyboardInterrupt; `on_open` is called once clients can connect.
+    """Serve a scenario in this thread until it is ended (`TwinServer.end`).
 
-    Paths of the scenario are relative to `folder`. Raises InputError.
+    `on_open` is called once clients can connect. Paths of the scenario are relative to `folder`. Raises InputError.
     """
 
     def opened(server: TwinServer) -> None:
