@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
@@ -9,7 +10,8 @@ from kreassign.clock import SystemClock
 from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, present_holder
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
 from kreassign.executor.lease.originals import read_record, write_record
-from kreassign.model.throttle import clear_broker_changes, clear_topic_changes
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes, clear_topic_changes
 from testbed import KafkaCluster
 from testbed.fork_server import Forked, fork_server
 from testbed.waiting import wait_until
@@ -26,6 +28,18 @@ def start_run(cluster: KafkaCluster, folder: Path, *arguments: object) -> Forked
     return process
 
 
+def throttles(client: AdminClient, topics: Iterable[str], brokers: Iterable[int]) -> dict[str, str]:
+    """Every throttle that is set on these topics and brokers, as `resource key` → value."""
+    resources = [*map(ConfigResource.topic, topics), *map(ConfigResource.broker, brokers)]
+    found = client.describe_configs(resources, names=(*TOPIC_THROTTLES, *BROKER_THROTTLES)).raise_if_any()
+    return {
+        f"{resource} {name}": entry.value or ""
+        for resource, entries in found.items()
+        for name, entry in entries.items()
+        if entry.source.name.startswith("DYNAMIC")
+    }
+
+
 def end_throttles_and_moves(client: AdminClient) -> None:
     """Cancel whatever is reassigned in a cluster, and delete every throttle of its topics and brokers."""
     client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
@@ -34,13 +48,19 @@ def end_throttles_and_moves(client: AdminClient) -> None:
     wait_until(lambda: not client.list_partition_reassignments(), timeout_s=60, what="nothing is reassigned")
 
 
+def what_started_said() -> str:
+    """The output of the runs of a test that fails: they are killed."""
+    for _, process in _started:
+        process.kill()
+    return "\n".join("".join(process.communicate()) for _, process in _started)
+
+
 def end_started() -> None:
     """Kill the runs of a test that failed before their end, and take back what they did to the cluster."""
     for cluster, process in _started:
         was_running = process.poll() is None
-        if was_running:
-            process.kill()
-            process.communicate()
+        process.kill()
+        process.communicate()
         with AdminClient.connect(client_settings(bootstrap_servers=cluster.bootstrap_servers)) as client:
             free_lease(client)
             if was_running:

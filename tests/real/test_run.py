@@ -17,12 +17,13 @@ from kreassign.executor.events import SubmissionIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import BROKER_THROTTLES, LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, TOPIC_THROTTLES
+from kreassign.model.throttle import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from testbed import KafkaCluster
 from testbed.records import Ledger, load_topic, verify_readable
 from testbed.waiting import wait_until
+from tests.real import run_processes
 from tests.real.run_processes import start_run
 
 pytestmark = pytest.mark.usefixtures("calm")
@@ -75,7 +76,11 @@ def wait_for_copies(folder: Path) -> str:
         found = status(folder)
         return found is not None and found["state"] == "moving" and found["bytes_copied"] > 0
 
-    wait_until(is_copying, timeout_s=60, what="the run to copy something")
+    try:
+        wait_until(is_copying, timeout_s=60, what="the run to copy something")
+    except TimeoutError as error:
+        error.add_note(f"{status(folder)}\n{run_processes.what_started_said()}")
+        raise
     found = status(folder)
     assert found is not None
     return str(found["run_id"])
@@ -83,15 +88,8 @@ def wait_for_copies(folder: Path) -> str:
 
 def throttles(cluster: KafkaCluster, topic: str) -> dict[str, str]:
     """Every throttle that is set on the topic or on a broker, as `resource key` → value."""
-    resources = [ConfigResource.topic(topic), *map(ConfigResource.broker, cluster.brokers)]
     with client_of(cluster) as client:
-        found = client.describe_configs(resources, names=(*TOPIC_THROTTLES, *BROKER_THROTTLES)).raise_if_any()
-    return {
-        f"{resource} {name}": entry.value or ""
-        for resource, entries in found.items()
-        for name, entry in entries.items()
-        if entry.source.name.startswith("DYNAMIC")
-    }
+        return run_processes.throttles(client, [topic], cluster.brokers)
 
 
 def assignments(cluster: KafkaCluster, topic: str) -> dict[int, tuple[int, ...]]:

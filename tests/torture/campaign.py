@@ -22,14 +22,16 @@ from random import Random
 from typing import Any
 
 import click
+from kafka.errors import KafkaError
 
 from kreassign.errors import KreassignError
-from kreassign.model import ConfigChange, ConfigResource
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from testbed import KafkaCluster
+from testbed.producing import Producing
+from testbed.records import read_all
 from testbed.waiting import wait_until
+from tests.real.run_processes import end_throttles_and_moves, free_lease
 from tests.torture.faults import FOREIGN_RATE, Fault
-from tests.torture.scene import RATE, TOPIC, CheckedProducer, Scene, opened, spec
+from tests.torture.scene import PARTITIONS, RATE, RECORD_BYTES, RECORDS_PER_S, TOPIC, Scene, opened, spec
 
 LEG_S, STRIKE_S = 300.0, 60.0
 ENDS = ("done", "cancelled", "failed")
@@ -62,20 +64,30 @@ class Campaign:
         """Strike so many faults, all kinds in turn, and read all records back."""
         with KafkaCluster.start(spec()) as cluster:
             scene = opened(cluster, self._chance, self._folder)
-            with CheckedProducer(cluster.bootstrap_servers, TOPIC) as producer:
-                order: list[Fault] = []
-                number = 0
-                while sum(each.struck for each in self._tallies.values()) < wanted and number < 2 * wanted:
-                    while len(order) < STRUCK_AT_ONCE:
-                        order += self._chance.sample(self._faults, len(self._faults))
-                    count = self._chance.randint(1, STRUCK_AT_ONCE)
-                    faults, order = order[:count], order[count:]
-                    self._leg(scene, number, faults)
-                    number += 1
-                producer.end()
-                self.records, lost = producer.lost()
-                self.refused = producer.refused
-                self.broken += lost
+            try:
+                with Producing(
+                    cluster.bootstrap_servers,
+                    TOPIC,
+                    partitions=PARTITIONS,
+                    records_per_s=RECORDS_PER_S,
+                    value_bytes=RECORD_BYTES,
+                ) as producer:
+                    self._strike_all(scene, wanted)
+            except (KafkaError, TimeoutError) as error:
+                self.broken.append(f"the producer did not last: {error!r}")
+            self.records, self.refused = producer.ledger.count, len(producer.failures)
+            self.broken += producer.ledger.missing_from(read_all(cluster.bootstrap_servers, TOPIC))
+
+    def _strike_all(self, scene: Scene, wanted: int) -> None:
+        order: list[Fault] = []
+        number = 0
+        while sum(each.struck for each in self._tallies.values()) < wanted and number < 2 * wanted:
+            while len(order) < STRUCK_AT_ONCE:
+                order += self._chance.sample(self._faults, len(self._faults))
+            count = self._chance.randint(1, STRUCK_AT_ONCE)
+            faults, order = order[:count], order[count:]
+            self._leg(scene, number, faults)
+            number += 1
 
     def table(self) -> str:
         """What came of it, a row per kind of fault."""
@@ -211,11 +223,5 @@ class Campaign:
     def _tidy_up(self, scene: Scene) -> None:
         """So that a broken promise does not break the next run: nothing moves, nothing is throttled."""
         with scene.client() as client:
-            client.alter_partition_reassignments(dict.fromkeys(client.list_partition_reassignments()))
-            changes = {
-                ConfigResource.broker(each): [ConfigChange.delete(key) for key in BROKER_THROTTLES]
-                for each in scene.cluster.brokers
-            }
-            changes[ConfigResource.topic(TOPIC)] = [ConfigChange.delete(key) for key in TOPIC_THROTTLES]
-            client.incremental_alter_configs(changes)
-            wait_until(lambda: not client.list_partition_reassignments(), timeout_s=60, what="no moves")
+            free_lease(client)
+            end_throttles_and_moves(client)

@@ -6,8 +6,9 @@ tell of it at its end: a fault that changes what the run set, or moves what it m
 
 from __future__ import annotations
 
+import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.executor.journal import find_journals
@@ -16,7 +17,8 @@ from kreassign.model.throttle import (
     BROKER_THROTTLES,
     FOLLOWER_THROTTLED_RATE,
     LEADER_THROTTLED_RATE,
-    TOPIC_THROTTLES,
+    clear_broker_changes,
+    clear_topic_changes,
 )
 from tests.torture.scene import BYSTANDER, TOPIC, Scene, recreate
 
@@ -57,7 +59,7 @@ def _freeze_run(scene: Scene) -> str:
 
 
 def _damage_journal(scene: Scene) -> str:
-    """Zeros in the middle of the journal of a killed run; taken back after it has been refused."""
+    """Half of the journal of a killed run, which has to be refused; then all of it is put back."""
     if scene.run is None or scene.run.poll() is not None:
         return ""
     scene.run.kill()
@@ -66,21 +68,18 @@ def _damage_journal(scene: Scene) -> str:
     if not journals:
         return ""
     (path,) = journals
-    whole = path.read_bytes()
-    middle = len(whole) // 2
-    path.write_bytes(whole[:middle] + bytes(min(4096, len(whole) - middle)) + whole[middle + 4096 :])
-    refused = scene.kreassign(
-        "resume",
-        scene.run_id or path.stem,
-        "--state-dir",
-        scene.state_dir,
-        "--bootstrap-server",
-        scene.cluster.bootstrap_servers,
-    )
-    if "Traceback" in refused.stderr:
-        scene.untrue.append(f"a damaged journal gives a traceback: {refused.stderr[-200:]}")
-    path.write_bytes(whole)
-    return "SIGKILL to the run, its journal damaged and put back"
+    kept = scene.folder / "kept"
+    shutil.copytree(path.parent, kept)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    where = ("--state-dir", scene.state_dir, "--bootstrap-server", scene.cluster.bootstrap_servers)
+    try:
+        refused = scene.kreassign("resume", scene.run_id or path.stem, *where)
+    finally:
+        shutil.rmtree(path.parent)
+        shutil.move(kept, path.parent)
+    if refused.exit_code == 0 or "Traceback" in refused.stderr:
+        scene.untrue.append(f"a journal cut to its half was not refused: {refused.stderr[-200:]}")
+    return "SIGKILL to the run, its journal cut to its half and put back"
 
 
 # --- brokers and controllers -------------------------------------------------------------------------------------
@@ -181,8 +180,7 @@ def _override_move(scene: Scene) -> str:
 
 def _clear_rates(scene: Scene) -> str:
     """As `kafka-reassign-partitions --cancel` of any plan does: all rates of all brokers."""
-    changes = [ConfigChange.delete(key) for key in BROKER_THROTTLES]
-    return _configure(scene, {ConfigResource.broker(each): changes for each in scene.cluster.brokers}, "all rates gone")
+    return _configure(scene, clear_broker_changes(scene.cluster.brokers), "all rates gone")
 
 
 def _raise_rates(scene: Scene) -> str:
@@ -205,11 +203,10 @@ def _clear_foreign(scene: Scene, broker: int) -> None:
 
 
 def _clear_lists(scene: Scene) -> str:
-    changes = [ConfigChange.delete(key) for key in TOPIC_THROTTLES]
-    return _configure(scene, {ConfigResource.topic(TOPIC): changes}, f"throttled replicas of {TOPIC} gone")
+    return _configure(scene, clear_topic_changes([TOPIC]), f"throttled replicas of {TOPIC} gone")
 
 
-def _configure(scene: Scene, changes: dict[ConfigResource, list[ConfigChange]], what: str) -> str:
+def _configure(scene: Scene, changes: Mapping[ConfigResource, Sequence[ConfigChange]], what: str) -> str:
     if not scene.moving():
         return ""
     with scene.client() as client:

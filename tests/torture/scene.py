@@ -5,25 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from click.testing import CliRunner
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.model import ConfigResource, NewTopic, TopicPartition
+from kreassign.cli.main import kreassign
+from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
 from testbed import ClusterSpec, KafkaCluster
 from testbed.processes import Finished, ProcessGroup
-from testbed.records import Writer, load_topic, read_all
+from testbed.records import load_topic
 from testbed.waiting import wait_until
+from tests.real.run_processes import throttles
 
 BROKERS = 5
 PARTITIONS = 12
@@ -33,47 +34,6 @@ RATE = "2MB/s"
 RECORDS_PER_S, RECORD_BYTES = 20.0, 2_000
 TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
 _KREASSIGN = (sys.executable, "-c", "from kreassign.cli.main import main; main()")
-
-
-class CheckedProducer:
-    """Writes to every partition in turn, all the time, inside a `with` block, and notes what was acknowledged."""
-
-    def __init__(self, bootstrap_servers: str, topic: str) -> None:
-        self._writer = Writer(bootstrap_servers, topic)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        self.refused = 0
-        self._topic = topic
-        self._bootstrap_servers = bootstrap_servers
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.end()
-
-    def end(self) -> None:
-        """Stop writing and wait for all answers."""
-        if not self._stop.is_set():
-            self._stop.set()
-            self._thread.join(180)
-
-    def _write(self) -> None:
-        chance, number = Random(1), 0
-        while not self._stop.wait(1 / RECORDS_PER_S):
-            self._writer.send(number % PARTITIONS, str(number).encode(), chance.randbytes(RECORD_BYTES))
-            self._writer.settle(100 * RECORD_BYTES)
-            number += 1
-        self._writer.close()
-
-    def lost(self) -> tuple[int, tuple[str, ...]]:
-        """How many records were acknowledged, and a sentence per partition that lost or changed some."""
-        self.refused = len(self._writer.failures)
-        ledger = self._writer.ledger()
-        return ledger.count, ledger.missing_from(read_all(self._bootstrap_servers, self._topic))
 
 
 @dataclass(slots=True)
@@ -134,8 +94,9 @@ class Scene:
 
     def status(self) -> dict[str, Any] | None:
         """What the journal tells of the run, None as long as there is none that can be read."""
-        finished = self.kreassign("status", "--state-dir", self.state_dir, "--format", "json")
-        runs = json.loads(finished.stdout)["runs"] if finished.exit_code == 0 else []
+        words = ["status", "--state-dir", str(self.state_dir), "--format", "json"]
+        result = CliRunner().invoke(kreassign, words)
+        runs = json.loads(result.stdout)["runs"] if result.exit_code == 0 else []
         if runs:
             self.run_id = runs[0]["run_id"]
         return runs[0] if runs else None
@@ -157,16 +118,8 @@ class Scene:
 
     def throttles(self) -> dict[str, str]:
         """Every throttle that is set on a topic or a broker, as `resource key` → value."""
-        topics = map(ConfigResource.topic, (TOPIC, RECREATED, BYSTANDER))
-        resources = [*topics, *map(ConfigResource.broker, self.cluster.brokers)]
         with self.client() as client:
-            found = client.describe_configs(resources, names=(*TOPIC_THROTTLES, *BROKER_THROTTLES)).raise_if_any()
-        return {
-            f"{resource} {name}": entry.value or ""
-            for resource, entries in found.items()
-            for name, entry in entries.items()
-            if entry.source.name.startswith("DYNAMIC")
-        }
+            return throttles(client, (TOPIC, RECREATED, BYSTANDER), self.cluster.brokers)
 
     def plan(self) -> Path:
         """Draw new replicas for half of the partitions, and for the topic that may be recreated."""
@@ -203,17 +156,11 @@ def recreate(client: AdminClient) -> None:
     """Delete the topic that may be recreated, and make it again with the same replicas."""
     client.delete_topics([RECREATED]).raise_if_any()
     wait_until(lambda: RECREATED not in client.list_topics(), timeout_s=60, what=f"{RECREATED} deleted")
-    deadline = time.monotonic() + 60
-    while client.create_topics([_topic(RECREATED, 2)]).failed:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{RECREATED} could not be created again")
+    wait_until(
+        lambda: not client.create_topics([_topic(RECREATED, 2)]).failed, timeout_s=60, what=f"{RECREATED} created again"
+    )
 
 
 def spec() -> ClusterSpec:
     """Five brokers and three controllers."""
     return ClusterSpec(brokers=BROKERS, controllers=3)
-
-
-def problems_of(found: Mapping[str, Any]) -> list[str]:
-    """What a run told of trouble."""
-    return [*found["problems"], *found["throttle_residue"]]
