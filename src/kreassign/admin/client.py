@@ -132,11 +132,12 @@ class AdminClient:
         except Unsupported:  # Kafka before 3.8, and ZooKeeper mode.
             return self._session.call(translate.describe_topics_by_metadata(wanted), To.ANY, timeout_ms)
 
-    def _describe_by_page(self, wanted: list[str] | None, timeout_ms: int | None) -> Batch[str, Topic]:
+    def _describe_by_page(self, names: list[str] | None, timeout_ms: int | None) -> Batch[str, Topic]:
         partitions: dict[str, list[Partition]] = {}
         topics: dict[str, Topic] = {}
         failed: dict[str, ClusterError] = {}
         cursor: translate.Cursor | None = None
+        wanted = names
         while True:
             page = self._session.call(translate.describe_topic_page(wanted, cursor), To.ANY, timeout_ms)
             for name, topic in page.topics.ok.items():
@@ -153,7 +154,8 @@ class AdminClient:
             name: Topic(name, topic.topic_id, topic.is_internal, tuple(partitions[name]))
             for name, topic in topics.items()
         }
-        return Batch(whole, {name: error for name, error in failed.items() if name not in whole})
+        missing = translate.missing_from_pages(names or (), whole.keys() | failed.keys())
+        return Batch(whole, {name: error for name, error in (failed | missing).items() if name not in whole})
 
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout_ms: int | None = None

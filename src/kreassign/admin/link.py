@@ -62,11 +62,7 @@ class Link:
         if not self._lock.acquire(timeout=max(0.0, timeout_s)):
             raise Unreachable(f"{self.address} is still busy with another call")
         try:
-            connection = self._connected(deadline)
-            version = self._version_for(call.api)
-            remaining_s = self._remaining_s(deadline)
-            request = call.build(version, _brokers_share_ms(remaining_s))
-            return self._ask(connection, call.api, version, request, remaining_s)
+            return self._send(self._connected(deadline), call, deadline)
         finally:
             self._lock.release()
 
@@ -124,14 +120,16 @@ class Link:
         return {offer.api_key: (offer.min_version, offer.max_version) for offer in response.api_keys}
 
     def _cluster_id(self, connection: Connection, deadline: float) -> str:
-        call, remaining_s = self._ask_identity, self._remaining_s(deadline)
-        version = self._version_for(call.api)
-        request = call.build(version, _brokers_share_ms(remaining_s))
-        response = self._ask(connection, call.api, version, request, remaining_s)
+        response = self._send(connection, self._ask_identity, deadline)
         try:
-            return call.read(response).cluster_id
+            return self._ask_identity.read(response).cluster_id
         except Rejected as error:
             raise Unreachable(f"{self.address} did not say its cluster id: {error}") from error
+
+    def _send(self, connection: Connection, call: Call[Answer], deadline: float) -> api.Message:
+        version, remaining_s = self._version_for(call.api), self._remaining_s(deadline)
+        request = call.build(version, _brokers_share_ms(remaining_s))
+        return self._ask(connection, call.api, version, request, remaining_s)
 
     def _version_for(self, wanted: api.Api) -> int:
         offered = self._versions.get(wanted.key)

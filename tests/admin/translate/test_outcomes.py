@@ -1,7 +1,7 @@
 import pytest
 
 from kreassign.admin.call import raise_if_failed
-from kreassign.admin.translate.outcomes import outcomes
+from kreassign.admin.translate.outcomes import NOT_NAMED, outcomes
 from kreassign.errors import OutcomeUnknown, ProtocolViolation, Rejected
 from kreassign.wire import api
 
@@ -9,7 +9,7 @@ ALTER = api.ALTER_PARTITION_REASSIGNMENTS
 
 
 def test_every_key_gets_its_own_outcome() -> None:
-    batch = outcomes(ALTER, [("a", 0, None), ("b", 39, "broken"), ("c", 0, "")])
+    batch = outcomes(ALTER, [("a", 0, None), ("b", 39, "broken"), ("c", 0, "")], NOT_NAMED)
     assert dict(batch.ok) == {"a": None, "c": None}
     refused = batch.failed["b"]
     assert isinstance(refused, Rejected)
@@ -20,18 +20,18 @@ def test_every_key_gets_its_own_outcome() -> None:
 
 @pytest.mark.parametrize("message", [None, ""])
 def test_an_absent_message_becomes_the_default_text_of_its_code(message: str | None) -> None:
-    batch = outcomes(ALTER, [("a", 85, message)])
+    batch = outcomes(ALTER, [("a", 85, message)], NOT_NAMED)
     assert batch.failed["a"].message == "No partition reassignment is in progress."
 
 
 def test_an_unknown_code_shows_its_number() -> None:
-    (refused,) = outcomes(ALTER, [("a", 999, None)]).failed.values()
+    (refused,) = outcomes(ALTER, [("a", 999, None)], NOT_NAMED).failed.values()
     assert isinstance(refused, Rejected)
     assert (refused.code, refused.message) == (999, "The broker answered with error code 999.")
 
 
 def test_what_may_be_tried_again_says_so() -> None:
-    (refused,) = outcomes(ALTER, [("a", 41, None)]).failed.values()
+    (refused,) = outcomes(ALTER, [("a", 41, None)], NOT_NAMED).failed.values()
     assert isinstance(refused, Rejected)
     assert refused.retriable
 
@@ -50,7 +50,7 @@ def test_no_error_code_raises_nothing() -> None:
 
 
 def test_a_broker_that_stopped_waiting_has_not_refused() -> None:
-    batch = outcomes(ALTER, [("a", 7, None), ("b", 39, "no such broker")])
+    batch = outcomes(ALTER, [("a", 7, None), ("b", 39, "no such broker")], NOT_NAMED)
     assert isinstance(batch.failed["a"], OutcomeUnknown)
     assert isinstance(batch.failed["b"], Rejected)
     with pytest.raises(OutcomeUnknown, match=r"The request timed out\."):

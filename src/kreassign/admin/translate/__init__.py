@@ -27,6 +27,7 @@ from kreassign.admin.translate.topics import (
     describe_topic_page,
     describe_topics_by_metadata,
     list_topics,
+    missing_from_pages,
     unknown_partition,
 )
 
@@ -57,6 +58,7 @@ __all__ = [
     "list_offsets",
     "list_partition_reassignments",
     "list_topics",
+    "missing_from_pages",
     "nodes",
     "sync_group",
     "unknown_partition",

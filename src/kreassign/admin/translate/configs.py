@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kreassign.admin.call import Call, rejection
-from kreassign.admin.translate.outcomes import outcomes, unanswered
-from kreassign.errors import ClusterError, ProtocolViolation
+from kreassign.admin.call import Call
+from kreassign.admin.translate.outcomes import outcomes, readings
+from kreassign.errors import ProtocolViolation
 from kreassign.model import Batch, ConfigChange, ConfigEntry, ConfigResource, ConfigSource, ResourceType
-from kreassign.model.error_codes import NONE
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -32,15 +31,8 @@ def describe_configs(
         )
 
     def read(response: Message) -> Batch[ConfigResource, Entries]:
-        ok: dict[ConfigResource, Entries] = {}
-        failed: dict[ConfigResource, ClusterError] = {}
-        for result in response.results:
-            resource = _resource_of(result)
-            if result.error_code != NONE:
-                failed[resource] = rejection(api.DESCRIBE_CONFIGS, result.error_code, result.error_message, resource)
-            else:
-                ok[resource] = {entry.name: _entry(entry) for entry in result.configs}
-        return Batch(ok, failed | unanswered(api.DESCRIBE_CONFIGS, wanted, {**ok, **failed}))
+        answered = ((_resource_of(result), result) for result in response.results)
+        return readings(api.DESCRIBE_CONFIGS, answered, _entries, wanted)
 
     return Call(api.DESCRIBE_CONFIGS, build, read)
 
@@ -49,6 +41,10 @@ def _resource_of(entry: Message) -> ConfigResource:
     if entry.resource_type not in ResourceType.__members__.values():
         raise ProtocolViolation(f"the answer is about resource type {entry.resource_type}, which nobody asked about")
     return ConfigResource(ResourceType(entry.resource_type), entry.resource_name)
+
+
+def _entries(_resource: ConfigResource, result: Message) -> Entries:
+    return {entry.name: _entry(entry) for entry in result.configs}
 
 
 def _entry(entry: Message) -> ConfigEntry:

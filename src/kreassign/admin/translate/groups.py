@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kreassign.admin.call import Call, raise_if_failed, rejection
+from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
-from kreassign.admin.translate.outcomes import outcomes
-from kreassign.errors import ClusterError, ProtocolViolation
+from kreassign.admin.translate.outcomes import entry_of, outcomes, readings
 from kreassign.model import Batch, TopicPartition
-from kreassign.model.error_codes import GROUP_ID_NOT_FOUND, NONE
+from kreassign.model.error_codes import GROUP_ID_NOT_FOUND
 from kreassign.model.group import DEAD, CommittedOffset, Group, GroupCandidate, GroupMember, Membership
 from kreassign.wire import api
 from kreassign.wire.api import Message
@@ -27,7 +26,9 @@ def find_coordinator(group_id: str) -> Call[int]:
         return api.FIND_COORDINATOR.request(key_type=_GROUP, coordinator_keys=[group_id])
 
     def read(response: Message) -> int:
-        found = response.coordinators[0] if response.coordinators else response
+        found = response
+        if response.API_VERSION >= _MANY_KEYS_VERSION:
+            found = entry_of(api.FIND_COORDINATOR, ((one.key, one) for one in response.coordinators), group_id)
         raise_if_failed(api.FIND_COORDINATOR, found.error_code, found.error_message)
         return int(found.node_id)
 
@@ -90,8 +91,9 @@ def leave_group(group_id: str, instance_id: str, member_id: str) -> Call[None]:
         return request(group_id=group_id, members=[member])
 
     def read(response: Message) -> None:
-        for code in (response.error_code, *(member.error_code for member in response.members)):
-            raise_if_failed(api.LEAVE_GROUP, code)
+        raise_if_failed(api.LEAVE_GROUP, response.error_code)
+        members = ((member.group_instance_id, member) for member in response.members)
+        raise_if_failed(api.LEAVE_GROUP, entry_of(api.LEAVE_GROUP, members, instance_id).error_code)
 
     return Call(api.LEAVE_GROUP, build, read, is_write=True)
 
@@ -103,9 +105,7 @@ def describe_group(group_id: str) -> Call[Group]:
         return api.DESCRIBE_GROUPS.request(groups=[group_id], include_authorized_operations=False)
 
     def read(response: Message) -> Group:
-        if [found.group_id for found in response.groups] != [group_id]:
-            raise ProtocolViolation(f"the answer to {api.DESCRIBE_GROUPS} says nothing about group {group_id}")
-        (found,) = response.groups
+        found = entry_of(api.DESCRIBE_GROUPS, ((one.group_id, one) for one in response.groups), group_id)
         if found.error_code == GROUP_ID_NOT_FOUND:
             return Group(group_id, DEAD, "", "")
         raise_if_failed(api.DESCRIBE_GROUPS, found.error_code, found.error_message)
@@ -169,16 +169,13 @@ def fetch_offsets(group_id: str, partitions: Iterable[TopicPartition]) -> Call[B
 
     def read(response: Message) -> Batch[TopicPartition, CommittedOffset]:
         raise_if_failed(api.OFFSET_FETCH, response.error_code)
-        ok: dict[TopicPartition, CommittedOffset] = {}
-        failed: dict[TopicPartition, ClusterError] = {}
-        for topic in response.topics:
-            for one in topic.partitions:
-                key = TopicPartition(topic.name, one.partition_index)
-                if one.error_code == NONE:
-                    ok[key] = CommittedOffset(one.committed_offset, one.metadata or "")
-                else:
-                    failed[key] = rejection(api.OFFSET_FETCH, one.error_code, None, key)
-        return Batch(ok, failed)
+        answered = (
+            (TopicPartition(topic.name, one.partition_index), one)
+            for topic in response.topics
+            for one in topic.partitions
+        )
+        named = (TopicPartition(topic, number) for topic, numbers in asked.items() for number in numbers)
+        return readings(api.OFFSET_FETCH, answered, _committed, named)
 
     return Call(api.OFFSET_FETCH, build, read)
 
@@ -191,6 +188,10 @@ def _as_member(membership: Membership) -> dict[str, object]:
         "member_id": membership.member_id,
         "group_instance_id": membership.instance_id,
     }
+
+
+def _committed(_key: TopicPartition, entry: Message) -> CommittedOffset:
+    return CommittedOffset(entry.committed_offset, entry.metadata or "")
 
 
 def _member(entry: Message) -> GroupMember:

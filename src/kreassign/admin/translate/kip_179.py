@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from kreassign.admin.call import Call, failure, raise_if_failed
+from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
-from kreassign.admin.translate.outcomes import outcomes
-from kreassign.errors import ClusterError
+from kreassign.admin.translate.outcomes import outcomes, readings
 from kreassign.model import Batch, ReplicaStatus, TopicPartition
 from kreassign.model.error_codes import NONE
 from kreassign.wire import kip_179
@@ -100,16 +99,12 @@ def replica_status(
 
     def read(response: Message) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         raise_if_failed(known, response.error_code, response.error_message)
-        ok: dict[TopicPartition, tuple[ReplicaStatus, ...]] = {}
-        failed: dict[TopicPartition, ClusterError] = {}
-        for topic in response.topics:
-            for entry in topic.partitions:
-                key = TopicPartition(topic.name, entry.partition_index)
-                if entry.error_code == NONE:
-                    ok[key] = tuple(_statuses(key, entry, leader))
-                else:
-                    failed[key] = failure(known, entry.error_code, entry.error_message, key)
-        return Batch(ok, failed)
+        answered = (
+            (TopicPartition(topic.name, entry.partition_index), entry)
+            for topic in response.topics
+            for entry in topic.partitions
+        )
+        return readings(known, answered, lambda key, entry: tuple(_statuses(key, entry, leader)), asked)
 
     return Call(known, build, read)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kreassign.admin.call import Call, raise_if_failed
 from kreassign.admin.translate.grouping import by_topic
-from kreassign.admin.translate.outcomes import outcomes
+from kreassign.admin.translate.outcomes import NOT_NAMED, outcomes
 from kreassign.errors import Unsupported
 from kreassign.model import Batch, ElectionType, TopicPartition
 from kreassign.model.error_codes import ELECTION_NOT_NEEDED, has_code
@@ -36,7 +36,7 @@ def elect_leaders(
 
     def read(response: Message) -> Batch[TopicPartition, None]:
         raise_if_failed(api.ELECT_LEADERS, response.error_code or 0)
-        asked = () if wanted is None else [TopicPartition(topic, n) for topic, ns in wanted.items() for n in ns]
+        asked = NOT_NAMED if wanted is None else [TopicPartition(topic, n) for topic, ns in wanted.items() for n in ns]
         return outcomes(api.ELECT_LEADERS, _answered(response), asked)
 
     return Call(api.ELECT_LEADERS, build, read, is_write=True, routing_codes=_codes)

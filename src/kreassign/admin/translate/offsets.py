@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from kreassign.admin.call import Call, rejection
+from kreassign.admin.call import Call
 from kreassign.admin.translate.grouping import by_topic
-from kreassign.admin.translate.outcomes import unanswered
-from kreassign.errors import ClusterError
+from kreassign.admin.translate.outcomes import readings
 from kreassign.model import Batch, TopicPartition
-from kreassign.model.error_codes import NONE
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -54,13 +52,9 @@ def list_offsets(
 
 
 def _read(response: Message, asked: Iterable[TopicPartition]) -> Batch[TopicPartition, int]:
-    ok: dict[TopicPartition, int] = {}
-    failed: dict[TopicPartition, ClusterError] = {}
-    for topic in response.topics:
-        for partition in topic.partitions:
-            topic_partition = TopicPartition(topic.name, partition.partition_index)
-            if partition.error_code == NONE:
-                ok[topic_partition] = partition.offset
-            else:
-                failed[topic_partition] = rejection(api.LIST_OFFSETS, partition.error_code, None, topic_partition)
-    return Batch(ok, failed | unanswered(api.LIST_OFFSETS, asked, {**ok, **failed}))
+    answered = (
+        (TopicPartition(topic.name, partition.partition_index), partition)
+        for topic in response.topics
+        for partition in topic.partitions
+    )
+    return readings(api.LIST_OFFSETS, answered, lambda _key, partition: partition.offset, asked)

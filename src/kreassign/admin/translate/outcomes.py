@@ -1,20 +1,28 @@
-"""Outcomes per item of a response → `Batch`."""
+"""Entries of a response → `Batch`. Only here: an item that was asked about and is missing from the answer fails.
+
+Silence must never read as "nothing is set" or "nothing is there", so no other module of this package makes a batch,
+and none makes one without saying what was asked. What a call is not asked by name is `NOT_NAMED`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from typing import TypeVar
 
-from kreassign.admin.call import failure
+from kreassign.admin.call import failure, rejection
 from kreassign.errors import ClusterError, ProtocolViolation
 from kreassign.model import Batch
 from kreassign.model.error_codes import NONE
-from kreassign.wire.api import Api
+from kreassign.wire.api import Api, Message
 
 Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+NOT_NAMED = ()
+"""What was asked when all were asked for, or a page of what was named: nobody can say what is missing."""
 
 
-def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: Iterable[Key] = ()) -> Batch[Key, None]:
+def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: Iterable[Key]) -> Batch[Key, None]:
     """A batch from (key, code, message); a key that was asked about and not answered is a broken answer."""
     ok: dict[Key, None] = {}
     failed: dict[Key, ClusterError] = {}
@@ -24,6 +32,28 @@ def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: I
         else:
             failed[key] = failure(api, code, message, key)
     return Batch(ok, failed | unanswered(api, asked, {**ok, **failed}))
+
+
+def readings(
+    api: Api, answered: Iterable[tuple[Key, Message]], value: Callable[[Key, Message], Value], asked: Iterable[Key]
+) -> Batch[Key, Value]:
+    """A batch of what was read, from (key, entry); entries carry `error_code`, and some APIs' an `error_message`."""
+    ok: dict[Key, Value] = {}
+    failed: dict[Key, ClusterError] = {}
+    for key, entry in answered:
+        if entry.error_code == NONE:
+            ok[key] = value(key, entry)
+        else:
+            failed[key] = rejection(api, entry.error_code, getattr(entry, "error_message", None), key)
+    return Batch(ok, failed | unanswered(api, asked, {**ok, **failed}))
+
+
+def entry_of(api: Api, answered: Iterable[tuple[Key, Message]], asked: Key) -> Message:
+    """The entry about the only item that was asked about; its error code is still to be looked at."""
+    found = dict(answered)
+    for error in unanswered(api, [asked], found).values():
+        raise error
+    return found[asked]
 
 
 def unanswered(api: Api, asked: Iterable[Key], answered: Container[Key]) -> dict[Key, ClusterError]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from kreassign.admin.call import Call, rejection
-from kreassign.admin.translate.outcomes import outcomes
+from kreassign.admin.translate.outcomes import NOT_NAMED, outcomes, readings, unanswered
 from kreassign.errors import ClusterError, Rejected
 from kreassign.model import Batch, NewPartitions, NewTopic, Partition, Topic, TopicPartition
-from kreassign.model.error_codes import NONE, UNKNOWN_TOPIC_OR_PARTITION
+from kreassign.model.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kreassign.wire import api
 from kreassign.wire.api import Api, Message
 
@@ -54,7 +54,7 @@ def describe_topics_by_metadata(names: Iterable[str] | None) -> Call[Batch[str, 
         return api.METADATA.request(topics=topics, allow_auto_topic_creation=False)
 
     def read(response: Message) -> Batch[str, Topic]:
-        return _topics(api.METADATA, response.topics)
+        return _topics(api.METADATA, response.topics, NOT_NAMED if wanted is None else wanted)
 
     return Call(api.METADATA, build, read)
 
@@ -74,25 +74,23 @@ def describe_topic_page(names: Iterable[str] | None, cursor: Cursor | None) -> C
     def read(response: Message) -> TopicPage:
         following = response.next_cursor
         return TopicPage(
-            _topics(api.DESCRIBE_TOPIC_PARTITIONS, response.topics),
+            _topics(api.DESCRIBE_TOPIC_PARTITIONS, response.topics, NOT_NAMED),
             Cursor(following.topic_name, following.partition_index) if following is not None else None,
         )
 
     return Call(api.DESCRIBE_TOPIC_PARTITIONS, build, read)
 
 
-def _topics(asked: Api, entries: Iterable[Message]) -> Batch[str, Topic]:
-    ok: dict[str, Topic] = {}
-    failed: dict[str, ClusterError] = {}
-    for entry in entries:
-        if entry.error_code != NONE:
-            failed[entry.name] = rejection(asked, entry.error_code, None, entry.name)
-        else:
-            ok[entry.name] = _topic(entry)
-    return Batch(ok, failed)
+def missing_from_pages(names: Iterable[str], told: Container[str]) -> dict[str, ClusterError]:
+    """A broken answer as the outcome of every topic that was named, and that none of all its pages was about."""
+    return unanswered(api.DESCRIBE_TOPIC_PARTITIONS, names, told)
 
 
-def _topic(entry: Message) -> Topic:
+def _topics(answering: Api, entries: Iterable[Message], asked: Iterable[str]) -> Batch[str, Topic]:
+    return readings(answering, ((entry.name, entry) for entry in entries), _topic, asked)
+
+
+def _topic(_name: str, entry: Message) -> Topic:
     topic_id = entry.topic_id if isinstance(entry.topic_id, uuid.UUID) and entry.topic_id != _NO_TOPIC_ID else None
     partitions = sorted(entry.partitions, key=lambda partition: partition.partition_index)
     return Topic(
