@@ -1,15 +1,11 @@
-import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.main import COMMANDS, LazyCommand, kreassign
 from kreassign.cli.output import console
 from kreassign.errors import DataError, Drifted, IllegalPlan, KreassignError, Unreachable
@@ -81,54 +77,6 @@ def test_listing_the_commands_imports_none_of_them() -> None:
     loaded = loaded_after(statement)
     assert loaded.isdisjoint(HEAVY)
     assert not any(name.startswith("kreassign.cli.commands.") for name in loaded)
-
-
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_every_registered_command_exists_and_has_a_help_text(name: str) -> None:
-    result = CliRunner().invoke(kreassign, [name, "--help"])
-    assert result.exit_code == 0, result.output
-    assert f"kreassign {name}" in result.stdout
-
-
-def every_command() -> Iterator[tuple[str, click.Command]]:
-    """All commands and groups below `kreassign`, with the words that lead to them."""
-    todo = [(name, command.load()) for name, command in COMMANDS.items() if name != "fail"]
-    while todo:
-        words, command = todo.pop()
-        yield words, command
-        if isinstance(command, click.Group):
-            todo += [(f"{words} {name}", each) for name, each in command.commands.items()]
-
-
-def parsed(words: list[str]) -> tuple[click.Command, dict[str, Any]]:
-    """The command that these words lead to, and its parameters as they are written."""
-    command: click.Command = kreassign
-    while isinstance(command, click.Group):
-        name = words.pop(0) if words[0] in command.list_commands(click.Context(command)) else DEFAULT_TASK
-        found = command.get_command(click.Context(command), name)
-        assert found is not None, name
-        command = found
-    given, rest, _ = command.make_parser(click.Context(command)).parse_args(words)
-    assert not rest
-    return command, given
-
-
-@pytest.mark.parametrize(
-    ("words", "command"), list(every_command()), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_every_command_has_examples_that_can_be_parsed(words: str, command: click.Command) -> None:
-    shown = CliRunner().invoke(kreassign, [*words.split(), "--help"], terminal_width=200).stdout
-    _, _, examples = shown.partition("Examples:\n")
-    lines = [line.strip() for line in examples.splitlines() if line.strip()]
-    assert lines
-    assert all(line.startswith(f"kreassign {words}") for line in lines)
-    for line in lines:
-        meant, given = parsed(shlex.split(line)[1:])
-        assert meant is command or isinstance(command, click.Group)
-        missing = [
-            parameter.name for parameter in meant.params if parameter.required and not given[str(parameter.name)]
-        ]
-        assert not missing
 
 
 def test_every_command_module_is_registered() -> None:

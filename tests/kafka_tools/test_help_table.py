@@ -1,6 +1,11 @@
 """The table of options. That it is Kafka's, byte for byte, is tested against Kafka's own tool."""
 
+import pytest
+
+from kreassign.kafka_tools import leader_election, preferred_replica_election
 from kreassign.kafka_tools.options import Option, Value, help_table
+from kreassign.kafka_tools.reassign import options as reassign
+from kreassign.kafka_tools.topic import options as topic
 
 
 def lines(*options):
@@ -49,3 +54,17 @@ def test_a_line_may_end_in_the_dashes_of_an_option():
 def test_line_ends_in_a_description_are_kept():
     table = lines(Option("a", "format:\n\t[1]\nend"))
     assert [line[8:].rstrip() for line in table[2:]] == ["format:", "\t[1]", "end"]
+
+
+@pytest.mark.parametrize("module", [reassign, topic, leader_election, preferred_replica_election])
+def test_an_option_of_our_own_that_takes_a_value_says_its_default(module):
+    """Kafka's options say what Kafka's help says of them; `--zookeeper` is one that newer releases dropped."""
+    marks = ("Kafka's own tool does not have this option", "Proposed for Kafka's own tool")
+    ours = [option for option in module.OPTIONS if any(mark in option.description for mark in marks)]
+    assert not [option.name for option in ours if option.value is not Value.NONE and option.default is None]
+
+
+def test_the_options_of_our_own_are_found():
+    table = help_table(reassign.OPTIONS)
+    for default in ("no check", "text", "no limit", "1000"):
+        assert f"(default: {default})" in " ".join(table.split())

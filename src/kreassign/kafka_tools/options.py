@@ -42,7 +42,7 @@ class Option:
     value: Value = Value.NONE
     value_name: str = ""
     value_type: str = "String"
-    default: int | None = None
+    default: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def audit_run(
     "--jars",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Jars of Spark's Kafka source, unless spark-submit brings them.",
+    help="Jars of Spark's Kafka source.  [default: those that Spark has]",
 )
 @master_option
 @cluster_options

@@ -20,7 +20,9 @@ from kreassign.operations.journals import find_journal
     )
 )
 @click.argument("run_id")
-@click.option("--broker", "brokers", type=int, multiple=True, metavar="ID", help="Lost broker; may be repeated.")
+@click.option(
+    "--broker", "brokers", type=int, multiple=True, metavar="ID", help="Lost broker; may be repeated.  [default: none]"
+)
 @state_dir_option
 @format_option
 def forget(run_id: str, brokers: tuple[int, ...], state_dir: Path, output_format: str) -> None:

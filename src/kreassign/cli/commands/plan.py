@@ -89,9 +89,11 @@ def finish(options: PlanOptions, task: Task) -> None:
 
 def topic_options(command: Command) -> Command:
     """Add `--topic NAME` and `--topics REGEX`: parameters `topic` and `topics`."""
-    by_name = click.option("--topic", multiple=True, metavar="NAME", help="Only this topic; may be repeated.")
+    by_name = click.option(
+        "--topic", multiple=True, metavar="NAME", help="Only this topic; may be repeated.  [default: all]"
+    )
     by_pattern = click.option(
-        "--topics", multiple=True, metavar="REGEX", help="Only topics that match; may be repeated."
+        "--topics", multiple=True, metavar="REGEX", help="Only topics that match; may be repeated.  [default: all]"
     )
     return by_name(by_pattern(command))
 
@@ -138,7 +140,8 @@ def add_brokers(options: PlanOptions, brokers: tuple[int, ...], mixed: bool) -> 
 )
 @BROKERS
 @click.option("--replace-with", callback=parse_brokers, metavar="IDS",
-              help="Give each broker's replicas to its successor, and change nothing else.")  # fmt: skip
+              help="Give each broker's replicas to its successor, and change nothing else.  "
+              "[default: spread them over the others]")  # fmt: skip
 @balance_option
 @planning_options
 def drain_brokers(
@@ -241,7 +244,8 @@ def disks(options: PlanOptions, between_brokers: bool) -> None:
     )
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
-@click.option("--run", metavar="RUN_ID|JOURNAL", help="Restore the state before this run.")
+@click.option("--run", metavar="RUN_ID|JOURNAL", help="Restore the state before this run.  "
+              "[default: restore what FILE says]")  # fmt: skip
 @state_dir_option
 @planning_options
 def restore(options: PlanOptions, file: Path | None, run: str | None, state_dir: Path) -> None:

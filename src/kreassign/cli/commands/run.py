@@ -40,7 +40,8 @@ from kreassign.operations.run import RunContext, RunRequest
     "--expect-current",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Run only if the partitions still have the replicas in FILE (from `kreassign plan --current-out`).",
+    help="Run only if the partitions still have the replicas in FILE (from `kreassign plan --current-out`).  "
+    "[default: whatever they have]",
 )
 @guards_option
 @found_options
@@ -53,7 +54,8 @@ from kreassign.operations.run import RunContext, RunRequest
     metavar="SECONDS",
     help="With a throttle: how long to measure write rates first; 0 to skip.",
 )
-@click.option("--resume", "resumed", metavar="RUN_ID", help="Resume this run, as `kreassign resume` does.")
+@click.option("--resume", "resumed", metavar="RUN_ID", help="Resume this run, as `kreassign resume` does.  "
+              "[default: begin one]")  # fmt: skip
 @click.option("--detach", "is_detached", is_flag=True, help="Continue in the background once the run has begun.")
 @run_context_options
 @format_option

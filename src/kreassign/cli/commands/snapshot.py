@@ -25,7 +25,8 @@ from kreassign.report.text import format_bytes
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the whole cluster to one JSON file, for `kreassign twin from-snapshot` and `plan --snapshot`.",
+    help="Write the whole cluster to one JSON file, for `kreassign twin from-snapshot` and `plan --snapshot`.  "
+    "[default: no file]",
 )
 @click.option(
     "--measure-for",

@@ -37,14 +37,14 @@ def parse_instances(context: click.Context, option: click.Parameter, given: tupl
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @data_option
 @click.option("--cluster", required=True, metavar="ID", help="Cluster that the files are from.")
-@click.option("--broker", type=int, metavar="ID", help="Broker that the files are from.")
+@click.option("--broker", type=int, metavar="ID", help="Broker that the files are from.  [default: as --instance says]")
 @click.option(
     "--instance",
     "instances",
     multiple=True,
     callback=parse_instances,
     metavar="INSTANCE=ID",
-    help="Broker of the readings with this label `instance`; may be repeated.",
+    help="Broker of the readings with this label `instance`; may be repeated.  [default: none]",
 )
 def import_metrics(
     files: tuple[Path, ...], data: Path, cluster: str, broker: int | None, instances: dict[str, int]
@@ -81,7 +81,7 @@ def _line(done: tables.Imported) -> str:
               show_default=True, help="Format of its records.")  # fmt: skip
 @click.option("--cluster", "cluster_id", required=True, metavar="ID", help="Cluster that the metrics are from.")
 @click.option("--jars", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-              help="Jars of Spark's Kafka source, unless Spark has them.")  # fmt: skip
+              help="Jars of Spark's Kafka source.  [default: those that Spark has]")  # fmt: skip
 @click.option("--once", is_flag=True, help="Read what is there and exit.")
 @click.option(
     "--watermark", default="10 minutes", show_default=True, metavar="TIME", help="How late a metric may arrive."

@@ -74,7 +74,7 @@ _SERVING: tuple[Decorator, ...] = (
         "--data-dir",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Keep the metadata in DIR, and continue from it.",
+        help="Keep the metadata in DIR, and continue from it.  [default: in memory]",
     ),
     click.option("--controllers", type=click.IntRange(1), default=1, show_default=True, help="Number of controllers."),
     click.option("--kip-179", is_flag=True, help="Serve the requests of KIP-179 too, which no Kafka release has."),
@@ -126,20 +126,20 @@ def twin() -> None:
     "file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Simulate the cluster described in a TOML file, instead of --brokers and --racks.",
+    help="Simulate the cluster described in a TOML file, instead of --brokers and --racks.  [default: none]",
 )
 @click.option("--brokers", type=click.IntRange(1), help="Number of equal brokers, with ids from 0.  [default: 3]")
 @click.option("--racks", metavar="A,B,…", help="Racks to spread brokers over, in turn.  [default: none]")
 @click.option(
     "--zookeeper",
     metavar="HOST:PORT[/CHROOT]",
-    help="Keep the metadata in ZooKeeper, as Kafka 3.9 does in ZooKeeper mode.",
+    help="Keep the metadata in ZooKeeper, as Kafka 3.9 does in ZooKeeper mode.  [default: in a KRaft log]",
 )
 @click.option(
     "--trace",
     type=click.File("w", encoding="utf-8", lazy=False),
     metavar="FILE|-",
-    help="With --zookeeper: write the requests of the controller to brokers as JSON lines.",
+    help="With --zookeeper: write the requests of the controller to brokers as JSON lines.  [default: nowhere]",
 )
 @serving_options
 def start(

@@ -15,24 +15,50 @@ from kreassign.planner.problem.goals_file import PERCENT
 
 _GROWTH: tuple[Decorator, ...] = (
     click.option(
-        "--traffic", type=FiniteRange(), default=1.0, show_default=True, metavar="K", help="Multiply all rates by K."
+        "--traffic",
+        type=FiniteRange(min=0),
+        default=1.0,
+        show_default=True,
+        metavar="K",
+        help="Multiply all rates by K.",
     ),
     click.option(
         "--growth",
-        type=FiniteRange(),
+        type=FiniteRange(min=-PERCENT, min_open=True),
         default=0.0,
+        show_default=True,
         metavar="PERCENT",
         help="Growth of rates and sizes in 30 days, until --at.",
     ),
-    click.option("--at", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Project growth to this date."),
+    click.option(
+        "--at",
+        type=click.DateTime(["%Y-%m-%d"]),
+        metavar="DATE",
+        help="Project growth to this date.  [default: none; --growth needs it]",
+    ),
 )
 _CLUSTER: tuple[Decorator, ...] = (
     click.option(
-        "--add-brokers", "added", type=click.IntRange(min=0), default=0, metavar="N", help="Number of brokers to add."
+        "--add-brokers",
+        "added",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Number of brokers to add.",
     ),
-    click.option("--remove-brokers", "removed", callback=parse_brokers, metavar="IDS", help="Brokers to remove."),
     click.option(
-        "--replication-factor", type=click.IntRange(min=1), metavar="N", help="Change the replication factor."
+        "--remove-brokers",
+        "removed",
+        callback=parse_brokers,
+        metavar="IDS",
+        help="Brokers to remove.  [default: none]",
+    ),
+    click.option(
+        "--replication-factor",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Change the replication factor.  [default: as it is]",
     ),
 )
 

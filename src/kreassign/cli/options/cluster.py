@@ -63,12 +63,13 @@ _CONTROLLER = click.option(
 
 
 def _bootstrap(*, is_required: bool) -> Decorator:
+    default = "" if is_required else "  [default: none; only a run that no process executes needs it]"
     return click.option(
         "--bootstrap-server",
         required=is_required,
         envvar=BOOTSTRAP_ENVIRONMENT,
         metavar="HOST:PORT[,…]",
-        help=f"Brokers to connect to first (or the environment variable {BOOTSTRAP_ENVIRONMENT}).",
+        help=f"Brokers to connect to first (or the environment variable {BOOTSTRAP_ENVIRONMENT}).{default}",
     )
 
 

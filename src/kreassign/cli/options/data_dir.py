@@ -47,6 +47,7 @@ class _DirectoryOrAddress(click.Path):
 
 
 def _data_option(*names: str, is_required: bool, kind: click.Path = _DIRECTORY) -> Callable[[Command], Command]:
+    default = "" if is_required else "  [default: no tables]"
     return click.option(
         "--data",
         *names,
@@ -55,7 +56,7 @@ def _data_option(*names: str, is_required: bool, kind: click.Path = _DIRECTORY) 
         envvar=DATA_ENVIRONMENT,
         metavar="DIR",
         type=kind,
-        help=f"Directory of the tables (or the environment variable {DATA_ENVIRONMENT}).",
+        help=f"Directory of the tables (or the environment variable {DATA_ENVIRONMENT}).{default}",
     )
 
 

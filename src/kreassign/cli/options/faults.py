@@ -15,14 +15,14 @@ _OPTIONS = (
         "texts",
         multiple=True,
         metavar="KIND:…@AT[+LASTS]",
-        help="Inject a fault, for example crash:2@60s+30s; may be repeated.",
+        help="Inject a fault, for example crash:2@60s+30s; may be repeated.  [default: none]",
     ),
     click.option(
         "--faults",
         "fault_file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Load faults from a TOML file.",
+        help="Load faults from a TOML file.  [default: none]",
     ),
 )
 

@@ -108,8 +108,9 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option("--by", type=click.Choice(["mean", "p95", "p99", "peak", "forecast"]), default="mean",
                  show_default=True, help="Load to plan for: mean, a percentile, the peak hour, or the forecast."),
     click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-                 help="Plan for a snapshot file (from `kreassign snapshot --out`), instead of the tables in DIR."),
-    click.option("--cluster", metavar="ID", help="Cluster to plan for, if the tables hold several."),
+                 help="Plan for a snapshot file (from `kreassign snapshot --out`), instead of the tables in DIR.  "
+                 "[default: none]"),
+    click.option("--cluster", metavar="ID", help="Cluster to plan for.  [default: the only one in the tables]"),
     click.option("--out", type=_FILE, metavar="FILE",
                  help="Write the plan to FILE in Kafka's JSON, and the facts beside it.  [default: print the plan]"),
     click.option("--current-out", type=_FILE, metavar="FILE",
@@ -139,7 +140,7 @@ _OPTIONS: tuple[Decorator, ...] = (
                  help="Predict the time with this limit per broker and direction, as for `run --throttle`.  "
                  "[default: no prediction]"),
     click.option("--explain", multiple=True, metavar="TOPIC-PARTITION",
-                 help="Explain why this partition moves or stays; may be repeated."),
+                 help="Explain why this partition moves or stays; may be repeated.  [default: none]"),
     click.option("--on", type=click.Choice(["local", "spark"]), default="local", show_default=True,
                  help="Search in this process, or on the executors of Spark."),
     click.option("--parts", type=click.IntRange(min=1), metavar="K",

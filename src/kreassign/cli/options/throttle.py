@@ -78,7 +78,7 @@ _CAPACITY: tuple[Decorator, ...] = (
         multiple=True,
         metavar="[ID=]RATE",
         help="With the throttle `auto`: network capacity of every broker, or of one, in each direction; may be "
-        "repeated.",
+        "repeated.  [default: none; `auto` needs it]",
     ),
     click.option(
         "--throttle-floor",
@@ -106,7 +106,8 @@ def throttle_options(default: str) -> Decorator:
         type=broker_rate,
         multiple=True,
         metavar="ID=RATE",
-        help="Set another limit for one broker, for example 3=5MB/s, or 3=none for no limit; may be repeated.",
+        help="Set another limit for one broker, for example 3=5MB/s, or 3=none for no limit; may be repeated.  "
+        "[default: as for the others]",
     )
     return option_group("throttle", (general, single, *_CAPACITY), read_throttle)
 

@@ -37,7 +37,8 @@ _OUT_DIR = click.Path(file_okay=False, path_type=Path)
         "kreassign plan pareto --snapshot cluster.json.gz --rate 50MB/s --out-dir plans",
     )
 )
-@click.option("--out-dir", type=_OUT_DIR, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.")
+@click.option("--out-dir", type=_OUT_DIR, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.  "
+              "[default: not written]")  # fmt: skip
 @planning_options
 def pareto(options: PlanOptions, out_dir: Path | None) -> None:
     """Compute several plans of which none beats another in bytes, balance, time and leader changes."""
@@ -88,7 +89,8 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
 )
 @click.argument("snapshots", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out-dir", type=_OUT_DIR, metavar="DIR",
-              help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.")  # fmt: skip
+              help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.  "
+              "[default: not written]")  # fmt: skip
 @planning_options
 @click.pass_context
 def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path, ...], out_dir: Path | None) -> None:

@@ -90,13 +90,15 @@ OPTIONS = (
         f"difference and do nothing. {_NOT_KAFKAS}",
         Value.REQUIRED,
         "expected assignment json file path",
+        default="no check",
     ),
     Option("follow", f"With --progress: refresh until nothing is being moved any more. {_NOT_KAFKAS}"),
     Option(
         "format",
         f"With --progress: output format, text or json (one document per measurement). {_NOT_KAFKAS}",
         Value.REQUIRED,
-        "text|json",
+        "|".join(FORMATS),
+        default=FORMATS[0],
     ),
     Option("help", "Print usage information."),
     Option(
@@ -119,6 +121,7 @@ OPTIONS = (
         f"overwritten. {_NOT_KAFKAS}",
         Value.REQUIRED,
         "reassignment json file path",
+        default="no file",
     ),
     Option("preserve-throttles", "Do not modify broker or topic throttles."),
     Option(
@@ -156,10 +159,11 @@ OPTIONS = (
     Option(
         "reassignment-wait-timeout-ms",
         "With --reassignment-batch-size: the maximum time in ms to wait before the next partitions can start; after "
-        f"it, fail and start nothing more. Default: no limit. {_NOT_KAFKAS}",
+        f"it, fail and start nothing more. {_NOT_KAFKAS}",
         Value.REQUIRED,
         "timeout",
         "Long",
+        "no limit",
     ),
     Option(
         "reassignment-warn-others",

@@ -181,7 +181,7 @@ def _cancel(options: Options) -> CancelRequest | CancelAllRequest:
 
 
 def _progress(options: Options) -> ProgressRequest:
-    form = options.text("format") or "text"
+    form = options.text("format") or FORMATS[0]
     if form not in FORMATS:
         raise ToolError(f"--format is one of {', '.join(FORMATS)}, not {form}")
     interval_ms = options.number("interval-ms", DEFAULT_INTERVAL_MS)

@@ -1,0 +1,119 @@
+"""Help texts: an imperative first, then options with their defaults, then examples that can be typed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kreassign.cli.commands.plan import DEFAULT_TASK
+from kreassign.cli.main import COMMANDS, kreassign
+
+# How a help text may begin. A new word is added by somebody who has read it aloud as an order.
+IMPERATIVES = frozenset({
+    "Audit", "Balance", "Cancel", "Change", "Compact", "Compare", "Compute", "Cut", "Diagnose", "Execute",
+    "Follow", "Forget", "Give", "Import", "Inject", "Kill", "Limit", "Move", "Pause", "Plan", "Read", "Rebalance",
+    "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume", "Roll", "Run", "Sample", "Serve", "Show", "Shut",
+    "Start", "Stream", "Take", "Verify", "Write",
+})  # fmt: skip
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """All commands and groups below `kreassign`, with the words that lead to them."""
+    todo = [(name, command.load()) for name, command in COMMANDS.items()]
+    while todo:
+        words, command = todo.pop()
+        yield words, command
+        if isinstance(command, click.Group):
+            todo += [(f"{words} {name}", each) for name, each in command.commands.items()]
+
+
+def defaults_not_said(command: click.Command) -> Iterator[str]:
+    """The options that take a value and may be left out, but do not say what holds then, or say it by hand.
+
+    A default that click knows is shown by click, so that what the help says cannot differ from what the command does.
+    """
+    for option in command.params:
+        if not isinstance(option, click.Option) or option.is_flag or option.required or option.hidden:
+            continue
+        known = isinstance(option.default, int | float | str | Path | tuple) and option.default != ""
+        if not (option.show_default if known else "  [default: " in (option.help or "")):
+            yield option.opts[0]
+
+
+def parsed(words: list[str]) -> tuple[click.Command, dict[str, Any]]:
+    """The command that these words lead to, and its parameters as they are written."""
+    command: click.Command = kreassign
+    while isinstance(command, click.Group):
+        name = words.pop(0) if words[0] in command.list_commands(click.Context(command)) else DEFAULT_TASK
+        found = command.get_command(click.Context(command), name)
+        assert found is not None, name
+        command = found
+    given, rest, _ = command.make_parser(click.Context(command)).parse_args(words)
+    assert not rest
+    return command, given
+
+
+EVERY_COMMAND = pytest.mark.parametrize(
+    ("words", "command"), list(every_command()), ids=lambda value: value if isinstance(value, str) else ""
+)
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_registered_command_exists_and_has_a_help_text(name: str) -> None:
+    result = CliRunner().invoke(kreassign, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    assert f"kreassign {name}" in result.stdout
+
+
+@EVERY_COMMAND
+def test_every_help_text_begins_with_an_imperative_and_is_a_sentence(words: str, command: click.Command) -> None:
+    first, *_ = (command.help or "").partition("\n\n")
+    assert first.split(" ")[0] in IMPERATIVES, words
+    assert first.rstrip().endswith("."), words
+
+
+def test_the_list_of_commands_says_imperatives() -> None:
+    assert not [name for name, command in COMMANDS.items() if command.summary.split(" ")[0] not in IMPERATIVES]
+
+
+@EVERY_COMMAND
+def test_every_option_that_may_be_left_out_says_its_default(words: str, command: click.Command) -> None:
+    assert not list(defaults_not_said(command)), words
+
+
+@pytest.mark.parametrize(
+    ("option", "is_said"),
+    [
+        (click.Option(["--rounds"], type=int, default=3, show_default=True, help="Rounds."), True),
+        (click.Option(["--rounds"], type=int, help="Rounds.  [default: until stopped]"), True),
+        (click.Option(["--rounds"], type=int, required=True, help="Rounds."), True),
+        (click.Option(["--rounds"], is_flag=True, help="Rounds."), True),
+        (click.Option(["--rounds"], type=int, help="Rounds."), False),
+        (click.Option(["--rounds"], type=int, default=3, help="Rounds."), False),
+        (click.Option(["--rounds"], type=int, default=3, help="Rounds.  [default: 4]"), False),
+    ],
+)
+def test_a_default_that_is_not_said_is_found(option: click.Option, is_said: bool) -> None:
+    assert list(defaults_not_said(click.Command("sample", params=[option]))) == ([] if is_said else ["--rounds"])
+
+
+@EVERY_COMMAND
+def test_every_command_has_examples_that_can_be_parsed(words: str, command: click.Command) -> None:
+    shown = CliRunner().invoke(kreassign, [*words.split(), "--help"], terminal_width=200).stdout
+    _, _, examples = shown.partition("Examples:\n")
+    lines = [line.strip() for line in examples.splitlines() if line.strip()]
+    assert lines
+    assert all(line.startswith(f"kreassign {words}") for line in lines)
+    for line in lines:
+        meant, given = parsed(shlex.split(line)[1:])
+        assert meant is command or isinstance(command, click.Group)
+        missing = [
+            parameter.name for parameter in meant.params if parameter.required and not given[str(parameter.name)]
+        ]
+        assert not missing
