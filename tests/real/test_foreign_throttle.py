@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from kreassign.cli.main import kreassign
 from kreassign.executor.events import SubmissionIntended, ThrottleChecked
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
@@ -32,6 +30,7 @@ from tests.real.test_run import (
     run_to_the_end,
     set_config,
     status,
+    steer,
     throttles,
     wait_for_copies,
 )
@@ -48,15 +47,6 @@ MANY = 6_000
 def verdicts(folder: Path) -> list[str]:
     found = status(folder)
     return list(found["verdicts"]) if found else []
-
-
-def steer(folder: Path, command: str, *arguments: object) -> None:
-    """`kreassign COMMAND` about the only run, from another terminal."""
-    found = status(folder)
-    assert found is not None
-    words = [command, found["run_id"], *map(str, arguments), "--state-dir", str(folder / "state")]
-    result = CliRunner().invoke(kreassign, words)
-    assert result.exit_code == 0, result.output
 
 
 def cancel_another_plan(cluster: KafkaCluster, folder: Path, topic: str) -> None:
@@ -100,18 +90,18 @@ def test_a_run_whose_throttle_others_remove_starts_nothing_more_and_does_not_end
 ) -> None:
     loaded(kafka, topic_name, [(0, 1)] * len(AWAY), SIZE)
     plan = plan_file(tmp_path, topic_name, AWAY)
-    process = start_run(kafka, tmp_path, plan, "--throttle", "500kB/s", "--max-moves", 1)
+    process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s", "--max-moves", 1)
     wait_for_copies(tmp_path)
     cancel_another_plan(kafka, tmp_path, topic_name + "-other")
     wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
     (told,) = verdicts(tmp_path)
-    assert "leader.replication.throttled.rate of broker 0 is not set, and the run had set it to '500000'" in told
+    assert "leader.replication.throttled.rate of broker 0 is not set, and the run had set it to '300000'" in told
     # What was in flight went on without its throttle; that is all.
     assert len(begun(tmp_path)) == 1
     steer(tmp_path, "cancel")
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 5, stdout + stderr
-    assert "throttled to 500 kB/s per broker, but not all the time" in stdout
+    assert "throttled to 300 kB/s per broker, but not all the time" in stdout
     assert (len(begun(tmp_path)), sent_in_doubt(tmp_path)) == (1, [])
     assert sum(move["bytes_copied"] for move in begun(tmp_path)) <= len(AWAY[0]) * SIZE * 1.1
     assert throttles(kafka, topic_name) == {}
@@ -122,7 +112,7 @@ def test_a_throttle_that_is_deleted_by_hand_and_set_again_ends_as_it_should(
 ) -> None:
     loaded(kafka, topic_name, [(0, 1)] * len(AWAY), SIZE)
     plan = plan_file(tmp_path, topic_name, AWAY)
-    process = start_run(kafka, tmp_path, plan, "--throttle", "500kB/s", "--max-moves", 1)
+    process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s", "--max-moves", 1)
     wait_for_copies(tmp_path)
     delete_configs(kafka, "brokers", "2", BROKER_THROTTLES[:2])
     delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
@@ -154,13 +144,13 @@ def test_a_run_from_another_state_directory_is_refused_and_no_throttle_is_left(
     for folder in (first, second):
         folder.mkdir()
     process = start_run(
-        kafka, first, plan_file(first, topic_name, {0: (2, 1)}), "--throttle", "500kB/s", "--lease", "off"
+        kafka, first, plan_file(first, topic_name, {0: (2, 1)}), "--throttle", "300kB/s", "--lease", "off"
     )
     wait_for_copies(first)
     words = ("--state-dir", second / "state", "--measure-for", 0, "--throttle", "2MB/s", "--lease", "off")
     refused = invoke(kafka, "run", plan_file(second, topic_name, {1: (3, 0)}), *words)
     assert refused.exit_code == 2, refused.output
-    for sentence in (f"{topic_name}-0 (", "leader.replication.throttled.rate of broker 0 is '500000'", "--alongside"):
+    for sentence in (f"{topic_name}-0 (", "leader.replication.throttled.rate of broker 0 is '300000'", "--alongside"):
         assert sentence in refused.stderr
     assert find_journals(second / "state") == ()
     process.communicate(timeout=120)
@@ -179,7 +169,7 @@ def test_an_entry_that_others_add_to_a_list_survives_the_run(
         tmp_path,
         plan_file(tmp_path, topic_name, {0: (2, 1), 1: (3, 1)}),
         "--throttle",
-        "1MB/s",
+        "300kB/s",
         "--max-moves",
         1,
     )
@@ -187,6 +177,7 @@ def test_an_entry_that_others_add_to_a_list_survives_the_run(
     topic = ConfigResource.topic(topic_name)
     with client_of(kafka) as client:
         client.incremental_alter_configs({topic: [ConfigChange.append(FOLLOWER_THROTTLED_REPLICAS, "99:3")]})
+    steer(tmp_path, "throttle", "10MB/s")
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stdout + stderr
     assert throttles(kafka, topic_name) == {f"{topic} {FOLLOWER_THROTTLED_REPLICAS}": "99:3"}

@@ -30,6 +30,7 @@ from tests.real.test_run import (
     loaded,
     plan_file,
     set_config,
+    steer,
     throttles,
     wait_for_copies,
 )
@@ -71,7 +72,7 @@ def test_a_run_of_another_host_is_refused_and_told_who_holds_the_lease(
     one, two = hosts(tmp_path)
     loaded(kafka, topic_name, [(0, 1), (1, 2)], 6 * MEGABYTE)
     first, second = plan_file(one, topic_name, {0: (2, 1)}), plan_file(two, topic_name, {1: (1, 3)})
-    process = start_run(kafka, one, first, "--throttle", "1MB/s", *ALWAYS)
+    process = start_run(kafka, one, first, "--throttle", "300kB/s", *ALWAYS)
     run_id = wait_for_copies(one)
 
     code, said = run_on(kafka, two, second)
@@ -82,6 +83,7 @@ def test_a_run_of_another_host_is_refused_and_told_who_holds_the_lease(
     assert "holds the lease of the cluster; one run at a time may change a cluster" in said
     assert shown["lease"]["run_id"] == run_id
     assert not find_journals(two / "state")
+    steer(one, "throttle", "20MB/s")
     assert end_of(process) == 0
     assert run_on(kafka, two, second)[0] == 0
     assert assignments(kafka, topic_name) == {0: (2, 1), 1: (1, 3)}
@@ -98,7 +100,7 @@ def test_a_holder_that_was_killed_loses_the_lease_and_the_next_run_restores_what
     before = throttles(kafka, topic_name)
     first, second = plan_file(one, topic_name, {0: (2, 1)}), plan_file(two, topic_name, {1: (1, 3)})
     try:
-        process = start_run(kafka, one, first, "--throttle", "1MB/s", "--adopt", "restore", *ALWAYS)
+        process = start_run(kafka, one, first, "--throttle", "300kB/s", "--adopt", "restore", *ALWAYS)
         wait_for_copies(one)
         process.kill()
         process.communicate()
@@ -128,7 +130,7 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
     loaded(kafka, topic_name, [(0, 1), (0, 1), (1, 2)], 3 * MEGABYTE)
     first = plan_file(one, topic_name, {0: (2, 1), 1: (2, 1)})
     second = plan_file(two, topic_name, {2: (1, 3)})
-    process = start_run(kafka, one, first, "--max-moves", "1", "--throttle", "500kB/s", *ALWAYS)
+    process = start_run(kafka, one, first, "--max-moves", "1", "--throttle", "200kB/s", *ALWAYS)
     wait_for_copies(one)
     process.send_signal(signal.SIGSTOP)
 
@@ -137,7 +139,7 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
             return not client.describe_group(GROUP_ID).members
 
     wait_until(is_over, timeout_s=PATIENCE_S, what="the session of a frozen holder over")
-    other = start_run(kafka, two, second, "--throttle", "200kB/s", *ALWAYS)
+    other = start_run(kafka, two, second, "--throttle", "100kB/s", *ALWAYS)
     other_id = wait_for_copies(two)
     process.send_signal(signal.SIGCONT)
 
