@@ -41,7 +41,6 @@ class DocumentedKey(NamedTuple):
     type: int
     default: str | None
     is_read_only: bool
-    is_sensitive: bool
     documentation: str
 
 
@@ -81,10 +80,7 @@ def default(config: Message) -> str | None:
 
 def table(name: str, about: str, configs: Iterable[Message]) -> str:
     """The lines of one table."""
-    rows = [
-        (one.name, one.config_type, default(one), one.read_only, one.is_sensitive, one.documentation or "")
-        for one in configs
-    ]
+    rows = [(one.name, one.config_type, default(one), one.read_only, one.documentation or "") for one in configs]
     lines = "\n".join(f"    DocumentedKey({', '.join(map(_literal, row))})," for row in rows)
     return f'{name} = (\n{lines}\n)\n"""{about}"""\n'
 

@@ -7,6 +7,7 @@ import pytest
 from kreassign.errors import OutcomeUnknown
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.twin.controller.config_data import DOCUMENTED_BROKER_KEYS, DOCUMENTED_TOPIC_KEYS
+from kreassign.twin.controller.config_keys import ValueType
 from kreassign.wire import api
 from kreassign.wire.api import Message
 from tests.conformance.clusters import CONTROLLER, Answered, Cluster
@@ -236,14 +237,39 @@ def test_every_key_is_told_with_type_and_documentation(cluster: Cluster, kind: i
         if key in OWN:
             continue
         known = data[key]
-        assert (one.config_type, one.read_only, one.is_sensitive) == (
-            known.type,
-            known.is_read_only,
-            known.is_sensitive,
-        )
+        assert (one.config_type, one.read_only) == (known.type, known.is_read_only)
+        assert one.is_sensitive == (known.type == ValueType.PASSWORD)
         assert one.documentation == known.documentation
         if one.config_source == DEFAULT and known.default is not None:
             assert (key, one.value) == (key, known.default)
+
+
+@pytest.mark.parametrize("name", ["0", ""])
+def test_just_those_keys_that_are_told_as_read_only_cannot_be_changed_while_a_broker_runs(
+    cluster: Cluster, name: str
+) -> None:
+    internal = "unclean.leader.election.interval.ms"
+    steps = [(SET, key.name, "1") for key in DOCUMENTED_BROKER_KEYS]
+    ((_, refused),) = change(cluster, resource(BROKER, name, *steps, (SET, internal, "1")), validate_only=True)
+    assert refused.code == 42
+    beginning, _, listed = str(refused.text).partition(": ")
+    assert beginning == "Cannot update these configs dynamically"
+    read_only = {key.name for key in DOCUMENTED_BROKER_KEYS if key.is_read_only}
+    assert set(listed.strip("[]").split(", ")) == read_only | {internal}
+
+
+PER_BROKER = [
+    "listeners", "principal.builder.class", "sasl.enabled.mechanisms", "ssl.client.auth", "ssl.protocol",
+    "sasl.kerberos.service.name",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", PER_BROKER)
+def test_what_every_broker_must_be_given_by_itself_has_no_default_for_all(cluster: Cluster, key: str) -> None:
+    text = f"Cannot update these configs at default cluster level, broker id must be specified: [{key}]"
+    default = {one.name: one.default for one in DOCUMENTED_BROKER_KEYS}[key] or "x"
+    step = resource(BROKER, "", (SET, key, default))
+    assert change(cluster, step, validate_only=True) == [("", Answered(42, text))]
 
 
 def test_documentation_is_told_only_if_it_is_asked_for(cluster: Cluster) -> None:

@@ -1,7 +1,7 @@
 """Which configuration keys there are, what their values look like, and what they are when nobody sets them.
 
-Taken from Kafka 4.3.1. Keys of brokers are those that can be changed while a broker runs, without the families `ssl.`,
-`sasl.` and `group.`, which the twin stores as they are.
+Taken from Kafka 4.3.1. Keys of brokers are those whose values are looked at; the twin stores others that can be changed
+while a broker runs (`ssl.`, `sasl.`, `remote.` and more) as they are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_REPLICAS,
     LOG_DIR_RATE,
 )
+from kreassign.twin.controller.config_data import DOCUMENTED_BROKER_KEYS
 
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1
@@ -186,7 +187,9 @@ BROKER_KEYS = {key.name: key for key in _BROKER_KEYS}
 """Keys of brokers that can be changed while they run."""
 
 PER_BROKER_FAMILIES = ("ssl.", "sasl.")
-PER_BROKER_KEYS = frozenset({"cordoned.log.dirs", "listeners", "listener.security.protocol.map"})
+PER_BROKER_KEYS = frozenset({
+    "cordoned.log.dirs", "listener.security.protocol.map", "listeners", "principal.builder.class",
+})  # fmt: skip
 """Keys that every broker must be given by itself."""
 PER_LISTENER_KEYS = frozenset(
     f"ssl.{name}"
@@ -203,29 +206,7 @@ THREAD_COUNTS = frozenset({
 })  # fmt: skip
 """Keys of brokers that can be changed to half of what they are and to double of it at the most."""
 
-_STATIC = """
-    advertised.listeners alter.log.dirs.replication.quota.window.num
-    alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name auto.create.topics.enable
-    auto.leader.rebalance.enable broker.heartbeat.interval.ms broker.id broker.rack broker.session.timeout.ms
-    connections.max.idle.ms connections.max.reauth.ms controlled.shutdown.enable controller.listener.names
-    controller.quorum.bootstrap.servers controller.quorum.voters controller.socket.timeout.ms
-    create.topic.policy.class.name default.replication.factor delete.topic.enable early.start.listeners
-    fetch.max.bytes inter.broker.listener.name leader.imbalance.check.interval.seconds log.cleaner.enable
-    log.dir log.dir.failure.timeout.ms log.dirs log.flush.scheduler.interval.ms log.retention.check.interval.ms
-    log.retention.hours log.retention.minutes log.roll.hours log.roll.jitter.hours
-    max.incremental.fetch.session.cache.slots max.request.partition.size.limit metadata.log.dir
-    metadata.log.segment.bytes metadata.log.segment.ms metadata.max.retention.bytes metadata.max.retention.ms
-    node.id num.partitions num.replica.alter.log.dirs.threads offsets.retention.minutes
-    offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes process.roles
-    queued.max.requests quota.window.num quota.window.size.seconds replica.fetch.backoff.ms
-    replica.fetch.max.bytes replica.fetch.min.bytes replica.fetch.response.max.bytes replica.fetch.wait.max.ms
-    replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms replica.selector.class
-    replica.socket.receive.buffer.bytes replica.socket.timeout.ms replication.quota.window.num
-    replication.quota.window.size.seconds request.timeout.ms security.inter.broker.protocol security.providers
-    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms socket.listen.backlog.size
-    socket.receive.buffer.bytes socket.request.max.bytes socket.send.buffer.bytes transaction.max.timeout.ms
-    transaction.state.log.min.isr transaction.state.log.num.partitions transaction.state.log.replication.factor
-    unclean.leader.election.interval.ms
-"""
-STATIC_BROKER_KEYS = frozenset(_STATIC.split())
-"""Keys of a broker's settings file that operators meet and that cannot be changed while it runs. Kafka has more."""
+STATIC_BROKER_KEYS = frozenset(key.name for key in DOCUMENTED_BROKER_KEYS if key.is_read_only) | {
+    "unclean.leader.election.interval.ms"  # one that brokers keep to themselves
+}
+"""Keys of a broker's settings file that cannot be changed while it runs: those that it tells are read-only."""
