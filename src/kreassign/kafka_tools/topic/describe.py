@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kreassign.model import NO_LEADER, ConfigEntry, OngoingReassignment, Partition, Topic
 from kreassign.model.config import ConfigSource
+from kreassign.model.java_hash import string_hash
 
 _UNKNOWN = "N/A"
 _MIN_ISR = "min.insync.replicas"
@@ -72,9 +73,7 @@ def _bucket(name: str, count: int) -> int:
     size = 16
     while count > size * 3 // 4:
         size *= 2
-    value = 0
-    for character in name:
-        value = (31 * value + ord(character)) % 2**32
+    value = string_hash(name) % 2**32
     return (value ^ value >> 16) % size
 
 

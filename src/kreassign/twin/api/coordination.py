@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kreassign.model.error_codes import GROUP_AUTHORIZATION_FAILED, NONE, NOT_COORDINATOR
+from kreassign.model.java_hash import share_of, string_hash
 from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.topics import CreateTopics, WantedTopic
@@ -12,7 +13,6 @@ OFFSETS_TOPIC = "__consumer_offsets"
 _PARTITIONS = "offsets.topic.num.partitions"
 _FACTOR = "offsets.topic.replication.factor"
 _CONFIGS = (("cleanup.policy", "compact"), ("compression.type", "producer"), ("segment.bytes", "104857600"))
-_HASH_BITS = 32
 
 
 def refusal(request: Request, group_id: str, operation: Operation = Operation.READ) -> int:
@@ -27,7 +27,7 @@ def coordinator_of(request: Request, group_id: str) -> int | None:
     topic = request.metadata.topics.get(OFFSETS_TOPIC)
     if topic is None:
         return None
-    partition = topic.partitions[abs(_java_hash(group_id)) % len(topic.partitions)]
+    partition = topic.partitions[share_of(string_hash(group_id), len(topic.partitions))]
     broker = request.metadata.brokers.get(partition.leader)
     return None if broker is None or broker.fenced else partition.leader
 
@@ -41,19 +41,6 @@ def create_offsets_topic(request: Request) -> None:
     request.cluster.controller.create_topics(CreateTopics((topic,)))
 
 
-def _java_hash(text: str) -> int:
-    """Java's `String.hashCode`, by which Kafka spreads groups over partitions."""
-    value = 0
-    for unit in _utf16_units(text):
-        value = (31 * value + unit) % (1 << _HASH_BITS)
-    return value - (1 << _HASH_BITS) if value >= 1 << (_HASH_BITS - 1) else value
-
-
 def claim_fields(message: Message) -> tuple[str, int, str, str | None]:
     """Group, generation, member and instance of a request of a member."""
     return message.group_id, message.generation_id, message.member_id, message.group_instance_id
-
-
-def _utf16_units(text: str) -> list[int]:
-    data = text.encode("utf-16-be", "surrogatepass")
-    return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]

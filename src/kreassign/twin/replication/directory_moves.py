@@ -10,12 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kreassign.model import TopicPartition
+from kreassign.model.java_hash import combined_hash, share_of
 from kreassign.twin.replication.copies import CopyKey
 from kreassign.twin.replication.events import FutureCopyCaughtUp
 from kreassign.twin.replication.replicas import Replicas
-
-_WORD = 1 << 32
-_HASH_FACTOR = 31
 
 
 class Thread(NamedTuple):
@@ -137,12 +135,4 @@ class DirectoryMoves:
 
 def thread_number(topic_partition: TopicPartition, thread_count: int) -> int:
     """The thread of a partition: a hash of its name that is the same on every Java machine."""
-    value = 0
-    units = topic_partition.topic.encode("utf-16-be")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (_HASH_FACTOR * value + (high << 8 | low)) % _WORD
-    signed = (_HASH_FACTOR * value + topic_partition.partition) % _WORD
-    if signed >= _WORD // 2:
-        signed -= _WORD
-    # Java has no positive counterpart of its least integer, and Kafka takes 0 for it.
-    return (0 if signed == -_WORD // 2 else abs(signed)) % thread_count
+    return share_of(combined_hash(topic_partition.topic, topic_partition.partition), thread_count)
