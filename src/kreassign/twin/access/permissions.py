@@ -5,8 +5,7 @@ Rules only allow; what no rule allows is denied, as with Kafka's standard author
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -60,17 +59,20 @@ class Permissions:
 
     def allows(self, principal: str, operation: Operation, topic: str | None = None) -> bool:
         """Whether someone may do this to a topic, or (topic None) to the cluster."""
-        resources = (None,) if topic is None else (topic, ALL_TOPICS)
-        return self._allows(operation, [Allow(principal, operation, resource) for resource in resources])
+        topics = (None,) if topic is None else (topic, ALL_TOPICS)
+        return principal in self.super_users or any(
+            Allow(principal, enough, one) in self.rules for enough in _sufficient(operation) for one in topics
+        )
 
     def allows_group(self, principal: str, operation: Operation, group: str) -> bool:
         """Whether someone may do this to a group."""
-        return self._allows(operation, [Allow(principal, operation, group=one) for one in (group, ALL_GROUPS)])
-
-    def _allows(self, operation: Operation, rules: Iterable[Allow]) -> bool:
-        enough = {operation} | _IMPLIED_BY.get(operation, frozenset())
-        return any(
-            rule.principal in self.super_users or replace(rule, operation=one) in self.rules
-            for rule in rules
-            for one in enough
+        return principal in self.super_users or any(
+            Allow(principal, enough, group=one) in self.rules
+            for enough in _sufficient(operation)
+            for one in (group, ALL_GROUPS)
         )
+
+
+def _sufficient(operation: Operation) -> frozenset[Operation]:
+    """The operations whose permission is enough for this one."""
+    return _IMPLIED_BY.get(operation, frozenset()) | {operation}

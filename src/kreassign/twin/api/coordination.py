@@ -7,6 +7,7 @@ from kreassign.model.java_hash import share_of, string_hash
 from kreassign.twin.access.permissions import Operation
 from kreassign.twin.api.request import Request
 from kreassign.twin.controller.topics import CreateTopics, WantedTopic
+from kreassign.twin.groups.coordinator import Claim
 from kreassign.wire.api import Message
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -41,6 +42,6 @@ def create_offsets_topic(request: Request) -> None:
     request.cluster.controller.create_topics(CreateTopics((topic,)))
 
 
-def claim_fields(message: Message) -> tuple[str, int, str, str | None]:
-    """Group, generation, member and instance of a request of a member."""
-    return message.group_id, message.generation_id, message.member_id, message.group_instance_id
+def claim_of(message: Message) -> Claim:
+    """As whom a member asks."""
+    return Claim(message.group_id, message.generation_id, message.member_id, message.group_instance_id)

@@ -32,7 +32,7 @@ from kreassign.twin.api.request import Request
 from kreassign.twin.api.shown import (
     healthy_brokers,
     is_internal,
-    live_brokers,
+    metadata_brokers,
     offline_replicas,
     shown_controller,
     shown_leader,
@@ -55,7 +55,7 @@ def _handle(request: Request) -> Message:
     if request.version < _FIRST_BY_ID and any(_is_by_id(topic) for topic in wanted or ()):
         return _invalid(wanted)
     return _RESPONSE(
-        brokers=_brokers(request),
+        brokers=metadata_brokers(request),
         cluster_id=request.cluster.cluster_id,
         controller_id=shown_controller(request),
         topics=_topics(request, wanted),
@@ -75,15 +75,6 @@ def _invalid(wanted: list[Message]) -> Message:
 def _failed(name: str | None, code: int, topic_id: uuid.UUID | str | None = None) -> Message:
     internal = name is not None and is_internal(name)
     return _TOPIC(name=name, error_code=code, topic_id=topic_id or _NO_ID, is_internal=internal, partitions=[])
-
-
-def _brokers(request: Request) -> list[Message]:
-    entry = _RESPONSE.MetadataResponseBroker
-    brokers = []
-    for broker in live_brokers(request.metadata):
-        host, port = request.address(broker.broker_id)
-        brokers.append(entry(node_id=broker.broker_id, host=host, port=port, rack=broker.rack))
-    return brokers
 
 
 # --- topics -------------------------------------------------------------------------------------------------------

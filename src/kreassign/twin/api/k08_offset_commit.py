@@ -78,8 +78,7 @@ def _wanted(request: Request) -> Iterator[_Wanted]:
 def _name(request: Request, topic: Message) -> str | None:
     if request.version < _FIRST_WITH_TOPIC_IDS:
         return str(topic.name)
-    found = (one.name for one in request.metadata.topics.values() if one.topic_id == str(topic.topic_id))
-    return next(found, None)
+    return request.metadata.topic_names.get(str(topic.topic_id))
 
 
 def _topic_refusal(request: Request, wanted: _Wanted) -> int:

@@ -99,8 +99,8 @@ def _asked(request: Request, topic: Message) -> tuple[str, UUID, int]:
     if request.version < _FIRST_WITH_TOPIC_IDS:
         name = topic.name
     else:
-        topic_id, known = topic.topic_id, request.metadata.topics.values()
-        name = next((one.name for one in known if one.topic_id == str(topic_id)), "")
+        topic_id = topic.topic_id
+        name = request.metadata.topic_names.get(str(topic_id), "")
         if not name:
             return "", topic_id, UNKNOWN_TOPIC_ID
     return name, topic_id, NONE if request.allows(Operation.DESCRIBE, name) else TOPIC_AUTHORIZATION_FAILED

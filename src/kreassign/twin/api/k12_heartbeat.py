@@ -14,10 +14,9 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model.error_codes import NONE
-from kreassign.twin.api.coordination import claim_fields, refusal
+from kreassign.twin.api.coordination import claim_of, refusal
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
-from kreassign.twin.groups.coordinator import Claim
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -25,7 +24,7 @@ from kreassign.wire.api import Message
 def _handle(request: Request) -> Message:
     code = refusal(request, request.message.group_id)
     if code == NONE:
-        code = request.cluster.groups.heartbeat(Claim(*claim_fields(request.message)), request.cluster.now_ms)
+        code = request.cluster.groups.heartbeat(claim_of(request.message), request.cluster.now_ms)
     return api.HEARTBEAT.response(error_code=code)
 
 

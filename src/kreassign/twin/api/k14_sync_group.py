@@ -15,10 +15,9 @@ Left out:
 from __future__ import annotations
 
 from kreassign.model.error_codes import INCONSISTENT_GROUP_PROTOCOL, NONE
-from kreassign.twin.api.coordination import claim_fields, refusal
+from kreassign.twin.api.coordination import claim_of, refusal
 from kreassign.twin.api.handler import Handler
 from kreassign.twin.api.request import Request
-from kreassign.twin.groups.coordinator import Claim
 from kreassign.wire import api
 from kreassign.wire.api import Message
 
@@ -33,7 +32,7 @@ def _handle(request: Request) -> Message:
         return _refused(code)
     if request.version >= _FIRST_WITH_PROTOCOL and not (message.protocol_type and message.protocol_name):
         return _refused(INCONSISTENT_GROUP_PROTOCOL)
-    claim = Claim(*claim_fields(message))
+    claim = claim_of(message)
     assignments = {one.member_id: bytes(one.assignment) for one in message.assignments}
     code, group = request.cluster.groups.sync(claim, assignments, request.cluster.now_ms)
     if group is None:

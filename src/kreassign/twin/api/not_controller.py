@@ -16,8 +16,6 @@ from kreassign.twin.api.request import Request
 from kreassign.wire import api, kip_179
 from kreassign.wire.api import Message
 
-_KIP_179 = (kip_179.ALTER_PARTITION_COUNTS, kip_179.ALTER_REPLICATION_FACTORS, kip_179.REASSIGN_PARTITIONS)
-
 
 def refusal(request: Request, called: api.Api) -> Message | None:
     """The refusal, if the request is for the active controller alone and this node does not pass it on."""
@@ -50,13 +48,13 @@ def _refusals(*apis: api.Api) -> dict[int, Refuse]:
 # ListPartitionReassignments is not among them: a controller that is not active answers from what it has read.
 _REFUSALS_OF_CONTROLLERS: Mapping[int, Refuse] = _refusals(
     api.CREATE_TOPICS, api.DELETE_TOPICS, api.ALTER_CONFIGS, api.CREATE_PARTITIONS, api.ELECT_LEADERS,
-    api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.UNREGISTER_BROKER, *_KIP_179,
+    api.INCREMENTAL_ALTER_CONFIGS, api.ALTER_PARTITION_REASSIGNMENTS, api.UNREGISTER_BROKER, *kip_179.CHANGES,
 )  # fmt: skip
 
 # Configurations can be changed through any broker.
 _REFUSALS_OF_BROKERS: Mapping[int, Refuse] = {
     **_refusals(
-        api.CREATE_TOPICS, api.DELETE_TOPICS, api.CREATE_PARTITIONS, api.LIST_PARTITION_REASSIGNMENTS, *_KIP_179
+        api.CREATE_TOPICS, api.DELETE_TOPICS, api.CREATE_PARTITIONS, api.LIST_PARTITION_REASSIGNMENTS, *kip_179.CHANGES
     ),
     api.ELECT_LEADERS.key: _each_elected,
     api.ALTER_PARTITION_REASSIGNMENTS.key: _none_reassigned,

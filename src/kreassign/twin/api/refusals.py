@@ -8,14 +8,13 @@ from uuid import UUID
 
 from kreassign.model.error_codes import NONE, error_code
 from kreassign.twin.api.request import Request
-from kreassign.twin.api.shown import is_internal, live_brokers, shown_controller
+from kreassign.twin.api.shown import is_internal, metadata_brokers, shown_controller
 from kreassign.wire import api, kip_179
 from kreassign.wire.api import Message
 
 Refuse = Callable[[Request, dict[str, Any]], Message]
 """Makes the answer; the second argument has `error_code` and `error_message` for every item."""
 _FIRST_DELETION_BY_ID = 6
-_KIP_179 = (kip_179.ALTER_PARTITION_COUNTS, kip_179.ALTER_REPLICATION_FACTORS, kip_179.REASSIGN_PARTITIONS)
 _NO_ID = UUID(int=0)
 _WITH_ITEMS_AND_TOP = (api.ELECT_LEADERS, api.ALTER_PARTITION_REASSIGNMENTS)
 """What fails on single items fails on these alone; only who is not the controller says so at the top, too."""
@@ -79,11 +78,6 @@ def _reassigned(request: Request, failed: dict[str, Any]) -> Message:
     return response(responses=topics, **failed)
 
 
-def _listed(request: Request, failed: dict[str, Any]) -> Message:
-    del request
-    return api.LIST_PARTITION_REASSIGNMENTS.response(topics=[], **failed)
-
-
 def _configured(known: api.Api) -> Refuse:
     def refuse(request: Request, failed: dict[str, Any]) -> Message:
         entry = known.response.AlterConfigsResourceResponse
@@ -124,10 +118,7 @@ def _described_topics(request: Request, failed: dict[str, Any]) -> Message:
     names = list(request.metadata.topics) if wanted is None else [topic.name for topic in wanted]
     code = failed["error_code"]
     return response(
-        brokers=[
-            response.MetadataResponseBroker(node_id=one.broker_id, rack=one.rack, **_place(request, one.broker_id))
-            for one in live_brokers(request.metadata)
-        ],
+        brokers=metadata_brokers(request),
         cluster_id=request.cluster.cluster_id,
         controller_id=shown_controller(request),
         topics=[
@@ -137,11 +128,6 @@ def _described_topics(request: Request, failed: dict[str, Any]) -> Message:
             for name in names
         ],
     )
-
-
-def _place(request: Request, broker_id: int) -> dict[str, Any]:
-    host, port = request.address(broker_id)
-    return {"host": host, "port": port}
 
 
 def _described_partitions(request: Request, failed: dict[str, Any]) -> Message:
@@ -171,9 +157,9 @@ BY_KEY: Mapping[int, Refuse] = {
     api.ELECT_LEADERS.key: _elected,
     api.INCREMENTAL_ALTER_CONFIGS.key: _configured(api.INCREMENTAL_ALTER_CONFIGS),
     api.ALTER_PARTITION_REASSIGNMENTS.key: _reassigned,
-    api.LIST_PARTITION_REASSIGNMENTS.key: _listed,
+    api.LIST_PARTITION_REASSIGNMENTS.key: _refused_as_a_whole(api.LIST_PARTITION_REASSIGNMENTS),
     api.DESCRIBE_TOPIC_PARTITIONS.key: _described_partitions,
     api.UNREGISTER_BROKER.key: _unregistered,
-    **{known.key: _refused_as_a_whole(known) for known in _KIP_179},
+    **{known.key: _refused_as_a_whole(known) for known in kip_179.CHANGES},
 }
 """Every API whose requests can be refused so."""

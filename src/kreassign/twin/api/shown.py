@@ -9,6 +9,8 @@ from kreassign.twin.api.request import Request
 from kreassign.twin.controller.context import is_online
 from kreassign.twin.controller.topic_names import check_topic_name
 from kreassign.twin.metadata.state import BrokerState, ClusterMetadata, PartitionState
+from kreassign.wire import api
+from kreassign.wire.api import Message
 
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
@@ -18,6 +20,16 @@ def live_brokers(metadata: ClusterMetadata) -> list[BrokerState]:
     return [
         metadata.brokers[broker_id] for broker_id in sorted(metadata.brokers) if not metadata.brokers[broker_id].fenced
     ]
+
+
+def metadata_brokers(request: Request) -> list[Message]:
+    """The live brokers as Metadata tells them."""
+    entry = api.METADATA.response.MetadataResponseBroker
+    brokers = []
+    for broker in live_brokers(request.metadata):
+        host, port = request.address(broker.broker_id)
+        brokers.append(entry(node_id=broker.broker_id, host=host, port=port, rack=broker.rack))
+    return brokers
 
 
 def shown_controller(request: Request) -> int:

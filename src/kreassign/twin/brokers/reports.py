@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import assert_never
 
@@ -18,7 +18,6 @@ from kreassign.twin.replication.events import (
     ReplicaCaughtUp,
     ReplicaEvent,
     ReplicaFellBehind,
-    ReplicaPlaced,
 )
 
 ASSIGNMENT_DELAY_MS = 90
@@ -34,11 +33,11 @@ def report(core: TwinCore, fail_log_dir: Callable[[int, str], None], event: Repl
         case ReplicaFellBehind(topic_partition, broker_id):
             _propose_isr(core, topic_partition, leaving=broker_id)
         case FutureCopyCaughtUp(topic_partition, broker_id, path):
-            _assign(core, topic_partition, broker_id, path)
+            _assign(core, broker_id, {topic_partition: path})
         case LogDirFull(broker_id, path):
             fail_log_dir(broker_id, path)
-        case ReplicaPlaced() | CopyDeleted():
-            pass  # Where replicas are is told by `DirectoryReports`.
+        case CopyDeleted():
+            pass
         case _:
             assert_never(event)
 
@@ -74,30 +73,32 @@ class DirectoryReports:
 
     def report_all(self, broker_id: int) -> None:
         """Let a broker that has just started report every replica whose directory the controller does not know."""
-        for partition in self._core.metadata.partitions_on(broker_id):
-            if partition.directory_of(broker_id) == UNASSIGNED:
-                self._report(partition.topic_partition, broker_id)
+        self._report(broker_id, [one.topic_partition for one in self._core.metadata.partitions_on(broker_id)])
 
     def _report_if_active(self, key: TopicPartition, broker_id: int) -> None:
         self._pending.discard((key, broker_id))
         if self._core.processes.is_responsive(broker_id) and self._core.metadata.is_active(broker_id):
-            self._report(key, broker_id)
+            self._report(broker_id, [key])
 
-    def _report(self, key: TopicPartition, broker_id: int) -> None:
-        path = self._core.replication.readings.log_dir(key, broker_id)
+    def _report(self, broker_id: int, keys: Iterable[TopicPartition]) -> None:
+        """Tell the directories of replicas that the controller does not know, in one request as brokers do."""
+        paths = {key: path for key in keys if (path := self._unreported_path(key, broker_id)) is not None}
+        if paths:
+            _assign(self._core, broker_id, paths)
+
+    def _unreported_path(self, key: TopicPartition, broker_id: int) -> str | None:
         partition = self._core.metadata.partition(key)
-        if path is None or partition is None or broker_id not in partition.replicas:
-            return
-        if partition.directory_of(broker_id) == UNASSIGNED:
-            _assign(self._core, key, broker_id, path)
+        if partition is None or broker_id not in partition.replicas or partition.directory_of(broker_id) != UNASSIGNED:
+            return None
+        return self._core.replication.readings.log_dir(key, broker_id)
 
 
-def _assign(core: TwinCore, key: TopicPartition, broker: int, path: str) -> None:
-    """Let a broker report in which directory a replica is."""
+def _assign(core: TwinCore, broker: int, paths: Mapping[TopicPartition, str]) -> None:
+    """Let a broker report in which directories replicas are."""
     known = core.metadata.brokers.get(broker)
     if known is not None:
-        (directory,) = (log_dir.directory_id for log_dir in known.log_dirs if log_dir.path == path)
-        core.controller.assign_directories(broker, {key: directory})
+        directories = {log_dir.path: log_dir.directory_id for log_dir in known.log_dirs}
+        core.controller.assign_directories(broker, {key: directories[path] for key, path in paths.items()})
 
 
 def _propose_isr(core: TwinCore, key: TopicPartition, joining: int | None = None, leaving: int | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kreassign.errors import InputError
@@ -18,6 +19,8 @@ from kreassign.twin.api.response_faults import (
     Lost,
     LostInFailover,
     Refused,
+    RequestFault,
+    ResponseFault,
 )
 from kreassign.twin.api.table import HANDLERS
 from kreassign.twin.faults.answers import AnswerFault, EmptyLists, FailOver, StaleAnswers
@@ -44,11 +47,15 @@ _APIS = {handler.api.name.lower(): handler.api.key for handler in HANDLERS}
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a kind of fault. `read` raises ValueError for an invalid value."""
+    """A parameter of a kind of fault. `read` raises ValueError for an invalid value.
+
+    `field` is what it is called where the fault is made, if that is not its name.
+    """
 
     name: str
     read: Callable[[Any], Any]
     is_needed: bool = True
+    field: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,54 +136,19 @@ def _node(value: object) -> int | None:
     return None if value == ANY else _whole(value)
 
 
-def _lost(api: int | None = None, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Lost(), AffectedResponses(api, node))
+def _on_answers(fault: Callable[..., ResponseFault | RequestFault]) -> Callable[..., AnswerFault]:
+    def make(api_key: int | None = None, node_id: int | None = None, **own: int) -> AnswerFault:
+        return AnswerFault(fault(**own), AffectedResponses(api_key, node_id))
 
-
-def _delayed(by: int, api: int | None = None, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Delayed(by), AffectedResponses(api, node))
-
-
-def _duplicated(api: int | None = None, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Duplicated(), AffectedResponses(api, node))
-
-
-def _lost_in_failover(api: int | None = None) -> AnswerFault:
-    return AnswerFault(LostInFailover(), AffectedResponses(api))
-
-
-def _dropped(api: int | None = None, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Dropped(), AffectedResponses(api, node))
-
-
-def _refused(error: int, api: int, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Refused(error), AffectedResponses(api, node))
-
-
-def _refused_after(error: int, api: int, node: int | None = None) -> AnswerFault:
-    return AnswerFault(Refused(error, is_executed=True), AffectedResponses(api, node))
-
-
-def _clock_step(by: int) -> StepClock:
-    return StepClock(by)
-
-
-def _suspended(by: int) -> Suspend:
-    return Suspend(by)
-
-
-def _rates_set(rate: int) -> SetThrottles:
-    return SetThrottles(rate)
-
-
-def _stale_answers(api: int, node: int | None = None, behind: int | None = None) -> StaleAnswers:
-    return StaleAnswers(api, node, behind)
+    return make
 
 
 _BROKER, _DIR = Parameter("broker", _whole), Parameter("path", _path)
+_API = Parameter("api", _one_api, field="api_key")
 _NODE = Parameter("node", _node, is_needed=False)
-_ANSWERS = (Parameter("api", _api, is_needed=False), _NODE)
-_ERRORS = (Parameter("error", _error), Parameter("api", _one_api), _NODE)
+_NODE_ID = replace(_NODE, field="node_id")
+_ANSWERS = (Parameter("api", _api, is_needed=False, field="api_key"), _NODE_ID)
+_ERRORS = (Parameter("error", _error, field="code"), _API, _NODE_ID)
 _TOPIC, _PARTITION = Parameter("topic", _name), Parameter("partition", _whole)
 
 KINDS: Mapping[str, Kind] = {
@@ -187,30 +159,28 @@ KINDS: Mapping[str, Kind] = {
     "unregister": Kind(Unregister, (_BROKER,)),
     "cut": Kind(Cut, (_BROKER, Parameter("other", _whole))),
     "stale": Kind(Stale, (_BROKER, Parameter("behind", _whole, is_needed=False))),
-    "stale-answers": Kind(
-        _stale_answers, (Parameter("api", _one_api), _NODE, Parameter("behind", _whole, is_needed=False))
-    ),
+    "stale-answers": Kind(StaleAnswers, (_API, _NODE, Parameter("behind", _whole, is_needed=False))),
     "empty-lists": Kind(EmptyLists, (_NODE,)),
     "slow": Kind(Slow, (_BROKER, _DIR, Parameter("factor", _part))),
     "fail": Kind(Fail, (_BROKER, _DIR)),
     "fill": Kind(Fill, (_BROKER, _DIR)),
     "failover": Kind(FailOver, ()),
-    "failover-in": Kind(_lost_in_failover, _ANSWERS[:1]),
-    "lose": Kind(_lost, _ANSWERS),
-    "delay": Kind(_delayed, (Parameter("by", milliseconds), *_ANSWERS)),
-    "duplicate": Kind(_duplicated, _ANSWERS),
-    "drop": Kind(_dropped, _ANSWERS),
-    "refuse": Kind(_refused, _ERRORS),
-    "refuse-after": Kind(_refused_after, _ERRORS),
+    "failover-in": Kind(_on_answers(LostInFailover), _ANSWERS[:1]),
+    "lose": Kind(_on_answers(Lost), _ANSWERS),
+    "delay": Kind(_on_answers(Delayed), (Parameter("by", milliseconds, field="by_ms"), *_ANSWERS)),
+    "duplicate": Kind(_on_answers(Duplicated), _ANSWERS),
+    "drop": Kind(_on_answers(Dropped), _ANSWERS),
+    "refuse": Kind(_on_answers(Refused), _ERRORS),
+    "refuse-after": Kind(_on_answers(partial(Refused, is_executed=True)), _ERRORS),
     "clear-throttles": Kind(ClearThrottles, (Parameter("broker", _whole, is_needed=False),)),
-    "set-throttles": Kind(_rates_set, (Parameter("rate", _whole),)),
+    "set-throttles": Kind(SetThrottles, (Parameter("rate", _whole, field="bytes_per_s"),)),
     "list-replica": Kind(ListReplica, (_TOPIC, _PARTITION, _BROKER)),
     "move": Kind(MovePartition, (_TOPIC, _PARTITION, Parameter("replicas", _brokers))),
     "cancel-moves": Kind(CancelMoves, ()),
     "recreate": Kind(Recreate, (_TOPIC,)),
     "delete": Kind(Delete, (_TOPIC,)),
-    "step-clock": Kind(_clock_step, (Parameter("by", _step),)),
-    "suspend": Kind(_suspended, (Parameter("by", milliseconds),)),
+    "step-clock": Kind(StepClock, (Parameter("by", _step, field="by_ms"),)),
+    "suspend": Kind(Suspend, (Parameter("by", milliseconds, field="for_ms"),)),
 }
 """Every kind of fault by its name."""
 
@@ -253,7 +223,7 @@ def _planned(shown: object, name: str, values: Mapping[str, Any], times: Sequenc
     parameters = KINDS[name].parameters
     if missing := [one.name for one in parameters if one.is_needed and one.name not in values]:
         raise InputError(f"fault {shown!r} does not say {' and '.join(missing)}; {_usage(name)}")
-    read = {one.name: _read(shown, one, values[one.name]) for one in parameters if one.name in values}
+    read = {one.field or one.name: _read(shown, one, values[one.name]) for one in parameters if one.name in values}
     begins, lasts = times
     at_ms = _read(shown, Parameter("at", milliseconds), begins)
     lasts_ms = None if lasts is None else _read(shown, Parameter("lasts", milliseconds), lasts)

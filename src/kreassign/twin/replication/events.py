@@ -12,15 +12,6 @@ from kreassign.model import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class ReplicaPlaced:
-    """A broker made a copy and chose this log directory for it."""
-
-    topic_partition: TopicPartition
-    broker: int
-    path: str
-
-
-@dataclass(frozen=True, slots=True, order=True)
 class ReplicaCaughtUp:
     """A copy outside the ISR reached the high watermark: its leader wants it in.
 
@@ -71,4 +62,4 @@ class LogDirFull:
     path: str
 
 
-ReplicaEvent = ReplicaPlaced | ReplicaCaughtUp | ReplicaFellBehind | CopyDeleted | FutureCopyCaughtUp | LogDirFull
+ReplicaEvent = ReplicaCaughtUp | ReplicaFellBehind | CopyDeleted | FutureCopyCaughtUp | LogDirFull

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.model import TopicPartition
-from kreassign.twin.replication.events import ReplicaPlaced
 from kreassign.twin.replication.state import ReplicationState
 from kreassign.twin.replication.timers import DeleteCopy
 
@@ -55,7 +54,6 @@ class LogDirUsage:
             log_dir = self.wanted.pop((topic_partition, broker), None)
             if log_dir is None or state.fleet.failed[log_dir]:
                 log_dir = self.choose(broker)
-            state.events.append(ReplicaPlaced(topic_partition, state.broker_id(broker), state.fleet.paths[log_dir]))
         state.logs.place(row, log_dir)
         self.log_counts[log_dir] += 1
         return log_dir
