@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from kreassign.executor.cluster.queries import partitions_of
-from kreassign.executor.events import Event, LeadersElected, Request, RunStarted
+from kreassign.executor.events import LeadersElected, RunStarted
 from kreassign.executor.history.rollback_plan import rollback_plan
-from kreassign.executor.journal import Journal, journal_path, read_events
+from kreassign.executor.journal import journal_path, read_events
 from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import Step
 from kreassign.twin.metadata.records import PartitionChanged
+from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
@@ -29,30 +29,6 @@ pytestmark = pytest.mark.thorough
 TARGETS = {0: (2, 1), 1: (3, 0), 2: (1, 0)}
 FASTER = 5 * RATE
 HOME = {0: (0, 1), 1: (1, 0), 2: (0, 1)}
-
-
-class Died(BaseException):
-    """The process is gone."""
-
-
-class Dying:
-    """A journal in whose process the lights go out at one row."""
-
-    def __init__(self, journal: Journal, row: int, *, is_written: bool) -> None:
-        self._journal = journal
-        self._left = row
-        self._is_written = is_written
-
-    def append(self, event: Event) -> None:
-        self._left -= 1
-        if self._left == 0 and not self._is_written:
-            raise Died
-        self._journal.append(event)
-        if self._left == 0:
-            raise Died
-
-    def requests_after(self, number: int) -> tuple[Request, ...]:
-        return self._journal.requests_after(number)
 
 
 def new_world(folder: Path) -> tuple[TwinRig, Counter[TopicPartition]]:
@@ -67,13 +43,6 @@ def new_world(folder: Path) -> tuple[TwinRig, Counter[TopicPartition]]:
 
     rig.twin.watch(watch)
     return rig, starts
-
-
-def die(rig: TwinRig, started: RunStarted, row: int, *, is_written: bool) -> None:
-    with Journal.create(rig.state_dir, started) as journal:
-        dying = Dying(journal, row, is_written=is_written)
-        with pytest.raises(Died):
-            Runner(rig.client, rig.transport, dying).start(started)
 
 
 def rows_of_a_whole_run(folder: Path) -> int:

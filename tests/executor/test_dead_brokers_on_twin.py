@@ -6,34 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import Event, Request, ThrottleRequested, ThrottleRestored
-from kreassign.executor.journal import Journal
-from kreassign.executor.runner import Runner
-from tests.executor.test_crashes import Died
+from kreassign.executor.events import ThrottleRequested, ThrottleRestored
+from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
 
 SLOW = RATE // 8
 AWAY = {0: (2, 1), 1: (3, 0)}
-
-
-class DyingAt:
-    """A journal in whose process the lights go out at the first event of a kind."""
-
-    def __init__(self, journal: Journal, kind: type[Event], *, is_written: bool) -> None:
-        self._journal = journal
-        self._kind = kind
-        self._is_written = is_written
-
-    def append(self, event: Event) -> None:
-        if not isinstance(event, self._kind) or self._is_written:
-            self._journal.append(event)
-        if isinstance(event, self._kind):
-            raise Died
-
-    def requests_after(self, number: int) -> tuple[Request, ...]:
-        return self._journal.requests_after(number)
 
 
 @pytest.fixture
@@ -139,10 +119,7 @@ def test_a_run_that_dies_when_the_controller_has_taken_the_old_values_has_nothin
     rig.let_reach_controllers()
     rig.after(5, lambda: rig.twin.crash(1))
     started = rig.prepared({0: (0, 2)})
-    with Journal.create(rig.state_dir, started) as journal:
-        dying = DyingAt(journal, ThrottleRestored, is_written=is_written)
-        with pytest.raises(Died):
-            Runner(rig.client, rig.transport, dying, controllers=rig.controllers).start(started)
+    die(rig, started, ThrottleRestored, is_written=is_written)
     assert rates(rig) == {}
     found = rig.resume()
     assert (found.state, found.throttle_residue, rig.throttles) == ("done", (), {})

@@ -13,14 +13,13 @@ from kreassign.executor.event_json import from_json, to_json
 from kreassign.executor.events import CancelRequested, PlannedMove, RunStarted, SubmissionIntended
 from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.journal import Journal, read_events
+from kreassign.executor.journal import read_events
 from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import Cap, Caps, Order, Pace
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
-from tests.executor.test_crashes import Died, Dying
+from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig, tp
 
 pytestmark = pytest.mark.thorough
@@ -137,9 +136,7 @@ def test_a_run_with_directories_that_dies_at_any_row_is_carried_on(tmp_path: Pat
     whole.run(started(whole, wishes, throttle=None))
     for row in range(1, len(read_events(whole.path())) - is_written):
         rig, wishes = new(str(row))
-        begun = started(rig, wishes, throttle=None)
-        with Journal.create(rig.state_dir, begun) as journal, pytest.raises(Died):
-            Runner(rig.client, rig.transport, Dying(journal, row, is_written=is_written)).start(begun)
+        die(rig, started(rig, wishes, throttle=None), row, is_written=is_written)
         found = rig.resume()
         assert (found.state, found.problems) == ("done", ()), row
         assert_in_place(rig, wishes)

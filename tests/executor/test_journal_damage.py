@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.errors import ExecutionError, InputError, JournalDamaged
-from kreassign.executor.events import Event, HoldRequested, Request, StopRequested, ThrottleIntended
+from kreassign.executor.events import Event, HoldRequested, StopRequested, ThrottleIntended
 from kreassign.executor.history.interrupted_runs import UnreadableJournal, left_behind, refuse_if_interrupted_runs
 from kreassign.executor.history.run_history import read_history
 from kreassign.executor.journal import (
@@ -30,16 +30,12 @@ from kreassign.executor.journal import (
     read_events,
     set_aside,
 )
-from kreassign.executor.runner import Runner
+from tests.executor.deaths import Died, Dying
 from tests.executor.run_events import WHOLE, started
 from tests.executor.test_journal import written
 from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}
-
-
-class Died(BaseException):
-    """The process is gone."""
 
 
 def half(content: bytes) -> bytes:
@@ -126,21 +122,8 @@ def die_and_lose_the_log(rig: TwinRig, copy: Path, *, row: int, keep: float) -> 
     """Let the run die at this row of its journal with only a part of the write-ahead log."""
     begun = rig.prepared(AWAY, throttle=RATE)
     with Journal.create(rig.state_dir, begun) as journal:
-
-        class Dying:
-            rows = 0
-
-            def append(self, event: Event) -> None:
-                self.rows += 1
-                journal.append(event)
-                if self.rows >= row:
-                    raise Died
-
-            def requests_after(self, number: int) -> tuple[Request, ...]:
-                return journal.requests_after(number)
-
         with pytest.raises(Died):
-            Runner(rig.client, rig.transport, Dying()).start(begun)
+            rig.new_runner(Dying(journal, row)).start(begun)
         shutil.copytree(journal.path.parent, copy)  # while the log is there: closing would bring it home
     path = rig.path()
     shutil.copy(copy / path.name, path)

@@ -8,13 +8,12 @@ import pytest
 
 from kreassign.executor.events import RunStarted, ThrottleIntended, ThrottleRequested, ThrottleSet, TrafficMeasured
 from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.journal import Journal, read_events
-from kreassign.executor.runner import Runner
+from kreassign.executor.journal import read_events
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
 from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource
-from tests.executor.test_crashes import Died, Dying
+from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
@@ -154,8 +153,7 @@ def test_a_run_with_auto_that_dies_while_it_changes_rates_is_carried_on(tmp_path
     last = next(row for row, event in enumerate(events, 1) if row > first and isinstance(event, ThrottleSet))
     for row in range(first - 1, last + 1):
         rig, started = begun(str(row))
-        with Journal.create(rig.state_dir, started) as journal, pytest.raises(Died):
-            Runner(rig.client, rig.transport, Dying(journal, row, is_written=is_written)).start(started)
+        die(rig, started, row, is_written=is_written)
         found = rig.resume()
         assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {}), row
         assert rig.replicas[0] == (2, 1)

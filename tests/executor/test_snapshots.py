@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kreassign.executor import tagged_json
-from kreassign.executor.events import Event, HoldRequested, ReleaseRequested, Request, ThrottleRequested
+from kreassign.executor.events import Event, HoldRequested, ReleaseRequested, ThrottleRequested
 from kreassign.executor.history.run_history import fold, history, read_history
 from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start, read_progress
 from kreassign.executor.journal import Journal, Position, read_events, stored_snapshots
@@ -18,6 +18,7 @@ from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
+from tests.executor.deaths import Died, Dying
 from tests.executor.run_events import WHOLE, fold_with_progress
 from tests.executor.test_journal import written
 from tests.executor.twin_runs import RATE, TwinRig
@@ -26,27 +27,6 @@ pytestmark = pytest.mark.thorough
 
 TARGETS = {0: (2, 1), 1: (3, 0), 2: (1, 0)}
 HOME = [[0, 1], [1, 0], [0, 1]]
-
-
-class Died(BaseException):
-    """The process is gone."""
-
-
-class Dying:
-    """A journal whose process dies at one row."""
-
-    def __init__(self, journal: Journal, row: int) -> None:
-        self._journal = journal
-        self._left = row
-
-    def append(self, event: Event) -> None:
-        self._left -= 1
-        self._journal.append(event)
-        if self._left == 0:
-            raise Died
-
-    def requests_after(self, number: int) -> tuple[Request, ...]:
-        return self._journal.requests_after(number)
 
 
 def steered(folder: Path) -> TwinRig:
@@ -89,8 +69,8 @@ def test_a_run_that_dies_around_a_snapshot_is_carried_on_to_the_same_end(tmp_pat
     for row in range(2, rows - 1):  # after the last one there is nothing to take up
         rig = TwinRig(tmp_path / str(row), HOME)
         begun = rig.prepared(TARGETS, throttle=5 * RATE)
-        with Journal.create(rig.state_dir, begun) as journal:
-            keep(rig, journal, every, row).start_until_death(begun)
+        with Journal.create(rig.state_dir, begun) as journal, pytest.raises(Died):
+            keeping(rig, journal, every, row).start(begun)
         start = latest_start(rig.path())
         assert start.position.sequence >= row - every - 1
         journal, events = Journal.resume(rig.path(), rig.twin.cluster_id, start.position)
@@ -101,18 +81,8 @@ def test_a_run_that_dies_around_a_snapshot_is_carried_on_to_the_same_end(tmp_pat
         assert read_history(rig.path()) == history(fold(read_events(rig.path()))) == found
 
 
-@dataclass
-class Kept:
-    """A run whose process keeps snapshots and dies."""
-
-    runner: Runner
-
-    def start_until_death(self, begun: Event) -> None:
-        with pytest.raises(Died):
-            self.runner.start(begun)
-
-
-def keep(rig: TwinRig, journal: Journal, every: int, row: int) -> Kept:
+def keeping(rig: TwinRig, journal: Journal, every: int, row: int) -> Runner:
+    """A run whose process keeps snapshots, and dies at this row."""
     count = 0
 
     def listen(event: Event, run: RunView) -> None:
@@ -123,7 +93,7 @@ def keep(rig: TwinRig, journal: Journal, every: int, row: int) -> Kept:
 
     runner = Runner(rig.client, rig.transport, Dying(journal, row), listener=listen)
     keeper = SnapshotKeeper(journal, runner.snapshot, every_ms=0, every_byte_ms=0)
-    return Kept(runner)
+    return runner
 
 
 def with_snapshots(folder: Path, *at: int) -> tuple[Path, tuple[Machine, ...]]:

@@ -10,13 +10,12 @@ from kreassign.executor.cluster.queries import partitions_of
 from kreassign.executor.events import CancelRequested, SubmissionIntended
 from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.history.run_history import RunHistory
-from kreassign.executor.journal import Journal, read_events
+from kreassign.executor.journal import read_events
 from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import AtWindowEnd, Pace, Schedule, Window
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.twin.cluster import Twin
-from tests.executor.test_crashes import Died, Dying
+from tests.executor.deaths import die
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough
@@ -60,12 +59,6 @@ def test_without_steps_both_replicas_are_added_at_once(rig: TwinRig) -> None:
     assert max(adding for adding, _ in seen) == 2
 
 
-def die(rig: TwinRig, row: int, *, is_written: bool) -> None:
-    started = rig.prepared({0: (3, 2)}, pace=STEPWISE, throttle=None)
-    with Journal.create(rig.state_dir, started) as journal, pytest.raises(Died):
-        Runner(rig.client, rig.transport, Dying(journal, row, is_written=is_written)).start(started)
-
-
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
 def test_a_run_in_steps_that_dies_at_any_row_is_carried_on_from_the_step_it_was_in(
     tmp_path: Path, is_written: bool
@@ -76,7 +69,7 @@ def test_a_run_in_steps_that_dies_at_any_row_is_carried_on_from_the_step_it_was_
     for row in range(1, rows - is_written):
         rig = TwinRig(tmp_path / str(row), [[0, 1]])
         seen = watched(rig)
-        die(rig, row, is_written=is_written)
+        die(rig, rig.prepared({0: (3, 2)}, pace=STEPWISE, throttle=None), row, is_written=is_written)
         found = rig.resume()
         assert (found.state, found.problems, found.throttle_residue) == ("done", (), ()), row
         assert (rig.replicas, rig.throttles) == ({0: (3, 2)}, {}), row

@@ -15,7 +15,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.runner import Listener, Runner
+from kreassign.executor.runner import Listener, Memory, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
 from kreassign.executor.state import RunView
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
@@ -106,12 +106,12 @@ class TwinRig:
         with Journal.create(self.state_dir, started) as journal:
             for make in asked:
                 post_request(journal.path, make)
-            return self._runner(journal).start(started)
+            return self.new_runner(journal).start(started)
 
     def resume(self, run_id: str = "run-1") -> RunHistory:
         journal, events = Journal.resume(self.path(run_id), self.twin.cluster_id)
         with journal:
-            return self._runner(journal).resume(events)
+            return self.new_runner(journal).resume(events)
 
     def let_reach_controllers(self) -> None:
         """Runs from now on can talk to the controllers."""
@@ -144,7 +144,9 @@ class TwinRig:
         """What runs talk to: the client, unless a test has put something in between."""
         return self.odd_port or self.client
 
-    def _runner(self, journal: Journal) -> Runner:
+    def new_runner(self, journal: Memory) -> Runner:
+        """As a process that writes into this journal has it; what it takes in is `seen`."""
+
         def listen(event: Event, run: RunView) -> None:
             self.seen.append(event)
             while self._deeds and self._deeds[0][0] <= self.transport.now_ms():

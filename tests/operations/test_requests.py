@@ -27,9 +27,8 @@ from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.server import serving
 from testbed.waiting import wait_until
+from tests.executor.deaths import die
 from tests.executor.run_events import WHOLE, started
-from tests.executor.test_crashes import Died
-from tests.executor.test_dead_brokers_on_twin import DyingAt
 from tests.executor.twin_runs import TwinRig, tp
 from tests.twin.asking import cluster
 
@@ -44,9 +43,7 @@ def requests_in(path: Path) -> int:
 def interrupted(tmp_path: Path) -> TwinRig:
     """A run that died when its moves were on their way."""
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
-    first = rig.prepared({0: (2, 1), 1: (3, 0)})
-    with Journal.create(tmp_path, first) as journal, pytest.raises(Died):
-        rig._runner(DyingAt(journal, MovesSubmitted, is_written=True)).start(first)
+    die(rig, rig.prepared({0: (2, 1), 1: (3, 0)}), MovesSubmitted)
     return rig
 
 
