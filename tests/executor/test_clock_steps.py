@@ -97,7 +97,7 @@ def test_a_run_that_is_taken_up_after_the_clock_was_set_goes_on_as_if_it_had_not
     tmp_path: Path, step_ms: int
 ) -> None:
     rig, clock = new_world(tmp_path)
-    rig.after(6, lambda: rig.runner.request_stop() if rig.runner else None)
+    rig.stop_after(6)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2, pace=pace(moves=2)))
     clock.set(step_ms)
     done = rig.resume()

@@ -106,7 +106,7 @@ def test_a_held_run_starts_nothing_until_it_is_released(rig: TwinRig) -> None:
 
 def test_a_request_is_heard_once_also_by_a_run_that_is_taken_up(rig: TwinRig) -> None:
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE))
-    rig.after(5, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(5)
     assert rig.run(rig.prepared(AWAY)).state == "paused"
     found = rig.resume()
     assert found.state == "done"

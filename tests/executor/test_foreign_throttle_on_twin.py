@@ -117,7 +117,7 @@ def test_setting_the_throttle_again_ends_the_hold_and_the_breach_is_told_as_over
 
 def test_a_run_that_was_left_sets_its_throttle_again_when_it_is_resumed(rig: TwinRig) -> None:
     rig.after(5, lambda: clear_all(rig))
-    rig.after(40, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(40)
     assert rig.run(rig.prepared(AWAY, throttle=RATE // 8, pace=ONE_BY_ONE)).state == "paused"
     during: list[dict[str, str]] = []
     rig.after(5, lambda: during.append(rig.throttles))

@@ -144,7 +144,7 @@ def test_what_must_not_be_forgotten_is_in_the_file_itself_at_once(tmp_path: Path
 
 def left_journal(rig: TwinRig) -> Path:
     """That of a run that was left with its throttle set."""
-    rig.after(4, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(4)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))
     return rig.path()
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.admin import AdminClient, client_settings
 from kreassign.executor.events import (
     Event,
     LeaseLost,
@@ -24,7 +23,6 @@ from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolic
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
 from kreassign.executor.lease.originals import read_record
 from kreassign.executor.preflight.others import agreed, read_others
-from kreassign.executor.runner import Runner
 from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.error_codes import NONE
@@ -46,14 +44,9 @@ def rig(tmp_path: Path) -> TwinRig:
     return found
 
 
-def client_of(rig: TwinRig) -> AdminClient:
-    settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
-    return AdminClient.connect(settings, clock=rig.transport, transport=rig.transport)
-
-
 def lease_of(rig: TwinRig, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO) -> ClusterLease:
     holder = LeaseHolder(run_id, "alice", f"host-of-{run_id}", rig.transport.now_ms())
-    return ClusterLease(client_of(rig), rig.transport, holder, policy)
+    return ClusterLease(rig.new_client(), rig.transport, holder, policy)
 
 
 def request(rig: TwinRig, run_id: str, folder: str = "elsewhere") -> LeaseRequest:
@@ -67,13 +60,8 @@ def request(rig: TwinRig, run_id: str, folder: str = "elsewhere") -> LeaseReques
 
 def run(rig: TwinRig, lease: ClusterLease, **options: int) -> RunHistory:
     """Execute the moves with this lease, one after the other."""
-    started = rig.prepared(MOVES, pace=pace(moves=1), **options)
-    with Journal.create(rig.state_dir, started) as journal:
-        runner = Runner(
-            rig.client, rig.transport, journal, listener=lambda event, _: rig.seen.append(event), lease=lease
-        )
-        rig.runner = runner
-        return runner.start(started)
+    rig.lease = lease
+    return rig.run(rig.prepared(MOVES, pace=pace(moves=1), **options))
 
 
 OTHER = LeaseHolder("run-2", "alice", "host-of-run-2", 0)
@@ -134,12 +122,7 @@ def test_a_run_that_waits_for_the_lease_can_be_stopped_and_writes_nothing_back(r
     lease = lease_of(rig, "run-1")
     lease.take()
     rig.after(4, lambda: take_over(rig))
-
-    def stop() -> None:
-        assert rig.runner is not None
-        rig.runner.request_stop()
-
-    rig.after(60, stop)
+    rig.stop_after(60)
     left = run(rig, lease)
     assert left.state == "paused"
     assert isinstance(rig.seen[-1], StopRequested)
@@ -179,7 +162,7 @@ def set_rate(rig: TwinRig, broker: int, name: str, value: str) -> None:
 
 def killed_run(rig: TwinRig) -> None:
     """A run of another host that left its throttle set and nothing in flight."""
-    with leased(client_of(rig), request(rig, "killed"), rig.transport):
+    with leased(rig.new_client(), request(rig, "killed"), rig.transport):
         set_rate(rig, 0, LEADER_THROTTLED_RATE, "20000000")
         set_rate(rig, 4, FOLLOWER_THROTTLED_RATE, "20000000")
 
@@ -190,11 +173,8 @@ def test_a_later_run_restores_what_was_before_the_earlier_one(rig: TwinRig) -> N
     others = read_others(rig.client, prepared := rig.prepared(MOVES, throttle=RATE))
     originals = originals_of(rig.client, LeasePolicy.AUTO)
     started = agreed(prepared, others, FoundThrottles.REFUSE, originals)
-    with (
-        leased(client_of(rig), request(rig, "run-1"), rig.transport) as lease,
-        Journal.create(rig.state_dir, started) as journal,
-    ):
-        done = Runner(rig.client, rig.transport, journal, lease=lease).start(started)
+    with leased(rig.new_client(), request(rig, "run-1"), rig.transport) as rig.lease:
+        done = rig.run(started)
     assert done.state == "done"
     assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "555"}
     assert read_record(rig.client) is None
@@ -204,7 +184,7 @@ def test_the_record_goes_when_all_is_restored_and_stays_while_it_is_not(rig: Twi
     killed_run(rig)
     left = read_record(rig.client)
     assert left is not None
-    with leased(client_of(rig), request(rig, "later"), rig.transport):
+    with leased(rig.new_client(), request(rig, "later"), rig.transport):
         assert read_record(rig.client) == left
         changes = {ConfigResource.broker(0): LEADER_THROTTLED_RATE, ConfigResource.broker(4): FOLLOWER_THROTTLED_RATE}
         steps = {broker: [ConfigChange.delete(name)] for broker, name in changes.items()}
@@ -214,12 +194,12 @@ def test_the_record_goes_when_all_is_restored_and_stays_while_it_is_not(rig: Twi
 
 def test_a_run_of_another_state_directory_is_refused_while_this_one_goes_on(rig: TwinRig) -> None:
     with (
-        leased(client_of(rig), request(rig, "run-1"), rig.transport),
+        leased(rig.new_client(), request(rig, "run-1"), rig.transport),
         pytest.raises(Exception, match=r"run run-1 of .* holds the lease of the cluster; one run at a time"),
-        leased(client_of(rig), request(rig, "run-2", "another"), rig.transport),
+        leased(rig.new_client(), request(rig, "run-2", "another"), rig.transport),
     ):
         pass
-    with leased(client_of(rig), request(rig, "run-2", "another"), rig.transport) as lease:
+    with leased(rig.new_client(), request(rig, "run-2", "another"), rig.transport) as lease:
         assert isinstance(lease.status, Held)
 
 
@@ -227,8 +207,8 @@ def test_a_dead_run_of_this_host_and_state_directory_is_not_waited_for(rig: Twin
     started = rig.prepared(MOVES)
     Journal.create(rig.state_dir / "elsewhere", started).close()
     dead = request(rig, started.run_id)
-    with leased(client_of(rig), dead, rig.transport) as lease:
+    with leased(rig.new_client(), dead, rig.transport) as lease:
         assert isinstance(lease, ClusterLease)
         lease.membership = None  # as if the process had ended here, without leaving
-    with leased(client_of(rig), request(rig, "run-2"), rig.transport) as lease:
+    with leased(rig.new_client(), request(rig, "run-2"), rig.transport) as lease:
         assert isinstance(lease.status, Held)

@@ -68,7 +68,7 @@ def test_a_run_whose_broker_is_forgotten_is_in_nobodys_way(rig: TwinRig) -> None
 
 
 def test_what_is_left_elsewhere_is_still_restored_by_a_resumed_run(rig: TwinRig) -> None:
-    rig.after(4, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(4)
     rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
     rig.twin.crash(2)
     found = forget_brokers(rig.path(), (2,), rig.transport)

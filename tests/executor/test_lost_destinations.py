@@ -56,7 +56,7 @@ def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:
 def test_what_is_shown_first_after_a_run_was_taken_up_has_what_it_had_copied(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     before = shown(rig)
-    rig.after(15, lambda: rig.runner.request_stop() if rig.runner else None)
+    rig.stop_after(15)
     rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
     copied = before[-1][1].overall.done_bytes
     assert copied > 0

@@ -70,7 +70,7 @@ def test_a_broker_without_a_limit_keeps_the_rate_that_somebody_else_gave_it(rig:
 def test_the_rate_of_one_broker_is_changed_during_the_run_and_kept_when_it_is_taken_up(rig: TwinRig) -> None:
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (3,)))
     during = rates_after(rig, 6)
-    rig.after(7, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(7)
     assert rig.run(rig.prepared(TO_TWO_AND_THREE)).state == "paused"
     assert (during[f"broker 2 {RECEIVED}"], during[f"broker 3 {RECEIVED}"]) == (str(RATE), str(5 * RATE))
     found = rig.resume()
@@ -129,7 +129,7 @@ def test_auto_is_turned_on_and_off_during_a_run_and_a_single_broker_keeps_its_ra
 
 def test_a_run_with_auto_that_is_resumed_measures_again_and_leaves_nothing(tmp_path: Path) -> None:
     rig = written(tmp_path)
-    rig.after(15, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(15)
     started = rig.prepared({0: (2, 1)}, throttle=None, adaptive=AdaptiveThrottle(4 * RATE, (), RATE))
     assert rig.run(started).state == "paused"
     assert rig.throttles

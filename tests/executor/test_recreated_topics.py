@@ -49,7 +49,7 @@ def test_moves_of_a_topic_that_is_recreated_while_they_wait_or_copy_fail_and_the
 
 
 def test_a_run_that_is_taken_up_leaves_a_topic_alone_that_was_recreated_meanwhile(rig: TwinRig) -> None:
-    rig.after(2, lambda: rig.runner.request_stop() if rig.runner else None)
+    rig.stop_after(2)
     rig.run(rig.prepared(AWAY, pace=pace(moves=1)))
     recreate(rig)
     done = rig.resume()

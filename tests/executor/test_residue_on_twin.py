@@ -100,12 +100,12 @@ def throttled_no_more(rig: TwinRig) -> RunHistory:
 
 
 def stopped_before_it_moved(rig: TwinRig) -> RunHistory:
-    rig.after(2, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(2)
     return rig.run(rig.prepared(AWAY, throttle=SLOW), lambda number: HoldRequested(0, number))
 
 
 def stopped_and_resumed(rig: TwinRig) -> RunHistory:
-    rig.after(5, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(5)
     assert run_slowly(rig).state == "paused"
     assert rig.throttles != THEIRS
     return rig.resume()

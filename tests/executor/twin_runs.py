@@ -14,6 +14,7 @@ from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
+from kreassign.executor.lease import NO_LEASE, Lease
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.runner import Listener, Memory, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
@@ -76,11 +77,11 @@ class TwinRig:
         blueprint = replace(cluster(brokers=5), topics=(topic,))
         self.twin = Twin(blueprint if log_dir_bytes is None else _small(blueprint, log_dir_bytes), TwinSettings())
         self.transport = TwinTransport(self.twin)
-        settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
-        self.client = AdminClient.connect(settings, clock=self.transport, transport=self.transport)
+        self.client = self.new_client()
         self.odd_port: ClusterPort | None = None
         self.clock: Clock = self.transport
         self.controllers: ConfigPort | None = None
+        self.lease: Lease = NO_LEASE
         self.seen: list[Event] = []
         self._deeds: list[tuple[int, Callable[[], object]]] = []
         self.listener: Listener | None = None
@@ -113,6 +114,11 @@ class TwinRig:
         with journal:
             return self.new_runner(journal).resume(events)
 
+    def new_client(self) -> AdminClient:
+        """Another client of the brokers, with connections of its own."""
+        settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
+        return AdminClient.connect(settings, clock=self.transport, transport=self.transport)
+
     def let_reach_controllers(self) -> None:
         """Runs from now on can talk to the controllers."""
         settings = client_settings(bootstrap_controllers=f"controller-{self.twin.controller_id}:9093")
@@ -129,6 +135,10 @@ class TwinRig:
     def after(self, seconds: float, deed: Callable[[], object]) -> None:
         """Do something so much later in the twin's time."""
         self.twin.schedule(self.transport.now_ms() + round(seconds * 1000), lambda: deed() and None)
+
+    def stop_after(self, seconds: float) -> None:
+        """Ask the run that is executed then, if one is, to pause and leave."""
+        self.after(seconds, lambda: self.runner and self.runner.request_stop())
 
     def between_steps(self, seconds: float, deed: Callable[[], object]) -> None:
         """Do something so much later, or soon after, when the run has just taken in an event: it may use a client."""
@@ -154,7 +164,9 @@ class TwinRig:
             if self.listener is not None:
                 self.listener(event, run)
 
-        self.runner = Runner(self.port, self.clock, journal, listener=listen, controllers=self.controllers)
+        self.runner = Runner(
+            self.port, self.clock, journal, listener=listen, controllers=self.controllers, lease=self.lease
+        )
         return self.runner
 
     # --- what the cluster is like ---

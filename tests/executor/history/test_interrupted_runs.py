@@ -27,7 +27,7 @@ def left(rig: TwinRig) -> list[str]:
 def test_a_run_that_was_left_with_moves_under_way_stands_in_the_way_of_others_until_it_is_at_its_end(
     rig: TwinRig,
 ) -> None:
-    rig.after(4, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(4)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))
     assert left(rig) == ["run-1"]
     with pytest.raises(InputError, match=r"run-1 was left .* with 2 moves under way and 6 settings of a throttle"):
@@ -39,7 +39,7 @@ def test_a_run_that_was_left_with_moves_under_way_stands_in_the_way_of_others_un
 
 
 def test_a_run_that_was_left_before_it_did_anything_is_in_nobodys_way(rig: TwinRig) -> None:
-    rig.after(3, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(3)
     assert rig.run(rig.prepared(AWAY), lambda number: HoldRequested(0, number)).state == "paused"
     assert left(rig) == ["run-1"]
     refuse_if_interrupted_runs(rig.state_dir, rig.twin.cluster_id)
@@ -54,7 +54,7 @@ def test_a_run_that_ended_but_has_a_setting_to_restore_stands_in_the_way(rig: Tw
 
 
 def test_journals_of_other_clusters_are_in_nobodys_way(rig: TwinRig) -> None:
-    rig.after(4, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(4)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))
     refuse_if_interrupted_runs(rig.state_dir, "another")
     rig.path().write_bytes(b"no journal")
@@ -62,7 +62,7 @@ def test_journals_of_other_clusters_are_in_nobodys_way(rig: TwinRig) -> None:
 
 
 def test_a_journal_that_cannot_be_read_stands_in_the_way(rig: TwinRig) -> None:
-    rig.after(4, lambda: rig.runner and rig.runner.request_stop())
+    rig.stop_after(4)
     rig.run(rig.prepared(AWAY, throttle=RATE // 2))
     rig.path().write_bytes(b"no journal")
     with pytest.raises(JournalDamaged, match=f"{rig.path().name}.*kreassign doctor.*kreassign forget"):

@@ -100,7 +100,7 @@ def test_the_least_rate_that_is_named_works_on_the_twin_and_less_than_the_demand
     def ends(folder: str, rate: int) -> bool:
         lists = [list(old)] * partitions
         rig = TwinRig(tmp_path / folder, lists, size_bytes=20 * MEGABYTES, write_bytes_per_s=written)
-        rig.after(600, lambda: rig.runner.request_stop() if rig.runner else None)
+        rig.stop_after(600)
         return rig.run(rig.prepared(dict.fromkeys(range(partitions), new), throttle=rate)).state == "done"
 
     assert ends("enough", least_rate(needed))
