@@ -1,6 +1,9 @@
 """One set of tests, three clusters: a test that asks for `cluster` runs in each of them.
 
 Where releases differ a test says so by `@pytest.mark.releases("4.3", "3.9")`; else only the newest is asked.
+
+A twin answers with the same bytes over TCP and without sockets. So the quick tests ask over TCP only where a file is
+about frames or about clients of others; all other questions over TCP are thorough.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ NEWEST = "4.3"
 KAFKAS = {"4.3": "conformance_431", "3.9": "conformance_391"}
 BROKERS = {"4.3": 4, "3.9": 3}
 TCP_SPEED = 50.0
+QUICK_OVER_TCP = ("test_protocol.py", "test_foreign_clients.py")
 
 
 class Place(NamedTuple):
@@ -32,13 +36,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "cluster" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("releases")
         releases = mark.args if mark else (NEWEST,)
-        places = [_parameter(kind, release) for release in releases for kind in ("in-process", "tcp", "kafka")]
+        quick_over_tcp = metafunc.definition.path.name in QUICK_OVER_TCP
+        places = [
+            _parameter(Place(kind, release), quick_over_tcp)
+            for release in releases
+            for kind in ("in-process", "tcp", "kafka")
+        ]
         metafunc.parametrize("cluster", places, indirect=True)
 
 
-def _parameter(kind: str, release: str) -> object:
-    marks = [pytest.mark.kafka, pytest.mark.uses_cluster(KAFKAS[release])] if kind == "kafka" else []
-    return pytest.param(Place(kind, release), id=f"{kind}-{release}", marks=marks)
+def _parameter(place: Place, quick_over_tcp: bool) -> object:
+    marks: list[pytest.MarkDecorator] = []
+    if place.kind == "kafka":
+        marks = [pytest.mark.kafka, pytest.mark.uses_cluster(KAFKAS[place.release])]
+    elif place.kind == "tcp" and not quick_over_tcp:
+        marks = [pytest.mark.thorough]
+    return pytest.param(place, id=f"{place.kind}-{place.release}", marks=marks)
 
 
 @pytest.fixture

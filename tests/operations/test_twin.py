@@ -21,7 +21,7 @@ def test_so_many_equal_brokers_are_served_while_the_block_runs() -> None:
         served.do(lambda twin: twin.stop(3))
         assert len(served.bootstrap_servers.split(",")) == 3
     with pytest.raises(ClusterError), kreassign.connect(served.bootstrap_servers) as client:
-        client.describe_cluster()
+        client.describe_cluster(timeout_ms=200)
 
 
 def test_controllers_are_served_too() -> None:
