@@ -26,7 +26,7 @@ from kreassign.executor.lease import Lease, LeasePolicy
 from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, PlanOrigin
 from kreassign.executor.preflight.others import agreed, read_others
 from kreassign.executor.preflight.prepare import RunSettings, prepare
-from kreassign.executor.preflight.starvation import measure_writes, starved
+from kreassign.executor.preflight.starvation import measure_writes, rate_advice, starved
 from kreassign.executor.progress.meter import Progress
 from kreassign.executor.runner import POLL_S, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
@@ -228,12 +228,14 @@ def measured(
     Raises IllegalPlan if a copy would never end at this throttle; warns if it may not.
     """
     writes = measure_writes(client, clock, started.moves, seconds)
-    found = starved(started.moves, writes, started.rates)
+    found = starved(started.moves, writes, started.rates, started.pace.caps)
+    # One advice, about all of them: what is enough for one move may be too little for the next.
+    advice = (str(rate_advice(started.moves, writes, started.pace.caps)),) if found else ()
     hopeless = tuple(str(starvation) for starvation in found if starvation.is_certain)
     if hopeless:
-        raise IllegalPlan(hopeless)
-    for starvation in found:
-        warn(str(starvation))
+        raise IllegalPlan((*hopeless, *advice))
+    for sentence in (*map(str, found), *advice):
+        warn(sentence)
     moves = tuple(replace(move, write_bytes_per_s=writes.get(move.topic_partition, 0.0)) for move in started.moves)
     return replace(started, moves=moves)
 

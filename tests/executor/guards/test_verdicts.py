@@ -18,11 +18,13 @@ from kreassign.executor.guards import (
 )
 from kreassign.executor.guards.settings import reactions, settings
 from kreassign.executor.guards.verdicts import GUARDS, STALL_MS
+from kreassign.executor.throttle.demand import CopiedPartition
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import ConfigResource, TopicPartition
 
 T0 = TopicPartition("t", 0)
 WELL = Health(live=(0, 1, 2))
+NOT_WRITTEN = CopiedPartition(0.0, 0, 1, (2,))
 FOREIGN = ConfigValue(ConfigKey(ConfigResource.broker(1), "leader.replication.throttled.rate"), "7")
 
 
@@ -34,7 +36,7 @@ class Copying:
     lagging: tuple[int, ...] = (2,)
     progressed_ms: int | None = 0
     losing_ground: tuple[float, float] | None = None
-    least_rate_bytes_per_s: int = 0
+    copied: CopiedPartition = NOT_WRITTEN
     story: str = "broker 2 has 5 bytes"
 
 
@@ -80,10 +82,15 @@ def test_a_copy_that_loses_ground_is_told_with_both_rates() -> None:
     ((guard, seen),) = told(WELL, Copying(losing_ground=(100.0, 250.0)))
     assert guard is GuardName.RATE
     assert "100 B/s while producers write 250 B/s" in seen
-    now = GuardInputs(WELL, WELL, (Copying(losing_ground=(100.0, 250.0), least_rate_bytes_per_s=938),), (2,), 0)
-    assert [verdict.advice for verdict in evaluate(now, DEFAULTS)] == [
-        "Give at least 938 B/s for each such partition with `kreassign throttle`"
-    ]
+
+
+def test_copies_that_lose_ground_get_one_advice_which_counts_all_that_share_the_budget_of_a_broker() -> None:
+    losing = Copying(losing_ground=(100.0, 250.0), copied=CopiedPartition(250.0, 0, 2, (2,)))
+    other = replace(losing, name=TopicPartition("t", 1), copied=CopiedPartition(150.0, 0, 1, (3,)))
+    gaining = replace(other, name=TopicPartition("t", 2), losing_ground=None)
+    said = evaluate(GuardInputs(WELL, WELL, (losing, other, gaining), (2, 3), 0), DEFAULTS)
+    # Five quarters of 3 * 250 + 2 * 150 + 2 * 150.
+    assert [verdict.advice for verdict in said] == 2 * ["Give every broker at least 1688 B/s with `kreassign throttle`"]
 
 
 def test_trouble_that_was_there_when_the_run_began_is_not_told_but_more_of_it_is() -> None:

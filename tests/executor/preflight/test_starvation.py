@@ -5,10 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kreassign.errors import IllegalPlan
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.preflight.starvation import Starvation, measure_writes, starved
+from kreassign.executor.preflight.starvation import (
+    ONE_AT_A_TIME,
+    RateAdvice,
+    Starvation,
+    measure_writes,
+    rate_advice,
+    starved,
+)
+from kreassign.executor.scheduling import Cap, Caps
 from kreassign.executor.throttle.demand import CopiedPartition, demand, least_rate
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import TopicPartition
@@ -43,7 +53,8 @@ def test_the_only_replica_of_a_partition_sends_to_nobody_else() -> None:
 
 def test_a_rate_that_leaves_next_to_nothing_for_the_copy_is_told_as_doubtful() -> None:
     (found,) = starved([ONE], {T0: 45.0}, ThrottleRates(100))
-    assert (found.is_certain, found.least_bytes_per_s) == (False, 113)
+    assert not found.is_certain
+    assert rate_advice([ONE], {T0: 45.0}).bytes_per_s == 113
     assert "t-0: at 100 B/s it may never end, for" in str(found)
 
 
@@ -57,13 +68,55 @@ def test_a_partition_that_only_changes_its_order_needs_nothing() -> None:
     assert starved([PlannedMove(T0, (0, 1), (1, 0), 1_000)], {T0: 500.0}, ThrottleRates(100)) == ()
 
 
-def test_the_sentence_names_what_is_written_how_often_it_is_sent_and_what_to_give() -> None:
+def test_the_sentence_names_what_is_written_and_how_often_it_is_sent() -> None:
     three = PlannedMove(T0, (0, 1, 2), (0, 1, 3), 1_000)
     (found,) = starved([three], {T0: 198_000.0}, ThrottleRates(300_000))
     assert str(found) == (
         "t-0: at 300000 B/s it never ends, for producers write 198000 B/s meanwhile and 3 replicas fetch that from one "
-        "budget; the least rate that works is 742500 B/s, give that with --throttle or --throttle-broker"
+        "budget"
     )
+
+
+def test_one_rate_is_advised_for_all_moves_and_the_least_one_for_one_at_a_time() -> None:
+    advice = rate_advice([ONE, TWO], {T0: 40.0, T1: 20.0})
+    assert advice == RateAdvice(bytes_per_s=175, one_at_a_time_bytes_per_s=100)
+    assert str(advice) == (
+        "the least rate that works for all moves is 175 B/s, or 100 B/s with --max-moves 1: give every broker that "
+        "much, with --throttle and --throttle-broker"
+    )
+    assert starved([ONE, TWO], {T0: 40.0, T1: 20.0}, ThrottleRates(175)) == ()
+    assert "or" not in str(rate_advice([ONE], {T0: 40.0})).split()
+
+
+@pytest.mark.parametrize(("caps", "least"), [
+    (Caps(cluster=Cap(moves=1)), 100),
+    (Caps(source=Cap(moves=1)), 100),
+    (Caps(destination=Cap(moves=1)), 175),
+    (Caps(cluster=Cap(moves=2)), 175),
+])  # fmt: skip
+def test_moves_that_limits_keep_apart_do_not_add_up(caps: Caps, least: int) -> None:
+    writes = {T0: 40.0, T1: 20.0}
+    assert rate_advice([ONE, TWO], writes, caps).bytes_per_s == least
+    assert starved([ONE, TWO], writes, ThrottleRates(least), caps) == ()
+    assert starved([ONE, TWO], writes, ThrottleRates(least - 1), caps) != ()
+
+
+@given(
+    st.lists(st.tuples(st.permutations(range(5)), st.integers(1, 3), st.integers(1, 3), st.floats(1, 1e6)), min_size=1),
+    st.none() | st.integers(1, 4),
+)
+def test_at_the_rate_that_is_advised_nothing_is_told_to_be_too_low(
+    drawn: list[tuple[list[int], int, int, float]], most: int | None
+) -> None:
+    moves = [
+        PlannedMove(TopicPartition("t", number), tuple(order[:old]), tuple(order[old : old + new]), 1)
+        for number, (order, old, new, _) in enumerate(drawn)
+    ]
+    writes = {TopicPartition("t", number): written for number, (*_, written) in enumerate(drawn)}
+    caps = Caps(cluster=Cap(moves=most))
+    advice = rate_advice(moves, writes, caps)
+    assert starved(moves, writes, ThrottleRates(advice.bytes_per_s), caps) == ()
+    assert starved(moves, writes, ThrottleRates(advice.one_at_a_time_bytes_per_s), ONE_AT_A_TIME) == ()
 
 
 @pytest.mark.parametrize(
@@ -94,8 +147,9 @@ def test_the_least_rate_that_is_named_works_on_the_twin_and_less_than_the_demand
     old = tuple(range(replicas))
     new = (*range(3, 3 + copies), *old[copies:])
     moves = [PlannedMove(TopicPartition("t", number), old, new, 1) for number in range(partitions)]
-    whole = demand(CopiedPartition(written, move.original[0], replicas - 1, move.adding) for move in moves)
-    needed = max(*whole.sent.values(), *whole.received.values())
+    needed = demand(
+        CopiedPartition(written, move.original[0], replicas - 1, move.adding) for move in moves
+    ).most_bytes_per_s
 
     def ends(folder: str, rate: int) -> bool:
         lists = [list(old)] * partitions
@@ -110,10 +164,23 @@ def test_the_least_rate_that_is_named_works_on_the_twin_and_less_than_the_demand
 def test_a_run_that_would_never_end_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1]], write_bytes_per_s=50_000)
     slow, fast = rig.prepared({0: (2, 1)}, throttle=80_000), rig.prepared({0: (2, 1)}, throttle=140_000)
-    with pytest.raises(IllegalPlan, match=r"t-0: at 80000 B/s it never ends, for producers write \d+ B/s"):
+    with pytest.raises(IllegalPlan, match=r"t-0: at 80000 B/s it never ends, for producers write \d+ B/s") as refused:
         measured(rig.client, slow, 20, rig.transport)
+    assert [sentence for sentence in refused.value.violations if "the least rate that works" in sentence] == [
+        refused.value.violations[-1]
+    ]
     measured(rig.client, fast, 20, rig.transport)
     assert rig.throttles == {}
+
+
+def test_a_rate_that_may_be_too_low_is_warned_of_with_one_advice_at_the_end(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [0, 1]], write_bytes_per_s=50_000)
+    said: list[str] = []
+    measured(rig.client, rig.prepared({0: (2, 1), 1: (3, 1)}, throttle=140_000), 20, rig.transport, said.append)
+    assert [sentence.partition(":")[0] for sentence in said] == [
+        "broker 0",
+        "the least rate that works for all moves is 250000 B/s, or 125000 B/s with --max-moves 1",
+    ]
 
 
 def test_writes_are_measured_over_a_while(tmp_path: Path) -> None:

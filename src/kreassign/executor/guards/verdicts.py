@@ -10,6 +10,7 @@ from typing import Protocol
 from kreassign.executor.guards.health import NAMED, Health, Troubled
 from kreassign.executor.guards.settings import GuardName, Reaction
 from kreassign.executor.scheduling import RESERVE
+from kreassign.executor.throttle.demand import CopiedPartition, demand, least_rate
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigValue
 from kreassign.model import TopicPartition
 
@@ -41,8 +42,8 @@ class Move(Protocol):
         ...
 
     @property
-    def least_rate_bytes_per_s(self) -> int:
-        """The throttle that it needs at its leader to gain on that, where it does not."""
+    def copied(self) -> CopiedPartition:
+        """What it takes of throttles, by what was last measured."""
         ...
 
     @property
@@ -200,13 +201,15 @@ def _stall(now: GuardInputs) -> Iterator[Breach]:
 
 
 def _rate(now: GuardInputs) -> Iterator[Breach]:
+    # One rate for all: moves share the budgets of their brokers, also with those that do not lose ground.
+    least = least_rate(demand(move.copied for move in now.moves).most_bytes_per_s)
     for move in now.moves:
         pace = move.losing_ground
         if pace is not None:
             copied, written = pace
             yield (
                 f"{move.name} is copied at {copied:.0f} B/s while producers write {written:.0f} B/s: it never ends",
-                f"Give at least {move.least_rate_bytes_per_s} B/s for each such partition with `kreassign throttle`",
+                f"Give every broker at least {least} B/s with `kreassign throttle`",
             )
 
 

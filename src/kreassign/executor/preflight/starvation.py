@@ -9,9 +9,12 @@ from kreassign.clock import Clock
 from kreassign.executor.cluster.port import ClusterPort
 from kreassign.executor.cluster.write_rates import sample_offsets
 from kreassign.executor.events import PlannedMove
-from kreassign.executor.throttle.demand import CopiedPartition, demand, least_rate
+from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps
+from kreassign.executor.throttle.demand import CopiedPartition, Demand, demand, least_rate
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
+
+ONE_AT_A_TIME = Caps(cluster=Cap(moves=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +32,31 @@ class Starvation:
     streams: int = 1
     is_together: bool = False
 
-    @property
-    def least_bytes_per_s(self) -> int:
-        """The lowest rate at which it ends in a reasonable time, if no more is written than was measured."""
-        return least_rate(self.needed_bytes_per_s)
-
     def __str__(self) -> str:
         doubt = "may never end if all its copies go at the same time" if self.is_together else "may never end"
         times = f" and {self.streams} replicas fetch that from one budget" if self.streams > 1 else ""
         return (
             f"{self.subject}: at {self.rate_bytes_per_s} B/s it {'never ends' if self.is_certain else doubt}, for "
-            f"producers write {self.needed_bytes_per_s / self.streams:.0f} B/s meanwhile{times}; the least rate that "
-            f"works is {self.least_bytes_per_s} B/s, give that with --throttle or --throttle-broker"
+            f"producers write {self.needed_bytes_per_s / self.streams:.0f} B/s meanwhile{times}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RateAdvice:
+    """The least rate with which all moves of a run end, and that for one move at a time. Both in bytes per second.
+
+    One advice for the whole run: those of single moves would contradict each other, and that of their brokers.
+    """
+
+    bytes_per_s: int
+    one_at_a_time_bytes_per_s: int
+
+    def __str__(self) -> str:
+        alone = self.one_at_a_time_bytes_per_s
+        other = f", or {alone} B/s with --max-moves 1" if alone < self.bytes_per_s else ""
+        return (
+            f"the least rate that works for all moves is {self.bytes_per_s} B/s{other}: give every broker that much, "
+            "with --throttle and --throttle-broker"
         )
 
 
@@ -60,17 +76,34 @@ def measure_writes(
 
 
 def starved(
-    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: ThrottleRates
+    moves: Iterable[PlannedMove],
+    writes: Mapping[TopicPartition, float],
+    rates: ThrottleRates,
+    caps: Caps = NO_LIMITS.caps,
 ) -> tuple[Starvation, ...]:
-    """What these rates are too low for: single partitions first, then brokers with all that passes them.
+    """What these rates are too low for: single partitions first, then brokers with all that may pass them at a time.
 
     All followers are supposed to be in sync, and preferred leaders to lead.
     """
-    copied = [move for move in moves if move.adding and writes.get(move.topic_partition)]
+    copied = _written(moves, writes)
     found = [one for move in copied if (one := _partition(move, writes[move.topic_partition], rates)) is not None]
     known = {starvation.subject for starvation in found}
     rest = [move for move in copied if str(move.topic_partition) not in known]
-    return (*found, *_brokers(rest, writes, rates))
+    return (*found, *_brokers(rest, writes, rates, caps))
+
+
+def rate_advice(
+    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], caps: Caps = NO_LIMITS.caps
+) -> RateAdvice:
+    """The least rate with which these moves end, if no more is written than was measured."""
+    copied = _written(moves, writes)
+    whole, alone = (_demand(copied, writes, each).most_bytes_per_s for each in (caps, ONE_AT_A_TIME))
+    return RateAdvice(least_rate(whole), least_rate(alone))
+
+
+def _written(moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float]) -> list[PlannedMove]:
+    """Those that copy something to which is written."""
+    return [move for move in moves if move.adding and writes.get(move.topic_partition)]
 
 
 def _partition(move: PlannedMove, written: float, rates: ThrottleRates) -> Starvation | None:
@@ -90,13 +123,26 @@ def _partition(move: PlannedMove, written: float, rates: ThrottleRates) -> Starv
 
 
 def _brokers(
-    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: ThrottleRates
+    moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], rates: ThrottleRates, caps: Caps
 ) -> Iterator[Starvation]:
-    whole = demand(_copied(move, writes[move.topic_partition]) for move in moves)
+    whole = _demand(moves, writes, caps)
     for broker in sorted(whole.sent.keys() | whole.received.keys()):
         needed, rate = max(whole.sent.get(broker, 0.0), whole.received.get(broker, 0.0)), rates.of(broker)
         if rate is not None and rate < least_rate(needed):
             yield Starvation(f"broker {broker}", needed, rate, is_certain=False, is_together=True)
+
+
+def _demand(moves: Iterable[PlannedMove], writes: Mapping[TopicPartition, float], caps: Caps) -> Demand:
+    """What they take of budgets, as many at a time as the limits let start."""
+    return demand(
+        (_copied(move, writes[move.topic_partition]) for move in moves),
+        most_from_one=_fewest(caps.cluster.moves, caps.source.moves),
+        most_to_one=_fewest(caps.cluster.moves, caps.destination.moves),
+    )
+
+
+def _fewest(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _copied(move: PlannedMove, written: float) -> CopiedPartition:

@@ -10,7 +10,7 @@ from kreassign.executor.events import Event, HealthObserved, MovesObserved, Move
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
 from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, ProgressSample, Side, interval
 from kreassign.executor.scheduling.windows import REACHED
-from kreassign.executor.state import ACTIVE, MoveRecord, MoveStatus, Phase, RunView, source_of
+from kreassign.executor.state import ACTIVE, MoveRecord, MoveStatus, Phase, RunView
 from kreassign.model import TopicPartition
 
 
@@ -235,7 +235,7 @@ class ProgressMeter:
 def _ends(record: MoveRecord, broker: int) -> tuple[Endpoint, ...]:
     """What the copy of a move on a broker loads: the brokers at both ends, or the directories of the one."""
     if broker in record.move.adding:
-        return ("out", source_of(record)), ("in", broker)
+        return ("out", record.source), ("in", broker)
     return (("within", broker),)
 
 

@@ -2,7 +2,7 @@
 
 from kreassign.executor.state.machine import TRANSITIONS, Machine
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus
-from kreassign.executor.state.move_index import candidate, left_by_destination, source_of
+from kreassign.executor.state.move_index import candidate, left_by_destination
 from kreassign.executor.state.phases import AT_REST, ENDED, STATES, Phase
 from kreassign.executor.state.run import WindDown
 from kreassign.executor.state.view import RunView
@@ -22,5 +22,4 @@ __all__ = [
     "WindDown",
     "candidate",
     "left_by_destination",
-    "source_of",
 ]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from kreassign.executor.scheduling import Candidate, Saturation, SaturationThreshold
 from kreassign.executor.state.move import MoveRecord
-from kreassign.executor.state.move_index import source_of
 
 MEASURED_OVER_MS = 5_000
 """The rate of the fastest broker is measured over this long, again and again."""
@@ -68,7 +67,7 @@ class CopySpeed:
         """
         self._polls += 1
         for record, had in before:
-            source, has = source_of(record), record.bytes_received
+            source, has = record.source, record.bytes_received
             for broker in record.move.adding:
                 gained = max(0, has[broker] - had.get(broker, 0))
                 self._done["source", source] += gained

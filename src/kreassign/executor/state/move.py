@@ -26,7 +26,7 @@ from types import MappingProxyType
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.state.attempts import Attempts
-from kreassign.executor.throttle.demand import CopiedPartition, least_rate
+from kreassign.executor.throttle.demand import CopiedPartition
 from kreassign.model import NO_LEADER, TopicPartition
 
 DOUBT_MS = 15_000
@@ -140,15 +140,21 @@ class MoveRecord:
         return f"{copies or 'no copy has begun'}; in sync are {isr}"
 
     @property
-    def least_rate_bytes_per_s(self) -> int:
-        """The throttle that it needs at its leader to gain on that, by what was last measured where it does not."""
-        if self.losing_ground is None or self.observation is None:
-            return 0
-        # What was measured is written once for each copy.
-        written = self.losing_ground[1] / max(1, len(self.copies))
+    def copied(self) -> CopiedPartition:
+        """What it takes of throttles, by what was measured last: while it loses ground, or before the run."""
+        written = self.move.write_bytes_per_s
+        if self.losing_ground is not None:
+            # What was measured is written once for each copy.
+            written = self.losing_ground[1] / max(1, len(self.copies))
         joining = tuple(broker for broker in self.lagging if broker in self.step.adding)
-        followers = max(0, len(self.observation.isr) - 1)
-        return least_rate(CopiedPartition(written, self.observation.leader, followers, joining).sent_bytes_per_s)
+        in_sync = self.step.original if self.observation is None else self.observation.isr
+        return CopiedPartition(written, self.source, max(0, len(in_sync) - 1), joining)
+
+    @property
+    def source(self) -> int:
+        """Which broker sends the copies: the leader, as last seen."""
+        leader = NO_LEADER if self.observation is None else self.observation.leader
+        return self.step.original[0] if leader == NO_LEADER else leader
 
     @property
     def bytes_received(self) -> dict[int, int]:

@@ -13,7 +13,7 @@ from kreassign.executor.events import PlannedMove
 from kreassign.executor.scheduling import Candidate, Queue
 from kreassign.executor.scheduling.candidate import LogDirKey
 from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction
-from kreassign.model import NO_LEADER, TopicPartition
+from kreassign.model import TopicPartition
 
 Records = dict[TopicPartition, MoveRecord]
 
@@ -70,7 +70,7 @@ def candidate(record: MoveRecord) -> Candidate:
     return Candidate(
         record.name,
         move.size_bytes,
-        source_of(record),
+        record.source,
         move.adding,
         _log_dirs(move),
         write_bytes_per_s=move.write_bytes_per_s,
@@ -98,9 +98,3 @@ def left_by_destination(records: Iterable[MoveRecord]) -> dict[int, int]:
 
 def _log_dirs(move: PlannedMove) -> tuple[LogDirKey, ...]:
     return tuple((target.broker, target.path) for target in move.log_dirs if target.broker in move.receiving)
-
-
-def source_of(record: MoveRecord) -> int:
-    """Which broker sends the copies: the leader, as last seen."""
-    leader = NO_LEADER if record.observation is None else record.observation.leader
-    return record.step.original[0] if leader == NO_LEADER else leader

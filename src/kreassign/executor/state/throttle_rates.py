@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 from kreassign.executor.events import TrafficMeasured
 from kreassign.executor.instructions import MeasureTraffic
-from kreassign.executor.state.move_index import candidate
 from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run
 from kreassign.executor.throttle import ledger
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, adaptive_rate
-from kreassign.executor.throttle.demand import CopiedPartition, demand
+from kreassign.executor.throttle.demand import demand
 from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.model.throttle import LEADER_THROTTLED_RATE
 
@@ -84,10 +84,8 @@ def _needed(run: Run, starting: Names) -> Needs:
     copied = []
     for record in (*run.moves.in_flight, *(run.moves.records[name] for name in starting)):
         written = run.traffic.writes.get(record.name, record.move.write_bytes_per_s)
-        joining = tuple(broker for broker in record.lagging if broker in record.step.adding)
-        in_sync = len(record.step.original) if record.observation is None else len(record.observation.isr)
-        copied.append(CopiedPartition(written, candidate(record).source, max(0, in_sync - 1), joining))
-        for broker in set(record.lagging).difference(joining):
+        copied.append(replace(record.copied, write_bytes_per_s=written))
+        for broker in set(record.lagging).difference(record.step.adding):
             needed[RECEIVING, broker] += written
     whole = demand(copied)
     for way, of_brokers in ((SENDING, whole.sent), (RECEIVING, whole.received)):

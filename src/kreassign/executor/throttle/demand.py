@@ -48,15 +48,30 @@ class Demand:
     sent: dict[int, float]
     received: dict[int, float]
 
+    @property
+    def most_bytes_per_s(self) -> float:
+        """What the broker with most of it has to send, or to receive."""
+        return max((*self.sent.values(), *self.received.values()), default=0.0)
 
-def demand(partitions: Iterable[CopiedPartition]) -> Demand:
-    """What these partitions take together, when all are copied at the same time."""
-    found = Demand({}, {})
+
+def demand(
+    partitions: Iterable[CopiedPartition], *, most_from_one: int | None = None, most_to_one: int | None = None
+) -> Demand:
+    """What these partitions take together, when all are copied at the same time.
+
+    Or at most so many from one leader, and to one destination: then those that take most of its budget.
+    """
+    sent: dict[int, list[float]] = {}
+    received: dict[int, list[float]] = {}
     for one in partitions:
-        found.sent[one.leader] = found.sent.get(one.leader, 0.0) + one.sent_bytes_per_s
+        sent.setdefault(one.leader, []).append(one.sent_bytes_per_s)
         for broker in one.destinations:
-            found.received[broker] = found.received.get(broker, 0.0) + one.write_bytes_per_s
-    return found
+            received.setdefault(broker, []).append(one.write_bytes_per_s)
+    return Demand(_most(sent, most_from_one), _most(received, most_to_one))
+
+
+def _most(shares: dict[int, list[float]], count: int | None) -> dict[int, float]:
+    return {broker: sum(sorted(each, reverse=True)[:count]) for broker, each in shares.items()}
 
 
 def least_rate(demand_bytes_per_s: float) -> int:
