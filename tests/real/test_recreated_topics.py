@@ -1,0 +1,117 @@
+"""A topic that was deleted and created again on real Kafka is another one: no run, resume or rollback touches it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kreassign.cli.main import kreassign
+from kreassign.executor.journal import find_journals
+from kreassign.model import NewTopic
+from testbed import KafkaCluster
+from testbed.waiting import wait_until
+from tests.real.run_processes import start_run
+from tests.real.test_run import (
+    MEGABYTE,
+    assignments,
+    client_of,
+    invoke,
+    leaders,
+    loaded,
+    plan_file,
+    run_to_the_end,
+    throttles,
+    wait_for_copies,
+)
+
+pytestmark = pytest.mark.usefixtures("calm")
+
+HOME = {0: (0, 1), 1: (1, 0)}
+AWAY = {0: (2, 1), 1: (3, 0)}
+ANOTHER = "another one created under its name"
+
+
+def recreate(cluster: KafkaCluster, topic: str, lists: Mapping[int, tuple[int, ...]]) -> None:
+    new = NewTopic(topic, assignments=tuple(lists.values()))
+    with client_of(cluster) as client:
+        client.delete_topics([topic]).raise_if_any()
+        wait_until(lambda: topic not in client.list_topics(), timeout_s=60, what=f"{topic} deleted")
+        wait_until(lambda: not client.create_topics([new]).failed, timeout_s=60, what=f"{topic} created again")
+        wait_until(lambda: topic in client.list_topics(), timeout_s=60, what=f"{topic} known")
+
+
+def is_untouched(cluster: KafkaCluster, topic: str, lists: Mapping[int, tuple[int, ...]]) -> bool:
+    """Replicas in their order, led as they were made, and nothing under way."""
+    with client_of(cluster) as client:
+        ongoing = client.list_partition_reassignments()
+    first = {number: replicas[0] for number, replicas in lists.items()}
+    return (assignments(cluster, topic), leaders(cluster, topic), ongoing) == (lists, first, {})
+
+
+def test_a_plan_for_a_topic_that_was_recreated_since_is_refused(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, list(HOME.values()), 1_000)
+    snapshot, plan, wanted = tmp_path / "snapshot.json", tmp_path / "made.json", plan_file(tmp_path, topic_name, AWAY)
+    made = invoke(kafka, "snapshot", "--out", snapshot, "--measure-for", 0)
+    assert made.exit_code == 0, made.output
+    planned = CliRunner().invoke(
+        kreassign, ["plan", "restore", str(wanted), "--snapshot", str(snapshot), "--out", str(plan)]
+    )
+    assert planned.exit_code == 0, planned.output
+    recreate(kafka, topic_name, HOME)
+    refused = invoke(kafka, "run", plan, "--state-dir", tmp_path / "state")
+    assert refused.exit_code == 2, refused.output
+    assert f"topic {topic_name} is not the one that the plan was made for" in refused.stderr
+    assert find_journals(tmp_path / "state") == ()
+    assert is_untouched(kafka, topic_name, HOME)
+
+
+def test_a_topic_that_is_recreated_in_the_middle_of_a_run_stays_as_it_was_created(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    """One of its partitions is copied, the other one waits."""
+    loaded(kafka, topic_name, list(HOME.values()), 20 * MEGABYTE)
+    plan = plan_file(tmp_path, topic_name, AWAY)
+    process = start_run(kafka, tmp_path, plan, "--throttle", "100kB/s", "--max-moves", 1)
+    wait_for_copies(tmp_path)
+    recreate(kafka, topic_name, HOME)
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 5, stdout + stderr
+    assert ANOTHER in stdout
+    assert is_untouched(kafka, topic_name, HOME)
+    assert throttles(kafka, topic_name) == {}
+
+
+def test_a_run_that_is_resumed_leaves_a_topic_alone_that_was_recreated_meanwhile(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, list(HOME.values()), 20 * MEGABYTE)
+    process = start_run(
+        kafka, tmp_path, plan_file(tmp_path, topic_name, AWAY), "--throttle", "100kB/s", "--max-moves", 1
+    )
+    run_id = wait_for_copies(tmp_path)
+    process.kill()
+    process.communicate()
+    recreate(kafka, topic_name, HOME)
+    found = run_to_the_end(kafka, tmp_path, "--resume", run_id)
+    assert [(move["status"], ANOTHER in move["problem"]) for move in found["moves"]] == [("failed", True)] * 2
+    assert is_untouched(kafka, topic_name, HOME)
+    assert throttles(kafka, topic_name) == {}
+
+
+def test_a_rollback_leaves_a_topic_alone_that_was_recreated_as_the_run_had_left_it(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, list(HOME.values()), 1_000)
+    found = run_to_the_end(kafka, tmp_path, plan_file(tmp_path, topic_name, AWAY), "--throttle", "5MB/s")
+    assert found["state"] == "done"
+    recreate(kafka, topic_name, AWAY)
+    undone = invoke(kafka, "rollback", found["run_id"], "--state-dir", tmp_path / "state")
+    assert undone.exit_code == 5, undone.output
+    assert undone.output.count(ANOTHER) == len(AWAY)
+    assert is_untouched(kafka, topic_name, AWAY)
+    assert throttles(kafka, topic_name) == {}
