@@ -1,20 +1,37 @@
-"""Runs on real Kafka that are killed at random moments, again and again, and carried on."""
+"""Runs on real Kafka that are killed at random moments, again and again, and carried on; also with damaged journals."""
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
+import sqlite3
 import subprocess
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from kreassign.cli.main import kreassign
 from kreassign.executor.events import Event, MovesSubmitted, SubmissionIntended
 from kreassign.executor.journal import find_journals, read_events
 from testbed import KafkaCluster
 from testbed.fork_server import Forked
 from testbed.records import verify_readable
 from tests.real.run_processes import start_run
-from tests.real.test_run import MEGABYTE, assignments, loaded, plan_file, run_to_the_end, status, throttles
+from tests.real.test_run import (
+    MEGABYTE,
+    assignments,
+    invoke,
+    loaded,
+    plan_file,
+    run_to_the_end,
+    status,
+    throttles,
+    wait_for_copies,
+)
 
 pytestmark = pytest.mark.usefixtures("calm")
 
@@ -76,4 +93,89 @@ def test_runs_that_are_killed_thirty_times_come_to_the_same_end_and_leave_no_thr
         events = read_events(journal)
         assert sent_in_vain(events) == 0
         legs += 1
+    verify_readable(kafka.bootstrap_servers, acknowledged)
+
+
+# --- damaged journals ---
+
+
+PAGE_BYTES = 4096
+
+
+def place_of_an_event(content: bytes) -> int:
+    """Much of a short journal is free, and damage there means nothing."""
+    return content.index(b"SubmissionIntended")
+
+
+def flipped_byte(content: bytes) -> bytes:
+    place = place_of_an_event(content)
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def zeros_on_a_page(content: bytes) -> bytes:
+    start = place_of_an_event(content) // PAGE_BYTES * PAGE_BYTES
+    return content[:start] + bytes(PAGE_BYTES) + content[start + PAGE_BYTES :]
+
+
+def newer_schema(content: bytes) -> bytes:
+    """SQLite's user version, bytes 60 to 63 of the header."""
+    return content[:60] + (99).to_bytes(4, "big") + content[64:]
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "a flipped byte": flipped_byte,
+    "cut to its half": lambda content: content[: len(content) // 2],
+    "zeros on a page": zeros_on_a_page,
+    "of a later version": newer_schema,
+}
+
+
+def refused_by_name(cluster: KafkaCluster, journal: Path, another_plan: Path) -> None:
+    """All who need the journal say that it cannot be read; nobody begins anything."""
+    state = ("--state-dir", journal.parent.parent)
+    for words in (("resume", journal.stem), ("run", another_plan, "--measure-for", 0)):
+        refused = invoke(cluster, *words, *state)
+        assert refused.exit_code not in {0, 1}, refused.output
+        assert journal.name in refused.stderr, (words, refused.output)
+    listed = json.loads(CliRunner().invoke(kreassign, ["status", *map(str, state), "--format", "json"]).stdout)
+    assert [one["journal"] for one in listed["unreadable"]] == [str(journal)]
+    told = invoke(cluster, "doctor", *state)
+    assert (told.exit_code, journal.name in told.stdout) == (1, True), told.output
+
+
+def test_a_killed_run_with_a_damaged_journal_is_refused_by_name_and_ends_once_the_journal_is_put_back(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    acknowledged = loaded(kafka, topic_name, [(0, 1), (0, 1)], 3 * MEGABYTE)
+    (tmp_path / "other").mkdir()
+    another_plan = plan_file(tmp_path / "other", topic_name, {1: (2, 1)})
+    process = start_run(kafka, tmp_path, plan_file(tmp_path, topic_name, {0: (2, 1)}), "--throttle", "500kB/s")
+    run_id = wait_for_copies(tmp_path)
+    process.kill()
+    process.communicate()
+    (journal,) = find_journals(tmp_path / "state")
+    kept = shutil.copytree(journal.parent, tmp_path / "kept")
+
+    def put_back() -> None:
+        shutil.rmtree(journal.parent)
+        shutil.copytree(kept, journal.parent)
+
+    with closing(sqlite3.connect(journal)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = journal.read_bytes()
+    for damage in DAMAGES.values():
+        journal.write_bytes(damage(whole))
+        refused_by_name(kafka, journal, another_plan)
+    put_back()
+    log = journal.with_name(journal.name + "-wal")
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+    # As after a loss of power: read as far as it is whole, or refused as all others.
+    resumed = invoke(kafka, "resume", run_id, "--state-dir", tmp_path / "state")
+    if resumed.exit_code != 0:
+        assert journal.name in resumed.stderr, resumed.output
+        put_back()
+        resumed = invoke(kafka, "resume", run_id, "--state-dir", tmp_path / "state")
+    assert resumed.exit_code == 0, resumed.output
+    assert assignments(kafka, topic_name) == {0: (2, 1), 1: (0, 1)}
+    assert throttles(kafka, topic_name) == {}
     verify_readable(kafka.bootstrap_servers, acknowledged)
