@@ -20,11 +20,13 @@ import pytest
 from testbed import ClusterSpec, JarsMissing, JavaMissing, KafkaCluster, Security
 
 REQUIRE_VARIABLE = "KREASSIGN_REQUIRE_KAFKA"
+# Who comes in this way has to log in again before so many milliseconds have passed (KIP-368).
+SHORT_LOGINS = {"listener.name.sasl_plaintext.scram-sha-256.connections.max.reauth.ms": "2000"}
 SHARED = {
     "kafka": ClusterSpec(version="4.3.1", brokers=4),
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
-    "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE),
+    "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE, broker_config=SHORT_LOGINS),
     # How replication behaves under a throttle depends on what was throttled before.
     "undisturbed": ClusterSpec(version="4.3.1", brokers=4),
     # The conformance tests leave open moves and broken leaders behind, which others must not find.

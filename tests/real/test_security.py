@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.admin import AdminClient, client_settings, read_properties
+from kreassign.admin import AdminClient, Connection, client_settings, read_properties
+from kreassign.admin.transport import AuthenticatedConnection
 from kreassign.errors import ClusterError, ProtocolViolation, Rejected, Unauthenticated, Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewPartitions, NewTopic, TopicPartition
 from testbed import KafkaCluster, Listener, Permission
 from testbed.properties import render
 from testbed.security import USERS
+from testbed.waiting import wait_until
+from tests.clusters import SHORT_LOGINS
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 WRONG = "pa55-wrong"
@@ -94,6 +97,33 @@ def test_a_tls_connection_serves_many_calls(kafka_secure: KafkaCluster, enter: E
             client.describe_cluster()
         assert before
         assert [link._connection for link in links if link.is_open] == before
+
+
+def connections(client: AdminClient) -> list[Connection]:
+    return [found for link in client._session._links.values() if (found := link._connection) is not None]
+
+
+def test_a_client_that_lives_longer_than_its_logins_goes_on_without_an_error_on_the_same_connections(
+    kafka_secure: KafkaCluster, enter: Enter
+) -> None:
+    """A broker hangs up on who asks anything but for a login after its time: brokers that are asked, or left idle."""
+    lifetime_s = int(*SHORT_LOGINS.values()) / 1000
+    properties = kafka_secure.client_properties(Listener.SASL_PLAINTEXT, mechanism="SCRAM-SHA-256")
+    with enter(properties, Listener.SASL_PLAINTEXT) as client:
+
+        def are_outlived() -> bool:
+            """Not where the machine has let the client wait so long that its login ended in the middle of a call."""
+            assert len(client.describe_log_dirs().ok) == 2
+            before, end_s = connections(client), time.monotonic() + 1.5 * lifetime_s
+            while time.monotonic() < end_s:
+                client.describe_cluster()
+            assert len(client.describe_log_dirs().ok) == 2
+            return connections(client) == before
+
+        wait_until(are_outlived, timeout_s=60, what="connections to outlive their logins")
+        assert all(
+            isinstance(one, AuthenticatedConnection) and one._renew_at_s is not None for one in connections(client)
+        )
 
 
 # Kept out
