@@ -1,4 +1,4 @@
-"""A port to a twin whose answers get lost, come late, or are those of another controller: one call at a time."""
+"""A port to a twin whose answers get lost, come late, or are those of another controller: for some calls, or all."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ Answer = Callable[..., Any]
 
 
 class OddPort:
-    """The client of a twin, but for the answers that a test puts in the way of the next calls of a method."""
+    """The client of a twin, but for the answers that a test puts in the way of the calls of a method."""
 
     def __init__(self, client: AdminClient) -> None:
         self._client = client
         self._answers: dict[str, deque[Answer]] = {}
+        self._lasting: dict[str, Answer] = {}
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     @property
@@ -34,13 +35,18 @@ class OddPort:
         """The next calls of the method get these, in turn; those after them the twin's own."""
         self._answers.setdefault(method, deque()).extend(answers)
 
+    def answer_always(self, method: str, answer: Answer) -> None:
+        """All calls of the method get this from now on, but for those that another answer waits for."""
+        self._lasting[method] = answer
+
     def __getattr__(self, method: str) -> Real:
         real: Real = getattr(self._client, method)
 
         def call(*args: Any, **named: Any) -> Any:
             self.calls.append((method, args, named))
             waiting = self._answers.get(method)
-            return waiting.popleft()(real, *args, **named) if waiting else real(*args, **named)
+            answer = waiting.popleft() if waiting else self._lasting.get(method, as_it_is)
+            return answer(real, *args, **named)
 
         return call
 

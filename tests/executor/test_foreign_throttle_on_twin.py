@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from kreassign.admin import AdminClient
 from kreassign.errors import OutcomeUnknown
 from kreassign.executor.events import (
     CancelRequested,
     MovesSubmitted,
     SubmissionIntended,
+    ThrottleChecked,
     ThrottleRequested,
-    ThrottleSet,
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.executor.state.throttle_watch import PROPAGATION_MS
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
-from kreassign.model import Batch, ConfigChange, ConfigEntry, ConfigResource
+from kreassign.model import Batch, ConfigEntry, ConfigResource
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -31,6 +29,7 @@ from kreassign.model.throttle import (
 )
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
+from tests.executor.odd_port import OddPort, Real
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
@@ -168,43 +167,34 @@ def test_a_list_that_somebody_makes_a_wildcard_is_theirs(rig: TwinRig) -> None:
     assert (found.state, found.throttle_residue) == ("failed", ())
 
 
-class Stale:
-    """A client whose brokers still show the settings of before, the first time that they are asked after a change."""
+def show_changes_late(rig: TwinRig) -> list[ConfigResource]:
+    """Let brokers show the settings of before, the first time that they are asked after a change. Returns which did."""
+    before: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
+    late: list[ConfigResource] = []
 
-    def __init__(self, client: AdminClient) -> None:
-        self._client = client
-        self._known: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
-        self._changed: set[ConfigResource] = set()
-        self.stale_count = 0
+    def alter(real: Real, changes: Mapping[ConfigResource, object], **options: object) -> object:
+        before.update(rig.client.describe_configs(list(changes)).ok)
+        return real(changes, **options)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def incremental_alter_configs(
-        self, changes: Mapping[ConfigResource, list[ConfigChange]], **options: Any
-    ) -> Batch[ConfigResource, None]:
-        self._known |= self._read(changes)
-        self._changed |= set(changes)
-        return self._client.incremental_alter_configs(changes, **options)
-
-    def describe_configs(self, resources: Iterable[ConfigResource], **options: Any) -> Batch[ConfigResource, Any]:
-        found = self._client.describe_configs(list(resources), **options)
-        stale = {one: self._known[one] for one in found.ok if one in self._changed}
-        self._changed -= set(stale)
-        self.stale_count += len(stale)
+    def describe(real: Real, resources: Iterable[ConfigResource], **options: object) -> object:
+        found: Batch[ConfigResource, Mapping[str, ConfigEntry]] = real(resources, **options)
+        stale = {one: before.pop(one) for one in found.ok if one in before}
+        late.extend(stale)
         return Batch({**found.ok, **stale}, found.failed)
 
-    def _read(self, resources: Iterable[ConfigResource]) -> Mapping[ConfigResource, Mapping[str, ConfigEntry]]:
-        return self._client.describe_configs(list(resources)).ok
+    odd = OddPort(rig.client)
+    odd.answer_always("incremental_alter_configs", alter)
+    odd.answer_always("describe_configs", describe)
+    rig.odd_port = odd.port
+    return late
 
 
 @pytest.mark.parametrize("throttle", [RATE, 4 * RATE])
 def test_stale_answers_make_nobody_a_foreigner_and_leave_nothing_behind(rig: TwinRig, throttle: int) -> None:
-    stale = Stale(rig.client)
-    rig.client = cast("AdminClient", stale)  # It has the shape of one, which is all that a run needs.
+    shown_late = show_changes_late(rig)
     rig.ask_after(4, lambda at_ms, number: ThrottleRequested(at_ms, number, throttle // 2))
     found = rig.run(rig.prepared(AWAY, throttle=throttle, pace=ONE_BY_ONE))
-    assert stale.stale_count > 3
+    assert len(shown_late) > 3
     assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
 
 
@@ -212,34 +202,31 @@ def test_somebody_else_is_named_only_after_a_second_reading_and_nothing_is_sent_
     rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "7"))
     cancel_after(rig, 120)
     rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
-    first = next(event for event in rig.seen if isinstance(event, VerdictsRecorded))
-    sent = [event.at_ms for event in rig.seen if isinstance(event, MovesSubmitted)]
-    assert first.at_ms >= 5_000 + PROPAGATION_MS
-    assert not [at_ms for at_ms in sent if at_ms > 5_000]
-    assert [event.at_ms for event in rig.seen if isinstance(event, ThrottleSet)]
+    named = next(event for event in rig.seen if isinstance(event, VerdictsRecorded))
+    assert [verdict.guard for verdict in named.verdicts] == [GuardName.FOREIGN_THROTTLE]
+    checked = [event for event in rig.seen if isinstance(event, ThrottleChecked) and event.at_ms <= named.at_ms]
+    differed = [event.at_ms for event in checked if event.differ]
+    assert differed[-1] - differed[0] >= PROPAGATION_MS
+    assert not [event for event in rig.seen if isinstance(event, MovesSubmitted) and event.at_ms > 5_000]
+    assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "7"}
 
 
-class Mute:
-    """A client of brokers that do not tell their settings for a while."""
+def keep_settings_to_themselves(rig: TwinRig, from_ms: int, to_ms: int) -> None:
+    """Let brokers not tell their settings for a while."""
 
-    def __init__(self, client: AdminClient, rig: TwinRig, silence_ms: tuple[int, int]) -> None:
-        self._client = client
-        self._world = rig
-        self._silence_ms = range(*silence_ms)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def describe_configs(self, resources: Iterable[ConfigResource], **options: Any) -> Batch[ConfigResource, Any]:
-        found = self._client.describe_configs(list(resources), **options)
-        if self._world.transport.now_ms() not in self._silence_ms:
+    def describe(real: Real, resources: Iterable[ConfigResource], **options: object) -> object:
+        found: Batch[ConfigResource, object] = real(resources, **options)
+        if not from_ms <= rig.transport.now_ms() < to_ms:
             return found
-        silent = {one: OutcomeUnknown("no answer in time") for one in found.ok}
-        return Batch({}, {**found.failed, **silent})
+        return Batch({}, {**found.failed, **{one: OutcomeUnknown("no answer in time") for one in found.ok}})
+
+    odd = OddPort(rig.client)
+    odd.answer_always("describe_configs", describe)
+    rig.odd_port = odd.port
 
 
 def test_nothing_is_sent_while_nobody_can_tell_the_throttle_and_that_is_told(rig: TwinRig) -> None:
-    rig.client = cast("AdminClient", Mute(rig.client, rig, (5_000, 60_000)))
+    keep_settings_to_themselves(rig, 5_000, 60_000)
     told: list[tuple[str, ...]] = []
     rig.after(40, lambda: told.append(rig.runner.run.problems if rig.runner else ()))
     found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))

@@ -132,7 +132,7 @@ TEMPORARY: dict[str, Answer] = {
 }
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("times", [1, 4])
 @pytest.mark.parametrize("answer", TEMPORARY.values(), ids=TEMPORARY)
 @pytest.mark.parametrize("targets", [GROW, AWAY], ids=["addition", "move"])
 def test_a_move_whose_submission_had_a_temporary_answer_is_made_all_the_same(
@@ -188,7 +188,7 @@ def test_what_may_not_be_changed_at_all_fails_at_once_with_the_reason(watched: W
     assert watched.rig.transport.now_ms() - begun < 10_000
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("times", [1, 4])
 @pytest.mark.parametrize("answer", TEMPORARY.values(), ids=TEMPORARY)
 def test_a_cancellation_with_a_temporary_answer_is_repeated_until_nothing_is_under_way(
     watched: Watched, answer: Answer, times: int
