@@ -8,12 +8,20 @@ import pytest
 
 from kreassign.errors import IllegalPlan
 from kreassign.executor.cluster.queries import partitions_of, topic_ids_of
-from kreassign.executor.events import LeadersElected
+from kreassign.executor.events import Event, LeadersElected
 from kreassign.executor.history.rollback_plan import Present, rollback_plan
 from kreassign.executor.preflight.checks import PlanOrigin
 from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.state import RunView
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import NewTopic
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+)
 from tests.executor.odd_port import OddPort, Real, as_it_is
 from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 
@@ -129,7 +137,32 @@ def test_what_has_its_original_brokers_is_rolled_back_beside_what_has_not(tmp_pa
     )
 
 
-def test_copies_are_throttled_while_a_topic_is_recreated(rig: TwinRig) -> None:
-    rig.between_steps(3, lambda: recreate(rig))
-    done = rig.run(rig.prepared(AWAY, throttle=RATE // 4))
-    assert (done.throttle_residue, rig.throttles) == ((), {})
+def test_copies_are_throttled_while_a_topic_is_recreated(tmp_path: Path) -> None:
+    """Those of another topic on the same brokers: the rates are theirs too."""
+    rig = TwinRig(tmp_path, [[0, 1]], others={"u": [[0, 1]]})
+    throttles: list[tuple[int, dict[str, str]]] = []
+
+    def watch(event: Event, run: RunView) -> None:
+        del run
+        state = rig.twin.metadata.partition(tp(0, "u"))
+        if state is not None and set(state.adding) - set(state.isr):
+            throttles.append((event.at_ms, rig.throttles))
+
+    rig.listener = watch
+    rig.between_steps(5, lambda: recreate(rig, ((0, 1),)))
+    targets = {tp(0): (2, 1), tp(0, "u"): (2, 1)}
+    plan = Plan(tuple(PartitionAssignment(name, target) for name, target in targets.items()))
+    done = rig.run(prepare(rig.client, plan, RunSettings("run-1", rig.transport.now_ms(), ThrottleRates(RATE // 4))))
+    assert {f"{move.topic}-{move.partition}": move.status for move in done.moves} == {
+        "t-0": "failed",
+        "u-0": "complete",
+    }
+    assert {at_ms > 10_000 for at_ms, _ in throttles} == {False, True}, "it is copied before and long after"
+    expected = {
+        f"topic u {LEADER_THROTTLED_REPLICAS}": "0:0,0:1",
+        f"topic u {FOLLOWER_THROTTLED_REPLICAS}": "0:2",
+        f"broker 0 {LEADER_THROTTLED_RATE}": str(RATE // 4),
+        f"broker 2 {FOLLOWER_THROTTLED_RATE}": str(RATE // 4),
+    }
+    assert not [at_ms for at_ms, found in throttles if not expected.items() <= found.items()]
+    assert (done.throttle_residue, rig.throttles, rig.replicas) == ((), {}, {0: (0, 1)})

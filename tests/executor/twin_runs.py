@@ -60,7 +60,10 @@ def _small(blueprint: Blueprint, log_dir_bytes: int) -> Blueprint:
 
 
 class TwinRig:
-    """A test rig: a twin with one topic `t`, a client of it, and the runs that a test makes on it."""
+    """A test rig: a twin with a topic `t`, a client of it, and the runs that a test makes on it.
+
+    `others` are further topics by name, with the same size and traffic.
+    """
 
     def __init__(
         self,
@@ -70,11 +73,15 @@ class TwinRig:
         size_bytes: int = 10 * MEGABYTES,
         write_bytes_per_s: float = 0.0,
         log_dir_bytes: int | None = None,
+        others: Mapping[str, list[list[int]]] | None = None,
     ) -> None:
         self.state_dir = state_dir
         traffic = Traffic(size_bytes=size_bytes, write_bytes_per_s=write_bytes_per_s)
-        topic = TopicPlan("t", tuple(PartitionPlan(tuple(lists), traffic) for lists in replicas))
-        blueprint = replace(cluster(brokers=5), topics=(topic,))
+        topics = tuple(
+            TopicPlan(name, tuple(PartitionPlan(tuple(one), traffic) for one in lists))
+            for name, lists in {"t": replicas, **(others or {})}.items()
+        )
+        blueprint = replace(cluster(brokers=5), topics=topics)
         self.twin = Twin(blueprint if log_dir_bytes is None else _small(blueprint, log_dir_bytes), TwinSettings())
         self.transport = TwinTransport(self.twin)
         self.client = self.new_client()
@@ -181,7 +188,10 @@ class TwinRig:
         names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
         return {
             f"{resource} {name}": value
-            for resource in (ConfigResource.topic("t"), *map(ConfigResource.broker, self.twin.processes.ids))
+            for resource in (
+                *map(ConfigResource.topic, self.twin.metadata.topics),
+                *map(ConfigResource.broker, self.twin.processes.ids),
+            )
             for name, value in self.twin.metadata.configs.get(resource, {}).items()
             if name in names
         }
