@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -9,9 +10,9 @@ from pathlib import Path
 
 from kreassign.errors import InputError
 from kreassign.model.snapshot import ClusterSnapshot
-from kreassign.operations.faults import faults_of
 from kreassign.twin.access.endpoints import Address
 from kreassign.twin.blueprint import Blueprint, small_cluster
+from kreassign.twin.faults import PlannedFault, read_fault, read_faults
 from kreassign.twin.network.control import LOOPBACK, send_order
 from kreassign.twin.network.server import ServerThread, TwinServer
 from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
@@ -26,6 +27,7 @@ __all__ = [
     "RELEASE_NAMES",
     "TYPICAL",
     "Described",
+    "PlannedFault",
     "Scenario",
     "ServerThread",
     "Serving",
@@ -33,6 +35,7 @@ __all__ = [
     "TwinServer",
     "announcement",
     "equal_brokers",
+    "faults_of",
     "give_order",
     "run_twin",
     "scenario_of",
@@ -108,6 +111,12 @@ def equal_brokers(count: int = DEFAULT_BROKERS, racks: Iterable[str] = ()) -> Sc
     return Scenario(small_cluster(count, racks=tuple(racks)))
 
 
+def faults_of(texts: Iterable[str], fault_file: Path | None = None) -> tuple[PlannedFault, ...]:
+    """The faults in the tables `[[faults]]` of a TOML file, and those given one by one as text. Raises InputError."""
+    found = _faults_in(fault_file) if fault_file is not None else ()
+    return (*found, *map(read_fault, texts))
+
+
 def announcement(server: TwinServer) -> Iterator[str]:
     """What people need to know of a twin that is served: its release, where it is, and what clients need, as lines."""
     yield f"Kafka {server.twin.version} twin with {len(server.twin.processes.ids)} brokers; Ctrl-C ends it"
@@ -142,3 +151,14 @@ def _read_scenario(file: Path) -> Scenario:
         return parse_scenario(file.read_text(encoding="utf-8"), str(file))
     except UnicodeDecodeError as error:
         raise InputError(f"{file}: not a text in UTF-8: {error}") from error
+
+
+def _faults_in(path: Path) -> tuple[PlannedFault, ...]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        raise InputError(f"{path} is not TOML: {reason}") from None
+    entries = document.get("faults")
+    if not isinstance(entries, list):
+        raise InputError(f"{path} has no tables [[faults]]")
+    return read_faults(entries)

@@ -16,7 +16,6 @@ import click
 from kreassign.cli.options.faults import fault_options
 from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.output import examples, parse_quantity
-from kreassign.operations.faults import PlannedFault
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.twin import (
     DEFAULT_BROKERS,
@@ -25,6 +24,7 @@ from kreassign.operations.twin import (
     RELEASE_NAMES,
     TYPICAL,
     Described,
+    PlannedFault,
     Serving,
     Speeds,
     TwinServer,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.group import option_group
-from kreassign.operations.faults import faults_of
+from kreassign.operations.twin import faults_of
 
 _OPTIONS = (
     click.option(
