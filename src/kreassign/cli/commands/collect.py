@@ -8,7 +8,8 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_or_out_option
-from kreassign.cli.output import examples, parse_duration, warn
+from kreassign.cli.options.values import parse_duration
+from kreassign.cli.output import examples, warn
 from kreassign.operations.collect import Round
 from kreassign.operations.collect import collect as collect_rounds
 

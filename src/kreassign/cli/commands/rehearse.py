@@ -10,7 +10,8 @@ import click
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import guards_option
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.output import examples, format_option, parse_quantity, print_json
+from kreassign.cli.options.values import parse_quantity
+from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.throttle.rates import ThrottleRates

@@ -9,11 +9,11 @@ import click
 from kreassign.cli.commands.rollback import report_end
 from kreassign.cli.detach import detach
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
-from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import found_options, guards_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.output import LONGEST_S, examples, format_option
+from kreassign.cli.options.values import LONGEST_S, FiniteRange
+from kreassign.cli.output import examples, format_option
 from kreassign.cli.signals import on_terminal
 from kreassign.clock import SystemClock
 from kreassign.executor.guards import GuardName, Reaction

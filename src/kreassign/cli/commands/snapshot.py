@@ -8,7 +8,8 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import optional_data_option
-from kreassign.cli.output import examples, parse_duration, warn
+from kreassign.cli.options.values import parse_duration
+from kreassign.cli.output import examples, warn
 from kreassign.operations.snapshot import Observation, SnapshotOutputs, store_snapshot
 from kreassign.report.text import format_bytes
 

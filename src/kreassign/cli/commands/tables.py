@@ -11,7 +11,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, data_or_address_option, master_option
-from kreassign.cli.options.number import FiniteRange
+from kreassign.cli.options.values import FiniteRange
 from kreassign.cli.output import examples
 from kreassign.operations import tables
 from kreassign.operations.tables import MetricStream, RecordForm

@@ -15,7 +15,8 @@ import click
 
 from kreassign.cli.options.faults import fault_options
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.output import examples, parse_quantity
+from kreassign.cli.options.values import parse_quantity
+from kreassign.cli.output import examples
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.twin import (
     DEFAULT_BROKERS,

@@ -7,8 +7,8 @@ from datetime import datetime
 import click
 
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.options.plan import parse_brokers
+from kreassign.cli.options.values import FiniteRange
 from kreassign.errors import InputError
 from kreassign.operations.plan_tasks import WhatIf
 from kreassign.planner.problem.goals_file import PERCENT

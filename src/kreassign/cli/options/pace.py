@@ -12,8 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.number import FiniteRange
-from kreassign.cli.output import parse_quantity
+from kreassign.cli.options.values import FiniteRange, parse_quantity
 from kreassign.executor.scheduling import (
     NO_LIMITS,
     AtWindowEnd,

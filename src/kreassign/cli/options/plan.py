@@ -9,8 +9,8 @@ import click
 
 from kreassign.cli.options.data_dir import data_or_load_option, master_option
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.number import FiniteRange
-from kreassign.cli.output import format_option, parse_duration, parse_quantity
+from kreassign.cli.options.values import FiniteRange, parse_duration, parse_quantity
+from kreassign.cli.output import format_option
 from kreassign.errors import InputError
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, inputs_of_tables

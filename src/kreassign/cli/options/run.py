@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from kreassign.cli.options.group import option_group
-from kreassign.cli.options.number import FiniteRange
-from kreassign.cli.output import LONGEST_S
+from kreassign.cli.options.values import LONGEST_S, FiniteRange
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.throttle.originals import FoundThrottles

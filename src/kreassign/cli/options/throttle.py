@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.output import parse_quantity
+from kreassign.cli.options.values import parse_quantity
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.report.text import format_rate

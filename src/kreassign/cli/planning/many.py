@@ -12,8 +12,8 @@ import click
 from rich.table import Table
 
 from kreassign.cli.options.circumstances import growth_options
-from kreassign.cli.options.number import FiniteRange
 from kreassign.cli.options.plan import PlanOptions, planning_options
+from kreassign.cli.options.values import FiniteRange
 from kreassign.cli.output import console, examples, print_json
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals

@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from kreassign.cli.output import parse_duration, parse_quantity
+from kreassign.cli.options.values import parse_duration, parse_quantity
 
 
 @pytest.mark.parametrize(
