@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.process import Run, run
+from bench.process import KREASSIGN, Run, run
 from kreassign.executor.events import (
     CopyProgress,
     Event,
@@ -204,7 +204,7 @@ def main() -> None:
 
 
 def _kreassign(*arguments: str) -> Run:
-    return run([sys.executable, "-c", "from kreassign.cli.main import main; main()", *arguments])
+    return run([*KREASSIGN, *arguments])
 
 
 if __name__ == "__main__":

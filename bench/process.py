@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_PROGRAM = ("-c", "from kreassign.cli.main import main; main()")
+KREASSIGN = (sys.executable, "-c", "from kreassign.cli.main import main; main()")
+"""The command as the installed script starts it, wherever that is."""
 _LOOK_EVERY_S = 0.2
 _TIMED = Path(__file__).with_name("timed.py")
 # As installed: Python keeps compiled bytecode unless this variable, common in build environments, forbids it.
@@ -80,7 +81,7 @@ class TreeRun:
 
 def run_kreassign(*arguments: str) -> TreeRun:
     """Run a command of `kreassign`."""
-    return run_tree([sys.executable, *_PROGRAM, *arguments])
+    return run_tree([*KREASSIGN, *arguments])
 
 
 def run_tree(command: list[str]) -> TreeRun:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from bench.live_traffic import LiveTraffic
-from bench.process import run
+from bench.process import KREASSIGN, run
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -31,7 +31,6 @@ from testbed.records import load_topic
 from testbed.waiting import wait_until
 
 JAVA_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-OURS = (sys.executable, "-c", "from kreassign.cli.main import main; main()", "run")
 BROKERS, PARTITIONS = 5, 40
 MEAN_BYTES = 50_000_000
 THROTTLE = 20_000_000
@@ -56,7 +55,7 @@ class Way:
 def _ours(*options: str) -> Callable[[KafkaCluster, Path], tuple[str, ...]]:
     def command(cluster: KafkaCluster, plan: Path) -> tuple[str, ...]:
         state = ("--measure-for", "0", "--state-dir", str(plan.parent / "state"))
-        return (*OURS, str(plan), *options, *state, "--bootstrap-server", cluster.bootstrap_servers)
+        return (*KREASSIGN, "run", str(plan), *options, *state, "--bootstrap-server", cluster.bootstrap_servers)
 
     return command
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.process import KREASSIGN
 from kreassign.admin import AdminClient, client_settings
-
-# As the installed script does it, without depending on where it is installed.
-_PROGRAM = ("-c", "from kreassign.cli.main import main; main()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class Served:
 def served(*options: str) -> Iterator[Served]:
     """Serve a twin for the length of the block."""
     started = time.perf_counter()
-    command = [sys.executable, *_PROGRAM, "twin", "start", "--port", "0", *options]
+    command = [*KREASSIGN, "twin", "start", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
