@@ -46,12 +46,14 @@ $(JARS)/%.ready: jvm/pom.xml
 	@rm -rf $(JARS)/$* && mv $(JARS)/$*.part $(JARS)/$*
 	@touch $@
 
-# What makes Kafka's programs start with half of the work. All runs without it too, so that a failure is no matter.
-CLASS_DATA := $(JARS)/kafka-4.3.1.jsa $(JARS)/kafka-3.9.1.jsa $(JARS)/spark.jsa
+# What makes programs of Kafka and Spark start with half of the work. All runs without it too, so that a failure is no matter.
+CLASS_DATA := $(JARS)/kafka-4.3.1.jsa $(JARS)/kafka-3.9.1.jsa
+SPARK_CLASS_DATA := $(JARS)/spark.jsa
 $(JARS)/kafka-%.jsa: $(JARS)/kafka-%.ready | $(VENV_READY)
 	@echo "keeping the class data of Kafka $*"
 	-@$(BIN)/python -m testbed.class_data $*
 $(JARS)/spark.jsa: $(VENV_READY)
+	@bash scripts/prerequisites.sh java
 	@echo "keeping the class data of Spark"
 	@mkdir -p $(JARS)
 	-@$(BIN)/python -m testbed.class_data spark
@@ -79,7 +81,7 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and p
 	$(BIN)/mypy & types=$$!; $(PYTEST) -q $(LINTS); rules=$$?; wait $$types && exit $$rules
 
 .PHONY: test
-test: check $(JARS_READY) $(CLASS_DATA) ## check, then every test, those on real Kafka and Spark too
+test: check $(JARS_READY) $(CLASS_DATA) $(SPARK_CLASS_DATA) ## check, then every test, those on real Kafka and Spark too
 	@bash scripts/prerequisites.sh java
 	$(BOTH_HALVES)
 	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m "thorough or kafka or spark"
@@ -94,7 +96,7 @@ test-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## the tests on real Kafka
 	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m kafka
 
 .PHONY: test-spark
-test-spark: $(VENV_READY) ## the tests on Spark
+test-spark: $(VENV_READY) $(SPARK_CLASS_DATA) ## the tests on Spark
 	@bash scripts/prerequisites.sh java
 	$(PYTEST) -m spark
 
