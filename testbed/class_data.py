@@ -63,8 +63,7 @@ def _run(spec: ClusterSpec) -> None:
     with KafkaCluster.start(spec) as cluster:
         cluster.create_topic("any", [[0]])
         for main_class, *words in _TOOLS:
-            command = cluster.java_command(main_class, "--bootstrap-server", cluster.bootstrap_servers, *words)
-            subprocess.run(command, check=False, capture_output=True)
+            cluster.java_tool(main_class, "--bootstrap-server", cluster.bootstrap_servers, *words, in_own_java=True)
         others = (cluster.zookeeper,) if cluster.zookeeper else cluster.controllers.values()
         for node in (*cluster.brokers.values(), *others):
             node.stop()
