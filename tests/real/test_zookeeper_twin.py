@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from kazoo.client import KazooClient
 
 from kreassign.model import ConfigChange, ConfigResource, TopicPartition
 from kreassign.model.znodes import parse_controller, parse_controller_epoch, paths
-from kreassign.twin.zookeeper.control_requests import ControlRequest
 from testbed import ClusterSpec, KafkaCluster
 from testbed.waiting import wait_until
-from tests.real.zookeeper_sides import BROKERS, BothSides, Side, kafka_side, twin_side
+from tests.real.zookeeper_sides import BROKERS, BothSides, Side, kafka_side, twin_side, zookeeper_client
 
 VICTIM = 5
 """The broker that is stopped; never the controller."""
@@ -22,13 +20,9 @@ VICTIM = 5
 def clusters() -> Iterator[tuple[Side, Side]]:
     spec = ClusterSpec(version="3.9.1", brokers=BROKERS, mode="zookeeper", log_dirs=1)
     with KafkaCluster.start(spec) as cluster:
-        znodes = KazooClient(hosts=cluster.zookeeper_connect)
-        znodes.start(timeout=15)
-        requests: list[ControlRequest] = []
-        with twin_side(f"{cluster.zookeeper_connect}/twin", requests) as twin:
+        address = cluster.zookeeper_connect
+        with zookeeper_client(address) as znodes, twin_side(f"{address}/twin") as twin:
             yield kafka_side(cluster, znodes), twin
-        znodes.stop()
-        znodes.close()
 
 
 def is_led(side: Side) -> bool:

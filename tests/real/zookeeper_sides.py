@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -27,16 +26,8 @@ from kreassign.model.znodes import (
     paths,
 )
 from kreassign.twin.blueprint import small_cluster
-from kreassign.twin.checkers import check_step
-from kreassign.twin.cluster import Twin
-from kreassign.twin.core import TwinSettings
-from kreassign.twin.network.server import ListenerConfig, ServerThread, TwinServer
-from kreassign.twin.store.zookeeper import ZooKeeperTree, zookeeper_tree
-from kreassign.twin.version import KAFKA_3_9_ZOOKEEPER
-from kreassign.twin.zookeeper.control_requests import ControlRequest
-from kreassign.twin.zookeeper.controller import ZooKeeperController
-from kreassign.twin.zookeeper.delivery import Delivery
-from kreassign.twin.zookeeper.log import ZooKeeperLog
+from kreassign.twin.setup.scenario import Scenario
+from kreassign.twin.setup.serving import Serving, serving_scenario
 from testbed import KafkaCluster
 from testbed.waiting import wait_until
 
@@ -264,44 +255,27 @@ def kafka_side(cluster: KafkaCluster, znodes: KazooClient) -> Side:
 
 
 @contextmanager
-def twin_side(zookeeper: str, requests: list[ControlRequest]) -> Iterator[Side]:
-    """A twin with its metadata there, which tells here what its controller sends."""
-    with ExitStack() as stack:
-        tree = stack.enter_context(zookeeper_tree(zookeeper))
-        server = ServerThread(lambda: TwinServer(_twin(tree, requests), (ListenerConfig(),), speed=SPEED))
-        server.start()
-        stack.callback(server.stop)
-        addresses = server.server.addresses()
-
-        def start_controller(twin: Twin) -> None:
-            controller = twin.controller
-            assert isinstance(controller, ZooKeeperController)
-            controller.register_at(addresses)
-            controller.take_over()
-            tree.on_news = server.server.scheduler(lambda _: controller.process_changes())
-
-        server.do(start_controller)
-        znodes = KazooClient(hosts=zookeeper)
-        znodes.start(timeout=15)
-        stack.callback(znodes.close)
-        stack.callback(znodes.stop)
-        bootstrap = ",".join(f"{address.host}:{address.port}" for address in addresses.values())
+def twin_side(zookeeper: str) -> Iterator[Side]:
+    """A twin with its metadata there."""
+    scenario = Scenario(small_cluster(BROKERS, racks=("a", "b", "c")))
+    options = Serving(speed=SPEED, zookeeper=zookeeper, check=True)
+    with serving_scenario(scenario, options) as served, zookeeper_client(zookeeper) as znodes:
         yield Side(
             "twin",
             znodes,
-            bootstrap,
-            lambda broker: server.do(lambda twin: twin.stop(broker)),
-            lambda broker: server.do(lambda twin: twin.start(broker)),
+            served.bootstrap_servers,
+            lambda broker: served.do(lambda twin: twin.stop(broker)),
+            lambda broker: served.do(lambda twin: twin.start(broker)),
         )
 
 
-def _twin(tree: ZooKeeperTree, requests: list[ControlRequest]) -> Twin:
-    blueprint = small_cluster(BROKERS, racks=("a", "b", "c"))
-    log = ZooKeeperLog(tree, blueprint)
-    assert log.become_controller(0, 0)
-    settings = TwinSettings(KAFKA_3_9_ZOOKEEPER, start_ms=int(time.time() * 1000))
-    twin = Twin(blueprint, settings, log, make_controller=partial(ZooKeeperController, log=log))
-    assert isinstance(twin.controller, ZooKeeperController)
-    twin.controller.on_messages = Delivery(twin, twin.controller, lambda _, request: requests.append(request))
-    twin.watch(check_step)
-    return twin
+@contextmanager
+def zookeeper_client(zookeeper: str) -> Iterator[KazooClient]:
+    """A client of ZooKeeper, connected while the block runs."""
+    znodes = KazooClient(hosts=zookeeper)
+    znodes.start(timeout=15)
+    try:
+        yield znodes
+    finally:
+        znodes.stop()
+        znodes.close()
