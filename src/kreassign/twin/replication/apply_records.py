@@ -106,6 +106,7 @@ class RecordApplier:
         with replicas.changing(row):
             for broker in map(self._broker, partition.replicas):
                 replicas.log_dirs.place(row, broker, self._assigned_dir(partition, broker))
+            replicas.lead(row, self._broker(partition.leader))
         return row
 
     def _assigned_dir(self, partition: PartitionState, broker: int) -> int | None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.errors import InputError
+from kreassign.twin.replication.grown import grown
 from kreassign.twin.replication.throttles import NO_LIMIT
 
 TEN_GIGABIT = 1_250_000_000
@@ -96,7 +97,7 @@ class Fleet:
         self.follower_limit = np.append(self.follower_limit, NO_LIMIT)
         self.dir_limit = np.append(self.dir_limit, NO_LIMIT)
         self.up = np.append(self.up, True)
-        self.cut = np.pad(self.cut, ((0, 1), (0, 1)))
+        self.cut = grown(self.cut, 1)
         self._install_dirs(index, hardware)
         return index
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kreassign.twin.replication.grown import grown
+
 
 @dataclass(frozen=True, slots=True)
 class Follower:
@@ -57,13 +59,11 @@ class InSyncTraffic:
         """Make room for so many brokers and log directories."""
         more, more_dirs = brokers - len(self.net_in), log_dirs - len(self.write)
         self.net_in, self.net_out, self.leader_counted, self.follower_counted = (
-            np.pad(sums, (0, more)) for sums in (self.net_in, self.net_out, self.leader_counted, self.follower_counted)
+            grown(sums, more) for sums in (self.net_in, self.net_out, self.leader_counted, self.follower_counted)
         )
-        self.write, self.size, self.growth = (
-            np.pad(sums, (0, more_dirs)) for sums in (self.write, self.size, self.growth)
-        )
-        self.followed = np.pad(self.followed, (0, more))
-        self.sent = np.pad(self.sent, (0, more))
+        self.write, self.size, self.growth = (grown(sums, more_dirs) for sums in (self.write, self.size, self.growth))
+        self.followed = grown(self.followed, more)
+        self.sent = grown(self.sent, more)
 
     def pass_time(self, milliseconds: int) -> None:
         """Let the copies in sync grow."""

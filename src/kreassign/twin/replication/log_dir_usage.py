@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kreassign.model import TopicPartition
+from kreassign.twin.replication.grown import grown
 from kreassign.twin.replication.state import ReplicationState
 from kreassign.twin.replication.timers import DeleteCopy
 
@@ -27,7 +28,7 @@ class LogDirUsage:
     def grow(self) -> None:
         """Make room for what was added to the fleet."""
         more = len(self._state.fleet.paths) - len(self.to_be_deleted)
-        self.to_be_deleted = np.pad(self.to_be_deleted, (0, more))
+        self.to_be_deleted = grown(self.to_be_deleted, more)
         self.log_counts += [0] * more
 
     def used_bytes(self) -> NDArray[np.float64]:

@@ -49,7 +49,8 @@ class Replication:
         self._progress = Progress(self._replicas, self._moves)
         self.readings = ReplicaReadings(self._replicas)
         for broker in sorted(hardware):
-            self.install(broker, hardware[broker])
+            self._replicas.state.fleet.install(broker, hardware[broker])
+        self._replicas.grow()
 
     @property
     def now_ms(self) -> int:
