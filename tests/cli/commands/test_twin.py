@@ -96,6 +96,7 @@ def test_a_cluster_is_served_until_it_is_interrupted(how: signal.Signals) -> Non
 # Strikes where the exception of a handler is lost, as it is in libraries that catch whatever is raised (kazoo does).
 STRUCK_IN_A_CALLBACK = """
 import gc, signal, sys
+import kreassign.cli.commands.twin
 from kreassign.cli.main import main
 
 def strike(phase, info):
@@ -104,6 +105,7 @@ def strike(phase, info):
         signal.raise_signal(signal.SIGTERM)
         sum(range(1000))
 
+gc.freeze()
 gc.callbacks.append(strike)
 gc.set_threshold(1)
 main()
