@@ -8,13 +8,22 @@ from kreassign.executor.events import (
     MovesObserved,
     PlacementState,
     PlannedMove,
+    RunResumed,
     RunStarted,
+    SubmissionIntended,
     TimePassed,
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, GuardSetting, Health, Reaction, Verdict
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.instructions import CheckHealth, ObserveMoves, RecordVerdicts, SubmitMoves, Wait
+from kreassign.executor.instructions import (
+    CancelMoves,
+    CheckHealth,
+    ObserveMoves,
+    RecordVerdicts,
+    SubmitMoves,
+    Wait,
+)
 from kreassign.executor.state import WindDown
 from kreassign.executor.state.health_watch import CHECK_EVERY_MS, FRESH_MS
 from kreassign.executor.throttle.rates import NO_THROTTLE
@@ -22,6 +31,7 @@ from tests.executor.run_events import A0, LIVE, look, replayed
 
 MOVE = PlannedMove(A0, (0, 1), (2, 1), 1_000)
 WELL = Health(LIVE)
+WITHOUT_2 = Health((0, 1, 3, 4))
 BARRED = Health(LIVE, cordoned=(2,))
 UNTOUCHED = look(1_000, PlacementState.UNTOUCHED, MOVE)
 
@@ -81,3 +91,22 @@ def test_a_verdict_that_cancels_ends_the_run() -> None:
     execution, instructions = replayed(*events)
     assert instructions == (ObserveMoves((MOVE,)),)
     assert (execution.wind_down, execution.wants_rollback) == (WindDown.CANCEL, False)
+
+
+def test_a_destination_may_be_down_for_a_minute_and_then_gets_no_more_copies() -> None:
+    moving = (begun(), look(1_000, PlacementState.MOVING, MOVE), HealthObserved(1_000, WITHOUT_2))
+
+    def seen_again(at_ms: int) -> tuple[object, ...]:
+        looked = (TimePassed(at_ms), look(at_ms, PlacementState.MOVING, MOVE), HealthObserved(at_ms, WITHOUT_2))
+        return replayed(*moving, *looked)[1]
+
+    assert seen_again(60_999) == (Wait(),)
+    assert seen_again(61_000) == (CancelMoves((A0,)),)
+
+
+def test_what_may_be_under_way_is_sent_again_though_a_guard_holds() -> None:
+    """Nobody knows whether the request of the process that died arrived: asking again finds out, and begins nothing."""
+    begun_before = (begun(), UNTOUCHED, HealthObserved(1_000, WELL), SubmissionIntended(1_000, (A0,)))
+    looked = (RunResumed(30_000, LIVE), look(30_000, PlacementState.UNTOUCHED, MOVE), HealthObserved(30_000, BARRED))
+    held = (*begun_before, *looked)
+    assert replayed(*held, noted(30_000, *held))[1] == (SubmitMoves({A0: (2, 1)}),)

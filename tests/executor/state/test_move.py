@@ -69,6 +69,13 @@ def test_a_copy_loses_ground_when_in_a_minute_no_less_is_left(
     assert record.losing_ground == losing_ground
 
 
+def test_a_copy_to_which_nothing_is_written_stands_still_without_losing_ground() -> None:
+    record = MoveRecord(MOVE)
+    record.see(moving(CopyProgress(2, 300, 700)), 0)
+    record.see(moving(CopyProgress(2, 300, 700)), 60_000)
+    assert record.losing_ground is None
+
+
 def test_bytes_copied_are_those_seen_so_far() -> None:
     record = MoveRecord(MOVE)
     record.see(moving(CopyProgress(2, 300, 700), CopyProgress(3, 100, 900)), 5)

@@ -49,3 +49,4 @@ def test_who_led_last_leads_again_uncleanly_when_nobody_else_is_left(election):
     assert chosen(election, "1 2 3", "-", NO_LEADER, "2 3", last_leader=3) == Choice(3, is_unclean=True)
     assert chosen(ONLINE, "1 2 3", "-", NO_LEADER, "2", last_leader=3) == NOBODY
     assert chosen(ONLINE, "1 2 3", "1", NO_LEADER, "2 3", last_leader=3) == NOBODY
+    assert chosen(ONLINE, "1 2 3", "-", NO_LEADER, "2 3", elr="1", last_leader=3) == NOBODY

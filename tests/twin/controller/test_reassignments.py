@@ -128,6 +128,17 @@ def test_adding_replicas_leaves_the_leader_epoch_alone():
     assert cluster.partition().partition_epoch == 1
 
 
+@pytest.mark.parametrize(("target", "dead", "answer"), [
+    ("3 1", (), (-1, None)),  # as 4.3.1, which asks for the log directory of 3
+    ("2 3", (), (0, None)),  # 2 comes first and has one
+    ("3 1", (3,), (0, None)),
+    ("1", (), (0, None)),
+])  # fmt: skip
+def test_kafka_stumbles_over_an_eligible_leader_that_comes_back_while_nobody_is_in_sync(target, dead, answer):
+    cluster = SmallCluster(dead=dead).topic("foo", "1 2 / - / - / - / -", elr=(2, 3))
+    assert result(cluster.alter(target)) == answer
+
+
 def test_the_least_isr_plays_no_part():
     cluster = foo("0 1 2").configure("foo", "min.insync.replicas", "2")
     cluster.alter("0")
@@ -428,6 +439,15 @@ def test_what_was_asked_for_is_listed_as_often_as_it_was(wanted, listed):
     cluster = SmallCluster().topic("foo", "0 1", RUNNING).topic("bar", "0 1")
     found = list_reassignments(cluster.metadata, wanted)
     assert [(topic.topic, [index for index, _ in topic.partitions]) for topic in found] == listed
+
+
+def test_all_that_moves_is_listed_by_name_and_number():
+    cluster = SmallCluster().topic("foo", RUNNING, "0 1", RUNNING).topic("bar", RUNNING)
+    found = list_reassignments(cluster.metadata)
+    assert [(topic.topic, [index for index, _ in topic.partitions]) for topic in found] == [
+        ("bar", [0]),
+        ("foo", [0, 2]),
+    ]
 
 
 # Kafka's ReplicationControlManagerTest

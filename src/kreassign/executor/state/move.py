@@ -77,12 +77,16 @@ class Pace:
     left_bytes: int
 
     def losing_ground_since(self, before: Pace) -> tuple[float, float] | None:
-        """Bytes per second copied and written since then, if what is left has not become less."""
+        """Bytes per second copied and written since then, if what is left has not become less.
+
+        A copy to which nothing is written loses no ground, even where it stands still: no rate would help it.
+        """
         if self.left_bytes < before.left_bytes or self.left_bytes == 0:
             return None
         seconds = (self.at_ms - before.at_ms) / 1000
         copied = max(0, self.done_bytes - before.done_bytes) / seconds
-        return copied, copied + (self.left_bytes - before.left_bytes) / seconds
+        written = copied + (self.left_bytes - before.left_bytes) / seconds
+        return (copied, written) if written > 0 else None
 
 
 @dataclass(slots=True)
