@@ -40,6 +40,7 @@ from tests.executor.twin_runs import RATE, TwinRig, pace, tp
 pytestmark = pytest.mark.thorough
 
 ALTER = "alter_partition_reassignments"
+CONFIGURE = "incremental_alter_configs"
 LIST = "list_partition_reassignments"
 GROW = {0: (0, 1, 2)}
 AWAY = {0: (2, 1)}
@@ -142,6 +143,39 @@ def test_a_move_whose_submission_had_a_temporary_answer_is_made_all_the_same(
     done = watched.rig.run(watched.rig.prepared(targets))
     assert (done.state, done.problems, watched.rig.replicas) == ("done", (), targets)
     assert watched.rig.throttles == {}
+
+
+@pytest.mark.parametrize("times", [1, 6])
+@pytest.mark.parametrize(
+    "answer", {**TEMPORARY, "not reached": not_reached}.values(), ids={**TEMPORARY, "not reached": 0}
+)
+def test_a_throttle_whose_setting_had_a_temporary_answer_is_set_before_anything_starts(
+    watched: Watched, answer: Answer, times: int
+) -> None:
+    started = watched.rig.prepared(AWAY)
+    watched.odd.answer(CONFIGURE, *[answer] * times)
+    done = watched.rig.run(started)
+    assert (done.state, watched.rig.replicas, watched.rig.throttles) == ("done", AWAY, {})
+
+
+def test_a_throttle_that_can_never_be_set_ends_the_run_with_the_reason_and_nothing_sent(watched: Watched) -> None:
+    started = watched.rig.prepared(AWAY)
+    watched.odd.answer(CONFIGURE, *[lost_on_the_way_there] * 200)
+    done = watched.rig.run(started)
+    assert done.state == "failed"
+    assert "the throttle could not be set, so nothing more was started" in done.problems
+    assert any("the connection broke before the answer came" in problem for problem in done.problems)
+    assert not any(isinstance(event, MovesSubmitted) for event in watched.rig.seen)
+
+
+def test_a_throttle_that_may_not_be_set_fails_at_once_with_the_reason(watched: Watched) -> None:
+    started = watched.rig.prepared(AWAY)
+    watched.odd.answer(CONFIGURE, refused(CLUSTER_AUTHORIZATION_FAILED))
+    begun = watched.rig.transport.now_ms()
+    done = watched.rig.run(started)
+    assert done.state == "failed"
+    assert any("Cluster authorization failed" in problem for problem in done.problems)
+    assert watched.rig.transport.now_ms() - begun < 10_000
 
 
 def test_the_pauses_between_attempts_grow(watched: Watched) -> None:

@@ -276,13 +276,15 @@ class ThrottleIntended:
 class ThrottleSet:
     """The settings were changed, but for what `problems` says, and those of brokers that are down.
 
-    `failed` are the topics and brokers that may not have taken theirs and are still there.
+    `failed` are the topics and brokers that may not have taken theirs and are still there. The problems `may_pass`
+    where nobody refused for good; earlier journals do not say so.
     """
 
     at_ms: int
     problems: tuple[str, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
     failed: tuple[ConfigResource, ...] = ()
+    may_pass: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,7 +260,13 @@ class Runner:
                 changed = self._change_configs(ledger.changes_to_ours(deed.overrides))
                 # Kafka takes one change of a key at once, and a copy that starts is to be listed first.
                 changed = changed.and_then(self._change_configs(ledger.entries_to_drop(deed.overrides)))
-                return ThrottleSet(self._time.now_ms(), changed.problems, changed.unwritten, changed.failed)
+                return ThrottleSet(
+                    self._time.now_ms(),
+                    changed.problems,
+                    changed.unwritten,
+                    changed.failed,
+                    may_pass=bool(changed.problems) and changed.may_pass,
+                )
             case RestoreThrottle():
                 changed = self._change_configs(ledger.changes_to_before(deed.overrides, deed.shared))
                 return ThrottleRestored(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.errors import ClusterError, OutcomeUnknown, Unreachable
-from kreassign.executor.cluster import queries
+from kreassign.executor.cluster import answers, queries
 from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.events import Unwritten
 from kreassign.model import Batch, ConfigChange, ConfigResource, ResourceType
@@ -29,6 +29,7 @@ class Changed:
     `problems` has a sentence per topic or broker where they failed, or may have failed; `failed` names those that are
     not gone; `unwritten` the brokers that are down and to which nobody could carry them; `by_controller` those that are
     down and whose controller took them, `unregistered` those of `unwritten` that the controller does not know any more.
+    They `may_pass` when nobody refused for good: the same again, which changes nothing twice, may be answered well.
     """
 
     problems: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class Changed:
     by_controller: tuple[int, ...] = ()
     failed: tuple[ConfigResource, ...] = ()
     unregistered: tuple[int, ...] = ()
+    may_pass: bool = True
 
     def and_then(self, later: Changed) -> Changed:
         """What became of these changes and of others after them."""
@@ -45,6 +47,7 @@ class Changed:
             tuple(sorted({*self.by_controller, *later.by_controller})),
             tuple(dict.fromkeys((*self.failed, *later.failed))),
             tuple(sorted({*self.unregistered, *later.unregistered})),
+            self.may_pass and later.may_pass,
         )
 
 
@@ -60,7 +63,8 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         # One that died just now is listed until its session is over.
         live = port.describe_cluster().broker_ids if _silent(outcome, brokers) else live
     except ClusterError as error:
-        return Changed((f"throttle settings could not be changed: {error}",), failed=tuple(changes))
+        problem = f"throttle settings could not be changed: {error}"
+        return Changed((problem,), failed=tuple(changes), may_pass=not answers.is_final(error))
     down = {one: broker for one, broker in brokers.items() if broker not in live}
     carried = _carry_to(controllers, {one: changes[one] for one in down})
     return Changed(
@@ -69,6 +73,7 @@ def change_configs(port: ClusterPort, controllers: ConfigPort | None, changes: C
         tuple(sorted(down[one] for one in carried.ok)),
         tuple(one for one, error in outcome.failed.items() if one not in down and not queries.is_unknown_topic(error)),
         tuple(sorted(down[one] for one, error in carried.failed.items() if has_code(error, BROKER_ID_NOT_REGISTERED))),
+        not any(answers.is_final(error) for one, error in outcome.failed.items() if one not in down),
     )
 
 

@@ -175,8 +175,11 @@ def _read_again(run: Run, state: Preparing, _: TimePassed) -> Next:
 
 
 def _after_setting(run: Run, _: Throttling, event: ThrottleSet) -> Next:
+    """What may not have been set is set again from the first poll on, before anything is started."""
     moving.confirm(run, event)
-    return _continue_or_fail(run, event.at_ms, event.problems) if event.problems else moving.enter(run)
+    if event.problems and not (event.may_pass and event.failed):
+        return _continue_or_fail(run, event.at_ms, event.problems)
+    return moving.enter(run)
 
 
 def _continue_or_fail(run: Run, at_ms: int, problems: tuple[str, ...]) -> Next:
