@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,6 +22,7 @@ from testbed.permissions import Permission
 from testbed.ports import ReservedPorts
 from testbed.processes import Finished, ProcessGroup
 from testbed.properties import Place
+from testbed.proxy import Proxy
 from testbed.spec import ClusterSpec, Listener
 from testbed.tool_host import is_hosted, run_hosted
 from testbed.waiting import wait_until
@@ -33,7 +34,7 @@ class KafkaCluster:
     """Brokers with their controllers or their ZooKeeper server, started together and ended together.
 
     Made by `KafkaCluster.start`. `brokers` and `controllers` hold the nodes by id, `zookeeper` the ZooKeeper server,
-    None in KRaft mode.
+    None in KRaft mode, `proxy` what stands before the brokers' listeners of that name, None if nothing does.
     """
 
     def __init__(self, spec: ClusterSpec) -> None:
@@ -42,6 +43,7 @@ class KafkaCluster:
         self.brokers: dict[int, Node] = {}
         self.controllers: dict[int, Node] = {}
         self.zookeeper: Node | None = None
+        self.proxy = Proxy() if spec.is_proxied else None
         self._group = ProcessGroup()
         self._ports = ReservedPorts()
         self._assembly = Assembly(spec, self.folder, self._group, self._ports)
@@ -57,7 +59,8 @@ class KafkaCluster:
         class_path(spec.version)
         cluster = cls(spec)
         try:
-            cluster._start()
+            cluster._make_all()
+            cluster._start(cluster._nodes())
         except BaseException:
             cluster.close(keep_logs=True)
             raise
@@ -148,11 +151,13 @@ class KafkaCluster:
         self.wait_ready()
         return node
 
-    def heal(self) -> None:
-        """Thaw and start every node that does not run, and wait until all know each other."""
-        for node in self._nodes():
+    def heal(self, without: Collection[int] = ()) -> None:
+        """Thaw and start every node that does not run, without these brokers; wait until all know each other."""
+        left = [self.brokers[broker] for broker in without]
+        nodes = [node for node in self._nodes() if node not in left]
+        for node in nodes:
             node.thaw()
-        self._start_all()
+        self._start(nodes)
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Wait until every running broker lists all running brokers and an active controller."""
@@ -163,6 +168,8 @@ class KafkaCluster:
         if self._closed:
             return
         self._closed = True
+        if self.proxy is not None:
+            self.proxy.close()
         self._group.close()
         for node in self._nodes():
             node.kill()
@@ -195,28 +202,29 @@ class KafkaCluster:
             return run_hosted(version or self.version, main_class, *arguments, timeout_s=timeout_s)
         return self._group.run(self.java_command(main_class, *arguments, version=version), timeout_s=timeout_s)
 
-    def _start(self) -> None:
+    def _make_all(self) -> None:
         if self.spec.mode == "zookeeper":
             self.zookeeper = self._assembly.zookeeper()
         else:
             self.controllers = {node.id: node for node in self._assembly.controllers()}
         for broker_id in range(self.spec.brokers):
             self._make_broker(broker_id, None)
-        self._start_all()
 
-    def _start_all(self) -> None:
+    def _start(self, nodes: Collection[Node]) -> None:
         if self.zookeeper is not None:
             # Before the brokers: without it they give up at once, while KRaft brokers go on looking for controllers.
             self.zookeeper.start()
-        for node in self._nodes():
+        for node in nodes:
             node.spawn()
-        for node in self._nodes():
+        for node in nodes:
             node.wait_ready()
         self.wait_ready()
 
     def _make_broker(self, broker_id: int, rack: str | None) -> Node:
         node = self._assembly.broker(broker_id, rack or self.spec.rack(broker_id), self._is_broker_ready)
         self.brokers[broker_id] = node
+        if self.proxy is not None:
+            self.proxy.stand_before(node.place.ports[Listener.PROXIED], node.place.advertised[Listener.PROXIED])
         return node
 
     def _nodes(self) -> tuple[Node, ...]:

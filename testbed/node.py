@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from testbed.errors import NodeFailed
-from testbed.ports import HOST
 from testbed.processes import ProcessGroup
 from testbed.properties import Place
 from testbed.waiting import wait_until
@@ -77,8 +76,8 @@ class Node:
         return self._process.pid if self._process is not None and self.is_running else None
 
     def address(self, listener: str = "PLAINTEXT") -> str:
-        """`host:port` of one of the node's listeners."""
-        return f"{HOST}:{self._place.ports[listener]}"
+        """`host:port` at which clients find one of the node's listeners."""
+        return self._place.addresses[listener]
 
     def spawn(self) -> None:
         """Start the process and do not wait until it is ready; nothing happens if it runs."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.ports import HOST
-from testbed.spec import ClusterSpec
+from testbed.spec import ClusterSpec, Listener
 
 # How long a silent broker is taken for alive. A broker that is started again at once waits for that long, too.
 SESSION_TIMEOUT_MS = "4000"
@@ -34,11 +34,20 @@ _SMALL_BROKER = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one node lives: its id, its folder, and its ports by listener name."""
+    """Where one node lives: its id, its folder, and its ports by listener name.
+
+    `advertised` are the ports at which clients find those listeners that they reach by another one than it has.
+    """
 
     node_id: int
     folder: Path
     ports: Mapping[str, int]
+    advertised: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where clients find each listener, as `host:port`."""
+        return {name: f"{HOST}:{port}" for name, port in {**self.ports, **self.advertised}.items()}
 
     @property
     def metadata_dir(self) -> Path:
@@ -86,6 +95,7 @@ def broker_settings(place: Place, spec: ClusterSpec, *, rack: str | None) -> dic
     copies = str(min(3, spec.brokers))
     settings = {
         "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in place.ports.items()),
+        "advertised.listeners": ",".join(f"{name}://{address}" for name, address in place.addresses.items()),
         "inter.broker.listener.name": "PLAINTEXT",
         "log.dirs": ",".join(map(str, place.log_dirs(spec.log_dirs))),
         "offsets.topic.replication.factor": copies,
@@ -133,4 +143,4 @@ def zookeeper_settings(place: Place) -> dict[str, str]:
 
 
 def _protocol(listener: str) -> str:
-    return "PLAINTEXT" if listener == "CONTROLLER" else listener
+    return "PLAINTEXT" if listener in ("CONTROLLER", Listener.PROXIED) else listener

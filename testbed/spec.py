@@ -18,9 +18,10 @@ class Security(Enum):
 
 
 class Listener(StrEnum):
-    """A listener of a broker; the name is also Kafka's `security.protocol`."""
+    """A listener of a broker; the name is also Kafka's `security.protocol`, but for the one behind a proxy."""
 
     PLAINTEXT = "PLAINTEXT"
+    PROXIED = "PROXIED"
     SASL_PLAINTEXT = "SASL_PLAINTEXT"
     SSL = "SSL"
     SASL_SSL = "SASL_SSL"
@@ -32,7 +33,8 @@ class ClusterSpec:
 
     Brokers get the ids 0, 1, 2 …, controllers 100, 101, 102; racks are dealt out in turn. `broker_config` wins over
     the settings that the testbed chooses; controllers get it too. With `Security.SECURE` every broker also listens
-    with SASL and TLS and asks Kafka's standard authorizer; the PLAINTEXT listener then belongs to a super user.
+    with SASL and TLS and asks Kafka's standard authorizer; the PLAINTEXT listener then belongs to a super user. If
+    `is_proxied`, every broker also has a listener in plain text that clients reach through the cluster's proxy.
     """
 
     version: str = "4.3.1"
@@ -42,6 +44,7 @@ class ClusterSpec:
     racks: tuple[str, ...] = ("a", "b", "c")
     log_dirs: int = 2
     security: Security = Security.PLAINTEXT
+    is_proxied: bool = False
     broker_config: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -51,13 +54,16 @@ class ClusterSpec:
             raise ValueError(f"a KRaft cluster has 1 to 9 controllers, not {self.controllers}")
         if self.mode == "zookeeper" and self.security is Security.SECURE:
             raise ValueError("the testbed secures KRaft clusters only")
+        if self.mode == "zookeeper" and self.is_proxied:
+            raise ValueError("the testbed puts a proxy before the brokers of KRaft clusters only")
         if self.mode == "zookeeper" and not self.version.startswith("3."):
             raise ValueError(f"Kafka {self.version} has no ZooKeeper mode; 3.9.1 is the last line that has")
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
         """The listeners that every broker has."""
-        return tuple(Listener) if self.security is Security.SECURE else (Listener.PLAINTEXT,)
+        secure = (Listener.SASL_PLAINTEXT, Listener.SSL, Listener.SASL_SSL) if self.security is Security.SECURE else ()
+        return (Listener.PLAINTEXT, *secure, *((Listener.PROXIED,) if self.is_proxied else ()))
 
     def rack(self, broker_id: int) -> str | None:
         """The rack of a broker, None if the cluster has no racks."""

@@ -333,7 +333,13 @@ def test_missing_jars_are_one_line_that_says_what_to_run(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "fields",
-    [{"brokers": 0}, {"controllers": 0}, {"mode": "zookeeper"}, {"log_dirs": 0}],
+    [
+        {"brokers": 0},
+        {"controllers": 0},
+        {"mode": "zookeeper"},
+        {"mode": "zookeeper", "version": "3.9.1", "is_proxied": True},
+        {"log_dirs": 0},
+    ],
 )
 def test_a_cluster_that_cannot_be_is_refused_before_anything_starts(fields):
     with pytest.raises(ValueError, match=r"controllers|broker|ZooKeeper"):

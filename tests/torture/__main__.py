@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
 from tests.torture.campaign import Campaign
-from tests.torture.faults import FAULTS
+from tests.torture.faults import DISK_FAULTS, FAULTS
+from tests.torture.small_disk import can_mount
 
 
 @click.command()
 @click.option("--faults", default=84, show_default=True, help="How many faults to strike.")
 @click.option("--seed", default=1, show_default=True, help="What is drawn by lot.")
 @click.option("--only", multiple=True, type=click.Choice([each.name for each in FAULTS]), help="Strike only these.")
-def main(faults: int, seed: int, only: tuple[str, ...]) -> None:
+@click.option(
+    "--without", multiple=True, type=click.Choice([each.name for each in FAULTS]), help="Do not strike these."
+)
+@click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave journals and output there.")
+def main(faults: int, seed: int, only: tuple[str, ...], without: tuple[str, ...], keep: Path | None) -> None:
     """Strike faults while runs move partitions of real Kafka; print a table. Exit code 1 if a promise was broken."""
-    chosen = [each for each in FAULTS if not only or each.name in only]
-    with tempfile.TemporaryDirectory(prefix="kreassign-torture-") as folder:
-        campaign = Campaign(chosen, seed, Path(folder))
+    chosen = [each for each in FAULTS if (not only or each.name in only) and each.name not in without]
+    if not can_mount():
+        chosen = [each for each in chosen if each not in DISK_FAULTS]
+        click.echo("without the right to mount a disk: its faults are not struck", err=True)
+    # An end from outside too leaves no cluster and no mounted disk behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with ExitStack() as stack:
+        if keep is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kreassign-torture-")))
+        else:
+            folder = keep
+            folder.mkdir(parents=True)
+        campaign = Campaign(chosen, seed, folder)
         campaign.execute(faults)
         click.echo(campaign.table())
     if campaign.broken:

@@ -5,7 +5,9 @@ What is demanded of every run, once its faults are repaired:
 - no throttle is left, or the run named what is;
 - a move that is told complete is complete, and a run that is told done without a problem is done;
 - what somebody else did to its settings or moves is told;
-- nothing of its plan is still moving, and no command ended in a traceback.
+- where nothing happened that can make a move fail, none does;
+- nothing of its plan is still moving, and no command ended in a traceback;
+- where a broker is lost for good, the next run begins, and what is left there was told.
 
 And at the end of all: each acknowledged record is there, unchanged and in the order in which it was sent.
 """
@@ -19,22 +21,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from subprocess import SubprocessError
 from typing import Any
 
 import click
 from kafka.errors import KafkaError
 
 from kreassign.errors import KreassignError
-from testbed import KafkaCluster
+from testbed import KafkaCluster, NodeFailed, Refused
 from testbed.producing import Producing
 from testbed.records import read_all
 from testbed.waiting import wait_until
 from tests.real.run_processes import end_throttles_and_moves, free_lease
-from tests.torture.faults import FOREIGN_RATE, Fault
+from tests.torture.fault import Fault
+from tests.torture.operator_faults import FOREIGN_RATE
 from tests.torture.scene import PARTITIONS, RATE, RECORD_BYTES, RECORDS_PER_S, TOPIC, Scene, opened, spec
 
 LEG_S, STRIKE_S = 300.0, 60.0
+LOST_S = 45.0
+"""For so long an operator hopes that a broker comes back."""
 ENDS = ("done", "cancelled", "failed")
+_FAILURES = (KreassignError, NodeFailed, Refused, OSError, SubprocessError)
 STRUCK_AT_ONCE = 2
 
 
@@ -75,6 +82,9 @@ class Campaign:
                     self._strike_all(scene, wanted)
             except (KafkaError, TimeoutError) as error:
                 self.broken.append(f"the producer did not last: {error!r}")
+            finally:
+                if scene.disk is not None:
+                    scene.disk.close()
             self.records, self.refused = producer.ledger.count, len(producer.failures)
             self.broken += producer.ledger.missing_from(read_all(cluster.bootstrap_servers, TOPIC))
 
@@ -86,8 +96,21 @@ class Campaign:
                 order += self._chance.sample(self._faults, len(self._faults))
             count = self._chance.randint(1, STRUCK_AT_ONCE)
             faults, order = order[:count], order[count:]
-            self._leg(scene, number, faults)
+            try:
+                self._leg(scene, number, faults)
+            except _FAILURES as error:
+                self.broken.append(f"run {number}: the campaign could not go on with it: {error!r}")
+                self._start_afresh(scene)
             number += 1
+
+    def _start_afresh(self, scene: Scene) -> None:
+        """After a leg that could not be judged."""
+        if scene.run is not None:
+            scene.run.kill()
+        scene.interfere(None)
+        scene.lost, scene.unregistered, scene.repairs = set(), set(), []
+        scene.heal()
+        self._tidy_up(scene)
 
     def table(self) -> str:
         """What came of it, a row per kind of fault."""
@@ -110,13 +133,14 @@ class Campaign:
     def _leg(self, scene: Scene, number: int, faults: Sequence[Fault]) -> None:
         scene.folder = self._folder / str(number)
         scene.folder.mkdir()
-        scene.run_id, scene.untrue = None, []
-        begun_s = time.monotonic()
+        scene.run_id, scene.untrue, scene.is_proxied, scene.begun_s = None, [], False, time.monotonic()
+        for fault in faults:
+            fault.prepare(scene)
         scene.start("run", scene.plan(), "--throttle", RATE, "--max-moves", 4, "--measure-for", 0)
         struck = [(fault, said) for fault in faults if (said := self._strike(scene, fault))]
         found = self._bring_to_its_end(scene)
-        seconds = time.monotonic() - begun_s
-        broken = [*scene.untrue, *self._judge(scene, struck, found)]
+        seconds = time.monotonic() - scene.begun_s
+        broken = [*self._judge(scene, struck, found), *self._bring_back_lost(scene, found), *scene.untrue]
         for fault, _ in struck:
             tally = self._tallies[fault.name]
             tally.struck += 1
@@ -139,6 +163,7 @@ class Campaign:
             scene.repair_due()
             if scene.moving():
                 said = fault.strike(scene)
+                scene.tell(f"{fault.name}: {said or 'not yet'}")
             return bool(said) or not scene.is_running()
 
         try:
@@ -160,7 +185,7 @@ class Campaign:
             for _, repair in scene.repairs:
                 repair()
             scene.repairs = []
-            scene.cluster.heal()
+            scene.heal()
         return scene.status()
 
     def _is_at_its_end(self, scene: Scene) -> bool:
@@ -173,17 +198,51 @@ class Campaign:
         self._collect_output(scene)
         if not is_repaired:
             return False
-        scene.cluster.heal()
+        scene.tell("the run is not there")
+        scene.heal()
         found = scene.status()
+        scene.tell(f"found {found['state'] if found else 'nothing'}")
         if found is None or (found["state"] in ENDS and not found["throttle_residue"]):
+            return True
+        if found["state"] in ENDS and scene.lost - scene.unregistered:
+            self._forget_lost(scene, found)
             return True
         scene.start("resume", scene.run_id)
         return False
 
+    def _forget_lost(self, scene: Scene, found: Mapping[str, Any]) -> None:
+        """Give up what a run cannot restore, because the broker does not come back."""
+        brokers = [word for broker in sorted(scene.lost) for word in ("--broker", broker)]
+        done = scene.kreassign("forget", found["run_id"], *brokers, "--state-dir", scene.state_dir)
+        if done.exit_code:
+            scene.untrue.append(f"the brokers {sorted(scene.lost)} could not be forgotten: {done.stderr[-300:]}")
+
+    def _bring_back_lost(self, scene: Scene, found: Mapping[str, Any] | None) -> list[str]:
+        """Where a broker is lost the next run must begin; then the broker comes back with what is still set on it."""
+        if not scene.lost or found is None:
+            return []
+        broken = []
+        where = ("--state-dir", scene.state_dir, "--bootstrap-server", scene.cluster.bootstrap_servers)
+        following = scene.kreassign("run", scene.small_plan(), "--throttle", RATE, "--measure-for", 0, *where)
+        if following.exit_code:
+            broken.append(f"the next run ended with {following.exit_code}: {following.stderr[-300:]}")
+        told = json.dumps([found["problems"], found["throttle_residue"]])
+        lost, scene.lost, scene.unregistered = scene.lost, set(), set()
+        scene.heal()
+        left = {key: value for key, value in scene.throttles().items() if key.startswith("broker ")}
+        for broker in sorted(lost):
+            mine = [f"{key} = {value}" for key, value in left.items() if key.split()[1] == str(broker)]
+            if mine and f"broker {broker}" not in told:
+                broken.append(f"left on the lost broker and not told of: {mine}")
+        return broken
+
     def _answer(self, scene: Scene, found: Mapping[str, Any]) -> None:
-        """Set the throttle again where the run waits because somebody took it away."""
-        if any("throttle" in problem for problem in found["problems"]):
+        """Set the throttle again where somebody took it away; end the run that waits for a broker that is lost."""
+        verdicts = " ".join(found["verdicts"])
+        if "foreign-throttle" in verdicts:
             scene.kreassign("throttle", found["run_id"], RATE, "--state-dir", scene.state_dir)
+        elif scene.lost and "nothing new is started" in verdicts and time.monotonic() - scene.begun_s > LOST_S:
+            scene.kreassign("cancel", found["run_id"], "--state-dir", scene.state_dir)
 
     def _collect_output(self, scene: Scene) -> None:
         if scene.run is not None and scene.run.stderr is not None and not scene.run.stderr.closed:
@@ -203,6 +262,8 @@ class Campaign:
             broken.append(f"ended, and still moving: {', '.join(map(str, moving))}")
         is_told = bool(found["problems"]) or found["state"] != "done"
         broken += [f"not told of: {said}" for fault, said in struck if fault.tells and not is_told]
+        if struck and all(fault.harmless for fault, _ in struck) and found["state"] != "done":
+            broken.append(f"{found['state']}, and nothing was struck that makes a move fail: {found['problems']}")
         # What somebody else moves after its end is not the run's word any more.
         if not any(fault.moves for fault, _ in struck):
             present = scene.replicas()
@@ -216,12 +277,15 @@ class Campaign:
             ]
             if found["state"] == "done" and (open_moves := len(scene.targets) - len(complete)):
                 broken.append(f"told done, and {open_moves} moves are not complete")
-        if broken:
-            (scene.folder / "found.json").write_text(json.dumps(found, indent=1))
+        (scene.folder / "found.json").write_text(json.dumps(found, indent=1))
         return broken
 
     def _tidy_up(self, scene: Scene) -> None:
         """So that a broken promise does not break the next run: nothing moves, nothing is throttled."""
+        scene.interfere(None)
+        if scene.disk is not None:
+            scene.disk.close()
+            scene.disk = None
         with scene.client() as client:
             free_lease(client)
             end_throttles_and_moves(client)

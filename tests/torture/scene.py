@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -20,11 +20,13 @@ from kreassign.model import NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.operations.connect import connect
 from kreassign.operations.plan_files import write_plan
-from testbed import ClusterSpec, KafkaCluster
+from testbed import ClusterSpec, KafkaCluster, Listener
 from testbed.processes import Finished, ProcessGroup
+from testbed.proxy import Interference
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 from tests.real.run_processes import throttles
+from tests.torture.small_disk import SmallDisk
 
 BROKERS = 5
 PARTITIONS = 12
@@ -33,7 +35,7 @@ PARTITION_BYTES = 2_500_000
 RATE = "2MB/s"
 RECORDS_PER_S, RECORD_BYTES = 20.0, 2_000
 TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
-_KREASSIGN = (sys.executable, "-c", "from kreassign.cli.main import main; main()")
+_KREASSIGN = (sys.executable, "-m", "tests.torture.stepped_clock")
 
 
 @dataclass(slots=True)
@@ -41,7 +43,8 @@ class Scene:
     """One cluster for the whole campaign. `run` is the run that goes on.
 
     `repairs` says what repairs the faults of this leg, and when (by the monotonic clock); `untrue` collects, in
-    sentences, what the run did or told that it must not.
+    sentences, what the run did or told that it must not. `lost` are brokers that do not come back before the run is
+    over, some of them `unregistered`. `disk` is that of the state directory where it has one of its own.
     """
 
     cluster: KafkaCluster
@@ -53,11 +56,32 @@ class Scene:
     targets: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     repairs: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
     untrue: list[str] = field(default_factory=list)
+    lost: set[int] = field(default_factory=set)
+    unregistered: set[int] = field(default_factory=set)
+    begun_s: float = 0.0
+    is_proxied: bool = False
+    interference: Interference | None = None
+    disk: SmallDisk | None = None
 
     @property
     def state_dir(self) -> Path:
         """Where the run of this leg has its journal."""
         return self.folder / "state"
+
+    def tell(self, what: str) -> None:
+        """Note what was done, and when since the beginning of this leg, for whoever looks into a broken promise."""
+        with (self.folder / "told.txt").open("a") as told:
+            told.write(f"{time.monotonic() - self.begun_s:.1f} s: {what}\n")
+
+    def interfere(self, interference: Interference | None) -> None:
+        """Let the proxy do this to the connections of the run, or nothing."""
+        assert self.cluster.proxy is not None
+        self.interference = interference
+        self.cluster.proxy.interfere(interference)
+
+    def heal(self) -> None:
+        """Start what is down, but for the brokers that are lost."""
+        self.cluster.heal(without=self.lost)
 
     def repair_after(self, seconds: float, repair: Callable[[], object]) -> None:
         """Repair a fault some seconds from now, when `repair_due` is called next."""
@@ -70,6 +94,7 @@ class Scene:
         self.repairs = [each for each in self.repairs if each[0] > now_s]
         for repair in due:
             repair()
+            self.tell("repaired")
         return not self.repairs
 
     def client(self) -> AdminClient:
@@ -84,11 +109,15 @@ class Scene:
 
     def kreassign(self, command: str, *arguments: object, timeout_s: float = 120) -> Finished:
         """One of our commands, to its end."""
-        return self.group.run([*_KREASSIGN, command, *map(str, arguments)], timeout_s=timeout_s)
+        done = self.group.run([*_KREASSIGN, command, *map(str, arguments)], timeout_s=timeout_s)
+        self.tell(f"{command} {arguments}: {done.exit_code}, {done.stderr}")
+        return done
 
     def start(self, command: str, *arguments: object) -> None:
         """`kreassign run` or `kreassign resume`, in the background."""
-        where = ("--state-dir", str(self.state_dir), "--bootstrap-server", self.cluster.bootstrap_servers)
+        self.tell(command)
+        servers = self.cluster.bootstrap(Listener.PROXIED if self.is_proxied else Listener.PLAINTEXT)
+        where = ("--state-dir", str(self.state_dir), "--bootstrap-server", servers)
         controllers = ("--bootstrap-controller", self.cluster.bootstrap_controllers, "--format", "json")
         self.run = self.group.open([*_KREASSIGN, command, *map(str, arguments), *where, *controllers])
 
@@ -119,7 +148,7 @@ class Scene:
     def throttles(self) -> dict[str, str]:
         """Every throttle that is set on a topic or a broker, as `resource key` → value."""
         with self.client() as client:
-            return throttles(client, (TOPIC, RECREATED, BYSTANDER), self.cluster.brokers)
+            return throttles(client, (TOPIC, RECREATED, BYSTANDER), set(self.cluster.brokers) - self.lost)
 
     def plan(self) -> Path:
         """Draw new replicas for half of the partitions, and for the topic that may be recreated."""
@@ -130,8 +159,16 @@ class Scene:
                 spare = self.chance.choice(sorted(set(self.cluster.brokers) - set(replicas)))
                 place = self.chance.randrange(len(replicas))
                 self.targets[partition] = (*replicas[:place], spare, *replicas[place + 1 :])
-        path = self.folder / "plan.json"
-        write_plan(path, Plan(tuple(PartitionAssignment(*pair) for pair in self.targets.items())))
+        return self._written("plan.json", self.targets)
+
+    def small_plan(self) -> Path:
+        """New replicas of one partition that is not part of the plan, on brokers that are not lost."""
+        there = sorted(set(self.cluster.brokers) - self.lost)
+        return self._written("small-plan.json", {TopicPartition(BYSTANDER, 0): (*there[1:FACTOR], there[0])})
+
+    def _written(self, name: str, targets: Mapping[TopicPartition, tuple[int, ...]]) -> Path:
+        path = self.folder / name
+        write_plan(path, Plan(tuple(PartitionAssignment(*pair) for pair in targets.items())))
         return path
 
 
@@ -162,5 +199,5 @@ def recreate(client: AdminClient) -> None:
 
 
 def spec() -> ClusterSpec:
-    """Five brokers and three controllers."""
-    return ClusterSpec(brokers=BROKERS, controllers=3)
+    """Five brokers behind a proxy, and three controllers."""
+    return ClusterSpec(brokers=BROKERS, controllers=3, is_proxied=True)
