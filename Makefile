@@ -114,6 +114,11 @@ torture: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## faults on real Kafka while
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m tests.torture --faults $(FAULTS) --seed $(SEED)
 
+.PHONY: test-clients
+test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go, npm and PyPI on a twin and on real Kafka
+	@bash scripts/prerequisites.sh java
+	$(BIN)/python -m tests.clients
+
 # Seeing and measuring.
 
 .PHONY: sizes
