@@ -116,6 +116,18 @@ def test_without_eligible_leaders_the_last_in_sync_stays_in_the_isr():
     assert written(cluster, PartitionUpdate(isr=())) == {"leader": NO_LEADER}
 
 
+def test_who_died_with_its_log_is_not_eligible():
+    cluster = foo("1 2 3 / 1 2 / - / - / 1").configure("foo", "min.insync.replicas", "2")
+    assert written(cluster, PartitionUpdate(isr=(1,))) == {"isr": (1,), "elr": (2,)}
+    assert written(cluster, PartitionUpdate(isr=(1,), lost=2)) == {"isr": (1,)}
+
+
+def test_an_eligible_replica_that_comes_to_lead_is_in_sync_and_not_eligible_any_more():
+    cluster = SmallCluster().topic("foo", "1 2 3 / - / - / - / -", elr=(2, 3))
+    cluster.configure("foo", "min.insync.replicas", "2")
+    assert written(cluster, PartitionUpdate()) == {"isr": (2,), "leader": 2, "elr": (3,)}
+
+
 def test_without_eligible_leaders_nobody_is_remembered():
     cluster = SmallCluster(rules=OLDER).topic("foo", "1 2 / - / - / - / -", last_known_elr=(1,))
     assert written(cluster, PartitionUpdate()) is None

@@ -4,7 +4,6 @@ import pytest
 
 from kreassign.model import ElectionType
 from kreassign.twin.controller.elections import (
-    MAX_ELECTIONS_IN_A_PASS,
     ElectLeaders,
     elect_leaders,
     elect_unclean_leaders,
@@ -147,9 +146,9 @@ def test_preferred_leaders_come_back_where_they_can():
 
 
 def test_preferred_leaders_come_back_in_passes():
-    cluster = SmallCluster().topic("foo", *["0 1 / 0 1 / - / - / 1"] * (MAX_ELECTIONS_IN_A_PASS + 5))
+    cluster = SmallCluster().topic("foo", *["0 1 / 0 1 / - / - / 1"] * 1_005)
     decision = restore_preferred_leaders(cluster.context)
-    assert (len(decision.records), decision.answer) == (MAX_ELECTIONS_IN_A_PASS, True)
+    assert (len(decision.records), decision.answer) == (1_000, True)  # Kafka's MAX_ELECTIONS_PER_IMBALANCE
     cluster.write(*decision.records)
     decision = restore_preferred_leaders(cluster.context)
     assert (len(decision.records), decision.answer) == (5, False)

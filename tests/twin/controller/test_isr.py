@@ -132,6 +132,12 @@ def test_an_isr_that_shrinks_and_grows_moves_only_the_partition_epoch(rules):
     assert (made.partition().leader_epoch, made.partition().partition_epoch) == (0, 2)
 
 
+def test_nobody_becomes_eligible_while_the_isr_is_as_large_as_it_has_to_be():
+    made = SmallCluster().topic("foo", "0 1 2").configure("foo", "min.insync.replicas", "2")
+    made.report_isr("0 1")
+    assert made.partition().elr == ()
+
+
 def test_members_below_the_least_isr_become_eligible_and_are_forgotten_above_it():
     made = SmallCluster().topic("foo", "0 1 2").configure("foo", "min.insync.replicas", "3")
     made.report_isr("0 1")

@@ -3,7 +3,7 @@
 import pytest
 
 from kreassign.twin.controller.partitions import CreatePartitions, MorePartitions, create_partitions
-from kreassign.twin.controller.rules import rules_of
+from kreassign.twin.controller.rules import ZOOKEEPER, rules_of
 from tests.twin.controller.small_cluster import SmallCluster, random
 
 DONE = (0, None)
@@ -44,6 +44,12 @@ def test_during_a_move_they_have_as_many_as_the_whole_list():
     assert len(cluster.partition(index=1).replicas) == 4
     assert grow(cluster, MorePartitions("foo", 3, ((0, 1),))) == [("foo", (39, inconsistent(2, 4)))]
     assert cluster.ongoing() == {"foo-0": "replicas: 4,5,0,1. adding: 4,5. removing: 0,1."}
+
+
+def test_in_zookeeper_mode_a_topic_does_not_grow_while_it_moves():
+    cluster = foo("4 5 0 1 / 0 1 / 4 5 / 0 1 / 0", rules=ZOOKEEPER)
+    refusal = (60, "A partition reassignment is in progress for the topic 'foo'.")
+    assert grow(cluster, MorePartitions("foo", 2)) == [("foo", refusal)]
 
 
 def test_new_partitions_can_be_placed_by_hand():
