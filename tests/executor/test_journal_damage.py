@@ -75,11 +75,14 @@ def test_a_damaged_file_is_refused_by_its_name_whatever_is_asked_of_it(
     assert active_run(tmp_path, "cluster-1") is None, "a refusal lets the lock go"
 
 
-def test_a_flipped_byte_anywhere_leaves_the_events_as_they_are_or_refuses_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bytes_tried", [100, pytest.param(300, marks=pytest.mark.thorough)])
+def test_a_flipped_byte_anywhere_leaves_the_events_as_they_are_or_refuses_them(
+    tmp_path: Path, bytes_tried: int
+) -> None:
     path = written(tmp_path)
     content, chance = path.read_bytes(), random.Random(14)
     refused = 0
-    for place in chance.sample(range(len(content)), 300):
+    for place in chance.sample(range(len(content)), bytes_tried):
         path.write_bytes(content[:place] + bytes([content[place] ^ chance.randrange(1, 256)]) + content[place + 1 :])
         found = read_or_refused(path)
         assert found in {WHOLE, REFUSED}, place
@@ -87,7 +90,7 @@ def test_a_flipped_byte_anywhere_leaves_the_events_as_they_are_or_refuses_them(t
         for question in (last_event, lambda path: post_request(path, lambda number: HoldRequested(5, number))):
             with suppress(JournalDamaged):
                 question(path)
-    assert refused > 20, "most of the bytes of this short journal are free space"
+    assert refused > bytes_tried // 15, "most of the bytes of this short journal are free space"
 
 
 REFUSED = "refused"

@@ -119,15 +119,13 @@ def test_of_a_move_with_two_copies_only_the_one_that_lags_stays_listed() -> None
 
 def test_no_more_moves_are_sent_at_once_than_a_controller_takes() -> None:
     many = [PlannedMove(TopicPartition("a", number), (0, 1), (2, 1), 0) for number in range(2_500)]
-    events: list[Event] = [started(*many, throttle=None), look(0, PlacementState.UNTOUCHED, *many)]
+    machine, (order,) = machine_after(started(*many, throttle=None), look(0, PlacementState.UNTOUCHED, *many))
     sizes = []
-    while True:
-        (order,) = replayed(*events)[1]
-        if not isinstance(order, SubmitMoves):
-            break
+    while isinstance(order, SubmitMoves):
         sizes.append(len(order.targets))
         names = tuple(order.targets)
-        events += [SubmissionIntended(0, names), MovesSubmitted(0, names)]
+        machine.replay(SubmissionIntended(0, names))
+        (order,) = machine.replay(MovesSubmitted(0, names))
     assert sizes == [1_000, 1_000, 500]
 
 
