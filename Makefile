@@ -62,13 +62,17 @@ $(JARS)/spark.jsa: $(VENV_READY)
 
 LINTS = $(addprefix tests/test_,architecture.py imports.py dead_code.py tidy.py words.py pages.py kips_page.py)
 TESTS = $(PYTEST) -q $(LINTS:%=--ignore=%)
-# Two halves side by side, each a pytest of its own: thousands of tests of a few milliseconds would cost half as much
-# again with pytest-xdist, which collects them in each worker and sends three reports of each.
+# Three parts side by side, each a pytest of its own: thousands of tests of a few milliseconds would cost half as much
+# again with pytest-xdist, which collects them in each worker and sends three reports of each. The second part waits as
+# long as it computes, for time-outs and processes, so that three parts keep two cores busy.
 FAST = $(TESTS) -n 0 --ignore=tests/real -m "not (thorough or kafka or spark)"
-HALF = $(addprefix tests/,admin executor cli planner operations pipeline report model kips testbed test_public_api.py)
-HALF_LOG = build/test-fast.log
-BOTH_HALVES = @mkdir -p build; $(FAST) $(HALF) >$(HALF_LOG) 2>&1 & half=$$!; \
-  $(FAST) $(HALF:%=--ignore=%); rest=$$?; wait $$half; half=$$?; cat $(HALF_LOG); exit $$((half | rest))
+PART_1 = $(addprefix tests/,executor cli planner pipeline report model test_public_api.py)
+PART_2 = $(addprefix tests/,admin kafka_tools operations testbed wire mutants scripts scenarios test_startup.py)
+LOG_1 = build/test-fast-1.log
+LOG_2 = build/test-fast-2.log
+ALL_PARTS = @mkdir -p build; $(FAST) $(PART_1) >$(LOG_1) 2>&1 & first=$$!; $(FAST) $(PART_2) >$(LOG_2) 2>&1 & second=$$!; \
+  $(FAST) $(patsubst %,--ignore=%,$(PART_1) $(PART_2)); rest=$$?; \
+  wait $$first; first=$$?; wait $$second; second=$$?; cat $(LOG_1) $(LOG_2); exit $$((first | second | rest))
 # Tests that share what takes long to start run in a row on one worker, the longest row first (tests/clusters.py). They
 # wait more than they compute: three workers keep two cores busy.
 SHARING = $(TESTS) -n 3 --dist loadgroup --no-loadscope-reorder --durations=20
@@ -83,12 +87,12 @@ check: $(VENV_READY) ## format, lint, types, import rules, tidiness, words and p
 .PHONY: test
 test: check $(JARS_READY) $(CLASS_DATA) $(SPARK_CLASS_DATA) ## check, then every test, those on real Kafka and Spark too
 	@bash scripts/prerequisites.sh java
-	$(BOTH_HALVES)
+	$(ALL_PARTS)
 	KREASSIGN_REQUIRE_KAFKA=1 $(SHARING) -m "thorough or kafka or spark"
 
 .PHONY: test-fast
 test-fast: $(VENV_READY) ## quick tests, without Kafka and Spark
-	$(BOTH_HALVES)
+	$(ALL_PARTS)
 
 .PHONY: test-kafka
 test-kafka: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## the tests on real Kafka
