@@ -28,7 +28,8 @@ def _handle(request: Request) -> Message:
         text = request.denial(Operation.ALTER)
         return response(error_code=CLUSTER_AUTHORIZATION_FAILED, error_message=text)
     outcome = request.cluster.controller.unregister_broker(request.message.broker_id)
-    return response(error_code=outcome.code, error_message=outcome.message)
+    # Unlike in most answers the text of one that went well is empty, not null.
+    return response(error_code=outcome.code, error_message=outcome.message or "")
 
 
 HANDLERS = (Handler(api.UNREGISTER_BROKER, _handle),)
