@@ -38,7 +38,7 @@ class KeyedTable:
         """The top of a file; `name` is what errors call it."""
         try:
             found = strict_json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise InputError(f"{name}: this is not JSON: {error}") from error
         if not isinstance(found, dict):
             raise InputError(f"{name}: this is JSON, but not an object")

@@ -47,7 +47,7 @@ def parse_facts(text: str) -> PlanFacts:
         if document["version"] != VERSION:
             raise MalformedPlan(f"a facts file of version {document['version']}; this kreassign reads {VERSION}")
         return _facts(document)
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise MalformedPlan(f"not the facts file of a plan: {error}") from error
     except KeyError as error:
         raise MalformedPlan(f"not the facts file of a plan: it has no {error}") from error

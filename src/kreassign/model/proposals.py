@@ -35,7 +35,7 @@ def has_proposals(text: str) -> bool:
         return False
     try:
         document = strict_json.loads(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
     return isinstance(document, dict) and "proposals" in document and "partitions" not in document
 
@@ -44,7 +44,7 @@ def parse_proposals(text: str) -> Proposals:
     """Read proposals in their order. Raises MalformedPlan, which names the entry and the field that is wrong."""
     try:
         document = strict_json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise MalformedPlan(f"not JSON: {error}") from error
     entries = document.get("proposals") if isinstance(document, dict) else None
     if not isinstance(entries, list):

@@ -20,12 +20,13 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 def loads(text: str) -> Json:
     """Read a document. Raises ValueError, which names the number, or the place of the text, that is refused."""
-    document = json.loads(text, parse_constant=_refuse, parse_float=finite)
-    # Only escapes can bring halves in, and most files have none; so most are not walked through.
-    if _HALF_ESCAPED.search(text):
-        for place, value in _texts(document, "$"):
-            if is_half(value):
-                raise ValueError(f"{place} is {value!r}, which has half of a surrogate pair and is no text")
+    try:
+        document = json.loads(text, parse_constant=_refuse, parse_float=finite)
+        # Only escapes can bring halves in, and most files have none; so most are not walked through.
+        if _HALF_ESCAPED.search(text):
+            _refuse_halves(document)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     return document
 
 
@@ -40,6 +41,12 @@ def finite(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{text} is not a finite number")
     return value
+
+
+def _refuse_halves(document: Json) -> None:
+    for place, value in _texts(document, "$"):
+        if is_half(value):
+            raise ValueError(f"{place} is {value!r}, which has half of a surrogate pair and is no text")
 
 
 def _refuse(name: str) -> NoReturn:

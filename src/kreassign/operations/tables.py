@@ -103,11 +103,11 @@ def compact_tables(data: Path, keep_days: float | None) -> Iterator[Compacted]:
 
 def import_metrics(file: Path, data: Path, cluster: str, broker: int | None, instances: Mapping[str, int]) -> Imported:
     """Add a file with metrics of Prometheus to table `metrics`. Raises InputError, which names the file."""
-    text = file.read_text(encoding="utf-8")
-    parsed = _parsed(file, text)
+    content = file.read_bytes()
+    parsed = _parsed(file, content)
     origin = Origin(cluster, SystemClock().now_ms(), broker, instances)
     rows = sorted(metric_rows(parsed.readings, origin), key=lambda row: row["taken_ms"])
-    _store(data, rows, sha256(text.encode()).hexdigest()[:16])
+    _store(data, rows, sha256(content).hexdigest()[:16])
     return Imported(file, len(rows), len(parsed.readings) - len(rows), tuple(parsed.unreadable))
 
 
@@ -127,9 +127,11 @@ def stream_metrics(
     return late
 
 
-def _parsed(file: Path, text: str) -> Parsed:
+def _parsed(file: Path, content: bytes) -> Parsed:
     try:
-        return parse(text)
+        return parse(content.decode())
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not a text in UTF-8: {error}") from error
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
 

@@ -40,7 +40,9 @@ def test_a_record_of_cruise_control_is_read_by_its_layout() -> None:
     ({"topic": 3}, "topic is not a text"),
     ({"name": None}, "name is missing"),
     ({"value": "3"}, "value is not a number"),
-    ({"value": float("nan")}, "not a finite number"),
+    ({"value": float("nan")}, "NaN is not a number in JSON"),
+    ({"value": 10**400}, "value is not a finite number"),
+    ({"name": "\ud800"}, "half of a surrogate pair"),
 ])  # fmt: skip
 def test_a_record_that_says_nothing_is_refused_with_the_reason(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
@@ -49,6 +51,7 @@ def test_a_record_that_says_nothing_is_refused_with_the_reason(change: dict[str,
 
 @pytest.mark.parametrize(("value", "reason"), [
     (None, "no value"), (b"{", "not JSON"), (b"\xff", "not JSON"), (b"[]", "not a JSON object"),
+    (b'{"name":' + b"[" * 100_000, "nested too deeply"), (b'{"value": 1e999}', "1e999 is not a finite number"),
 ])  # fmt: skip
 def test_what_is_no_object_is_refused(value: bytes | None, reason: str) -> None:
     with pytest.raises(InputError, match=reason):

@@ -91,7 +91,32 @@ def test_series_of_remote_read_have_times_in_milliseconds() -> None:
     assert found(parse(json.dumps({"timeseries": [series]}))) == [(3, "t", 1234, "bytes_out_total", 9.0)]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"data": 3}', '{"data": {"result": [{"metric": {}}]}}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"data": 3}', '{"data": {"result": [{"metric": {}}]}}', "[" * 100_000])
 def test_other_json_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="neither an answer of Prometheus' query API nor series"):
         parse(text)
+
+
+@pytest.mark.parametrize(("labels", "at_s", "value"), [
+    ({"__name__": 5}, 1, "1"),
+    ({"__name__": "up", "topic": ["t"]}, 1, "1"),
+    ({"__name__": "up", "topic": "\ud800"}, 1, "1"),
+    (["__name__"], 1, "1"),
+    ({"__name__": "up"}, "inf", "1"),
+    ({"__name__": "up"}, 1e15, "1"),
+    ({"__name__": "up"}, -1, "1"),
+    ({"__name__": "up"}, 1, "NaN"),
+    ({"__name__": "up"}, 1, 10**400),
+])  # fmt: skip
+def test_a_point_that_is_no_reading_is_kept_apart_and_the_rest_is_read(
+    labels: object, at_s: object, value: object
+) -> None:
+    good = {"metric": {"__name__": "up"}, "value": [1, "1"]}
+    answer = {"data": {"result": [{"metric": labels, "value": [at_s, value]}, good]}}
+    parsed = parse(json.dumps(answer))
+    assert (len(parsed.readings), len(parsed.unreadable)) == (1, 1)
+
+
+@pytest.mark.parametrize("line", ["up 1 1e300", "up 1 -5", "up 1 99999999999999999999"])
+def test_a_line_with_a_time_that_no_calendar_has_is_kept_apart(line: str) -> None:
+    assert parse(line).unreadable == (line,)

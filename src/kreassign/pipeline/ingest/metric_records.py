@@ -17,13 +17,13 @@ Rates are per second over the reporter's interval, sizes in bytes, CPU is a shar
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from enum import StrEnum
 from typing import TypeVar
 
 from kreassign.errors import InputError
+from kreassign.model import strict_json
 from kreassign.pipeline.tables.schemas import Row
 
 Value = TypeVar("Value")
@@ -59,7 +59,7 @@ def _check(row: Row, latest_ms: int) -> None:
 
 def _json_row(value: bytes, cluster_id: str) -> Row:
     try:
-        given = json.loads(value)
+        given = strict_json.loads(value.decode())
     except ValueError as error:
         raise InputError(f"a record is not JSON: {error}") from error
     if not isinstance(given, dict):
@@ -101,7 +101,10 @@ def _number(given: Row) -> float:
     value = given.get("value")
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InputError("value is not a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InputError("value is not a finite number") from error
 
 
 BROKER, TOPIC, PARTITION = range(3)

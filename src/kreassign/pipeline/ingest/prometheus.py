@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Timestamp
 
 from kreassign.errors import InputError
+from kreassign.model.strict_json import is_half
 from kreassign.pipeline.tables.schemas import Row
 
 _COUNTERS = {
@@ -28,6 +29,8 @@ _COUNTERS = {
     "replicationbytesout": "replication_bytes_out_total",
 }
 _TOPIC_METRIC = re.compile(r"kafka_server_brokertopicmetrics_(?:(?P<bean>[a-z]+?)(?:persec)?_)?(?:total|count)")
+END_OF_TIME_S = 253_402_300_800
+"""The end of the year 9999: no folder of an hour is after it."""
 _GAUGES = {
     "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent": "request_handler_idle_share",
     "kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent": "request_handler_idle_share",
@@ -102,33 +105,36 @@ def _line_readings(line: str) -> list[Reading]:
         samples = [sample for family in text_string_to_metric_families(line) for sample in family.samples]
     except ValueError:
         return []
-    return [
-        Reading(sample.name, sample.labels, float(sample.value), _taken_ms(sample.timestamp))
-        for sample in samples
-        if math.isfinite(sample.value)
-    ]
+    found = (_reading(sample.name, sample.labels, sample.timestamp, sample.value) for sample in samples)
+    return [reading for reading in found if reading is not None]
 
 
-def _taken_ms(timestamp: float | Timestamp | None) -> int | None:
-    return None if timestamp is None else round(float(timestamp) * 1000)
+def _reading(name: object, labels: Mapping[str, object], at_s: float | Timestamp | None, value: Any) -> Reading | None:
+    """One reading; None for what is none: no finite number, no text, or at a time that no calendar has."""
+    number, taken_s = _number(value), None if at_s is None else float(at_s)
+    texts = {key: text for key, text in labels.items() if isinstance(text, str) and not is_half(text)}
+    if number is None or not isinstance(name, str) or len(texts) < len(labels):
+        return None
+    if taken_s is not None and not 0 <= taken_s < END_OF_TIME_S:
+        return None
+    return Reading(name, texts, number, None if taken_s is None else round(taken_s * 1000))
 
 
 def parse_json(text: str) -> Parsed:
     """Read an answer of the query API, or series as remote read has them."""
     try:
-        content = json.loads(text)
-        pairs = list(_series(content))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        points = list(_series(json.loads(text)))
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(
             f"this is neither an answer of Prometheus' query API nor series of remote read as JSON ({error!r})"
         ) from error
     readings, unreadable = [], []
-    for labels, at_s, value in pairs:
-        number = _number(value)
-        if number is None or "__name__" not in labels:
+    for labels, at_s, value in points:
+        found = _reading(labels.get("__name__"), labels, at_s, value) if isinstance(labels, dict) else None
+        if found is None:
             unreadable.append(json.dumps([labels, at_s, value]))
         else:
-            readings.append(Reading(labels["__name__"], labels, number, round(at_s * 1000)))
+            readings.append(found)
     return Parsed(tuple(readings), tuple(unreadable))
 
 
@@ -161,7 +167,7 @@ def metric_name(reading: Reading) -> str | None:
     return _COUNTERS.get(bean)
 
 
-def _series(content: Any) -> Iterator[tuple[dict[str, str], float, Any]]:
+def _series(content: Any) -> Iterator[tuple[Any, float, Any]]:
     """Labels, seconds and value of every point."""
     if "timeseries" in content:
         for series in content["timeseries"]:
@@ -177,6 +183,6 @@ def _number(text: Any) -> float | None:
     """A finite number; NaN is what Prometheus has for a series that has ended."""
     try:
         value = float(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return value if math.isfinite(value) else None
