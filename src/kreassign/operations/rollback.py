@@ -14,7 +14,7 @@ from kreassign.executor.events import RunStarted
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.history.rollback_plan import Present, RollbackPlan, rollback_plan
 from kreassign.executor.history.run_history import RunHistory, read_history
-from kreassign.executor.journal import read_events
+from kreassign.executor.journal import first_event
 from kreassign.executor.preflight.checks import PlanOrigin
 from kreassign.executor.preflight.others import agreed, read_others
 from kreassign.executor.preflight.prepare import prepare
@@ -82,13 +82,13 @@ def start_rollback(client: AdminClient, prepared: Rollback, request: RollbackReq
         return prepared
     refuse_unless_free(client, context)
     now_ms = SYSTEM_CLOCK.now_ms()
-    path = find_journal(context.state_dir, request.run_id)
-    chosen = _request(request, path, prepared).settings(new_run_id(now_ms), now_ms)
+    first = first_event(find_journal(context.state_dir, request.run_id))
+    chosen = _request(request, first, prepared).settings(new_run_id(now_ms), now_ms)
     done = prepared.undone
     topic_ids = {move.topic: move.topic_id for move in done.moves if move.topic_id is not None}
     origin = PlanOrigin(done.cluster_id, topic_ids)
     started = prepare(client, prepared.plan.plan, chosen, expected=prepared.plan.expected, origin=origin)
-    found = _first(path).found if request.found is FoundThrottles.REFUSE else request.found
+    found = first.found if request.found is FoundThrottles.REFUSE else request.found
     started = agreed(started, read_others(client, started), found, context.original_settings(client))
     return replace(prepared, run=start_run(client, started, context))
 
@@ -108,9 +108,8 @@ def plan_rollback(client: AdminClient, done: RunHistory, warn: Warn = warn_progr
     return rollback_plan(done.moves, partitions_of(topics), replica_locations(found), present)
 
 
-def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> RunRequest:
+def _request(request: RollbackRequest, first: RunStarted, prepared: Rollback) -> RunRequest:
     """As of the run that is undone, where nothing else is requested; not its hours, for they may be over."""
-    first = _first(journal)
     chosen = {setting.guard: setting.reaction for setting in first.guards} | dict(request.guards)
     # A rollback that is rolled back would do again what a guard wanted undone.
     reactions = {
@@ -119,12 +118,6 @@ def _request(request: RollbackRequest, journal: Path, prepared: Rollback) -> Run
     rates = request.throttle if request.throttle != NO_THROTTLE else prepared.undone.rates
     pace = replace(prepared.undone.pace, hours=Schedule()).changed(request.pace)
     return RunRequest(PlanFile(prepared.plan.plan), rates, reactions, pace)
-
-
-def _first(journal: Path) -> RunStarted:
-    first = read_events(journal)[0]
-    assert isinstance(first, RunStarted), f"{journal} begins with {first}"
-    return first
 
 
 def _ended(client: AdminClient, path: Path, context: RunContext) -> RunHistory:
