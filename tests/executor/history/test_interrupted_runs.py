@@ -9,7 +9,8 @@ import pytest
 
 from kreassign.errors import InputError, JournalDamaged
 from kreassign.executor.events import HoldRequested
-from kreassign.executor.history.interrupted_runs import interrupted_runs, refuse_if_interrupted_runs
+from kreassign.executor.history.interrupted_runs import left_behind, refuse_if_interrupted_runs
+from kreassign.executor.history.run_history import RunHistory
 from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}
@@ -21,7 +22,8 @@ def rig(tmp_path: Path) -> TwinRig:
 
 
 def left(rig: TwinRig) -> list[str]:
-    return [found.run_id for found in interrupted_runs(rig.state_dir, rig.twin.cluster_id)]
+    found = left_behind(rig.state_dir, rig.twin.cluster_id)
+    return [one.run_id for one in found if isinstance(one, RunHistory)]
 
 
 def test_a_run_that_was_left_with_moves_under_way_stands_in_the_way_of_others_until_it_is_at_its_end(

@@ -62,11 +62,6 @@ def read_or_name(path: Path) -> RunHistory | UnreadableJournal:
         return UnreadableJournal(path, str(error))
 
 
-def interrupted_runs(state_dir: Path, cluster_id: str) -> Iterator[RunHistory]:
-    """Runs on this cluster with moves to finish or settings to restore."""
-    return (one for one in left_behind(state_dir, cluster_id) if isinstance(one, RunHistory))
-
-
 def refuse_if_interrupted_runs(state_dir: Path, cluster_id: str, run_id: str | None = None) -> None:
     """Raise InputError where another run was interrupted with moves under way or settings to restore.
 
