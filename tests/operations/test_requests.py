@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.clock import VirtualClock
 from kreassign.errors import ExecutionError, InputError, Unreachable
-from kreassign.executor.events import CancelRequested, MovesSubmitted
+from kreassign.executor.events import CancelRequested, HoldRequested, MovesSubmitted
 from kreassign.executor.journal import Journal, read_events
 from kreassign.executor.progress.meter import Progress
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -121,6 +122,29 @@ def test_a_request_to_no_process_is_refused_and_not_stored(path: Path) -> None:
     with pytest.raises(InputError, match="no process executes run run-1"):
         steer.cancel(path, is_now=True)
     assert requests_in(path) == 0
+
+
+class AnsweringTime(VirtualClock):
+    """Time in which the run of a journal takes in what it is asked."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__()
+        self._journal = journal
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        for request in self._journal.requests_after(0):
+            self._journal.append(request)
+
+
+def test_a_request_is_heard_without_reading_what_is_before_the_latest_snapshot(path: Path) -> None:
+    """After a week that is minutes of reading. Here it cannot be read at all."""
+    with Journal.resume(path, "cluster-1")[0] as journal:
+        journal.keep_snapshot("the run as it is")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("UPDATE events SET body = '{}' WHERE sequence = 2")
+            connection.commit()
+        assert isinstance(steer.pause(path, AnsweringTime(journal)), HoldRequested)
 
 
 # Watching

@@ -19,7 +19,7 @@ from kreassign.executor.events import (
 from kreassign.executor.history.interrupted_runs import UnreadableJournal, read_or_name
 from kreassign.executor.history.run_history import RunHistory, history, read_history
 from kreassign.executor.history.snapshots import latest_start, read_progress
-from kreassign.executor.journal import JournalReader, post_request, stopped_process_in
+from kreassign.executor.journal import BEGINNING, JournalReader, post_request, stopped_process_in, stored_snapshots
 from kreassign.executor.progress.meter import Progress
 from kreassign.executor.scheduling import PaceChange
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
@@ -74,8 +74,9 @@ def ask(path: Path, make: Callable[[int], Request], clock: Clock) -> Request:
         raise InputError(f"no process executes run {path.stem}; see `kreassign status {path.stem}`")
     if (process := stopped_process_in(path.parent)) is not None:
         raise ExecutionError(f"run {path.stem} was not asked: {_stopped(process)}, then ask again")
-    request = post_request(path, make)
-    reader, deadline_s = JournalReader(path), clock.monotonic_s() + PATIENCE_S
+    # The answer comes after what is there now, so that nothing before the latest snapshot need be read.
+    reader = JournalReader(path, next((one.position for one in stored_snapshots(path)), BEGINNING))
+    request, deadline_s = post_request(path, make), clock.monotonic_s() + PATIENCE_S
     while True:
         goes_on = is_active(path)
         # By its number: the run notes when it took the request in, by a clock of its own.
