@@ -68,9 +68,10 @@ def _watch(*, is_quiet: bool, started: Callable[[str], None]) -> Watch:
 def _paused_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     def on_signal(number: int, _: FrameType | None) -> None:
         stop()
+        # Before the next signal may quit: one that came in between would leave the first unsaid.
+        _say("The terminal is gone: pausing." if number == signal.SIGHUP else "Pausing… Ctrl-C again to quit now.")
         for again in (signal.SIGINT, signal.SIGTERM):
             signal.signal(again, signal.default_int_handler)
-        _say("The terminal is gone: pausing." if number == signal.SIGHUP else "Pausing… Ctrl-C again to quit now.")
 
     # A process that was started with SIGHUP ignored shall outlive its terminal.
     heeded = [number for number in PAUSING if number != signal.SIGHUP or _is_default(number)]
