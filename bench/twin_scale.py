@@ -20,7 +20,6 @@ from bench.process import run
 from kreassign.model import TopicPartition
 from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from kreassign.twin.controller.context import ControllerContext
-from kreassign.twin.controller.directories import assign_directories
 from kreassign.twin.controller.isr import AlterIsr, Member, ProposedIsr, alter_isr
 from kreassign.twin.controller.reassignments import (
     AlterReassignments,
@@ -38,7 +37,7 @@ from kreassign.twin.metadata.records import (
     TopicCreated,
 )
 from kreassign.twin.metadata.state import ClusterMetadata, PartitionState
-from kreassign.twin.replication.events import ReplicaCaughtUp, ReplicaEvent, ReplicaPlaced
+from kreassign.twin.replication.events import ReplicaCaughtUp, ReplicaEvent
 from kreassign.twin.replication.hardware import BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.replication.replication import Replication
@@ -152,14 +151,10 @@ class Day:
             self._write(*alter_reassignments(ControllerContext(self.metadata), command).records)
 
     def _answer(self, event: ReplicaEvent) -> None:
-        match event:
-            case ReplicaCaughtUp(topic_partition, broker):
-                self._join(self._state(topic_partition), broker)
-                if topic_partition not in self.metadata.reassigning:
-                    self._begin_next()
-            case ReplicaPlaced(topic_partition, broker, path):
-                directories = {topic_partition: _directory_id(broker, path)}
-                self._write(*assign_directories(ControllerContext(self.metadata), broker, directories).records)
+        if isinstance(event, ReplicaCaughtUp):
+            self._join(self._state(event.topic_partition), event.broker)
+            if event.topic_partition not in self.metadata.reassigning:
+                self._begin_next()
 
     def _join(self, partition: PartitionState, broker: int) -> None:
         topic, number = partition.topic_partition
