@@ -80,6 +80,18 @@ def test_our_programs_start_without_the_clients() -> None:
     assert done.stdout.count("clients: none\n") == len(programs), done
 
 
+def test_what_reads_journals_only_starts_without_the_client() -> None:
+    """It is asked again and again while a run goes on; half of its time was the loading of what it does not use."""
+    failed, errors = failing(
+        "import sys",
+        **{
+            command: f"import kreassign.cli.commands.{command}; assert 'kreassign.admin' not in sys.modules"
+            for command in ("status", "watch")
+        },
+    )
+    assert failed == [], errors
+
+
 def test_a_library_leaves_the_modules_of_the_program_alone() -> None:
     done = run("import kreassign.admin, sys; assert type(sys.modules['kafka']).__name__ == 'module'")
     assert done.returncode == 0, done.stderr

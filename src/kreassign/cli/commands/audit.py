@@ -11,7 +11,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, master_option
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.model import TopicPartition
 from kreassign.operations.audit import ReadingRequest, audit_runs, compare_readings, read_records

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.executor.history.diagnosis import diagnose
 from kreassign.operations.doctor import examine

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.operations.forget import forget_brokers, forget_journal
 from kreassign.operations.journals import find_journal

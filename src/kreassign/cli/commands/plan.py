@@ -10,7 +10,7 @@ import click
 
 from kreassign.cli.options.circumstances import circumstance_options
 from kreassign.cli.options.plan import PlanOptions, parse_brokers, planning_options
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import examples
 from kreassign.cli.planning.many import brokers_needed, fleet, grid, pareto
 from kreassign.cli.planning.show import show

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.data_dir import data_option
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import examples, warn
 from kreassign.operations.journals import find_journal
 from kreassign.operations.report import report_page

@@ -9,7 +9,7 @@ import click
 from rich.table import Table
 
 from kreassign.cli.live import overall_text
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.cli.run_text import document, origin_lines, pace_text, print_summary
 from kreassign.executor.history.run_history import RunHistory

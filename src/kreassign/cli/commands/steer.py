@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.pace import PaceOptions, pace_change_options
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.throttle import AUTO, CapacityOptions, capacity_options, rate_or_auto, rates_text
 from kreassign.cli.output import examples, format_option
 from kreassign.cli.run_text import pace_text, print_accepted

@@ -9,7 +9,7 @@ import click
 
 from kreassign.admin import AdminClient
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import console, examples, format_option, print_json
 from kreassign.errors import InputError
 from kreassign.operations.journals import find_journal, is_journal

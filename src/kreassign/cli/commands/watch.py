@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.live import JsonView, view_for
-from kreassign.cli.options.run import state_dir_option
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import console, examples, format_option
 from kreassign.cli.run_text import document, print_summary
 from kreassign.operations import steer

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from kreassign.cli.options.group import option_group
+from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.values import LONGEST_S, FiniteRange
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.lease import LeasePolicy
 from kreassign.executor.throttle.originals import FoundThrottles
-from kreassign.operations.journals import default_state_dir
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def state_dir_option(command: Command) -> Command:
-    """Add `--state-dir DIR`: parameter `state_dir: Path`."""
-    return click.option(
-        "--state-dir",
-        type=click.Path(file_okay=False, path_type=Path),
-        default=default_state_dir,
-        envvar="KREASSIGN_STATE_DIR",
-        metavar="DIR",
-        help="Directory of the journals of runs (or the environment variable KREASSIGN_STATE_DIR).  "
-        "[default: ~/.local/state/kreassign]",
-    )(command)
 
 
 _POLL = click.option(

@@ -1,0 +1,26 @@
+"""The option of the commands that find runs. Apart from those that execute them: it needs no client, nor a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kreassign.operations.journals import default_state_dir
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def state_dir_option(command: Command) -> Command:
+    """Add `--state-dir DIR`: parameter `state_dir: Path`."""
+    return click.option(
+        "--state-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=default_state_dir,
+        envvar="KREASSIGN_STATE_DIR",
+        metavar="DIR",
+        help="Directory of the journals of runs (or the environment variable KREASSIGN_STATE_DIR).  "
+        "[default: ~/.local/state/kreassign]",
+    )(command)
