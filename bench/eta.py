@@ -1,36 +1,48 @@
 """How true the predicted end of a run is: what was said at 10, 25, 50 and 75 % of it against when it really ended.
 
-Random plans on a twin in virtual time, carried out as `kreassign run` does, with a look every four seconds; what is
-predicted and measured is the end of the last move. An error of +10 % means that the run was said to take a tenth of
-its whole time longer than it did.
+Random plans on a twin in virtual time, long and short ones, carried out as `kreassign run` does, and short ones on
+real brokers (`eta_on_kafka.py`). What is predicted and measured is the end of the last move. An error of +10 % means
+that the run was said to take a tenth of its whole time longer than it did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from bench import eta_on_kafka
+from bench.eta_told import ALL_AT_ONCE, Told, at_most
 from bench.makespan import Forgetful
 from bench.moves_on_twin import Case, random_case, twin_of
 from kreassign.executor.events import Event, RunStarted
 from kreassign.executor.guards.settings import settings
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.preflight.starvation import measure_writes
-from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import ProgressMeter
 from kreassign.executor.runner import Runner
-from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Pace, PaceChange
+from kreassign.executor.scheduling import NO_LIMITS, Pace
 from kreassign.executor.state import Phase, RunView
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 
 PARTS = (0.10, 0.25, 0.50, 0.75)
-SEEDS = range(2)
-LOOK_S = 4.0
-BROKERS, MOVES = 8, 80
 MEASURED_S = 5.0
-FEW = NO_LIMITS.changed(PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, 5),)))
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large plans are: brokers, moves, their size on the mean of logarithms, seconds between two polls."""
+
+    brokers: int
+    moves: int
+    size_bytes: float
+    poll_s: float
+    seeds: range
+
+
+LONG = Size(8, 80, 1e9, 4.0, range(2))
+SHORT = Size(5, 12, 8e7, 1.0, range(5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +50,30 @@ class Kind:
     """A way to run: throttle in bytes per second, what of each broker's rate is written to what moves, and the pace."""
 
     name: str
+    size: Size
     throttle: int | None = None
     write_share: float = 0.0
     pace: Pace = NO_LIMITS
 
 
 KINDS = (
-    Kind("no throttle"),
-    Kind("no throttle, written to", write_share=0.05),
-    Kind("throttle 20 MB/s", 20_000_000),
-    Kind("throttle 20 MB/s, written to", 20_000_000, 0.02),
-    Kind("5 moves at a time", pace=FEW),
-    Kind("all at once", pace=replace(NO_LIMITS, is_eager=True)),
+    Kind("no throttle", LONG),
+    Kind("no throttle, written to", LONG, write_share=0.05),
+    Kind("throttle 20 MB/s", LONG, 20_000_000),
+    Kind("throttle 20 MB/s, written to", LONG, 20_000_000, 0.02),
+    Kind("5 moves at a time", LONG, pace=at_most(5)),
+    Kind("all at once", LONG, pace=ALL_AT_ONCE),
+    Kind("short", SHORT),
+    Kind("short, throttle 40 MB/s", SHORT, 40_000_000),
+    Kind("short, throttle 40 MB/s, written to", SHORT, 40_000_000, 0.02),
+    Kind("short, 2 moves at a time", SHORT, pace=at_most(2)),
+    Kind("short, all at once", SHORT, pace=ALL_AT_ONCE),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What was said at a time, in seconds since the first move was looked at."""
-
-    at_s: float
-    end: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
 class Error:
-    """How wrong it was, as a part of the whole time, and whether the end lay in the interval."""
+    """How wrong it was, as a part of the whole time (None: nothing was said), and whether the interval held."""
 
     part: float
     error: float | None
@@ -88,19 +98,33 @@ class Listener:
 
 
 def measure() -> None:
-    """Print one row per kind of run and part of it, and all together."""
-    print(f"{BROKERS} brokers, {MOVES} moves, {len(SEEDS)} plans each\n")
-    print("| run | at 10 % | at 25 % | at 50 % | at 75 % | in the interval |\n|---|---|---|---|---|---|")
-    every = [error for kind in KINDS for error in _row(kind)]
-    print(f"\n{_summary(every)}")
+    """Print one row per kind of run, on the twin and then on Kafka, and all together."""
+    print("| run | runs | s | at 10 % | at 25 % | at 50 % | at 75 % | in the interval |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    every: list[Error] = []
+    runs = 0
+    for kind in KINDS:
+        runs += len(kind.size.seeds)
+        every += row(kind.name, [told(_case(kind, seed), kind) for seed in kind.size.seeds], kind.size.poll_s)
+    for name, found in eta_on_kafka.runs():
+        runs += len(found)
+        every += row(name, found, eta_on_kafka.POLL_S)
+    print(f"\n{summary(runs, every)}")
 
 
-def _row(kind: Kind) -> list[Error]:
-    cases = (random_case(BROKERS, MOVES, seed, kind.write_share) for seed in SEEDS)
-    found = [error for case in cases for error in errors(told(case, kind))]
-    cells = [", ".join(_percent(error.error) for error in found if error.part == part) for part in PARTS]
-    inside = sum(error.is_inside for error in found)
-    print(f"| {kind.name} | {' | '.join(cells)} | {inside} of {len(found)} |", flush=True)
+def _case(kind: Kind, seed: int) -> Case:
+    return random_case(kind.size.brokers, kind.size.moves, seed, kind.write_share, kind.size.size_bytes)
+
+
+def row(name: str, runs: Sequence[list[Told]], poll_s: float) -> list[Error]:
+    """Print what runs of one kind said; all their errors."""
+    found = [error for one in runs for error in errors(one, poll_s)]
+    cells = [_cell([error for error in found if error.part == part]) for part in PARTS]
+    said = [error for error in found if error.error is not None]
+    ends = sorted(one[-1].at_s for one in runs)
+    took = f"{ends[0]:.0f}–{ends[-1]:.0f}"
+    inside = sum(error.is_inside for error in said)
+    print(f"| {name} | {len(runs)} | {took} | {' | '.join(cells)} | {inside} of {len(said)} |", flush=True)
     return found
 
 
@@ -112,7 +136,7 @@ def told(case: Case, kind: Kind) -> list[Told]:
         started = prepare(client, case.plan, chosen)
         if kind.write_share:
             started = _with_writes(started, measure_writes(client, clock, started.moves, MEASURED_S))
-        found = Runner(client, clock, Forgetful(), listener=listener.follow, poll_s=LOOK_S).start(started)
+        found = Runner(client, clock, Forgetful(), listener=listener.follow, poll_s=kind.size.poll_s).start(started)
     assert found.state == "done", found.problems
     return listener.told
 
@@ -122,8 +146,8 @@ def _with_writes(started: RunStarted, writes: Mapping[TopicPartition, float]) ->
     return replace(started, moves=moves)
 
 
-def errors(told: list[Told]) -> Iterator[Error]:
-    """The errors at each part of a run that said this; the last thing it said was at its end."""
+def errors(told: list[Told], poll_s: float) -> Iterator[Error]:
+    """The errors at each part of a run that said this; the last thing it said was at its end, give or take a poll."""
     end_s = told[-1].at_s
     for part in PARTS:
         then = max((one for one in told if one.at_s <= part * end_s), key=lambda one: one.at_s)
@@ -131,19 +155,26 @@ def errors(told: list[Told]) -> Iterator[Error]:
             yield Error(part, None, is_inside=False)
         else:
             left_s = end_s - then.at_s
-            inside = then.end.earliest_s - LOOK_S <= left_s <= then.end.latest_s + LOOK_S
+            inside = then.end.earliest_s - poll_s <= left_s <= then.end.latest_s + poll_s
             yield Error(part, (then.end.expected_s - left_s) / end_s, inside)
 
 
-def _summary(found: Iterable[Error]) -> str:
-    found = list(found)
-    sizes = sorted(abs(error.error) for error in found if error.error is not None)
-    inside = sum(error.is_inside for error in found)
+def summary(runs: int, found: Iterable[Error]) -> str:
+    """All errors in a sentence."""
+    said = [error for error in found if error.error is not None]
+    sizes = sorted(abs(error.error or 0.0) for error in said)
+    inside = sum(error.is_inside for error in said)
     return (
-        f"All {len(found)}: median error {median(sizes):.1%}, nine in ten within {sizes[int(0.9 * len(sizes))]:.1%}, "
-        f"worst {sizes[-1]:.1%}; {inside} ends were in the interval that was told."
+        f"{runs} runs, {len(said)} predictions: median error {median(sizes):.1%}, nine in ten within "
+        f"{sizes[int(0.9 * len(sizes))]:.1%}, worst {sizes[-1]:.1%}; {inside} ends ({inside / len(said):.0%}) were in "
+        f"the interval that was told."
     )
 
 
-def _percent(error: float | None) -> str:
-    return "–" if error is None else f"{error:+.1%}"
+def _cell(found: Sequence[Error]) -> str:
+    """The median, least and most of what was said; a dash where nothing was."""
+    said = sorted(error.error for error in found if error.error is not None)
+    if not said:
+        return "–"
+    silent = f", {len(found) - len(said)} not said" if len(said) < len(found) else ""
+    return f"{median(said):+.1%} ({said[0]:+.1%} to {said[-1]:+.1%}){silent}"

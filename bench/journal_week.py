@@ -55,8 +55,8 @@ from kreassign.model import TopicPartition
 DAYS = (1, 7)
 BROKERS, LOG_DIRS = 20, 4
 IN_FLIGHT, MOVES = 100, 1_000
-LASTS_S = 60_000
-"""Each move; of a thousand moves 100 are in flight for a week."""
+LASTS_S = 70_000
+"""Each move: so 100 of a thousand are in flight all the time for a week, and then the last of them have begun."""
 SIZE_BYTES = 3 * 10**11
 DAY_S = 86_400
 WHOLLY_S = 300

@@ -68,8 +68,8 @@ def name_of(number: int) -> TopicPartition:
     return TopicPartition(f"t{number // PER_TOPIC:04}", number % PER_TOPIC)
 
 
-def random_case(brokers: int, count: int, seed: int, write_share: float = 0.0) -> Case:
-    """Busy brokers send more than others; sizes are log-normal around 1 GB; a tenth of the moves has two copies.
+def random_case(brokers: int, count: int, seed: int, write_share: float = 0.0, size_bytes: float = 1e9) -> Case:
+    """Busy brokers send more than others; sizes are log-normal around this; a tenth of the moves has two copies.
 
     `write_share` is how much of a broker's rate producers write to its partitions that move, on the mean.
     """
@@ -83,8 +83,8 @@ def random_case(brokers: int, count: int, seed: int, write_share: float = 0.0) -
         others = chance.sample([broker for broker in range(brokers) if broker != leader], 4)
         gone = 2 if chance.random() < 0.1 else 1
         original, target = (leader, *others[:2]), (leader, *others[:2][: 2 - gone], *others[2 : 2 + gone])
-        size_bytes = max(1, int(1e9 * chance.lognormvariate(0, 1.2)))
-        moves.append(Move(original, target, size_bytes, writes * chance.lognormvariate(-0.5, 1)))
+        size = max(1, int(size_bytes * chance.lognormvariate(0, 1.2)))
+        moves.append(Move(original, target, size, writes * chance.lognormvariate(-0.5, 1)))
     return Case(f"{brokers} brokers, {count} moves, seed {seed}", brokers, tuple(moves))
 
 

@@ -54,6 +54,33 @@ def test_where_limits_hold_the_run_back_the_whole_of_it_decides() -> None:
     assert _found(_side(50, 1_000), together=_side(50, 6_000), best=50).expected_s == pytest.approx(120)
 
 
+def test_what_passed_a_throttle_at_once_is_made_up_for_before_anything_follows() -> None:
+    """The first answers of a leader pass before anything is counted: 600 bytes in two seconds of 50 a second."""
+    burst = [ProgressSample(1000 * at, 600, 1_000, 0) for at in range(3)]
+    side = Side(burst, limit_bytes_per_s=50)
+    assert side.ahead_bytes == 500
+    assert side.takes_s(50) == pytest.approx((1_000 + 500) / 50)
+    fast = Side([ProgressSample(1000 * at, 300 * at, 1_000 - 300 * at, 0) for at in range(3)], limit_bytes_per_s=50)
+    assert fast.rate_bytes_per_s == 50
+
+
+def test_what_passed_longer_ago_than_a_throttle_remembers_is_made_up_for() -> None:
+    steady = [ProgressSample(1000 * at, 600 + 50 * at, 5_000 - 50 * at, 0) for at in range(31)]
+    assert Side(steady, limit_bytes_per_s=50).ahead_bytes == 0
+
+
+def test_without_a_throttle_nothing_is_made_up_for() -> None:
+    assert Side([ProgressSample(1000 * at, 600, 1_000, 0) for at in range(3)]).ahead_bytes == 0
+
+
+def test_a_broker_that_had_nothing_to_do_until_lately_is_not_slow() -> None:
+    idle = [ProgressSample(1000 * at, 0, 1_000, 0) for at in range(30)]
+    begun = [ProgressSample(1000 * (29 + at), 100 * at, 1_000 - 100 * at, 0) for at in range(1, 6)]
+    side = Side([*idle, *begun])
+    assert (side.rate_bytes_per_s, side.slowest_bytes_per_s) == (100, 100)
+    assert Side([*idle, *begun[:1]]).rate_bytes_per_s is None
+
+
 def test_what_does_not_shrink_has_no_end() -> None:
     assert interval([_side(50, 3_000, written=50)], _side(50, 3_000), 50.0) is None
 

@@ -18,6 +18,9 @@ from kreassign.executor.progress.eta import MINIMUM_SPAN_MS
 WINDOW_MS = 60_000
 """Rates of brokers are measured over so long: several windows of Kafka's throttle."""
 
+QUOTA_MS = 11_000
+"""A throttle is a mean over so long (`replication.quota.window.num` samples of a second)."""
+
 CRITICAL = 0.9
 """Brokers with at least this part of the longest time before them may turn out to be the last."""
 
@@ -50,12 +53,13 @@ class ProgressSample:
 class Side:
     """What one broker has to send, or to receive: samples of that, oldest first, and what is written to what waits.
 
-    That has grown by `grown_bytes` since its size was taken.
+    That has grown by `grown_bytes` since its size was taken. `limit_bytes_per_s` is the throttle of this end, if any.
     """
 
     samples: Sequence[ProgressSample]
     waiting_write_bytes_per_s: float = 0.0
     grown_bytes: float = 0.0
+    limit_bytes_per_s: float | None = None
 
     @property
     def left_bytes(self) -> float:
@@ -63,18 +67,40 @@ class Side:
         return self.samples[-1].left_bytes + self.grown_bytes
 
     @property
+    def ahead_bytes(self) -> float:
+        """What passed before the throttle would let it, as first answers do; a pause makes up for it."""
+        if self.limit_bytes_per_s is None:
+            return 0.0
+        last = self.samples[-1]
+        before = [one for one in self.samples if one.at_ms <= last.at_ms - QUOTA_MS]
+        begun_ms, done_bytes = (before[-1].at_ms, before[-1].done_bytes) if before else (self.samples[0].at_ms, 0)
+        return max(0.0, last.done_bytes - done_bytes - self.limit_bytes_per_s * (last.at_ms - begun_ms) / 1000)
+
+    @property
     def rate_bytes_per_s(self) -> float | None:
-        """What went through lately; None as long as that was not watched."""
-        return _rate(self.samples)
+        """What went through lately, no more than the throttle lets in the long run; None if not watched."""
+        measured = _rate(self._busy_samples)
+        if measured is None or self.limit_bytes_per_s is None:
+            return measured
+        return min(measured, self.limit_bytes_per_s)
 
     @property
     def slowest_bytes_per_s(self) -> float | None:
         """The same in the slowest part of that time."""
-        if len(self.samples) <= 2 * PARTS:
+        samples = self._busy_samples
+        if len(samples) <= 2 * PARTS:
             return self.rate_bytes_per_s
-        cuts = [round(part * (len(self.samples) - 1) / PARTS) for part in range(PARTS + 1)]
-        rates = (_rate(self.samples[begin : end + 1]) for begin, end in pairwise(cuts))
+        cuts = [round(part * (len(samples) - 1) / PARTS) for part in range(PARTS + 1)]
+        rates = (_rate(samples[begin : end + 1]) for begin, end in pairwise(cuts))
         return min((rate for rate in rates if rate is not None), default=None)
+
+    @property
+    def _busy_samples(self) -> Sequence[ProgressSample]:
+        """Those since it began to copy: a broker that had nothing to do until lately is not slow."""
+        grows = (
+            index for index, (one, after) in enumerate(pairwise(self.samples)) if after.done_bytes > one.done_bytes
+        )
+        return self.samples[next(grows, len(self.samples) - 1) :]
 
     @property
     def write_bytes_per_s(self) -> float:
@@ -87,7 +113,7 @@ class Side:
     def takes_s(self, rate_bytes_per_s: float | None) -> float | None:
         """How long what is left takes at this rate; None where it never ends."""
         gain = 0.0 if rate_bytes_per_s is None else rate_bytes_per_s - self.write_bytes_per_s
-        return self.left_bytes / gain if gain > 0 else None
+        return (self.left_bytes + self.ahead_bytes) / gain if gain > 0 else None
 
 
 def interval(sides: Iterable[Side], together: Side, best_bytes_per_s: float) -> Interval | None:
@@ -118,7 +144,7 @@ def _after(side: Side, seconds: float, best_bytes_per_s: float) -> float:
     if side.takes_s(side.rate_bytes_per_s) is None:
         return seconds
     gain = (side.rate_bytes_per_s or 0.0) - side.write_bytes_per_s
-    return seconds + max(0.0, side.left_bytes - gain * seconds) / best_bytes_per_s
+    return seconds + max(0.0, side.left_bytes + side.ahead_bytes - gain * seconds) / best_bytes_per_s
 
 
 def _last(ends: Iterable[float | None]) -> float | None:

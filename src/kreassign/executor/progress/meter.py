@@ -216,7 +216,7 @@ class ProgressMeter:
         if any(set(record.lagging) & set(self._run.absent) for record in self._run.in_flight):
             return None  # Nobody knows when its copies go on; the outlook says so.
         limit = self._run.rates.fastest_bytes_per_s
-        best = self._best_bytes_per_s if limit is None else max(limit * REACHED, self._lately())
+        best = self._best_bytes_per_s if limit is None else min(limit, max(limit * REACHED, self._lately()))
         sides = [self._side(end, side) for end, side in self._sums.items()]
         return interval(sides, Side(self._all.samples), best) if best else None
 
@@ -225,7 +225,8 @@ class ProgressMeter:
         kind, broker = end
         waiting = self._run.waiting_write_bytes_per_s
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
-        return Side(side.samples, writes, writes * (self._at_ms - self._run.started_ms) / 1000)
+        limit = self._run.rates.of(broker) if kind in QUEUED_AS else None
+        return Side(side.samples, writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
 
     def _lately(self) -> float:
         """The best rate of any broker now."""

@@ -1,0 +1,23 @@
+"""What a run said of its end, and the paces with which it is asked for on the twin and on Kafka."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kreassign.executor.progress.eta_interval import Interval
+from kreassign.executor.scheduling import NO_LIMITS, EndpointKind, Limit, Measure, Pace, PaceChange
+
+ALL_AT_ONCE = replace(NO_LIMITS, is_eager=True)
+
+
+def at_most(moves: int) -> Pace:
+    """Not more moves than so many at a time, in the whole cluster."""
+    return NO_LIMITS.changed(PaceChange(limits=(Limit(EndpointKind.CLUSTER, Measure.MOVES, moves),)))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was said at a time, in seconds since the first move was looked at."""
+
+    at_s: float
+    end: Interval | None
