@@ -93,6 +93,15 @@ def test_a_run_whose_throttle_is_removed_starts_nothing_more_and_says_what_was_c
     assert rig.throttles == {}
 
 
+def test_a_cancelled_run_that_lets_its_moves_finish_still_says_that_its_throttle_was_removed(rig: TwinRig) -> None:
+    cancel_after(rig, 2)
+    rig.after(5, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, None))
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 8))
+    assert any(isinstance(event, VerdictsRecorded) and event.verdicts for event in rig.seen)
+    assert told_of_throttle(found)
+    assert (found.was_throttle_kept, rig.throttles) == (False, {})
+
+
 def test_what_is_in_flight_without_its_throttle_is_named_with_what_to_do(rig: TwinRig) -> None:
     rig.after(2, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, None))
     rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 8))

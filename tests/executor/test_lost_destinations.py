@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kreassign.executor.events import Event
+from kreassign.executor.events import CancelRequested, Event, ThrottleRequested
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.state import RunView
 from tests.executor.twin_runs import RATE, TwinRig
@@ -39,6 +39,34 @@ def test_a_destination_that_died_is_named_within_15_s_and_no_longer_once_it_is_b
     assert 5_000 < named[0] <= 20_000
     assert named[-1] < 60_000
     assert found[-1][1].outlook == ()
+
+
+def test_a_cancelled_run_gives_up_what_it_lets_finish_when_its_destination_does_not_come_back(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
+    rig.after(5, lambda: rig.twin.crash(2))
+    rig.ask_after(8, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
+    done = rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
+    assert done.ended_ms is not None
+    assert done.ended_ms - done.started_ms < 240_000
+    assert [(move.status, bool(move.problem)) for move in done.moves] == [("failed", True), ("complete", False)]
+    assert "have been down for 60 s" in str(done.moves[0].problem)
+    assert not rig.twin.metadata.reassigning
+    assert set(rig.replicas[0]) == {0, 1}
+
+
+def test_a_destination_that_comes_back_while_a_cancelled_run_lets_its_moves_finish_gets_its_throttle(
+    tmp_path: Path,
+) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]])
+    during: list[dict[str, str]] = []
+    rig.after(3, lambda: rig.twin.crash(2))
+    rig.ask_after(5, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE // 10))
+    rig.ask_after(20, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
+    rig.after(30, lambda: rig.twin.start(2))
+    rig.after(80, lambda: during.append(rig.throttles))
+    done = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 16))
+    assert (done.state, rig.replicas, rig.throttles) == ("done", {0: (2, 1)}, {})
+    assert during[0]["broker 2 follower.replication.throttled.rate"] == str(RATE // 10)
 
 
 def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:

@@ -157,7 +157,8 @@ class RunStarted:
     `plan_id` is that of the plan's facts file; it and the `operator` are not known of runs before journal version 5.
     `found` tells how to treat throttles that others had set: at the end a setting that is named in `originals` gets
     the value from there, whatever it was when the run began; `adopted` ones are the run's to restore, needed or not.
-    A run that `rereads_throttle` does so before every batch of moves; journals of earlier versions have no such rows.
+    A run that `rereads_throttle` does so before every batch of moves, and one that `guards_to_the_end` checks health
+    also while a cancelled run lets its moves finish; journals of earlier versions have no such rows.
     """
 
     at_ms: int
@@ -171,6 +172,7 @@ class RunStarted:
     plan_id: str = ""
     operator: Operator | None = None
     rereads_throttle: bool = False
+    guards_to_the_end: bool = False
     found: FoundThrottles = FoundThrottles.REFUSE
     originals: tuple[ConfigValue, ...] = ()
     adopted: tuple[ConfigValue, ...] = ()

@@ -78,6 +78,7 @@ def prepare(
         pace=settings.pace,
         plan_id=plan_id(plan),
         rereads_throttle=True,
+        guards_to_the_end=True,
     )
 
 

@@ -34,12 +34,11 @@ def _after_verdicts(run: Run, state: RecordingVerdicts, event: VerdictsRecorded)
 
 
 def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int]) -> Next:
-    if run.control.wind_down is not None:
-        return moving.observe(run)
-    if not returned:
-        return moving.proceed(run, starting, cancelling)
-    run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))
-    return preparing.enter(run)
+    is_winding_down = run.control.wind_down is not None
+    if returned and (run.identity.guards_to_the_end or not is_winding_down):
+        run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))
+        return preparing.enter(run)
+    return moving.observe(run) if is_winding_down else moving.proceed(run, starting, cancelling)
 
 
 _ONWARD = (Observing, Cancelling, CheckingThrottle, SettingLists, *moving.SENT, Preparing, Throttling)

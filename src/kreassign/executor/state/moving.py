@@ -156,11 +156,15 @@ def _after_observation(run: Run, state: Observing, event: MovesObserved) -> Next
     starting = tuple(name for name in chosen if name in names)
     if chosen and not starting and not state.chosen and not health_watch.holds(run):
         return _poll(run, Observing(chosen[:CHECKED_AT_ONCE], chosen=chosen[:CHECKED_AT_ONCE]))
-    if health_watch.is_due(run, starting, event.at_ms):
-        active = tuple(record.step for record in run.moves.active)
-        check = CheckHealth(active, throttle_watch.in_force(run), run.health.first)
-        return Next(CheckingHealth(starting, tuple(cancelling)), (check,))
-    return proceed(run, starting, tuple(cancelling))
+    return _check_then_proceed(run, starting, tuple(cancelling), event.at_ms)
+
+
+def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int) -> Next:
+    if not health_watch.is_due(run, starting, at_ms):
+        return proceed(run, starting, cancelling)
+    active = tuple(record.step for record in run.moves.active)
+    check = CheckHealth(active, throttle_watch.in_force(run), run.health.first)
+    return Next(CheckingHealth(starting, cancelling), (check,))
 
 
 def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[MoveRecord, NextAction]]:
@@ -338,7 +342,10 @@ def _may_send_on(run: Run, event: MovesSubmitted) -> bool:
 
 
 def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms: int) -> Next:
-    """The run was cancelled: start nothing, and cancel what is in flight if that was asked."""
+    """The run was cancelled: start nothing, and cancel what is in flight if that was asked.
+
+    What is let go on to its end is guarded as before: its throttle may be removed, its destination may die.
+    """
     sent = [r for r, action in actions if r.status is MoveStatus.SENT and action is NextAction.SUBMIT]
     # What may still be carried out is cancelled: the answer to that tells whether it was.
     unsent = [record for record in sent if not record.submissions.unanswered]
@@ -353,7 +360,9 @@ def _wind_down(run: Run, actions: Sequence[tuple[MoveRecord, NextAction]], at_ms
         or (record.status is MoveStatus.SENT and action is NextAction.SUBMIT)
         or (cancels_all and record.status is MoveStatus.MOVING)
     )
-    return Next(Cancelling(), (CancelMoves(cancelling),)) if cancelling else _list_then_send(run)
+    if cancelling:
+        return Next(Cancelling(), (CancelMoves(cancelling),))
+    return _check_then_proceed(run, (), (), at_ms) if run.identity.guards_to_the_end else _list_then_send(run)
 
 
 def _note_cancelling(run: Run, state: Cancelling, event: CancelIntended) -> Next:

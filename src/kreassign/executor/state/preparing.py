@@ -58,6 +58,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.identity = RunIdentity(event.run_id, event.cluster_id, event.at_ms, event.plan_id)
     run.identity.reactions = reactions(event.guards)
     run.identity.rereads_throttle = event.rereads_throttle
+    run.identity.guards_to_the_end = event.guards_to_the_end
     run.throttle.originals = {one.key: one.value for one in event.originals}
     run.throttle.adopted = {one.key: one.value for one in event.adopted}
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE

@@ -43,6 +43,7 @@ class RunIdentity:
     reactions: dict[GuardName, Reaction] = field(default_factory=dict)
     """What each guard that is on leads to."""
     rereads_throttle: bool = False
+    guards_to_the_end: bool = False
     """Whether the throttle is read again before every batch of moves."""
 
     def note(self, operator: Operator | None) -> None:
