@@ -38,12 +38,12 @@ def arm(deed: Deed) -> Callable[[Scene], None]:
     return prepare
 
 
-def spring(what: str) -> Callable[[Scene], str]:
+def spring(deed: Deed, what: str) -> Callable[[Scene], str]:
     """Wait until what lies in wait has struck."""
 
     def strike(scene: Scene) -> str:
         armed = scene.interference
-        if armed is None:
+        if armed is None or armed.deed is not deed:
             return ""
         wait_until(lambda: armed.strikes > 0 or not scene.is_running(), timeout_s=WAIT_S, what=what, every_s=0.2)
         return f"{what} (up to {armed.times})" if armed.strikes else ""

@@ -34,7 +34,7 @@ def while_dead(strike: Callable[[Scene], str]) -> Callable[[Scene], str]:
 
 
 def cancel_move(scene: Scene) -> str:
-    moving = scene.moving()
+    moving = [each for each in scene.moving() if each.topic == TOPIC]
     if not moving:
         return ""
     chosen = scene.chance.choice(moving)

@@ -71,7 +71,7 @@ def damage_journal(scene: Scene) -> str:
 
 def with_small_disk(scene: Scene) -> None:
     """Give the run a state directory on a disk of its own."""
-    scene.disk = SmallDisk(scene.state_dir)
+    scene.disk = scene.disk or SmallDisk(scene.state_dir)
 
 
 def fill_disk(scene: Scene) -> str:

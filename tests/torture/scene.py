@@ -60,6 +60,7 @@ class Scene:
     unregistered: set[int] = field(default_factory=set)
     begun_s: float = 0.0
     is_proxied: bool = False
+    is_cancelled: bool = False
     interference: Interference | None = None
     disk: SmallDisk | None = None
 
