@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.executor.history.diagnosis import diagnose
 from kreassign.model import ConfigChange, ConfigResource
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
-from kreassign.operations.doctor import examine
+from kreassign.operations.doctor import diagnose_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
@@ -27,9 +26,9 @@ def test_the_doctor_finds_an_override_that_never_ends_and_a_forgotten_throttle_a
         client.alter_partition_reassignments({tp(0): (0, 1)}).raise_if_any()
         client.incremental_alter_configs({rate: [ConfigChange.set(FOLLOWER_THROTTLED_RATE, "5")]}).raise_if_any()
         transport.sleep(600)
-        assert [issue.kind for issue in diagnose(examine(client, tmp_path))] == ["endless"]
+        assert [issue.kind for issue in diagnose_cluster(client, tmp_path).issues] == ["endless"]
         client.alter_partition_reassignments({tp(0): None}).raise_if_any()
         transport.sleep(10)
-        assert [issue.kind for issue in diagnose(examine(client, tmp_path))] == ["throttle"]
+        assert [issue.kind for issue in diagnose_cluster(client, tmp_path).issues] == ["throttle"]
         client.incremental_alter_configs({rate: [ConfigChange.delete(FOLLOWER_THROTTLED_RATE)]}).raise_if_any()
-        assert diagnose(examine(client, tmp_path)) == ()
+        assert diagnose_cluster(client, tmp_path).issues == ()

@@ -162,7 +162,7 @@ def verify(
 
 def doctor(cluster: AdminClient, *, state_dir: Path | None = None) -> tuple[Issue, ...]:
     """What is wrong with reassignments on a cluster, and what to do. Raises ClusterError."""
-    return diagnoses.diagnose_cluster(cluster, state_dir or default_state_dir())
+    return diagnoses.diagnose_cluster(cluster, state_dir or default_state_dir()).issues
 
 
 def status(run_id: str, *, state_dir: Path | None = None) -> RunHistory:

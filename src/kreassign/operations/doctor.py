@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.admin import AdminClient
@@ -16,9 +17,18 @@ from kreassign.executor.lease.originals import read_record
 from kreassign.executor.throttle.ledger import throttle_keys
 
 
-def diagnose_cluster(client: AdminClient, state_dir: Path) -> tuple[Issue, ...]:
-    """Everything that is wrong, with what to do; changes nothing. Raises ClusterError."""
-    return diagnose(examine(client, state_dir))
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Everything that is wrong, with what to do; and which run holds the lease of the cluster."""
+
+    issues: tuple[Issue, ...]
+    lease: LeaseHolder | None
+
+
+def diagnose_cluster(client: AdminClient, state_dir: Path) -> Diagnosis:
+    """What is wrong; changes nothing. Raises ClusterError."""
+    readings = examine(client, state_dir)
+    return Diagnosis(diagnose(readings), readings.lease)
 
 
 def examine(client: AdminClient, state_dir: Path) -> ClusterReadings:

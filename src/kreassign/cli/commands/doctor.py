@@ -10,8 +10,7 @@ import click
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.output import console, examples, format_option, print_json
-from kreassign.executor.history.diagnosis import diagnose
-from kreassign.operations.doctor import examine
+from kreassign.operations.doctor import diagnose_cluster
 
 
 @click.command(
@@ -31,8 +30,8 @@ def doctor(context: click.Context, /, cluster: ClusterOptions, state_dir: Path, 
     lease of the cluster. Exit code 0 if there are no findings, 1 if there are.
     """
     with cluster.connect() as client:
-        readings = examine(client, state_dir)
-    found, holder = diagnose(readings), readings.lease
+        diagnosis = diagnose_cluster(client, state_dir)
+    found, holder = diagnosis.issues, diagnosis.lease
     if output_format == "json":
         lease = None if holder is None else asdict(holder)
         print_json({"ok": not found, "lease": lease, "issues": [asdict(issue) for issue in found]})
