@@ -16,13 +16,12 @@ from kreassign.executor.history.audit_trail import AuditTrail, audit_trail
 from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
-from kreassign.operations.spark_jobs import spark_jobs
+from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
 from kreassign.pipeline.tables.audit_schemas import RUN_MOVES, RUN_TABLES, RUNS
 from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import Row
 
 CLEANUP_POLICY = "cleanup.policy"
-SPARK_LOG = "spark.log"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from kreassign.errors import IllegalPlan, InputError, InvariantBroken
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.operations.plan_tasks import Task, WhatIf, described
-from kreassign.operations.spark_jobs import spark_jobs
+from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
 from kreassign.planner import Budget, Problem
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
@@ -34,7 +34,7 @@ class Search:
     parts: int = 1
     seed: int = DEFAULT_SEED
     master: str | None = None
-    log_file: Path = Path("spark.log")
+    log_file: Path = Path(SPARK_LOG)
 
     def solve(self, problem: Problem) -> Assignment:
         """The plan for one problem. Raises Infeasible, and DataError when Spark fails."""

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from kreassign.errors import KreassignError
 
+SPARK_LOG = "spark.log"
+"""The name of the file beside the tables to which Spark logs."""
+
 
 class SparkJobs(NamedTuple):
     """The modules of that name in `kreassign.pipeline`."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
-from kreassign.operations.spark_jobs import spark_jobs
+from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
 from kreassign.pipeline.ingest.metric_records import RecordForm
 from kreassign.pipeline.ingest.prometheus import Origin, Parsed, metric_rows, parse
 from kreassign.pipeline.tables.compaction import compact, expire, repair
@@ -30,7 +30,6 @@ __all__ = [
     "stream_metrics",
 ]
 
-SPARK_LOG = "spark.log"
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 COUNT_EVERY_S = 60

@@ -14,6 +14,7 @@ from kreassign.cli.output import format_option
 from kreassign.errors import InputError
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, inputs_of_tables
+from kreassign.operations.spark_jobs import SPARK_LOG
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
 from kreassign.planner.problem.policy import PlanPolicy, with_tolerance
@@ -56,7 +57,7 @@ class PlanOptions:
             raise InputError("--fit-in needs --rate: what each broker may send and receive, as with `run --throttle`")
         on_spark = self.on == "spark"
         parts = self.parts or (PARTS_ON_SPARK if on_spark else 1)
-        search = Search(on_spark, parts, self.seed, self.master, (self.data or Path()) / "spark.log")
+        search = Search(on_spark, parts, self.seed, self.master, (self.data or Path()) / SPARK_LOG)
         budget = Budget(self.budget_bytes, self.budget_moves, self.max_leader_changes)
         return PlanRequest(budget, self.fit_in_s, self.rate, search)
 
