@@ -127,6 +127,30 @@ def test_a_throttle_that_is_deleted_by_hand_and_set_again_ends_as_it_should(
     assert not [one for one in verified(kafka, tmp_path)["findings"] if one["kind"] == "throttle"]
 
 
+def test_a_throttle_that_is_deleted_while_the_run_is_dead_is_told_and_holds_when_it_is_resumed(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1)] * len(AWAY), SIZE)
+    plan = plan_file(tmp_path, topic_name, AWAY)
+    process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s", "--max-moves", 1)
+    wait_for_copies(tmp_path)
+    process.kill()
+    process.communicate()
+    found = status(tmp_path)
+    assert found is not None
+    before = len(begun(tmp_path))
+    delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
+    process = start_run(kafka, tmp_path, "--resume", found["run_id"])
+    wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
+    assert len(begun(tmp_path)) == before
+    steer(tmp_path, "throttle", "5MB/s")
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stdout + stderr
+    assert "someone else had changed a throttle when the run was taken up" in stdout
+    assert "throttled to 5 MB/s per broker, but not all the time" in stdout
+    assert throttles(kafka, topic_name) == {}
+
+
 def verified(cluster: KafkaCluster, folder: Path) -> dict[str, Any]:
     """What `kreassign verify` says of the only run."""
     found = status(folder)

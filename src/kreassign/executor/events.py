@@ -157,8 +157,9 @@ class RunStarted:
     `plan_id` is that of the plan's facts file; it and the `operator` are not known of runs before journal version 5.
     `found` tells how to treat throttles that others had set: at the end a setting that is named in `originals` gets
     the value from there, whatever it was when the run began; `adopted` ones are the run's to restore, needed or not.
-    A run that `rereads_throttle` does so before every batch of moves, and one that `guards_to_the_end` checks health
-    also while a cancelled run lets its moves finish; journals of earlier versions have no such rows.
+    A run that `rereads_throttle` does so before every batch of moves, one that `guards_to_the_end` checks health also
+    while a cancelled run lets its moves finish, and one that `rereads_first` reads what it left when it is taken up,
+    before anything is set again; journals of earlier versions have no such rows.
     """
 
     at_ms: int
@@ -173,6 +174,7 @@ class RunStarted:
     operator: Operator | None = None
     rereads_throttle: bool = False
     guards_to_the_end: bool = False
+    rereads_first: bool = False
     found: FoundThrottles = FoundThrottles.REFUSE
     originals: tuple[ConfigValue, ...] = ()
     adopted: tuple[ConfigValue, ...] = ()
@@ -180,11 +182,15 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """Someone resumed a run that was interrupted: paused, killed, or ended with settings to restore."""
+    """Someone resumed a run that was interrupted: paused, killed, or ended with settings to restore.
+
+    From now on it `rereads_first`, as in `RunStarted`.
+    """
 
     at_ms: int
     live_brokers: tuple[int, ...]
     operator: Operator | None = None
+    rereads_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,12 +323,14 @@ class BrokersForgotten:
 class ThrottleChecked:
     """Settings of the throttle were read again: those that `differ` from what they were set to, and what is unread.
 
-    The settings of brokers that are down count as neither.
+    The settings of brokers that are down count as neither, nor do those of topics that are `gone`: deleted, or others
+    that were created under their names.
     """
 
     at_ms: int
     differ: tuple[ConfigValue, ...] = ()
     unread: tuple[ConfigResource, ...] = ()
+    gone: tuple[ConfigResource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,13 @@ class RestoreThrottle:
 
 @dataclass(frozen=True, slots=True)
 class CheckThrottle:
-    """See whether settings are still as they were set. Ends in ThrottleChecked or CallFailed."""
+    """See whether settings are still as they were set. Ends in ThrottleChecked or CallFailed.
+
+    Topics that do not have these ids any more have lost their settings: nobody changed them.
+    """
 
     overrides: tuple[ConfigOverride, ...]
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

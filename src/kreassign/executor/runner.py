@@ -172,7 +172,7 @@ class Runner:
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = self._port.describe_cluster().broker_ids
-        instructions = self._happened(RunResumed(self._time.now_ms(), live, operator))
+        instructions = self._happened(RunResumed(self._time.now_ms(), live, operator, rereads_first=True))
         before_anything()
         return self._execute(instructions)
 
@@ -240,7 +240,8 @@ class Runner:
             case TakeLease():
                 return self._lease_event(self._lease.retake(), LeaseRefused)
             case CheckThrottle():
-                return ThrottleChecked(self._time.now_ms(), *queries.check_throttle(self._port, question.overrides))
+                found = queries.check_throttle(self._port, question.overrides, question.topic_ids)
+                return ThrottleChecked(self._time.now_ms(), *found)
             case ObserveMoves():
                 return self._observe_moves(question)
             case CheckHealth():

@@ -267,7 +267,9 @@ def explored() -> dict[Key, set[type]]:
     explorer = Explorer()
     for begun in beginnings():
         explorer.walk(begun)
-    explorer.walk(replace(started(), guards=settings(_ONLY_THE_THROTTLE), rereads_throttle=True), *PREPARED[1:])
+    guarded = replace(started(), guards=settings(_ONLY_THE_THROTTLE), rereads_throttle=True)
+    explorer.walk(guarded, *PREPARED[1:])
+    explorer.walk(guarded, *PREPARED[1:], RunResumed(3_000, LIVE, rereads_first=True))
     return explorer.reached
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kreassign.executor.cluster import queries
+from kreassign.executor.cluster.observations import is_another
 from kreassign.executor.cluster.port import ClusterPort
+from kreassign.executor.events import PlannedMove
 from kreassign.executor.guards import Health, LogDirSpace, Troubled
 from kreassign.executor.guards.health import offline, under_min_isr, under_replicated
 from kreassign.executor.instructions import CheckHealth
-from kreassign.model import ConfigResource, LogDir, Partition
+from kreassign.model import ConfigResource, LogDir, Partition, Topic
 
 MIN_ISR = "min.insync.replicas"
 
@@ -25,7 +27,8 @@ def inspect(port: ClusterPort, question: CheckHealth) -> Health:
     destinations = sorted({broker for move in moves for broker in move.receiving} & set(live))
     log_dirs = port.describe_log_dirs(destinations, partitions=()).ok if destinations else {}
     targets = {move.topic_partition: move.target for move in moves}
-    differ, unread = queries.check_throttle(port, question.throttle)
+    differ, unread, _ = queries.check_throttle(port, question.throttle, {})
+    recreated = _recreated(moves, topics.ok)
     return Health(
         live=live,
         offline=Troubled.of(offline(partitions), before.offline if before else None),
@@ -40,9 +43,16 @@ def inspect(port: ClusterPort, question: CheckHealth) -> Health:
         foreign_moves=tuple(
             sorted(name for name, move in ongoing.items() if name in targets and move.target != targets[name])
         ),
-        foreign_configs=differ,
+        foreign_configs=tuple(present for present in differ if present.key.resource not in recreated),
         unread_configs=unread,
     )
+
+
+def _recreated(moves: Iterable[PlannedMove], topics: Mapping[str, Topic]) -> frozenset[ConfigResource]:
+    """Topics of moves that are others now: what the run had set went with the old ones."""
+    names = {move.topic_partition.topic: move.topic_id for move in moves}
+    found = {name: topics[name].topic_id for name in names if name in topics}
+    return frozenset(ConfigResource.topic(name) for name in found if is_another(names[name], found[name]))
 
 
 def _minima(port: ClusterPort, troubled: Iterable[Partition]) -> dict[str, int]:

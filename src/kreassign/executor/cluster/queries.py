@@ -139,15 +139,17 @@ def read_configs_and_gone(
 
 
 def check_throttle(
-    port: ClusterPort, overrides: Iterable[ConfigOverride]
-) -> tuple[tuple[ConfigValue, ...], tuple[ConfigResource, ...]]:
-    """Which settings are not as these overrides have set them, and of which topics and brokers nobody could tell.
+    port: ClusterPort, overrides: Iterable[ConfigOverride], topic_ids: Mapping[str, str]
+) -> tuple[tuple[ConfigValue, ...], tuple[ConfigResource, ...], tuple[ConfigResource, ...]]:
+    """Which settings are not as these overrides have set them, where nobody could tell, and which topics are gone.
 
+    Gone is a topic that was deleted, or has another id than this one: its settings went with it, nobody changed them.
     Of brokers that are not live nothing is believed: one that has lost its controllers answers with what it knew, and
     one that is down is not throttled anyhow. Raises ClusterError.
     """
     known = tuple(overrides)
-    values, problems, gone = read_configs_and_gone(port, (override.key for override in known))
+    values, problems, deleted = read_configs_and_gone(port, (override.key for override in known))
+    gone = {*deleted, *map(ConfigResource.topic, other_topics(port, topic_ids))}
     differ = differing(known, (present for present in values if present.key.resource not in gone))
     silent = tuple(resource for resource, _ in problems)
     odd = (*silent, *(present.key.resource for present in differ))
@@ -155,6 +157,7 @@ def check_throttle(
     return (
         tuple(present for present in differ if present.key.resource not in down),
         tuple(resource for resource in silent if resource not in down),
+        tuple(sorted(gone)),
     )
 
 

@@ -79,6 +79,7 @@ def prepare(
         plan_id=plan_id(plan),
         rereads_throttle=True,
         guards_to_the_end=True,
+        rereads_first=True,
     )
 
 

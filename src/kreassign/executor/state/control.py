@@ -27,6 +27,7 @@ from kreassign.executor.state.phases import (
     Preparing,
     Restoring,
     RunState,
+    TakingUp,
     Throttling,
 )
 from kreassign.executor.state.run import Run, WindDown
@@ -70,6 +71,8 @@ def _change_throttle(run: Run, state: RunState, event: ThrottleRequested) -> Nex
 
 def _change_throttle_and_set_it(run: Run, state: RunState, event: ThrottleRequested) -> Next:
     _change_throttle(run, state, event)
+    run.throttle.due |= set(run.throttle.doubts)
+    run.throttle.is_asked_for = bool(run.throttle.unseen)
     return preparing.enter(run)
 
 
@@ -81,7 +84,7 @@ def _forget_brokers(run: Run, state: RunState, event: BrokersForgotten) -> Next:
     return Next(state)
 
 
-_AFTER_A_CHANGE = (Preparing, Throttling, Observing, Electing, Restoring)
+_AFTER_A_CHANGE = (TakingUp, Preparing, Throttling, Observing, Electing, Restoring)
 _WITH_MOVES_LEFT = tuple(one for one in STATES if one.phase in {Phase.PREPARING, Phase.THROTTLING, Phase.MOVING})
 _GOING_ON = tuple(one for one in STATES if one.phase not in AT_REST | {Phase.NEW})
 _AFTER_THE_MOVES = tuple(one for one in _GOING_ON if one not in _WITH_MOVES_LEFT)
@@ -102,12 +105,7 @@ def _everywhere() -> dict[Key, Row]:
 ROWS: Rows = {
     **{(state, StopRequested): row(moving.pause, Paused, Restoring) for state in _WITH_MOVES_LEFT},
     **_everywhere(),
-    **{
-        (state, ThrottleRequested): row(
-            _change_throttle_and_set_it, Preparing, Throttling, Observing, Electing, Restoring
-        )
-        for state in _WITH_MOVES_LEFT
-    },
+    **{(state, ThrottleRequested): row(_change_throttle_and_set_it, *_AFTER_A_CHANGE) for state in _WITH_MOVES_LEFT},
     **{(state, ThrottleRequested): row(_change_throttle, state) for state in _AFTER_THE_MOVES},
     **{(state, BrokersForgotten): row(_forget_brokers, state) for state in STATES if state.phase is not Phase.NEW},
 }

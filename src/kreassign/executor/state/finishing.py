@@ -116,9 +116,7 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
     settled = (one for key, one in throttle.pending.items() if not throttle_watch.is_undecided(run, key))
     found = ledger.restoration(settled, event.values)
     for key in (*found.restored, *(present.key for present in found.foreign)):
-        del throttle.pending[key]
-        throttle.doubts.pop(key, None)
-        throttle.in_force.discard(key)
+        throttle.close(key)
     for present in found.foreign:
         run.note(f"someone else changed a throttle during the run, and it stays so: {present}")
     # The settings of a broker that is down cannot be read, but the controller may take them.
@@ -137,8 +135,7 @@ def _leave_rates(run: Run, event: ConfigsRead) -> None:
     throttle = run.throttle
     for present in event.values:
         if present.key in throttle.pending and present.key.broker is not None and present.key in throttle.originals:
-            del throttle.pending[present.key]
-            throttle.in_force.discard(present.key)
+            throttle.close(present.key)
             throttle.left.add(present.key)
             run.note(f"moves of others go on, so that a throttle stays that they had before the run: {present}")
 
@@ -150,7 +147,7 @@ def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
         run.note(problem)
     state = replace(state, restore=replace(state.restore, unwritten=tuple(map(str, event.unwritten))))
     for key in [key for key in throttle.pending if key.broker in event.by_controller]:
-        del throttle.pending[key]
+        throttle.close(key)
         throttle.carried.add(key)
         run.note(f"broker {key.broker} is down: the controller took the values that it had before the run")
     for override in throttle.forget(event.unregistered):
@@ -169,6 +166,8 @@ def _restore_later(run: Run, how: Restore, at_ms: int, problems: tuple[str, ...]
     if is_tried_again:
         return Next(Restoring(failing(how, since_ms)), (Wait(),))
     run.problems.unrestored = tuple(dict.fromkeys((*problems, *how.unwritten)))
+    # Whoever is told what is left may restore it by hand.
+    run.throttle.in_force.clear()
     return _after_restoring(run, how, at_ms)
 
 

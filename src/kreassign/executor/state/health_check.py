@@ -14,15 +14,19 @@ from kreassign.executor.state.phases import (
     Preparing,
     RecordingVerdicts,
     SettingLists,
+    TakingUp,
     Throttling,
 )
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.transition import Next, Rows, row
+from kreassign.model import ConfigResource
 
 
 def _after_check(run: Run, state: CheckingHealth, event: HealthObserved) -> Next:
     starting, verdicts = health_watch.judge(run, state.starting, event)
-    returned = run.throttle.awaited.intersection(event.health.live)
+    awaited = run.throttle.awaited.intersection(event.health.live)
+    # What they have now is read before it is set again.
+    returned = frozenset(one for one in awaited if ConfigResource.broker(one) not in event.health.unread_configs)
     if health_watch.are_news(run, verdicts):
         return Next(RecordingVerdicts(starting, state.cancelling, returned), (RecordVerdicts(verdicts),))
     return _go_on(run, starting, state.cancelling, returned)
@@ -35,13 +39,13 @@ def _after_verdicts(run: Run, state: RecordingVerdicts, event: VerdictsRecorded)
 
 def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int]) -> Next:
     is_winding_down = run.control.wind_down is not None
-    if returned and (run.identity.guards_to_the_end or not is_winding_down):
+    if (returned or run.throttle.due) and (run.identity.guards_to_the_end or not is_winding_down):
         run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))
         return preparing.enter(run)
     return moving.observe(run) if is_winding_down else moving.proceed(run, starting, cancelling)
 
 
-_ONWARD = (Observing, Cancelling, CheckingThrottle, SettingLists, *moving.SENT, Preparing, Throttling)
+_ONWARD = (Observing, Cancelling, CheckingThrottle, SettingLists, *moving.SENT, TakingUp, Preparing, Throttling)
 
 ROWS: Rows = {
     (CheckingHealth, HealthObserved): row(_after_check, RecordingVerdicts, *_ONWARD),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
-from kreassign.executor.guards import GuardInputs, Reaction, Verdict, evaluate
+from kreassign.executor.guards import GuardInputs, GuardName, Reaction, Verdict, evaluate
 from kreassign.executor.state import disk_admission, throttle_watch
 from kreassign.executor.state.move import MoveStatus
 from kreassign.executor.state.move_index import left_by_destination
@@ -26,7 +26,7 @@ DOWN_MS = 60_000
 
 def is_due(run: Run, starting: Names, at_ms: int) -> bool:
     """Whether to check the health of the cluster before going on."""
-    if not (run.identity.reactions or run.throttle.awaited):
+    if not (run.identity.reactions or run.throttle.awaited or run.throttle.due):
         return False
     patience_ms = FRESH_MS if starting else CHECK_EVERY_MS
     return run.health.checked_ms is None or at_ms - run.health.checked_ms >= patience_ms
@@ -75,6 +75,8 @@ def take_in(run: Run, event: VerdictsRecorded) -> None:
         if breach.verdict.guard not in said:
             breach.until_ms = event.at_ms
     known = {breach.verdict.guard for breach in open_before}
+    if GuardName.FOREIGN_THROTTLE in said - known:
+        run.throttle.told |= {present.key: present for present in throttle_watch.foreign(run)}
     run.health.breaches += [
         GuardBreach(verdict, event.at_ms, event.at_ms) for verdict in event.verdicts if verdict.guard not in known
     ]

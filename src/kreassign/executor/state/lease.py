@@ -27,6 +27,7 @@ from kreassign.executor.state.phases import (
     Preparing,
     Restoring,
     RunState,
+    TakingUp,
     Throttling,
 )
 from kreassign.executor.state.run import Run
@@ -87,7 +88,7 @@ def _everywhere() -> dict[Key, Row]:
     return rows
 
 
-_TAKEN_UP = (Preparing, Throttling, Observing, Electing, Restoring)
+_TAKEN_UP = (TakingUp, Preparing, Throttling, Observing, Electing, Restoring)
 
 ROWS: Rows = {
     **_everywhere(),

@@ -97,10 +97,10 @@ def record_overrides(run: Run, state: Throttling | SettingLists, event: Throttle
     """From now on these settings are to be restored."""
     for override in event.overrides:
         run.throttle.pending[override.key] = run.throttle.overrides[override.key] = override
-        run.throttle.in_force.discard(override.key)
         if override.is_list:
             run.throttle.listed.setdefault(override.key, set()).update(override.our_items)
         if run.throttle.doubts.pop(override.key, None) is not None:
+            run.throttle.told.pop(override.key, None)
             run.health.checked_ms = None  # What the guards say of it may be over.
     return Next(state)
 
@@ -113,12 +113,13 @@ def confirm(run: Run, event: ThrottleSet) -> None:
     for one in event.unwritten:
         run.problems.unset[one.broker] = f"{one}; it is set when the broker is back"
     if not event.problems:
+        # What is in doubt was left alone.
+        made = {key for key in throttle.pending if key.broker not in throttle.awaited and key not in throttle.doubts}
         throttle.pending = {
-            key: override if key.broker in throttle.awaited else override.confirmed()
-            for key, override in throttle.pending.items()
+            key: override.confirmed() if key in made else override for key, override in throttle.pending.items()
         }
         throttle.overrides |= throttle.pending
-        throttle.in_force = {key for key in throttle.pending if key.broker not in throttle.awaited}
+        throttle.in_force |= made
 
 
 # --- observing and choosing ----------------------------------------------------------------------------------------
@@ -230,6 +231,7 @@ def _check_then_send(run: Run, starting: Names) -> Next:
 def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChecked) -> Next:
     """A batch whose throttle is not ours, or not known, is not sent."""
     known = throttle_watch.foreign(run)
+    run.throttle.close_gone(event.gone)
     asked = throttle_watch.question(run, state.starting).overrides
     throttle_watch.take_in(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
     run.throttle.checked_ms, run.throttle.unread = event.at_ms, event.unread

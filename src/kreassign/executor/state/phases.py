@@ -3,9 +3,9 @@
     New ─▶ Preparing ─▶ Throttling ─▶ moving ─▶ Electing ─▶ restoring ─▶ Verifying ─▶ Done | Cancelled | Failed
                                         └─▶ Paused ◀── (stop, cluster out of reach) ── resume leads back
 
-AwaitingLease is entered from everywhere when the lease of the cluster was lost, and leads back. Moving is a cycle of
-steps, and restoring one of three. `phase` is the word by which operators, journals and reports know a state. What
-outlives a phase (moves, throttle, health) is in `run.py`.
+AwaitingLease is entered from everywhere when the lease of the cluster was lost, and leads back. TakingUp comes before
+Preparing where a throttle was left. Moving is a cycle of steps, and restoring one of three. `phase` is the word by
+which operators, journals and reports know a state. What outlives a phase (moves, throttle, health) is in `run.py`.
 """
 
 from __future__ import annotations
@@ -50,6 +50,14 @@ class New:
 @dataclass(frozen=True, slots=True)
 class Preparing:
     """The settings of the throttle are read, since `failing_since_ms` without success."""
+
+    phase: ClassVar = Phase.PREPARING
+    failing_since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakingUp:
+    """The throttle that was left is read before any of it is set again, since `failing_since_ms` without success."""
 
     phase: ClassVar = Phase.PREPARING
     failing_since_ms: int | None = None
@@ -258,7 +266,17 @@ RestoringStep = Restoring | WritingBack | ConfirmingRestore
 Ended = Done | Cancelled | Failed
 
 RunState = (
-    New | Preparing | Throttling | MovingStep | AwaitingLease | Electing | RestoringStep | Verifying | Paused | Ended
+    New
+    | TakingUp
+    | Preparing
+    | Throttling
+    | MovingStep
+    | AwaitingLease
+    | Electing
+    | RestoringStep
+    | Verifying
+    | Paused
+    | Ended
 )
 
 STATES: tuple[type[RunState], ...] = RunState.__args__

@@ -13,13 +13,14 @@ from kreassign.executor.events import (
     ConfigsRead,
     RunResumed,
     RunStarted,
+    ThrottleChecked,
     ThrottleIntended,
     ThrottleSet,
     TimePassed,
 )
 from kreassign.executor.guards.settings import reactions
 from kreassign.executor.instructions import ReadConfigs, SetThrottle, Wait
-from kreassign.executor.state import finishing, moving, throttle_rates
+from kreassign.executor.state import finishing, moving, throttle_rates, throttle_watch
 from kreassign.executor.state.copy_speed import CopySpeed
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.move_index import MoveIndex
@@ -33,6 +34,7 @@ from kreassign.executor.state.phases import (
     Observing,
     Preparing,
     Restoring,
+    TakingUp,
     Throttling,
     within,
 )
@@ -51,6 +53,8 @@ def enter(run: Run) -> Next:
     throttle = run.throttle
     if not run.moves.active or not (run.control.rates.is_limited or throttle.pending or throttle.adopted):
         return moving.enter(run)
+    if throttle_watch.is_to_be_seen(run):
+        return _see(run, TakingUp())
     return _read(run, Preparing())
 
 
@@ -59,6 +63,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.identity.reactions = reactions(event.guards)
     run.identity.rereads_throttle = event.rereads_throttle
     run.identity.guards_to_the_end = event.guards_to_the_end
+    run.identity.rereads_first = event.rereads_first
     run.throttle.originals = {one.key: one.value for one in event.originals}
     run.throttle.adopted = {one.key: one.value for one in event.adopted}
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
@@ -75,6 +80,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
 
 def _resume(run: Run, _: object, event: RunResumed) -> Next:
     run.identity.note(event.operator)
+    run.identity.rereads_first = event.rereads_first
     run.throttle.live_brokers = event.live_brokers
     return take_up(run, event.at_ms)
 
@@ -86,15 +92,39 @@ def take_up(run: Run, at_ms: int) -> Next:
     """
     for record in run.moves.active:
         record.taken_up(at_ms)
-    run.moves.speed, run.throttle.unset_since_ms = CopySpeed(), None
-    run.throttle.before, run.throttle.is_unconfirmed = {}, True
-    run.throttle.in_force, run.throttle.doubts, run.throttle.is_lost = set(), {}, False
-    run.throttle.unread = ()
+    throttle = run.throttle
+    run.moves.speed, throttle.unset_since_ms = CopySpeed(), None
+    throttle.before, throttle.doubts, throttle.unread = {}, {}, ()
+    throttle.due, throttle.is_asked_for = set(throttle.pending), False
+    if run.identity.rereads_first:
+        throttle.unseen = set(throttle.pending)
+    else:
+        throttle.in_force, throttle.is_lost = set(), False
     run.control.is_held = False
     run.health.checked_ms, run.health.absent_since_ms = None, {}
     run.traffic.measured_ms = None
     run.moves.index = MoveIndex.unseen(run.moves.records.values())
     return enter(run)
+
+
+def _see(run: Run, state: TakingUp) -> Next:
+    return Next(state, (throttle_watch.question_of_all(run),))
+
+
+def _after_seeing(run: Run, state: TakingUp, event: ThrottleChecked) -> Next:
+    """Set again what is still ours. What is not stays as it is: the guard says so, and what follows from that."""
+    throttle_watch.take_in_all(run, event)
+    if event.unread:
+        return _try_again(run, state, event.at_ms, tuple(f"{one} could not be read" for one in event.unread))
+    return Next(TakingUp(), (Wait(),)) if run.throttle.unseen else enter(run)
+
+
+def _could_not_see(run: Run, state: TakingUp, event: CallFailed) -> Next:
+    return _try_again(run, state, event.at_ms, (event.message,))
+
+
+def _see_again(run: Run, state: TakingUp, _: TimePassed) -> Next:
+    return _see(run, state)
 
 
 def _read(run: Run, state: Preparing) -> Next:
@@ -119,19 +149,21 @@ def _take_in(run: Run, state: Preparing, event: ConfigsRead) -> Next:
 def _set(run: Run) -> Next:
     """Set the rates, and again every pending override of which nobody knows whether it was written, or still is.
 
-    Those are all of them in a resumed run, and in any run those of brokers that are back, and those in doubt.
+    Those are all of them in a resumed run, and in any run those of brokers that are back. What others have changed is
+    set again only when someone asks for that.
     """
     throttle = run.throttle
     throttle.before |= {key: override.before for key, override in throttle.pending.items()}
     wanted = throttle_rates.wanted(run) | _adopted(run)
+    wanted = {key: value for key, value in wanted.items() if key not in throttle.doubts or key in throttle.due}
     changes = {one.key: one for one in ledger.changes(wanted, throttle.before, throttle.pending)}
     back = throttle.awaited.intersection(throttle.live_brokers)
     again = {
         key: override
         for key, override in throttle.pending.items()
-        if throttle.is_unconfirmed or key.broker in back or key in throttle.doubts
+        if key in throttle.due or (key.broker in back and key not in throttle.doubts)
     }
-    throttle.is_unconfirmed, throttle.awaited = False, throttle.awaited - back
+    throttle.due, throttle.is_asked_for, throttle.awaited = set(), False, throttle.awaited - back
     if not (changes or again):
         return moving.enter(run)
     return Next(Throttling(), (SetThrottle(tuple({**again, **changes}.values())),))
@@ -164,7 +196,7 @@ def _could_not_read(run: Run, state: Preparing, event: CallFailed) -> Next:
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
-def _try_again(run: Run, state: Preparing, at_ms: int, problems: tuple[str, ...]) -> Next:
+def _try_again(run: Run, state: Preparing | TakingUp, at_ms: int, problems: tuple[str, ...]) -> Next:
     since_ms, is_tried_again = within(state.failing_since_ms, at_ms, CONFIG_PATIENCE_MS)
     if is_tried_again:
         return Next(replace(state, failing_since_ms=since_ms), (Wait(),))
@@ -193,11 +225,14 @@ def _continue_or_fail(run: Run, at_ms: int, problems: tuple[str, ...]) -> Next:
     return finishing.restore(run, Afterwards.FAIL) if run.throttle.pending else Next(Failed(at_ms))
 
 
-_INTO_MOVING = (Preparing, Throttling, Observing)
+_INTO_MOVING = (TakingUp, Preparing, Throttling, Observing)
 
 ROWS: Rows = {
     (New, RunStarted): row(_begin, Preparing, Observing),
-    (Preparing, ConfigsRead): row(_take_in, *_INTO_MOVING, Restoring, Failed),
+    (TakingUp, ThrottleChecked): row(_after_seeing, *_INTO_MOVING, Restoring, Failed),
+    (TakingUp, CallFailed): row(_could_not_see, TakingUp, Observing, Restoring),
+    (TakingUp, TimePassed): row(_see_again, TakingUp),
+    (Preparing, ConfigsRead): row(_take_in, Preparing, Throttling, Observing, Restoring, Failed),
     (Preparing, CallFailed): row(_could_not_read, Preparing, Observing, Restoring, Failed),
     (Preparing, TimePassed): row(_read_again, Preparing),
     (Throttling, ThrottleIntended): row(moving.record_overrides, Throttling),

@@ -45,6 +45,8 @@ class RunIdentity:
     rereads_throttle: bool = False
     guards_to_the_end: bool = False
     """Whether the throttle is read again before every batch of moves."""
+    rereads_first: bool = False
+    """Whether a throttle that was left is read before any of it is set again."""
 
     def note(self, operator: Operator | None) -> None:
         """Remember who executes the run from now on."""
@@ -126,9 +128,12 @@ class ThrottleLedger:
     """Topics and brokers that may not have taken their last settings; they are set again."""
     unset_since_ms: int | None = None
     in_force: set[ConfigKey] = field(default_factory=set)
-    """Those pending whose last value the cluster has taken: any other value that is read is not ours."""
+    """Those pending of which the cluster has taken a value of ours: the one from before the run is no more explained
+    by what the run did than any other."""
     doubts: dict[ConfigKey, Doubt] = field(default_factory=dict)
-    """Settings in force that were read with another value."""
+    """Pending settings that were read with a value that is not ours."""
+    told: dict[ConfigKey, ConfigValue] = field(default_factory=dict)
+    """What was said of those that others have changed, so that it is neither said twice nor never."""
     checked_ms: int | None = None
     """When the throttle was last read again."""
     unread: tuple[ConfigResource, ...] = ()
@@ -147,19 +152,36 @@ class ThrottleLedger:
     """Rates that stay at the end, because moves of others still go on."""
     carried: set[ConfigKey] = field(default_factory=set)
     """Settings of brokers that are down that nobody can read back: a controller restored them, or they are lost."""
-    is_unconfirmed: bool = False
-    """Whether pending settings may not have been written: the run was resumed."""
+    due: set[ConfigKey] = field(default_factory=set)
+    """Pending settings that are set again, whatever they were set to before: the run was resumed, or someone asked for
+    that. Nothing starts before."""
+    unseen: set[ConfigKey] = field(default_factory=set)
+    """Pending settings that nobody has read since the run was resumed; they are read before they are set again."""
+    is_asked_for: bool = False
+    """Whether someone asked for a throttle meanwhile: then what others have changed is told, and set again."""
+    was_found_changed: bool = False
+    """Whether others had changed it when the run was resumed."""
 
     def forget(self, brokers: Collection[int]) -> tuple[ConfigOverride, ...]:
         """Restore nothing any more on these brokers; what stays there as the run set it."""
         lost = tuple(override for key, override in self.pending.items() if key.broker in brokers)
         for override in lost:
-            del self.pending[override.key]
-            self.doubts.pop(override.key, None)
-            self.in_force.discard(override.key)
+            self.close(override.key)
             self.carried.add(override.key)
         self.awaited = self.awaited.difference(brokers)
         return lost
+
+    def close(self, key: ConfigKey) -> None:
+        """Nothing is to be set or restored here any more."""
+        del self.pending[key]
+        self.doubts.pop(key, None)
+        for keys in (self.in_force, self.due, self.unseen):
+            keys.discard(key)
+
+    def close_gone(self, topics: Collection[ConfigResource]) -> None:
+        """Their settings went with these topics; another one of such a name is none of our business."""
+        for key in [key for key in self.pending if key.resource in topics]:
+            self.close(key)
 
     @property
     def adopted_lists(self) -> dict[ConfigKey, str | None]:

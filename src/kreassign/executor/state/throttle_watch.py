@@ -4,17 +4,20 @@ While a setting is in force, every value but ours is a breach, also the one from
 throttles that they take for left over (Kafka's own `--cancel` deletes all). One odd answer proves nothing, because a
 broker may answer with what it knew before our last change, seen 11 ms after it on 4.3.1. So nothing is started after
 the first, and someone else is named only after a second one, `PROPAGATION_MS` later.
+
+That holds, too, for what was changed while no process executed the run: what was left is read before any of it is set
+again. What may or may not have been written when a process died (intended, and no answer) is ours either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from kreassign.executor.events import ConfigsRead
+from kreassign.executor.events import ConfigsRead, ThrottleChecked
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import CheckThrottle
 from kreassign.executor.state.phases import Names
-from kreassign.executor.state.run import Doubt, Run
+from kreassign.executor.state.run import Doubt, Run, ThrottleLedger
 from kreassign.executor.throttle import ledger
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
 from kreassign.model import ConfigResource
@@ -48,7 +51,48 @@ def question(run: Run, starting: Names) -> CheckThrottle:
         for key in throttle.pending
         if key in throttle.in_force and (key.broker is not None or key.resource in topics or key in throttle.doubts)
     )
-    return CheckThrottle(tuple(throttle.pending[key] for key in concerned))
+    doubtful = {key.resource for key in throttle.doubts}
+    return CheckThrottle(tuple(throttle.pending[key] for key in concerned), _topic_ids(run, doubtful))
+
+
+def is_to_be_seen(run: Run) -> bool:
+    """Whether something was left that has to be read before it is set again; who has no such guard does not ask."""
+    return bool(run.throttle.unseen) and _reaction(run) is not None
+
+
+def question_of_all(run: Run) -> CheckThrottle:
+    """Everything that was left, and whether its topics still are what they were."""
+    pending = tuple(run.throttle.pending.values())
+    return CheckThrottle(pending, _topic_ids(run, {override.key.resource for override in pending}))
+
+
+def _topic_ids(run: Run, resources: Collection[ConfigResource]) -> dict[str, str]:
+    moves = [record.move for record in run.moves.records.values()] if resources else []
+    known = ((move.topic_partition.topic, move.topic_id) for move in moves)
+    return {
+        topic: topic_id
+        for topic, topic_id in known
+        if topic_id is not None and ConfigResource.topic(topic) in resources
+    }
+
+
+def take_in_all(run: Run, event: ThrottleChecked) -> None:
+    """Draw the conclusions from reading what was left, and tell at once what others have changed of it."""
+    throttle = run.throttle
+    throttle.close_gone(event.gone)
+    silent = set(event.unread)
+    take_in(run, event.at_ms, tuple(throttle.pending), event.differ, event.unread)
+    throttle.unseen = {key for key in throttle.pending if key.resource in silent or is_undecided(run, key)}
+    throttle.was_found_changed = throttle.was_found_changed or bool(foreign(run))
+    for present in foreign(run):
+        if throttle.told.get(present.key) != present:
+            ours = f"the run had set it to {throttle.pending[present.key].value!r}"
+            run.note(f"someone else had changed a throttle when the run was taken up: {present}, and {ours}")
+            throttle.told[present.key] = present
+    # What nobody can read of a broker that is down is read, and set, when it is back.
+    throttle.due -= {key for key in throttle.due if key.broker is not None and key.broker not in throttle.live_brokers}
+    if not throttle.is_asked_for:
+        throttle.due -= {present.key for present in foreign(run) if is_left_alone(run, present.key)}
 
 
 def in_force(run: Run) -> tuple[ConfigOverride, ...]:
@@ -60,19 +104,22 @@ def take_in(
     run: Run, at_ms: int, read: Iterable[ConfigKey], differ: Iterable[ConfigValue], unread: Iterable[ConfigResource]
 ) -> None:
     """Draw the conclusions from reading these settings. What could not be read is as doubtful as before."""
-    throttle, odd, silent = run.throttle, {present.key: present for present in differ}, set(unread)
+    throttle, silent = run.throttle, set(unread)
+    odd = {present.key: present for present in differ if not _may_be_unset(throttle, present)}
     for key in read:
         if key in odd:
             known = throttle.doubts.get(key)
             since_ms = at_ms if known is None else known.since_ms
             throttle.doubts[key] = Doubt(odd[key], since_ms, at_ms - since_ms >= PROPAGATION_MS)
-        elif key.resource not in silent:
-            throttle.doubts.pop(key, None)
+        elif key.resource not in silent and throttle.doubts.pop(key, None) is not None:
+            throttle.told.pop(key, None)
+            if key in throttle.pending and throttle.pending[key].unconfirmed:
+                throttle.unset |= {key.resource}  # It was not set again while that was in doubt.
 
 
 def take_in_at_end(run: Run, event: ConfigsRead, *, is_end: bool) -> None:
     """The same for settings that are about to be restored, or were just now; what guards had told is not told again."""
-    throttle, told = run.throttle, set(foreign(run))
+    throttle = run.throttle
     kept = {key: throttle.pending[key] for key in throttle.in_force if key.resource not in event.gone}
     odd = ledger.differing(kept.values(), (present for present in event.values if present.key in kept))
     rest = (one for key, one in throttle.pending.items() if key not in kept)
@@ -82,9 +129,10 @@ def take_in_at_end(run: Run, event: ConfigsRead, *, is_end: bool) -> None:
         if throttle.doubts[present.key].is_foreign:
             override = kept[present.key]
             stays = not (override.is_restored(present.value) or override.is_ours(present.value))
-            if present not in told and not stays:
+            if throttle.told.get(present.key) != present and not stays:
                 ours = f"the run had set it to {override.value!r}"
                 run.note(f"someone else changed a throttle during the run: {present}, and {ours}")
+                throttle.told[present.key] = present
             throttle.is_lost = throttle.is_lost or is_end
 
 
@@ -96,12 +144,20 @@ def is_undecided(run: Run, key: ConfigKey) -> bool:
 
 def was_lost(run: Run) -> bool:
     """Whether moves ended without the throttle that they were to have, unless the run was only to warn of that."""
-    return run.throttle.is_lost and _reaction(run) not in {None, Reaction.WARN}
+    return run.throttle.is_lost and not _only_warns(run)
+
+
+def _may_be_unset(throttle: ThrottleLedger, present: ConfigValue) -> bool:
+    """Whether this is the value from before the run, of a setting of which nobody knows that it ever was in force."""
+    key = present.key
+    return key not in throttle.in_force and key in throttle.pending and throttle.pending[key].is_restored(present.value)
 
 
 def allows_start(run: Run) -> bool:
     """Whether nothing speaks against starting moves. Who chose to be only warned takes the risk."""
-    return not run.throttle.doubts or _reaction(run) in {None, Reaction.WARN}
+    if run.throttle.due:
+        return False
+    return not run.throttle.doubts or _only_warns(run)
 
 
 def is_left_alone(run: Run, key: ConfigKey) -> bool:
@@ -109,12 +165,16 @@ def is_left_alone(run: Run, key: ConfigKey) -> bool:
 
     Lists of a run that is only warned are: without its entries its next moves would start unthrottled.
     """
-    return key in run.throttle.doubts and not (key.broker is None and allows_start(run))
+    return key in run.throttle.doubts and not (key.broker is None and _only_warns(run))
 
 
 def foreign(run: Run) -> tuple[ConfigValue, ...]:
     """What others have changed, as far as is certain."""
     return tuple(doubt.found for _, doubt in sorted(run.throttle.doubts.items()) if doubt.is_foreign)
+
+
+def _only_warns(run: Run) -> bool:
+    return _reaction(run) in {None, Reaction.WARN}
 
 
 def _reaction(run: Run) -> Reaction | None:

@@ -153,7 +153,8 @@ class RunView:
     def was_throttle_kept(self) -> bool:
         """Whether nobody is known to have changed the throttle while the run had it set."""
         told = (breach.verdict.guard for breach in self._run.health.breaches)
-        return not self._run.throttle.is_lost and GuardName.FOREIGN_THROTTLE not in told
+        throttle = self._run.throttle
+        return not (throttle.is_lost or throttle.was_found_changed) and GuardName.FOREIGN_THROTTLE not in told
 
     @property
     def can_be_resumed(self) -> bool:

@@ -110,8 +110,14 @@ class ConfigOverride:
         return frozenset().union(*map(items, self.possible_values)) - items(self.before)
 
     def is_in_force(self, value: str | None) -> bool:
-        """Whether a setting with this value does what we set it for: of a list, whether all our entries are there."""
-        return items(self.value) - items(self.before) <= items(value) if self.is_list else value == self.value
+        """Whether a setting with this value does what we set it for: of a list, whether all our entries are there.
+
+        Where nobody knows whether our last value was written, this may be an earlier one of ours, too.
+        """
+        ours = (self.value, *self.unconfirmed)
+        if not self.is_list:
+            return value in ours
+        return any(items(one) - items(self.before) <= items(value) for one in ours)
 
     def is_ours(self, value: str | None) -> bool:
         """Whether this value is, at least in part, one of ours that is to be restored."""

@@ -1,0 +1,362 @@
+"""Others change the throttle of a run while no process executes it: that is told, and nothing starts over it.
+
+The run dies at every row of its journal, as in `test_crashes.py`. What it knows is what is written: what was intended,
+and got no answer, may be there or not, and is nobody's offence either way.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kreassign.executor.events import (
+    CancelRequested,
+    ConfigsRead,
+    Event,
+    MovesObserved,
+    RunResumed,
+    RunStarted,
+    SubmissionIntended,
+    ThrottleChecked,
+    ThrottleIntended,
+    ThrottleRequested,
+    ThrottleSet,
+    VerdictsRecorded,
+)
+from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
+from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.journal import read_events
+from kreassign.executor.state.throttle_watch import PROPAGATION_MS
+from kreassign.executor.throttle.ledger import ConfigKey, items
+from kreassign.model import Batch, ConfigResource, NewTopic
+from kreassign.model.throttle import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+)
+from tests.executor.odd_port import OddPort, Real
+from tests.executor.test_crashes import die
+from tests.executor.test_foreign_throttle_on_twin import (
+    ONE_BY_ONE,
+    SENDER,
+    append,
+    change,
+    clear_all,
+    keep_settings_to_themselves,
+)
+from tests.executor.twin_runs import RATE, TwinRig
+from tests.twin.asking import MEGABYTES
+
+pytestmark = pytest.mark.thorough
+
+TOPIC = ConfigResource.topic("t")
+RATE_OF_SENDER = ConfigKey(SENDER, LEADER_THROTTLED_RATE)
+LIST = ConfigKey(TOPIC, FOLLOWER_THROTTLED_REPLICAS)
+TWO_MOVES = {0: (2, 1), 2: (2, 1)}
+LATER_S = 25
+"""So long after it is resumed a run gets its throttle back, where it still waits for that."""
+
+FOUND = "someone else had changed a throttle when the run was taken up: "
+
+
+def new_rig(folder: Path) -> TwinRig:
+    return TwinRig(folder, [[0, 1], [1, 0], [0, 1]], size_bytes=4 * MEGABYTES)
+
+
+def prepared(rig: TwinRig, reaction: Reaction = Reaction.HOLD) -> RunStarted:
+    guards = {**DEFAULTS, GuardName.FOREIGN_THROTTLE: reaction}
+    return rig.prepared(TWO_MOVES, pace=ONE_BY_ONE, guards=guards)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    return new_rig(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Event, ...]:
+    """The journal of a run that nobody disturbs."""
+    rig = new_rig(tmp_path_factory.mktemp("whole"))
+    rig.run(prepared(rig))
+    return read_events(rig.path())
+
+
+def in_flight(events: Iterable[Event]) -> int:
+    """The first row after which a copy is known to be under way."""
+    sent = next(number for number, event in enumerate(events, 1) if isinstance(event, SubmissionIntended))
+    return sent + 2
+
+
+def resume(rig: TwinRig) -> RunHistory:
+    """Take the run up, and set its throttle again much later, if it waits for that."""
+    rig.seen.clear()
+    rig.ask_after(LATER_S, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
+    return rig.resume()
+
+
+def sent_before_that(rig: TwinRig) -> list[str]:
+    resumed_ms = next(event.at_ms for event in rig.seen if isinstance(event, RunResumed))
+    sent = [event for event in rig.seen if isinstance(event, SubmissionIntended)]
+    soon = [event for event in sent if event.at_ms - resumed_ms < LATER_S * 1_000]
+    return [str(name) for event in soon for name in event.partitions]
+
+
+def told(found: RunHistory, key: ConfigKey) -> bool:
+    """Whether it is said that somebody else changed this setting."""
+    said = [one for one in found.problems if "foreign-throttle" in one or "someone else" in one]
+    return any(f"{key.name} of {key.resource} is" in one or f"{key.resource}: {key.name} is" in one for one in said)
+
+
+class Known:
+    """What a journal says of one setting: the values of the run that may be there, if any certainly was."""
+
+    def __init__(self, events: Iterable[Event], key: ConfigKey) -> None:
+        self.may_be: list[str | None] = []
+        self.was_in_force = False
+        self.readings_at_end = 0
+        is_moving = False
+        for event in events:
+            is_moving = is_moving or isinstance(event, MovesObserved)
+            if isinstance(event, ThrottleIntended):
+                self.may_be += [one.value for one in event.overrides if one.key == key]
+            elif isinstance(event, ThrottleSet):
+                self.may_be, self.was_in_force = self.may_be[-1:], self.was_in_force or bool(self.may_be)
+            elif isinstance(event, ConfigsRead) and is_moving:
+                self.readings_at_end += 1
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether a setting that is gone cannot have been left so by the run."""
+        return self.was_in_force and not self.readings_at_end and all(map(items, self.may_be))
+
+
+def remove_rate(rig: TwinRig) -> None:
+    if LEADER_THROTTLED_RATE in rig.twin.metadata.configs.get(SENDER, {}):
+        change(rig, SENDER, LEADER_THROTTLED_RATE, None)
+
+
+def remove_list(rig: TwinRig) -> None:
+    if FOLLOWER_THROTTLED_REPLICAS in rig.twin.metadata.configs.get(TOPIC, {}):
+        change(rig, TOPIC, FOLLOWER_THROTTLED_REPLICAS, None)
+
+
+def raise_rate(rig: TwinRig) -> None:
+    change(rig, SENDER, LEADER_THROTTLED_RATE, "7777777")
+
+
+def add_entry(rig: TwinRig) -> None:
+    append(rig, FOLLOWER_THROTTLED_REPLICAS, "9:4")
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
+def test_what_was_removed_while_the_run_was_dead_is_told_wherever_it_died_and_a_doubt_is_not(
+    tmp_path: Path, whole: tuple[Event, ...], is_written: bool
+) -> None:
+    outcomes = set()
+    for row in range(1, len(whole) - is_written):
+        rig = new_rig(tmp_path / str(row))
+        die(rig, prepared(rig), row, is_written=is_written)
+        written = read_events(rig.path())
+        missed = {key for key in (RATE_OF_SENDER, LIST) if Known(written, key).is_missed}
+        remove_rate(rig)
+        remove_list(rig)
+        found = resume(rig)
+        assert {key for key in (RATE_OF_SENDER, LIST) if told(found, key)} == missed, (row, found.problems)
+        assert not (missed and sent_before_that(rig)), row
+        assert (rig.throttles, found.throttle_residue) == ({}, ()), row
+        assert {move.status for move in found.moves} == {"complete"}, row
+        # What ended before anybody set the throttle again was not throttled as it was to be.
+        assert found.state == ("done" if not missed or was_set_again(rig) else "failed"), (row, found.problems)
+        assert found.was_throttle_kept == (not missed), row
+        outcomes.add(len(missed))
+    assert outcomes == {0, 1, 2}
+
+
+def was_set_again(rig: TwinRig) -> bool:
+    return any(isinstance(event, ThrottleRequested) for event in rig.seen)
+
+
+def test_a_rate_that_was_raised_while_the_run_was_dead_is_told_as_soon_as_the_run_meant_to_set_it(
+    tmp_path: Path, whole: tuple[Event, ...]
+) -> None:
+    for row in range(1, len(whole) - 1):
+        rig = new_rig(tmp_path / str(row))
+        die(rig, prepared(rig), row, is_written=True)
+        known = Known(read_events(rig.path()), RATE_OF_SENDER)
+        if known.readings_at_end > 1:
+            break  # It is restored, and no more the run's.
+        raise_rate(rig)
+        found = resume(rig)
+        assert told(found, RATE_OF_SENDER) == bool(known.may_be), (row, found.problems)
+        assert not (known.may_be and sent_before_that(rig)), row
+    else:
+        pytest.fail("the run was never done with its throttle")
+
+
+def test_an_entry_that_was_added_while_the_run_was_dead_is_no_offence_and_survives(
+    tmp_path: Path, whole: tuple[Event, ...]
+) -> None:
+    for row in range(1, len(whole) - 1):
+        rig = new_rig(tmp_path / str(row))
+        die(rig, prepared(rig), row, is_written=True)
+        add_entry(rig)
+        found = resume(rig)
+        assert not [one for one in found.problems if "throttle" in one], (row, found.problems)
+        assert rig.throttles == {f"{TOPIC} {FOLLOWER_THROTTLED_REPLICAS}": "9:4"}, row
+
+
+def test_the_first_process_that_sees_it_says_so_at_once_and_in_the_journal(
+    rig: TwinRig, whole: tuple[Event, ...]
+) -> None:
+    die(rig, prepared(rig), in_flight(whole), is_written=True)
+    remove_rate(rig)
+    during: list[tuple[str, ...]] = []
+    rig.after(PROPAGATION_MS / 1_000 + 5, lambda: during.append(rig.runner.run.problems if rig.runner else ()))
+    found = resume(rig)
+    sentence = f"{FOUND}leader.replication.throttled.rate of broker 0 is not set, and the run had set it to '{RATE}'"
+    assert sentence in during[0]
+    assert sentence in found.problems
+    verdicts = [verdict for event in rig.seen if isinstance(event, VerdictsRecorded) for verdict in event.verdicts]
+    assert [verdict.reaction for verdict in verdicts] == [Reaction.HOLD]
+    assert any(one.startswith("foreign-throttle (over, from ") for one in found.problems)
+
+
+def test_a_process_that_dies_while_it_looks_leaves_it_to_the_next_one_to_tell(
+    tmp_path: Path, whole: tuple[Event, ...]
+) -> None:
+    """Whatever of the second process is on disk, the third one tells it, and holds."""
+    for row in range(1, 18):
+        rig = new_rig(tmp_path / str(row))
+        die(rig, prepared(rig), in_flight(whole), is_written=True)
+        remove_list(rig)
+        die_again(rig, row)
+        found = resume(rig)
+        assert told(found, LIST), row
+        assert sent_before_that(rig) == [], row
+        assert (found.state, rig.throttles) == ("done", {}), (row, found.problems)
+
+
+def die_again(rig: TwinRig, rows: int) -> None:
+    """Take the run up and die after so many rows."""
+    left = rows
+
+    class Gone(BaseException):
+        pass
+
+    def listen(event: Event, _: object) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Gone
+
+    rig.listener = listen
+    with pytest.raises(Gone):
+        rig.resume()
+    rig.listener = None
+
+
+def without_its_settings(real: Real, resources: Iterable[ConfigResource], **named: Any) -> Any:
+    """What a broker answers about itself that does not know the latest change yet."""
+    found = real(list(resources), **named)
+    return Batch({**found.ok, SENDER: {}}, found.failed)
+
+
+def test_one_stale_answer_to_a_resumed_run_makes_nobody_a_foreigner(rig: TwinRig, whole: tuple[Event, ...]) -> None:
+    die(rig, prepared(rig), in_flight(whole), is_written=True)
+    odd = OddPort(rig.client)
+    odd.answer("describe_configs", without_its_settings)
+    rig.odd_port = odd.port
+    found = resume(rig)
+    assert any(isinstance(event, ThrottleChecked) and event.differ for event in rig.seen)
+    assert (found.state, found.problems, rig.throttles) == ("done", (), {})
+
+
+def test_nothing_is_set_again_while_nobody_can_tell_what_is_set(rig: TwinRig, whole: tuple[Event, ...]) -> None:
+    """Longer than a run is patient: what is in flight is watched then, and nothing starts."""
+    die(rig, prepared(rig), in_flight(whole), is_written=True)
+    remove_rate(rig)
+    keep_settings_to_themselves(rig, 0, rig.transport.now_ms() + 80_000)
+    found = resume(rig)
+    assert told(found, RATE_OF_SENDER), found.problems
+    assert sent_before_that(rig) == []
+    assert (found.state, rig.throttles) == ("done", {}), found.problems
+
+
+def test_a_journal_that_was_copied_to_another_host_tells_it_there(
+    rig: TwinRig, whole: tuple[Event, ...], tmp_path: Path
+) -> None:
+    die(rig, prepared(rig), in_flight(whole), is_written=True)
+    remove_rate(rig)
+    elsewhere = tmp_path / "another host"
+    shutil.copytree(rig.path().parent, elsewhere / rig.path().parent.relative_to(rig.state_dir))
+    rig.state_dir = elsewhere
+    found = resume(rig)
+    assert told(found, RATE_OF_SENDER)
+    assert sent_before_that(rig) == []
+
+
+def test_a_run_that_was_cancelled_tells_it_at_its_end_though_nothing_is_left_to_hold(
+    rig: TwinRig, whole: tuple[Event, ...]
+) -> None:
+    die(rig, prepared(rig), in_flight(whole), is_written=True)
+    clear_all(rig)
+    rig.ask_after(0, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    found = rig.resume()
+    assert told(found, RATE_OF_SENDER)
+    assert told(found, LIST)
+    assert (found.was_throttle_kept, found.throttle_residue, rig.throttles) == (False, (), {})
+
+
+def test_what_the_run_was_to_do_then_it_does(rig: TwinRig, whole: tuple[Event, ...]) -> None:
+    die(rig, prepared(rig, Reaction.CANCEL), in_flight(whole), is_written=True)
+    remove_rate(rig)
+    found = resume(rig)
+    assert told(found, RATE_OF_SENDER)
+    assert {move.status for move in found.moves} <= {"cancelled", "complete"}
+    assert "cancelled" in {move.status for move in found.moves}
+
+
+def test_who_wants_only_to_be_warned_is_warned_and_not_held(rig: TwinRig, whole: tuple[Event, ...]) -> None:
+    die(rig, prepared(rig, Reaction.WARN), in_flight(whole), is_written=True)
+    clear_all(rig)
+    found = resume(rig)
+    assert told(found, RATE_OF_SENDER)
+    assert told(found, LIST)
+    assert sent_before_that(rig)
+    assert (found.state, found.was_throttle_kept, rig.throttles) == ("done", False, {})
+
+
+@pytest.mark.parametrize("is_made_again", [True, False], ids=["recreated", "deleted"])
+def test_the_settings_of_a_topic_that_is_gone_were_not_changed_by_anybody(
+    rig: TwinRig, whole: tuple[Event, ...], is_made_again: bool
+) -> None:
+    die(rig, prepared(rig), in_flight(whole), is_written=True)
+    rig.client.delete_topics(["t"]).raise_if_any()
+    if is_made_again:
+        rig.client.create_topics([NewTopic("t", assignments=((0, 1), (1, 0), (0, 1)))]).raise_if_any()
+    found = resume(rig)
+    assert not told(found, LIST), found.problems
+    assert found.was_throttle_kept
+    lists = {FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_REPLICAS}
+    changed = [one.key for event in rig.seen if isinstance(event, ThrottleIntended) for one in event.overrides]
+    assert not [key for key in changed if key.name in lists]
+    assert (rig.throttles, found.throttle_residue) == ({}, ())
+
+
+def test_a_broker_that_is_down_when_the_run_is_resumed_is_read_when_it_is_back(
+    rig: TwinRig, whole: tuple[Event, ...]
+) -> None:
+    """The controller takes the settings of a broker that is down, from others as from the run."""
+    rig.let_reach_controllers()
+    die(rig, prepared(rig), in_flight(whole), is_written=True)
+    rig.twin.stop(2)
+    change(rig, ConfigResource.broker(2), FOLLOWER_THROTTLED_RATE, None)
+    rig.after(5, lambda: rig.twin.start(2))
+    found = resume(rig)
+    assert told(found, ConfigKey(ConfigResource.broker(2), FOLLOWER_THROTTLED_RATE)), found.problems
+    assert (found.state, rig.throttles) == ("done", {}), found.problems
