@@ -101,8 +101,8 @@ def test_a_broker_that_does_not_answer_fails_only_its_own_resources(listen: List
     alive.answers[api.INCREMENTAL_ALTER_CONFIGS] = answers.configs_altered({mine: answers.FINE})
     dead.close()
     client = connect(alive)
-    found = client.describe_configs([mine, other], timeout_ms=300)
-    changed = client.incremental_alter_configs(dict.fromkeys([mine, other], ()), timeout_ms=300)
+    found = client.describe_configs([mine, other], timeout_ms=600)
+    changed = client.incremental_alter_configs(dict.fromkeys([mine, other], ()), timeout_ms=600)
     for batch in (found, changed):
         assert list(batch.ok) == [mine]
         assert isinstance(batch.failed[other], Unreachable)
@@ -116,7 +116,7 @@ def test_copies_are_moved_by_the_brokers_that_hold_them(listen: Listen, connect:
     nodes[2].close()
     on = TopicPartitionReplica
     targets = {on(0, "t", 0): "/a", on(0, "t", 1): "/b", on(1, "t", 0): "/c", on(2, "t", 0): "/d"}
-    batch = connect(*nodes).alter_replica_log_dirs(targets, timeout_ms=300)
+    batch = connect(*nodes).alter_replica_log_dirs(targets, timeout_ms=600)
     assert list(batch.ok) == [on(0, "t", 0)]
     codes = {key: error.code for key, error in batch.failed.items() if isinstance(error, Rejected)}
     assert codes == {on(0, "t", 1): 57, on(1, "t", 0): 9}
