@@ -54,6 +54,10 @@ class Backend(Protocol):
         """Let time pass until something is so; TimeoutError if it takes too long."""
         ...
 
+    def pass_time(self, seconds: float) -> None:
+        """Let so much of the cluster's own time pass."""
+        ...
+
     def write(self, topic_partition: TopicPartition, size_bytes: int) -> None:
         """Let a producer add records."""
         ...
@@ -103,6 +107,9 @@ class InProcess:
                 raise TimeoutError(f"{what}: not so within {PATIENCE_S:g} s of the twin's time")
             self.twin.advance(round(_STEP_S * 1000))
 
+    def pass_time(self, seconds: float) -> None:
+        self.twin.advance(round(seconds * 1000))
+
     def write(self, topic_partition: TopicPartition, size_bytes: int) -> None:
         _write(self.twin, topic_partition, size_bytes)
 
@@ -142,6 +149,9 @@ class OverTcp:
                 raise TimeoutError(f"{what}: not so within {PATIENCE_S:g} s")
             self._server.do(lambda twin: twin.advance(round(_STEP_S * 1000)))
 
+    def pass_time(self, seconds: float) -> None:
+        self._server.do(lambda twin: twin.advance(round(seconds * 1000)))
+
     def write(self, topic_partition: TopicPartition, size_bytes: int) -> None:
         self._server.do(lambda twin: _write(twin, topic_partition, size_bytes))
 
@@ -176,6 +186,10 @@ class RealKafka:
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
         wait_until(condition, timeout_s=PATIENCE_S, what=what)
+
+    def pass_time(self, seconds: float) -> None:
+        until_s = self.clock.monotonic_s() + seconds
+        self.wait(lambda: self.clock.monotonic_s() > until_s, f"{seconds:g} s later")
 
     def write(self, topic_partition: TopicPartition, size_bytes: int) -> None:
         topic, number = topic_partition
