@@ -34,6 +34,7 @@ FACTOR = 3
 PARTITION_BYTES = 2_500_000
 RATE = "2MB/s"
 RECORDS_PER_S, RECORD_BYTES = 20.0, 2_000
+IMPATIENT = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}
 TOPIC, RECREATED, BYSTANDER = "moved", "recreated", "bystander"
 _KREASSIGN = (sys.executable, "-m", "tests.torture.stepped_clock")
 
@@ -99,8 +100,8 @@ class Scene:
         return not self.repairs
 
     def client(self) -> AdminClient:
-        """A second operator's client."""
-        return connect(self.cluster.bootstrap_servers)
+        """A second operator's client, which does not wait for long: repairs are due meanwhile."""
+        return connect(self.cluster.bootstrap_servers, IMPATIENT)
 
     def controller(self) -> int:
         """The id of the active KRaft controller."""
