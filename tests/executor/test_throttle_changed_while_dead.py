@@ -241,6 +241,31 @@ def test_a_process_that_dies_while_it_looks_leaves_it_to_the_next_one_to_tell(
         assert (found.state, rig.throttles) == ("done", {}), (row, found.problems)
 
 
+@pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])
+def test_a_throttle_that_the_run_itself_had_taken_off_was_removed_by_nobody_else(
+    tmp_path: Path, is_written: bool
+) -> None:
+    """It is off when the run dies before it is set once more, and that is what the run had done."""
+
+    def asked(folder: str) -> TwinRig:
+        rig = new_rig(tmp_path / folder)
+        rig.ask_after(2, lambda at_ms, number: ThrottleRequested(at_ms, number, None))
+        rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
+        return rig
+
+    whole = asked("whole")
+    whole.run(prepared(whole))
+    kinds = [type(event) for event in read_events(whole.path())]
+    requests = [row for row, kind in enumerate(kinds, 1) if kind is ThrottleRequested]
+    assert len(requests) == 2
+    for row in range(requests[0], requests[1] + 8):
+        rig = asked(str(row))
+        die(rig, prepared(rig), row, is_written=is_written)
+        found = rig.resume()
+        assert not [one for one in found.problems if "throttle" in one], (row, kinds[row - 1], found.problems)
+        assert (found.state, rig.throttles) == ("done", {}), row
+
+
 def die_again(rig: TwinRig, rows: int) -> None:
     """Take the run up and die after so many rows."""
     left = rows

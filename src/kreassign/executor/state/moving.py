@@ -96,6 +96,9 @@ def pause(run: Run, _: object, __: object) -> Next:
 def record_overrides(run: Run, state: Throttling | SettingLists, event: ThrottleIntended) -> Next:
     """From now on these settings are to be restored."""
     for override in event.overrides:
+        former = run.throttle.pending.get(override.key)
+        if former is not None and not former.is_open:
+            run.throttle.in_force.discard(override.key)  # Nothing of ours was there, and may still not be.
         run.throttle.pending[override.key] = run.throttle.overrides[override.key] = override
         if override.is_list:
             run.throttle.listed.setdefault(override.key, set()).update(override.our_items)

@@ -148,9 +148,9 @@ def was_lost(run: Run) -> bool:
 
 
 def _may_be_unset(throttle: ThrottleLedger, present: ConfigValue) -> bool:
-    """Whether this is the value from before the run, of a setting of which nobody knows that it ever was in force."""
-    key = present.key
-    return key not in throttle.in_force and key in throttle.pending and throttle.pending[key].is_restored(present.value)
+    """Whether nothing of ours is there, in a setting of which nobody knows whether it is in force."""
+    key, pending = present.key, throttle.pending
+    return key not in throttle.in_force and key in pending and pending[key].is_without_ours(present.value)
 
 
 def allows_start(run: Run) -> bool:

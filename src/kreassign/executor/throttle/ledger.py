@@ -126,11 +126,15 @@ class ConfigOverride:
         return EVERY_REPLICA not in items(value) - items(self.before) - self.our_items
 
     def is_restored(self, value: str | None) -> bool:
-        """Whether nothing of ours is in this value any more. What others added to a list is none of our business."""
+        """Whether nothing of ours is in this value any more, and a list that was not there is gone."""
+        return self.is_without_ours(value) and not (self.is_list and value == "" and self.before is None)
+
+    def is_without_ours(self, value: str | None) -> bool:
+        """Whether nothing of ours is in this value. What others added to a list is none of our business."""
         if not self.is_list:
             return value == self.before
         is_covered = EVERY_REPLICA in items(value) - items(self.before)
-        return not (is_covered or self.our_items & items(value)) and (value != "" or self.before is not None)
+        return not (is_covered or self.our_items & items(value))
 
     def confirmed(self) -> ConfigOverride:
         """The same once our value is known to be written."""
