@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kafka.admin import KafkaAdminClient
 
 from kreassign.twin.network.server import serving
 from testbed import KafkaCluster
@@ -48,4 +49,15 @@ def test_a_client_finds_the_same_in_a_twin_and_in_kafka(
             prepare(servers)
         on_twin = walk(program, twin.bootstrap_servers, topic_name)
         on_kafka = walk(program, conformance_431.bootstrap_servers, topic_name)
+    forget_groups(conformance_431.bootstrap_servers, topic_name)
     assert not unexpected(program.name, differences(on_twin, on_kafka))
+
+
+def forget_groups(bootstrap: str, topic: str) -> None:
+    """Leave no group of this walk to the tests that come after it."""
+    client = KafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        known = {group["group_id"] for group in client.list_groups()}
+        client.delete_groups([group for group in known if group.startswith(topic)])
+    finally:
+        client.close()

@@ -29,6 +29,7 @@ from kreassign.model.error_codes import NONE
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
 from kreassign.operations.lease import LeaseRequest, leased, originals_of
 from kreassign.twin.groups.coordinator import Candidate, Claim
+from tests.executor.test_foreign_throttle_on_twin import clear_all
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
@@ -116,6 +117,24 @@ def test_a_run_that_lost_the_lease_changes_nothing_until_it_has_it_again(rig: Tw
     assert (done.state, rig.replicas) == ("done", {0: (0, 2), 1: (1, 3)})
     assert not rig.throttles
     assert any("was lost" in problem for problem in done.problems)
+
+
+def test_a_run_that_has_the_lease_again_sets_again_what_the_other_one_restored(rig: TwinRig) -> None:
+    """Which it has to: it found the throttle of a run without a lease."""
+
+    def restore() -> None:
+        clear_all(rig)
+        give_up(rig)
+
+    lease = lease_of(rig, "run-1")
+    lease.take()
+    rig.after(4, lambda: take_over(rig))
+    rig.after(60, restore)
+    done = run(rig, lease)
+    again = rig.seen[first(rig.seen[3:], LeaseTaken) + 3 :]
+    assert first(again, ThrottleIntended) < first(again, SubmissionIntended)
+    assert (done.state, done.was_throttle_kept, rig.throttles) == ("done", True, {})
+    assert not any("someone else" in problem for problem in done.problems)
 
 
 def test_a_run_that_waits_for_the_lease_can_be_stopped_and_writes_nothing_back(rig: TwinRig) -> None:

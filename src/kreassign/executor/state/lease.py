@@ -1,7 +1,8 @@
 """The lease of the cluster: whoever does not hold it changes nothing, and asks for it until it is had again.
 
-What others did meanwhile is not known, so a run that gets it back begins as a resumed one does: it reads the settings
-and looks at its moves before it sends anything.
+What others did meanwhile is not known, so a run that gets it back begins as a resumed one does: it looks at its moves
+before it sends anything. Only its throttle it sets again unasked: a run that had the lease in between restored, as it
+has to, what was before anyone's run, and that is no breach.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from kreassign.executor.state.phases import (
     Preparing,
     Restoring,
     RunState,
-    TakingUp,
     Throttling,
 )
 from kreassign.executor.state.run import Run
@@ -64,13 +64,13 @@ def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
 
 def _go_on(run: Run, state: AwaitingLease, event: LeaseTaken) -> Next:
     _note_lease(run, state, event)
-    return preparing.take_up(run, event.at_ms)
+    return preparing.take_up(run, event.at_ms, others_may_restore=True)
 
 
 def _go_on_without(run: Run, state: AwaitingLease, event: LeaseForgone) -> Next:
     _note_none(run, state, event)
     run.note(f"the run went on without the lease of the cluster: {event.reason}")
-    return preparing.take_up(run, event.at_ms)
+    return preparing.take_up(run, event.at_ms, others_may_restore=True)
 
 
 def _pause(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
@@ -88,7 +88,7 @@ def _everywhere() -> dict[Key, Row]:
     return rows
 
 
-_TAKEN_UP = (TakingUp, Preparing, Throttling, Observing, Electing, Restoring)
+_TAKEN_UP = (Preparing, Throttling, Observing, Electing, Restoring)
 
 ROWS: Rows = {
     **_everywhere(),

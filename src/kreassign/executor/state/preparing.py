@@ -85,10 +85,11 @@ def _resume(run: Run, _: object, event: RunResumed) -> Next:
     return take_up(run, event.at_ms)
 
 
-def take_up(run: Run, at_ms: int) -> Next:
+def take_up(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway.
 
-    No duration spans two processes: a clock may have been set in between, and nobody looked.
+    No duration spans two processes: a clock may have been set in between, and nobody looked. While `others_may_restore`
+    what this run had set, that it is gone is no breach, and it is set again without asking.
     """
     for record in run.moves.active:
         record.taken_up(at_ms)
@@ -96,10 +97,10 @@ def take_up(run: Run, at_ms: int) -> Next:
     run.moves.speed, throttle.unset_since_ms = CopySpeed(), None
     throttle.before, throttle.doubts, throttle.unread = {}, {}, ()
     throttle.due, throttle.is_asked_for = set(throttle.pending), False
-    if run.identity.rereads_first:
+    if run.identity.rereads_first and not others_may_restore:
         throttle.unseen = set(throttle.pending)
     else:
-        throttle.in_force, throttle.is_lost = set(), False
+        throttle.unseen, throttle.in_force, throttle.is_lost = set(), set(), False
     run.control.is_held = False
     run.health.checked_ms, run.health.absent_since_ms = None, {}
     run.traffic.measured_ms = None
