@@ -81,12 +81,12 @@ def test_runs_that_are_killed_thirty_times_come_to_the_same_end_and_leave_no_thr
             left = status(folder)
             if left is not None:
                 arguments = ("--resume", left["run_id"])
-            elif is_killed:
-                # It had the lease already, and no journal yet with which another process could take its place.
-                with client_of(kafka) as client:
-                    free_lease(client)
             # It may have been killed after its end.
             is_over = not is_killed or (left is not None and left["state"] == "done")
+            if is_killed and (left is None or is_over):
+                # It holds the lease for as long as a session lasts, and no other process takes its place.
+                with client_of(kafka) as client:
+                    free_lease(client)
         if not is_over:
             run_to_the_end(kafka, folder, *arguments)
         found = status(folder)

@@ -49,16 +49,15 @@ def test_copies_between_brokers_and_between_directories_are_throttled_and_undone
     found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "2MB/s")
 
     assert (found["state"], found["problems"], found["throttle_residue"]) == ("done", [], [])
-    # The copy within broker 0 went at its own rate.
-    assert found["ended_ms"] - found["started_ms"] >= 0.7 * 4 / 2 * 1000
     assert assignments(kafka, topic_name) == {0: (2, 1), 1: (0, 1), 2: (3, 1)}
     after = locations(kafka, topic_name)
     assert (after[0, 2], after[1, 0], after[2, 1]) == (there, here, both)
     (journal,) = find_journals(tmp_path / "state")
-    intended = [event.overrides for event in read_events(journal) if isinstance(event, ThrottleIntended)]
-    assert {
-        override.key.broker for overrides in intended for override in overrides if override.key.name == LOG_DIR_RATE
-    } == {0, 1}
+    intended = [one for event in read_events(journal) if isinstance(event, ThrottleIntended) for one in event.overrides]
+    # Copies within a broker have a rate of their own.
+    assert {one.key.broker: one.value for one in intended if one.key.name == LOG_DIR_RATE} == dict.fromkeys(
+        (0, 1), "2000000"
+    )
     assert throttles(kafka, topic_name) == at_home
 
     undone = invoke(kafka, "rollback", found["run_id"], "--state-dir", tmp_path / "state")
