@@ -19,6 +19,7 @@ from kreassign.model.throttle import (
     TOPIC_THROTTLES,
 )
 from testbed import ClusterSpec, KafkaCluster
+from testbed.fork_server import Forked
 from testbed.waiting import wait_until
 from tests.real.run_processes import start_run
 from tests.real.test_run import (
@@ -85,13 +86,19 @@ def begun(folder: Path) -> list[dict[str, Any]]:
     return [move for move in (found or {"moves": []})["moves"] if move["submitted_ms"] is not None]
 
 
+def one_by_one(cluster: KafkaCluster, folder: Path, topic: str) -> Forked:
+    """A run that makes one move at a time, and has copied some of the first."""
+    loaded(cluster, topic, [(0, 1)] * len(AWAY), SIZE)
+    plan = plan_file(folder, topic, AWAY)
+    process = start_run(cluster, folder, plan, "--throttle", "300kB/s", "--max-moves", 1)
+    wait_for_copies(folder)
+    return process
+
+
 def test_a_run_whose_throttle_others_remove_starts_nothing_more_and_does_not_end_well(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1)] * len(AWAY), SIZE)
-    plan = plan_file(tmp_path, topic_name, AWAY)
-    process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s", "--max-moves", 1)
-    wait_for_copies(tmp_path)
+    process = one_by_one(kafka, tmp_path, topic_name)
     cancel_another_plan(kafka, tmp_path, topic_name + "-other")
     wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
     (told,) = verdicts(tmp_path)
@@ -110,10 +117,7 @@ def test_a_run_whose_throttle_others_remove_starts_nothing_more_and_does_not_end
 def test_a_throttle_that_is_deleted_by_hand_and_set_again_ends_as_it_should(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1)] * len(AWAY), SIZE)
-    plan = plan_file(tmp_path, topic_name, AWAY)
-    process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s", "--max-moves", 1)
-    wait_for_copies(tmp_path)
+    process = one_by_one(kafka, tmp_path, topic_name)
     delete_configs(kafka, "brokers", "2", BROKER_THROTTLES[:2])
     delete_configs(kafka, "topics", topic_name, TOPIC_THROTTLES)
     wait_until(lambda: bool(verdicts(tmp_path)), timeout_s=90, what="the run to tell of its throttle")
@@ -130,10 +134,7 @@ def test_a_throttle_that_is_deleted_by_hand_and_set_again_ends_as_it_should(
 def test_a_throttle_that_is_deleted_while_the_run_is_dead_is_told_and_holds_when_it_is_resumed(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    loaded(kafka, topic_name, [(0, 1)] * len(AWAY), SIZE)
-    plan = plan_file(tmp_path, topic_name, AWAY)
-    process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s", "--max-moves", 1)
-    wait_for_copies(tmp_path)
+    process = one_by_one(kafka, tmp_path, topic_name)
     process.kill()
     process.communicate()
     found = status(tmp_path)

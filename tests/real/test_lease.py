@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
 from kreassign.errors import Rejected
 from kreassign.executor.events import LeaseLost, SubmissionIntended, ThrottleIntended
@@ -158,18 +159,27 @@ def test_a_frozen_holder_finds_out_and_starts_nothing_more(
     assert throttles(kafka, topic_name) == {}
 
 
+def one_of_two_holds_the_lease(
+    client: AdminClient, policy: LeasePolicy
+) -> tuple[ClusterLease, ClusterLease, ClusterLease]:
+    """A run holds it, another one is refused, and a second process of the first run takes the place of the first."""
+    one, again, two = (
+        ClusterLease(client, SystemClock(), LeaseHolder(name, "alice", "ops-1", 1), policy)
+        for name in ("one", "one", "two")
+    )
+    one.policy = LeasePolicy.REQUIRE  # which has the cluster create the topic of groups
+    assert isinstance(one.take(), Held)
+    refused = two.take()
+    assert isinstance(refused, Taken)
+    assert "run one of alice@ops-1" in refused.reason
+    assert isinstance(again.take(), Held)
+    assert isinstance(one.confirm(), Taken)
+    return one, again, two
+
+
 def test_the_lease_is_the_same_in_zookeeper_mode(kafka_zookeeper: KafkaCluster) -> None:
     with client_of(kafka_zookeeper) as client:
-        one, again, two = (
-            ClusterLease(client, SystemClock(), LeaseHolder(name, "alice", "ops-1", 1), LeasePolicy.REQUIRE)
-            for name in ("one", "one", "two")
-        )
-        assert isinstance(one.take(), Held)
-        refused = two.take()
-        assert isinstance(refused, Taken)
-        assert "run one of alice@ops-1" in refused.reason
-        assert isinstance(again.take(), Held)
-        assert isinstance(one.confirm(), Taken)
+        _, again, two = one_of_two_holds_the_lease(client, LeasePolicy.REQUIRE)
         former, record = again.membership, OriginalValues("one", 5)
         assert former is not None
         write_record(client, former, record)
@@ -188,14 +198,4 @@ def test_a_group_with_room_for_one_member_is_no_way_past_the_lease(
     """Such a broker refuses a second member for its number (81), also a run that comes back."""
     cluster = start_cluster(ClusterSpec(brokers=1, broker_config={"group.max.size": "1"}))
     with client_of(cluster) as client:
-        one, again, two = (
-            ClusterLease(client, SystemClock(), LeaseHolder(name, "alice", "ops-1", 1), LeasePolicy.AUTO)
-            for name in ("one", "one", "two")
-        )
-        one.policy = LeasePolicy.REQUIRE  # which has the cluster create the topic of groups
-        assert isinstance(one.take(), Held)
-        refused = two.take()
-        assert isinstance(refused, Taken)
-        assert "run one of alice@ops-1" in refused.reason
-        assert isinstance(again.take(), Held)
-        assert isinstance(one.confirm(), Taken)
+        one_of_two_holds_the_lease(client, LeasePolicy.AUTO)
