@@ -19,8 +19,8 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.model import ConfigResource, TopicPartition
-from kreassign.model.config import ConfigSource
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes
+from kreassign.model.config import ConfigChange, ConfigSource
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, clear_broker_changes, rate_changes
 from testbed import Finished, KafkaCluster, probe
 from testbed.records import load_topic
 from testbed.waiting import wait_until
@@ -209,6 +209,25 @@ class Tool:
             for partitions in probe.metadata(node.place.ports["PLAINTEXT"], sorted(self._topics)).topics.values()
             for partition in partitions
         )
+
+    def throttle(self, name: str, bytes_per_s: int) -> None:
+        """Throttle a topic on all brokers, and wait until they know it.
+
+        In ZooKeeper mode a broker hears of settings and of reassignments on different ways, so that what the tool under
+        test starts could be copied before the throttle that the tool has set. It hears of settings in their order:
+        whoever shows its rate, which comes last, knows the lists too.
+        """
+        lists = [ConfigChange.set(key, "*") for key in TOPIC_THROTTLES]
+        self.admin.incremental_alter_configs({ConfigResource.topic(self.real_name(name)): lists}).raise_if_any()
+        rates = rate_changes(self._live_brokers(), bytes_per_s)
+        self.admin.incremental_alter_configs(rates).raise_if_any()
+
+        def are_known() -> bool:
+            described = self.admin.describe_configs(list(rates), names=BROKER_THROTTLES).raise_if_any()
+            known = {(broker, key): entry.value for broker, found in described.items() for key, entry in found.items()}
+            return all(known.get((broker, one.name)) == one.value for broker in rates for one in rates[broker])
+
+        wait_until(are_known, timeout_s=30, what="brokers that know their throttle")
 
     def wait_for(self, name: str) -> None:
         """Wait until one partition is no longer being reassigned."""

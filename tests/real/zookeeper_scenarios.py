@@ -11,6 +11,7 @@ THROUGH = "--zookeeper"
 def _hold(tool: Tool) -> str:
     """Start a move that does not end: foo-0 from 0,1 to 2,1. Returns its plan."""
     tool.topic("foo", [0, 1], [1, 0], megabytes=12)
+    tool.throttle("foo", 1)
     plan = tool.plan({"foo-0": [2, 1]})
     tool("--execute", PLAN, plan, *SLOW, via=THROUGH)
     return plan
