@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.checks.pages import is_case
+
 TOP = Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs" / "reference" / "kips.md"
 CODE = TOP / "src" / "kreassign"
@@ -92,15 +94,7 @@ def test_every_row_is_complete_and_names_what_exists(row: Row) -> None:
         path, _, name = test.partition("::")
         function, _, case = name.partition("[")
         assert function in names_in(TOP / path), test
-        assert not case or _is_a_case(case.removesuffix("]"), TOP / path), test
-
-
-def _is_a_case(case: str, test: Path) -> bool:
-    """Whether a module of the test's imports, or itself, has it: as a name or in a table."""
-    wanted = re.compile(rf"\b{re.escape(case)}\b")
-    imported = re.findall(r"^from (tests\.[\w.]+) import", test.read_text(), re.MULTILINE)
-    files = (test, *(TOP / (name.replace(".", "/") + ".py") for name in imported))
-    return any(wanted.search(file.read_text()) for file in files if file.exists())
+        assert not case or is_case(case.removesuffix("]"), path), test
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
@@ -139,7 +133,7 @@ CODED = tuple((row, code[1]) for row in ROWS if (code := re.match(r"[^`]*`[A-Z_]
 
 @pytest.mark.parametrize(("row", "code"), CODED, ids=str)
 def test_the_tests_of_an_error_know_its_code(row: Row, code: str) -> None:
-    assert any(_is_a_case(code, TOP / test.partition("::")[0]) for test in row.tests), row.tests
+    assert any(is_case(code, test.partition("::")[0]) for test in row.tests), row.tests
 
 
 def test_there_are_errors_enough() -> None:

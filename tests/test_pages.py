@@ -6,11 +6,14 @@ Each rule is tested twice: on the pages, and on a small page that breaks it.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from kreassign.cli.commands.plan import DEFAULT_TASK
 from kreassign.cli.main import kreassign
+from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC
+from kreassign.wire import api, kip_179
 from tests.checks import pages
 from tests.checks.pages import Programs
 from tests.checks.source import ROOT, Source, assert_none, read
@@ -88,6 +91,23 @@ def test_all_installed_commands_are_on_the_page_about_installing() -> None:
     assert not [name for name in names if f"`{name}`" not in page.text]
 
 
+# What the client asks for and changes nothing with. Every other API is a change of the cluster.
+READS = frozenset({
+    "DescribeCluster", "DescribeConfigs", "DescribeGroups", "DescribeLogDirs", "DescribeTopicPartitions", "ListOffsets",
+    "ListPartitionReassignments", "Metadata", "OffsetFetch", "ReplicaStatus",
+})  # fmt: skip
+
+
+def test_everything_that_is_written_on_a_cluster_is_on_the_page_about_security() -> None:
+    (page,) = read("SECURITY.md")
+    calls = "\n".join(translation.text for translation in read("src/kreassign/admin/translate/*.py"))
+    homes = {"api": api, "kip_179": kip_179}
+    asked = {getattr(homes[home], name).name for home, name in re.findall(r"\b(api|kip_179)\.([A-Z_\d]+)\b", calls)}
+    assert asked >= READS
+    assert sorted(name for name in asked - READS if name not in page.text) == []
+    assert sorted(name for name in (GROUP_ID, OFFSETS_TOPIC) if f"`{name}`" not in page.text) == []
+
+
 # The checks above must be able to fail.
 
 
@@ -101,6 +121,8 @@ def page_with(text: str) -> Source:
     "`tests/gone.toml`",
     "`gone.py`",
     "`tests/test_pages.py::test_gone`",
+    "`tests/test_pages.py::TestGone::test_gone`",
+    "`tests/test_pages.py::test_method_gone`",
     "`python scripts/gone.py`",
 ])  # fmt: skip
 def test_paths_that_are_not_there_are_found(text: str) -> None:
@@ -111,10 +133,33 @@ def test_paths_that_are_not_there_are_found(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "`admin/client.py`", "`src/kreassign/`", "`tests/test_pages.py::page_with`", "`client.py`", "`changelog/<x>.md`",
+    "`tests/test_pages.py::test_targets_that_are_not_there_are_found[make gone]`",
     "`data/snapshots`", "`/brokers/ids`", "`plan.json`", "tests/gone.py",
 ])  # fmt: skip
 def test_paths_that_are_there_and_examples_are_fine(text: str) -> None:
     assert not list(pages.missing_paths(page_with(text), every_path()))
+
+
+@pytest.mark.parametrize(("name", "is_there"), [
+    ("test_function", True),
+    ("test_function[a_case]", True),
+    ("test_function[another_case]", False),
+    ("TestClass", True),
+    ("TestClass::test_method", True),
+    ("test_method", False),
+    ("TestClass::test_function", False),
+    ("TestClass::test_gone", False),
+    ("test_inner", False),
+    ("test_value", False),
+])  # fmt: skip
+def test_what_is_named_as_a_test_has_to_be_one_that_is_run(name: str, is_there: bool, tmp_path: Path) -> None:
+    path = tmp_path / "test_it.py"
+    path.write_text(
+        "test_value = 'a_case'\n"
+        "def test_function():\n    def test_inner(): ...\n"
+        "class TestClass:\n    def test_method(self): ...\n"
+    )
+    assert pages.has(str(path), name) is is_there
 
 
 @pytest.mark.parametrize("text", [

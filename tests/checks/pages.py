@@ -59,7 +59,7 @@ def missing_paths(page: Source, existing: Collection[str]) -> Iterator[Finding]:
             yield _finding(page, span.start(), f"names {path}, which is not there")
         elif path.endswith(".py") and "/" not in path and path not in names:
             yield _finding(page, span.start(), f"names {path}, which is nowhere")
-        elif found and test and test.partition("[")[0] not in _defined(found[0]):
+        elif found and test and not has(found[0], test):
             yield _finding(page, span.start(), f"names {test}, which {path} does not have")
 
 
@@ -206,6 +206,32 @@ def _imported(name: str) -> bool:
             found = getattr(found, part)
         return True
     return False
+
+
+def is_case(case: str, path: str) -> bool:
+    """Whether a file of tests, or a module of ours that it imports, has what names a case of a parametrised test."""
+    wanted = re.compile(rf"(?<!\w){re.escape(case)}(?!\w)")
+    imported = re.findall(r"^from (tests\.[\w.]+) import", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+    files = (ROOT / path, *(ROOT / (name.replace(".", "/") + ".py") for name in imported))
+    return any(wanted.search(file.read_text(encoding="utf-8")) for file in files if file.exists())
+
+
+def has(path: str, what: str) -> bool:
+    """Whether a file has what is named after its path. What is called a test has to be one that pytest collects."""
+    name, _, case = what.partition("[")
+    known = _tests(path) if name.rpartition("::")[2].startswith("test") else _defined(path)
+    return name in known and (not case or is_case(case.removesuffix("]"), path))
+
+
+@cache
+def _tests(path: str) -> frozenset[str]:
+    """Functions of a file that pytest takes for tests, and methods as `TestClass::test_method`."""
+    file = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    classes = [node for node in file.body if isinstance(node, ast.ClassDef) and node.name.startswith("Test")]
+    places = [("", file.body), *((f"{one.name}::", one.body) for one in classes)]
+    functions = [(place, node) for place, body in places for node in body if isinstance(node, ast.FunctionDef)]
+    found = frozenset(f"{place}{node.name}" for place, node in functions if node.name.startswith("test"))
+    return found if re.search(r"(^|/)test_[^/]*\.py$", path) else frozenset()
 
 
 @cache

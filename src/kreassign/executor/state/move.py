@@ -13,8 +13,9 @@ a crash or a lost answer the cluster is observed before anything is sent again. 
 no harm: the controller has nothing to change. As long as a move may be under way it has not ended, whatever single
 answers say: it fails only once observations, later than the last attempt, show that nothing came of it.
 
-A move is complete when the controller does not list it and all replicas of the target are in sync. One answer without
-it is not enough, for a controller that is not active (any more) answers an empty list without an error.
+A move is complete when the controller does not list it and brokers show the target. Where that would look the same
+while replicas are still added, all replicas of the target have to be in sync as well: a controller that is not active
+(any more) answers an empty list without an error.
 """
 
 from __future__ import annotations
