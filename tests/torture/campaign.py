@@ -6,7 +6,8 @@ What is demanded of every run, once its faults are repaired:
 - a move that is told complete is complete, and a run that is told done without a problem is done;
 - what somebody else did to its settings or moves is told;
 - where nothing happened that can make a move fail, none does;
-- nothing of its plan is still moving, and no command ended in a traceback;
+- nothing of its plan is still moving (but for what others overrode so that Kafka can never complete it), and no command
+  ended in a traceback;
 - where a broker is lost for good, the next run begins, and what is left there was told.
 
 And at the end of all: each acknowledged record is there, unchanged and in the order in which it was sent.
@@ -261,7 +262,8 @@ class Campaign:
         left = {key: value for key, value in scene.throttles().items() if value != FOREIGN_RATE}
         if left:
             broken.append(f"throttles left{'' if found['throttle_residue'] else ' and not told of'}: {left}")
-        if moving := scene.moving():
+        # What others overrode is theirs; the run has told of it (`tells`), and `kreassign doctor` how to free it.
+        if moving := sorted(set(scene.moving()) - set(scene.endless())):
             broken.append(f"ended, and still moving: {', '.join(map(str, moving))}")
         told = json.dumps([found["problems"], [move["problem"] for move in found["moves"]]])
         broken += [

@@ -141,6 +141,12 @@ class Scene:
         with self.client() as client:
             return sorted(set(client.list_partition_reassignments()) & set(self.targets))
 
+    def endless(self) -> list[TopicPartition]:
+        """Those of them that others overrode in a way in which Kafka never completes them."""
+        with self.client() as client:
+            ongoing = client.list_partition_reassignments()
+        return sorted(name for name, move in ongoing.items() if name in self.targets and move.can_never_complete)
+
     def replicas(self, topic: str = TOPIC) -> dict[TopicPartition, tuple[int, ...]]:
         """The replicas of every partition of a topic."""
         with self.client() as client:
