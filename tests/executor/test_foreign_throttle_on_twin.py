@@ -17,7 +17,8 @@ from kreassign.executor.events import (
     VerdictsRecorded,
 )
 from kreassign.executor.guards import GuardName, Reaction
-from kreassign.executor.history.run_history import RunHistory
+from kreassign.executor.history.run_history import RunHistory, fold
+from kreassign.executor.journal import read_events
 from kreassign.executor.state.throttle_watch import PROPAGATION_MS
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.model import Batch, ConfigEntry, ConfigResource
@@ -27,6 +28,8 @@ from kreassign.model.throttle import (
     LEADER_THROTTLED_RATE,
     TOPIC_THROTTLES,
 )
+from kreassign.operations.verify import verify_run
+from kreassign.twin.controller.context import DEFAULT_BROKER
 from kreassign.twin.controller.decision import Decision
 from kreassign.twin.metadata.records import ConfigChanged
 from tests.executor.odd_port import OddPort, Real
@@ -205,6 +208,33 @@ def test_stale_answers_make_nobody_a_foreigner_and_leave_nothing_behind(rig: Twi
     found = rig.run(rig.prepared(AWAY, throttle=throttle, pace=ONE_BY_ONE))
     assert len(shown_late) > 3
     assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
+
+
+@pytest.mark.parametrize("is_shown_late", [False, True])
+@pytest.mark.parametrize("default", [RATE, 90 * RATE])
+def test_a_rate_for_all_brokers_is_nobodys_foreign_setting_and_stays(
+    rig: TwinRig, default: int, *, is_shown_late: bool
+) -> None:
+    """Where a broker has no rate of its own it shows that of all brokers, also for a moment after it got one."""
+    for name in BROKER_THROTTLES[:2]:
+        change(rig, DEFAULT_BROKER, name, str(default))
+    before = dict(rig.twin.metadata.configs[DEFAULT_BROKER])
+    shown_late = show_changes_late(rig) if is_shown_late else []
+    rig.ask_after(4, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE))
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
+    assert bool(shown_late) is is_shown_late
+    assert (found.state, found.problems, found.throttle_residue, rig.throttles) == ("done", (), (), {})
+    assert rig.twin.metadata.configs[DEFAULT_BROKER] == before
+    assert verify_run(rig.client, rig.path()).is_ok
+
+
+def test_what_a_run_gave_up_as_somebody_elses_is_found_when_it_is_verified(rig: TwinRig) -> None:
+    rig.after(2, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "2000000"))
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
+    assert (fold(read_events(rig.path())).pending_restores, found.throttle_residue) == ({}, ())
+    (finding,) = verify_run(rig.client, rig.path()).findings
+    assert (finding.kind, finding.subject) == ("throttle", "broker 0")
+    assert "2000000" in finding.sentence
 
 
 def test_somebody_else_is_named_only_after_a_second_reading_and_nothing_is_sent_between(rig: TwinRig) -> None:

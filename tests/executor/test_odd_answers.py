@@ -55,9 +55,9 @@ class Watched:
         self.rig = TwinRig(folder, replicas or [[0, 1]])
         self.odd = OddPort(self.rig.client)
         self.rig.odd_port = self.odd.port
-        self.rig.listener = self._check
+        self.rig.listener = self.check
 
-    def _check(self, event: Event, run: RunView) -> None:
+    def check(self, event: Event, run: RunView) -> None:
         del event
         for name, record in run.records.items():
             state = self.rig.twin.metadata.partition(name)
@@ -306,6 +306,32 @@ def test_moves_whose_topic_is_deleted_while_they_wait_fail_and_the_run_comes_to_
     done = rig.run(rig.prepared({0: (2, 1), 1: (3, 0), 2: (0, 4)}, pace=pace(moves=1)))
     assert {move.status for move in done.moves} <= {"complete", "failed"}
     assert done.state == "failed"
+
+
+def test_a_permission_that_is_taken_away_in_the_middle_of_a_run_is_named_while_the_run_waits(
+    watched: Watched,
+) -> None:
+    denied_ms: list[int] = []
+    told: list[tuple[int, str, bool]] = []
+
+    def denies(real: Callable[..., object], *args: object, **named: object) -> object:
+        del real, args, named
+        denied_ms.append(watched.rig.transport.now_ms())
+        return Batch({}, {"t": refusal(TOPIC_AUTHORIZATION_FAILED, "t")})
+
+    def listen(event: Event, run: RunView) -> None:
+        watched.check(event, run)
+        told.extend((event.at_ms, problem, not run.in_flight) for problem in run.problems)
+
+    watched.rig.listener = listen
+    watched.odd.answer("describe_topics", *[as_it_is] * 3, *[denies] * 40)
+    done = watched.rig.run(watched.rig.prepared(AWAY))
+    at_ms, sentence, was_over = told[0]
+    assert (at_ms - denied_ms[0] <= 1_000, at_ms < denied_ms[-1], was_over) == (True, True, False)
+    assert "topic t could not be described: " in sentence
+    assert "permission is missing: Describe on topic t; allow it with `kafka-acls --add" in sentence
+    assert "--operation Describe --topic t`" in sentence
+    assert [move.status for move in done.moves] == ["complete"]
 
 
 def test_a_partition_of_which_brokers_tell_nothing_is_waited_for_and_named(watched: Watched) -> None:

@@ -11,10 +11,12 @@ import pytest
 
 from kreassign.executor.events import SubmissionIntended, ThrottleChecked
 from kreassign.executor.journal import find_journals, read_events
-from kreassign.model import ConfigChange, ConfigResource, NewTopic
+from kreassign.model import ConfigChange, ConfigResource, ConfigSource, NewTopic
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
+    FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
     TOPIC_THROTTLES,
 )
@@ -43,6 +45,9 @@ CONFIGS = "kafka.admin.ConfigCommand"
 SIZE = 5 * MEGABYTE
 AWAY = dict.fromkeys(range(5), (2, 3))
 MANY = 6_000
+DEFAULT = 90 * MEGABYTE
+THEIR_RATE = 200_000
+OUR_RATE = 10 * MEGABYTE
 
 
 def verdicts(folder: Path) -> list[str]:
@@ -61,11 +66,32 @@ def cancel_another_plan(cluster: KafkaCluster, folder: Path, topic: str) -> None
     assert done.exit_code == 0, done
 
 
-def delete_configs(cluster: KafkaCluster, kind: str, name: str, keys: tuple[str, ...]) -> None:
-    """`kafka-configs`, by hand."""
-    words = ("--alter", "--entity-type", kind, "--entity-name", name, "--delete-config", ",".join(keys))
+def configs(cluster: KafkaCluster, kind: str, name: str | None, *change: str) -> None:
+    """`kafka-configs --alter`, by hand; without a name for all of this kind."""
+    entity = ("--entity-default",) if name is None else ("--entity-name", name)
+    words = ("--alter", "--entity-type", kind, *entity, *change)
     done = cluster.java_tool(CONFIGS, "--bootstrap-server", cluster.bootstrap_servers, *words)
     assert done.exit_code == 0, done
+
+
+def delete_configs(cluster: KafkaCluster, kind: str, name: str, keys: tuple[str, ...]) -> None:
+    configs(cluster, kind, name, "--delete-config", ",".join(keys))
+
+
+def shown_everywhere(cluster: KafkaCluster, rate: str | None) -> None:
+    """Wait until every broker shows this rate, and that it is the one of all brokers; None: until none shows any."""
+    resources = [ConfigResource.broker(broker) for broker in cluster.brokers]
+
+    def is_shown() -> bool:
+        found = client.describe_configs(resources, names=BROKER_THROTTLES[:2]).raise_if_any()
+        of_all = [
+            {one.value for one in entries.values() if one.source is ConfigSource.DYNAMIC_DEFAULT_BROKER}
+            for entries in found.values()
+        ]
+        return all(values == ({rate} if rate else set()) for values in of_all)
+
+    with client_of(cluster) as client:
+        wait_until(is_shown, timeout_s=60, what=f"rate {rate} of all brokers on every broker")
 
 
 def sent_in_doubt(folder: Path) -> list[str]:
@@ -182,6 +208,79 @@ def test_a_run_from_another_state_directory_is_refused_and_no_throttle_is_left(
     assert process.returncode == 0
     assert throttles(kafka, topic_name) == {}
     found = run_to_the_end(kafka, second, second / "plan.json", "--throttle", "2MB/s")
+    assert (found["state"], found["problems"], throttles(kafka, topic_name)) == ("done", [], {})
+
+
+def test_a_rate_for_all_brokers_stays_and_is_nobodys_foreign_setting(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    """A broker without a rate of its own shows that of all brokers, and for a moment after it got its own, too."""
+    rates = ",".join(f"{name}={DEFAULT}" for name in BROKER_THROTTLES[:2])
+    configs(kafka, "brokers", None, "--add-config", rates)
+    try:
+        shown_everywhere(kafka, str(DEFAULT))
+        loaded(kafka, topic_name, [(0, 1)] * 3, SIZE)
+        plan = plan_file(tmp_path, topic_name, {0: (2, 3), 1: (2, 1), 2: (1, 3)})
+        process = start_run(kafka, tmp_path, plan, "--throttle", "300kB/s", "--max-moves", 1)
+        wait_for_copies(tmp_path)
+        for rate in ("400kB/s", "20MB/s"):
+            steer(tmp_path, "throttle", rate)
+        stdout, stderr = process.communicate(timeout=120)
+        assert process.returncode == 0, stdout + stderr
+        found = status(tmp_path)
+        assert found is not None
+        assert (found["problems"], found["throttle_residue"]) == ([], [])
+        assert "throttled to 20 MB/s per broker" in stdout
+        assert "but not all the time" not in stdout
+        shown_everywhere(kafka, str(DEFAULT))
+        assert verified(kafka, tmp_path)["findings"] == []
+    finally:
+        configs(kafka, "brokers", None, "--delete-config", ",".join(BROKER_THROTTLES[:2]))
+        shown_everywhere(kafka, None)
+
+
+def test_beside_moves_of_others_there_is_one_rate_and_what_they_left_is_removed_when_told_so(
+    kafka: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    loaded(kafka, topic_name, [(0, 1), (0, 1)], 4 * SIZE)
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    for folder in (theirs, ours):
+        folder.mkdir()
+    plan = plan_file(theirs, topic_name, {1: (3, 1)})
+    words = ("--execute", "--reassignment-json-file", str(plan), "--throttle", str(THEIR_RATE))
+    done = kafka.java_tool(REASSIGN, "--bootstrap-server", kafka.bootstrap_servers, *words)
+    assert done.exit_code == 0, done
+    before = throttles(kafka, topic_name)
+    plan = plan_file(ours, topic_name, {0: (2, 1)})
+    words = ("--state-dir", str(ours / "state"), "--measure-for", "0")
+    for options in (("--throttle", "10MB/s"), ("--throttle", "10MB/s", "--adopt", "remove"), ("--alongside",)):
+        refused = invoke(kafka, "run", plan, *words, *options)
+        assert (refused.exit_code, throttles(kafka, topic_name)) == (2, before), refused.output
+    assert "alongside moves of others shares the rate of each broker with them" in refused.stderr
+
+    found = run_to_the_end(kafka, ours, plan, "--throttle", f"{OUR_RATE}B/s", "--alongside")
+
+    with client_of(kafka) as client:
+        assert client.list_partition_reassignments(), "the move of others was to go on"
+    # Theirs goes on at the one rate where the senders are also ours, and at its own rate where they are not.
+    shared = [f"{LEADER_THROTTLED_RATE} of broker {broker} is '{OUR_RATE}'" for broker in (0, 1)]
+    left = [f"moves of others go on, so that a throttle stays that they had before the run: {one}" for one in shared]
+    assert (found["state"], found["problems"], found["throttle_residue"]) == ("done", left, [])
+    assert throttles(kafka, topic_name) == before | {
+        f"broker {broker} {LEADER_THROTTLED_RATE}": str(OUR_RATE) for broker in (0, 1)
+    }
+    set_config(kafka, ConfigResource.broker(3), FOLLOWER_THROTTLED_RATE, str(DEFAULT))
+    with client_of(kafka) as client:
+        wait_until(lambda: not client.list_partition_reassignments(), timeout_s=120, what="the end of their move")
+
+    # They never run `--verify`, which would remove their throttle.
+    back = plan_file(ours, topic_name, {0: (0, 1)})
+    before = throttles(kafka, topic_name)
+    refused = invoke(kafka, "run", back, *words, "--throttle", "50MB/s")
+    assert (refused.exit_code, throttles(kafka, topic_name)) == (2, before), refused.output
+    assert "--adopt remove" in refused.stderr
+    second = tmp_path / "second"
+    found = run_to_the_end(kafka, second, back, "--throttle", "50MB/s", "--adopt", "remove")
     assert (found["state"], found["problems"], throttles(kafka, topic_name)) == ("done", [], {})
 
 

@@ -77,6 +77,19 @@ def test_the_exit_code_tells_whether_the_cluster_is_as_the_plan_or_the_run_says(
     assert found["remedies"] == [remedy]
 
 
+def test_a_rate_of_a_run_that_is_there_again_after_its_end_is_found(terminal: Terminal) -> None:
+    """A late request of a process that was frozen, say: the run restored it and owes nothing any more."""
+    options = ("--throttle", "100MB/s", "--measure-for", 0, "--poll-interval", 0.1, "--format", "json")
+    ended = terminal.ask_cluster("run", terminal.plan, *options)
+    assert (ended.exit_code, json.loads(ended.stdout)["throttle_residue"]) == (0, []), ended.output
+    run_id = json.loads(ended.stdout)["run_id"]
+    assert verify(terminal, run_id)[0] == 0
+    set_rate(terminal, "100000000")
+    code, found = verify(terminal, run_id)
+    assert (code, [(one["kind"], one["subject"]) for one in found["findings"]]) == (1, [("throttle", "broker 3")])
+    assert f"--delete-config {FOLLOWER_THROTTLED_RATE}" in found["remedies"][0]
+
+
 def test_a_copy_that_has_left_the_directory_of_its_run_is_told(terminal: Terminal) -> None:
     assignment = PartitionAssignment(TopicPartition("t", 0), (3, 1), ("/data/3/d1", "any"))
     write_plan(terminal.plan, Plan((assignment,)))
