@@ -18,7 +18,7 @@ from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
 from kreassign.pipeline.tables.audit_schemas import RUN_MOVES, RUN_TABLES, RUNS
-from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.parquet import refuse_former, write_rows
 from kreassign.pipeline.tables.schemas import Row
 
 CLEANUP_POLICY = "cleanup.policy"
@@ -50,8 +50,10 @@ class Reading:
 def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) -> list[Row]:
     """The rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
 
-    Writes what the journals have into the tables of runs first. Raises JournalDamaged, DataError.
+    Writes what the journals have into the tables of runs first. Raises JournalDamaged, and DataError, before anything
+    is written, for a directory with tables by the names of an older kreassign.
     """
+    refuse_former(data, RUN_TABLES)
     trails = [audit_trail(read_events(journal)) for journal in journals]
     for one in trails:
         write_audit_trail(one, data)

@@ -7,7 +7,7 @@ A file appears under its name only when it is complete, so a killed writer leave
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
@@ -110,18 +110,22 @@ def _files(data_dir: Path, table: Table) -> list[Path]:
         key=lambda path: path.name,
     )
     if not files:
-        raise missing_table(table, data_dir, has_former=(data_dir / (table.former_name or table.name)).is_dir())
+        refuse_former(data_dir, [table])
+        raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
     return files
 
 
-def missing_table(table: Table, data_dir: object, *, has_former: bool) -> DataError:
-    """The error of a table that is not there, or is there by the name that an older kreassign gave it."""
-    if has_former and table.former_name:
-        return DataError(
-            f"{data_dir} has the table {table.former_name} of an older kreassign, which is {table.name} now; write it "
-            f"again with `{table.made_by}`"
-        )
-    return DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
+def refuse_former(data_dir: Path, tables: Iterable[Table]) -> None:
+    """Raise DataError if one of them is there by the name that an older kreassign gave it, with what to do.
+
+    Nothing reads such a table any more: without this its rows would be missing, and nobody would be told.
+    """
+    for table in tables:
+        if table.former_name is not None and (data_dir / table.former_name).is_dir():
+            raise DataError(
+                f"{data_dir} has the table {table.former_name} of an older kreassign, which is {table.name} now; "
+                f"remove it and run `{table.made_by}` again"
+            )
 
 
 def _is_hidden(path: Path) -> bool:
