@@ -85,7 +85,7 @@ def load(
     """Compute the load model; how many partitions have which kind of rates, and which verdict."""
     jobs = spark_jobs("the load job")
     with jobs.session.spark_session(load_log(data), master) as spark:
-        jobs.job.run_load(spark, data, say, horizon_days=horizon_days)
+        jobs.job.run_load(spark, data, say, horizon_days=horizon_days, now_ms=SystemClock().now_ms())
         return {what: jobs.job.partition_counts(spark, data, column) for what, column in _SUMMARY.items()}
 
 

@@ -12,9 +12,11 @@ from kreassign.pipeline.tables.spark_io import struct_type
 
 pytestmark = pytest.mark.spark
 
+TAKEN_MS = 1_762_250_400_123
+HOUR_MS = 3_600_000
 GOOD: Row = {
     "cluster_id": "c",
-    "taken_ms": 5000,
+    "taken_ms": TAKEN_MS,
     "topic": "t",
     "topic_id": None,
     "partition": 0,
@@ -28,10 +30,17 @@ BAD: list[tuple[Row, str]] = [
     ({"topic": ""}, "topic is missing"),
     ({"end_offset": None}, "end_offset is missing"),
     ({"taken_ms": 0}, "taken_ms is not a time after 1970"),
+    ({"taken_ms": 5000}, "taken_ms is before 2011"),
+    ({"taken_ms": TAKEN_MS // 1000}, "taken_ms is in seconds, not in milliseconds"),
+    ({"taken_ms": TAKEN_MS * 1000}, "taken_ms is in microseconds or smaller, not in milliseconds"),
+    ({"taken_ms": 2**63 - 1}, "taken_ms is in microseconds or smaller, not in milliseconds"),
+    ({"taken_ms": TAKEN_MS + HOUR_MS + 1}, "taken_ms is more than an hour ahead of the load"),
     ({"partition": -1}, "partition is negative"),
     ({"start_offset": -1}, "start_offset is negative"),
     ({"end_offset": 2}, "end_offset is below start_offset"),
     ({"size_bytes": -1}, "size_bytes is negative"),
+    ({"end_offset": 2**63 - 1}, "end_offset is more than a log can reach"),
+    ({"size_bytes": 10**15}, "size_bytes is more than a disk holds"),
     ({"size_bytes": -1, "partition": -1}, "partition is negative"),
 ]
 
@@ -41,7 +50,7 @@ def test_bad_rows_go_to_quarantine_with_the_first_reason(spark: SparkSession) ->
     nullable = struct_type(SAMPLES)
     for field in nullable.fields:  # as Parquet is read
         field.nullable = True
-    screened = screen(SAMPLES, spark.createDataFrame([tuple(row.values()) for row in rows], nullable))
+    screened = screen(SAMPLES, spark.createDataFrame([tuple(row.values()) for row in rows], nullable), TAKEN_MS)
     assert [row.asDict() for row in screened.good.collect()] == [GOOD]
     assert screened.bad.columns == list(QUARANTINE.column_names)
     reasons = {json.loads(row["row_json"])["leader"]: row["reason"] for row in screened.bad.collect()}

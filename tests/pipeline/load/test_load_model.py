@@ -9,7 +9,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from kreassign.pipeline.load import load_model as model_of
 from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots
-from kreassign.pipeline.load.rates import one_per_round, rates, with_epoch
+from kreassign.pipeline.load.rates import rates, with_epoch, with_reason
 from kreassign.pipeline.load.trend import load_hours
 from kreassign.pipeline.tables.schemas import CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, SAMPLES, Row, Table
 from kreassign.pipeline.tables.spark_io import struct_type
@@ -149,11 +149,19 @@ STORIES: Mapping[str, tuple[list[tuple[int, int, int, int | None]], tuple[Any, .
     ),
     "went back, then nothing more": (
         [(0, 0, 900, 9000), (10, 0, 5, 50)],
-        (10.0, "log", None, None, 1, 0.0, 1, "reset"),
+        (10.0, "log", None, None, 1, 0.0, 0, "one sample"),
     ),
     "went back twice, then measured": (
         [(0, 0, 900, 90), (10, 0, 500, 90), (20, 0, 2, 90), (30, 0, 22, 490), (40, 0, 42, 890)],
+        (20.0, "growth", 40.0, 2.0, 5, 40.0, 0, "measured"),
+    ),
+    "no ids: went back twice, then measured": (
+        [(0, 0, 900, 90), (10, 0, 400, 90), (20, 0, 2, 90), (30, 0, 22, 490), (40, 0, 42, 890)],
         (20.0, "growth", 40.0, 2.0, 3, 20.0, 2, "measured"),
+    ),
+    "no ids: a little went back, then measured": (
+        [(0, 0, 80, 800), (10, 0, 100, 1000), (20, 0, 60, 600), (30, 0, 70, 700), (40, 0, 80, 800)],
+        (10.0, "growth", 40 / 30 * 10, 40 / 30, 5, 40.0, 0, "measured"),
     ),
     "size unknown": ([(0, 0, 100, None), (10, 0, 150, None)], (None, None, None, 5.0, 2, 10.0, 0, "no size")),
     "size unknown at first": (
@@ -167,8 +175,15 @@ STORIES: Mapping[str, tuple[list[tuple[int, int, int, int | None]], tuple[Any, .
 
 def test_rates_come_from_the_samples_since_the_log_last_restarted(spark: SparkSession) -> None:
     samples = [
-        {"partition": number, "taken_ms": 1000 * second, "start_offset": start, "end_offset": end, "size_bytes": size}
-        for number, (rows, _) in enumerate(STORIES.values())
+        {
+            "partition": number,
+            "taken_ms": 1000 * second,
+            "start_offset": start,
+            "end_offset": end,
+            "size_bytes": size,
+            "topic_id": None if name.startswith("no ids") else "id-1",
+        }
+        for number, (name, (rows, _)) in enumerate(STORIES.items())
         for second, start, end, size in rows
     ]
     model = load_model(partitions(spark, len(STORIES)), frame(spark, REPLICAS), frame(spark, SAMPLES, *samples))
@@ -189,7 +204,7 @@ def test_a_topic_that_was_recreated_and_grew_past_its_old_end_is_a_reset(spark: 
         {"taken_ms": 1000, "end_offset": 10, "topic_id": None, "topic": "old broker"},
         {"taken_ms": 2000, "end_offset": 20, "topic_id": None, "topic": "old broker"},
     )
-    epochs = with_epoch(samples).select("topic", "taken_ms", "epoch")
+    epochs = with_epoch(with_reason(samples)).select("topic", "taken_ms", "epoch")
     expected = [("t", 1000, 0), ("t", 2000, 1), ("t", 3000, 1), ("t", 4000, 1)]
     expected += [("old broker", 1000, 0), ("old broker", 2000, 0)]
     assertDataFrameEqual(epochs, spark.createDataFrame(expected, "topic string, taken_ms bigint, epoch int"))
@@ -204,7 +219,7 @@ def test_a_change_of_leader_or_a_reset_is_no_growth(spark: SparkSession) -> None
         {"taken_ms": 3000, "end_offset": 25, "size_bytes": 950, "leader": 2},
         {"taken_ms": 4000, "end_offset": 30, "size_bytes": 990, "leader": 2, "topic_id": "id-2"},
     )
-    growth = with_epoch(samples).select("taken_ms", "sized_records", "new_bytes")
+    growth = with_epoch(with_reason(samples)).select("taken_ms", "sized_records", "new_bytes")
     expected = [(1000, None, None), (2000, None, None), (3000, 5, 50), (4000, None, None)]
     schema = "taken_ms bigint, sized_records bigint, new_bytes bigint"
     assertDataFrameEqual(growth, spark.createDataFrame(expected, schema))
@@ -218,8 +233,10 @@ def test_of_two_rows_for_one_round_the_one_that_is_ahead_counts(spark: SparkSess
         {"end_offset": 12, "size_bytes": 600, "leader": 1},
         {"end_offset": 11, "size_bytes": 500, "leader": 3},
     )
-    once = one_per_round(samples).select(*SAMPLES.column_names)
-    assertDataFrameEqual(once, frame(spark, SAMPLES, {"end_offset": 12, "size_bytes": 600, "leader": 1}))
+    told = rates(samples).select("end_offset", "verdict", "reason")
+    twice = "another row has the same time"
+    expected = [(10, "twice", twice), (11, "twice", twice), (12, "first", None)]
+    assertDataFrameEqual(told, spark.createDataFrame(expected, "end_offset bigint, verdict string, reason string"))
 
 
 def test_partitions_of_two_clusters_are_kept_apart(spark: SparkSession) -> None:

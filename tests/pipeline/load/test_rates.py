@@ -27,11 +27,15 @@ DAY_MS = round(1000 * DAY_S)
 
 
 def told(rows: DataFrame, *names: str) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row[name] for name in names) for row in rows.collect())
+    return sorted((tuple(row[name] for name in names) for row in rows.collect()), key=_null_last)
+
+
+def _null_last(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple((value is None, 0 if value is None else value) for value in row)
 
 
 def test_a_gap_a_reset_a_duplicate_and_a_clock_that_is_behind_are_distinguished(spark: SparkSession) -> None:
-    def sample(second: int, end: int, partition: int = 0, topic_id: str = "id-1") -> dict[str, Any]:
+    def sample(second: int, end: int, partition: int = 0, topic_id: str | None = "id-1") -> dict[str, Any]:
         return {"taken_ms": 1000 * second, "end_offset": end, "partition": partition, "topic_id": topic_id}
 
     samples = frame(
@@ -39,19 +43,22 @@ def test_a_gap_a_reset_a_duplicate_and_a_clock_that_is_behind_are_distinguished(
         SAMPLES,
         *(sample(10 * n, 10 * n) for n in (0, 1, 1, 2, 6, 7)),  # three rounds are missing, one is there twice
         *(sample(10 * n, end, 1) for n, end in enumerate((0, 10, 5, 20, 30, 40))),  # 5 came from another clock
-        *(sample(10 * n, end, 2) for n, end in enumerate((50, 60, 5, 15))),  # the log began anew
+        *(sample(10 * n, end, 2, None) for n, end in enumerate((50, 60, 5, 15))),  # another log, and nobody told ids
         *(sample(10 * n, end, 3, f"id-{topic}") for n, (end, topic) in enumerate([(9, 1), (5, 2), (10, 2)])),
+        *(sample(10 * n, end, 4) for n, end in enumerate((50, 60, 5, 15))),  # the same log, truncated
     )
     found = rates(samples)
     assert found.columns == list(RATES.column_names)
     assert told(found, "partition", "taken_ms", "seconds", "new_records", "epoch", "verdict") == [
         (0, 0, None, None, 0, "first"),
         (0, 10_000, 10.0, 10, 0, "good"),
+        (0, 10_000, None, None, 0, "twice"),
         (0, 20_000, 10.0, 10, 0, "good"),
         (0, 60_000, 40.0, 40, 0, "gap"),
         (0, 70_000, 10.0, 10, 0, "good"),
         (1, 0, None, None, 0, "first"),
         (1, 10_000, 10.0, 10, 0, "good"),
+        (1, 20_000, None, None, 0, "odd"),
         (1, 30_000, 20.0, 10, 0, "good"),
         (1, 40_000, 10.0, 10, 0, "good"),
         (1, 50_000, 10.0, 10, 0, "good"),
@@ -62,7 +69,30 @@ def test_a_gap_a_reset_a_duplicate_and_a_clock_that_is_behind_are_distinguished(
         (3, 0, None, None, 0, "first"),
         (3, 10_000, 10.0, None, 1, "reset"),
         (3, 20_000, 10.0, 5, 1, "good"),
+        (4, 0, None, None, 0, "first"),
+        (4, 10_000, 10.0, 10, 0, "good"),
+        (4, 20_000, 10.0, None, 0, "truncated"),
+        (4, 30_000, 10.0, 10, 0, "good"),
     ]
+
+
+def test_collectors_with_other_cadences_make_no_gaps_and_an_outage_does(spark: SparkSession) -> None:
+    minute, hour = 60, 3600
+    cadences = {
+        "one after the other": [range(0, hour, 20), range(hour, 3 * hour, minute), range(3 * hour, 4 * hour, 30)],
+        "a third of a minute apart": [range(phase, 4 * hour, minute) for phase in (0, 20, 40)],
+        "nearly together": [range(phase, 4 * hour, minute) for phase in (0, 1, 2)],
+        "of different cadences": [range(0, 4 * hour, 20), range(3, 4 * hour, 30), range(7, 4 * hour, minute)],
+        "slower than the others of the cluster": [range(0, 4 * hour, 300)],
+    }
+    an_outage = {"an outage": [range(0, hour, minute), range(2 * hour, 4 * hour, minute)]}
+    rows = [
+        {"topic": name, "taken_ms": 1000 * second, "end_offset": 10 * second}
+        for name, collectors in (cadences | an_outage).items()
+        for second in sorted(set().union(*collectors))
+    ]
+    found = rates(frame(spark, SAMPLES, *rows)).where("verdict = 'gap'")
+    assert told(found, "topic", "seconds") == [("an outage", 3660.0)]
 
 
 HOUR = {"cluster_id": "c", "topic": "t", "partition": 0, "epoch": 0, "seconds": 3600.0, "mean_size_bytes": None}

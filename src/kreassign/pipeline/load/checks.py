@@ -1,8 +1,8 @@
 """Row checks: from columns to a column; rows that fail one go to quarantine with the reason.
 
 A check is a reason and the condition under which a row is good. The first that fails names the reason. A
-condition that is NULL counts as failed: what cannot be judged is not good. Columns that may be NULL say so in their
-condition.
+condition that is NULL counts as failed: what cannot be judged is not good. So each column that must not be NULL is
+checked first, and then the rules of `rules.py` in their order.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.tables.schemas import CLUSTERS, PARTITIONS, QUARANTINE, REPLICAS, SAMPLES, Table
+from kreassign.pipeline.load.rules import ROW_RULES, Rule
+from kreassign.pipeline.tables.schemas import QUARANTINE, Table
 
 _REASON = "_reason"
+NEVER_MS = 2**62
+"""A time of the load after all others, for rows that are not to be compared with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,7 @@ class Screened:
     @property
     def bad(self) -> DataFrame:
         """The rows to set aside, as rows of table `quarantine`."""
-        named = self.judged.where(sql.col(_REASON).isNotNull()).select(
-            sql.lit(self.table.name).alias("table_name"),
-            sql.col(_REASON).alias("reason"),
-            sql.to_json(sql.struct(*self.table.column_names)).alias("row_json"),
-        )
-        return named.select(*QUARANTINE.column_names)
+        return bad_rows(self.table, self.judged.where(sql.col(_REASON).isNotNull()), _REASON)
 
     @property
     def verdicts(self) -> DataFrame:
@@ -57,19 +55,34 @@ class Screened:
         )
 
 
-def checks_of(table: Table) -> tuple[RowCheck, ...]:
-    """The checks of a table that the load job reads. Needs a Spark session, as columns do."""
+def checks_of(table: Table, now_ms: int = NEVER_MS) -> tuple[RowCheck, ...]:
+    """The checks of a table that the load job reads, at this time. Needs a Spark session, as columns do."""
     required = tuple(
         RowCheck(f"{column.name} is missing", present(sql.col(column.name)))
         for column in table.columns
         if not column.nullable
     )
-    return required + _own_checks(table)
+    rules = tuple(
+        RowCheck(rule.reason, ~sql.coalesce(is_broken(rule, now_ms), sql.lit(col=False)))
+        for rule in ROW_RULES
+        if rule.table is table
+    )
+    return required + rules
 
 
-def screen(table: Table, rows: DataFrame) -> Screened:
-    """Judge the rows of a table by its checks."""
-    return Screened(table, rows.withColumn(_REASON, first_failure(checks_of(table))))
+def is_broken(rule: Rule, now_ms: int = NEVER_MS) -> Column:
+    """The condition of a rule as a column."""
+    return sql.expr(rule.is_broken.replace(":now_ms", str(now_ms)))
+
+
+def first_broken(rules: Iterable[Rule]) -> Column:
+    """The reason of the first rule that is true of a row; NULL where none is."""
+    return sql.coalesce(*(sql.when(is_broken(rule), rule.reason) for rule in rules))
+
+
+def screen(table: Table, rows: DataFrame, now_ms: int = NEVER_MS) -> Screened:
+    """Judge the rows of a table by its checks, at this time."""
+    return Screened(table, rows.withColumn(_REASON, first_failure(checks_of(table, now_ms))))
 
 
 def first_failure(checks: tuple[RowCheck, ...]) -> Column:
@@ -82,19 +95,13 @@ def present(value: Column) -> Column:
     return value.isNotNull() & (value.cast("string") != "")
 
 
-def not_negative(value: Column) -> Column:
-    """Whether a number is zero or more."""
-    return value >= 0
-
-
-def not_negative_if_known(value: Column) -> Column:
-    """Whether a number is zero or more, or NULL."""
-    return value.isNull() | (value >= 0)
-
-
-def in_order(smaller: Column, larger: Column) -> Column:
-    """Whether the first number is not above the second."""
-    return smaller <= larger
+def bad_rows(table: Table, rows: DataFrame, reason: str) -> DataFrame:
+    """Rows of a table, with their reason in the column of that name, as rows of table `quarantine`."""
+    return rows.select(
+        sql.lit(table.name).alias("table_name"),
+        sql.col(reason).alias("reason"),
+        sql.to_json(sql.struct(*table.column_names)).alias("row_json"),
+    ).select(*QUARANTINE.column_names)
 
 
 def all_bad_rows(screened: Iterable[Screened]) -> DataFrame:
@@ -109,42 +116,4 @@ def counts(screened: Iterable[Screened]) -> DataFrame:
         verdicts.groupBy("table_name")
         .agg(sql.count_if("is_good").alias("good"), sql.count_if(~sql.col("is_good")).alias("bad"))
         .select("table_name", "good", "bad")
-    )
-
-
-def _own_checks(table: Table) -> tuple[RowCheck, ...]:
-    return {
-        CLUSTERS.name: _cluster_checks,
-        PARTITIONS.name: _partition_checks,
-        REPLICAS.name: _replica_checks,
-        SAMPLES.name: _sample_checks,
-    }[table.name]()
-
-
-def _cluster_checks() -> tuple[RowCheck, ...]:
-    return (RowCheck("taken_ms is not a time after 1970", sql.col("taken_ms") > 0),)
-
-
-def _partition_checks() -> tuple[RowCheck, ...]:
-    return (
-        RowCheck("partition is negative", not_negative(sql.col("partition"))),
-        RowCheck("replicas is empty", sql.size("replicas") > 0),
-    )
-
-
-def _replica_checks() -> tuple[RowCheck, ...]:
-    return (
-        RowCheck("partition is negative", not_negative(sql.col("partition"))),
-        RowCheck("broker is negative", not_negative(sql.col("broker"))),
-        RowCheck("size_bytes is negative", not_negative_if_known(sql.col("size_bytes"))),
-    )
-
-
-def _sample_checks() -> tuple[RowCheck, ...]:
-    return (
-        RowCheck("taken_ms is not a time after 1970", sql.col("taken_ms") > 0),
-        RowCheck("partition is negative", not_negative(sql.col("partition"))),
-        RowCheck("start_offset is negative", not_negative(sql.col("start_offset"))),
-        RowCheck("end_offset is below start_offset", in_order(sql.col("start_offset"), sql.col("end_offset"))),
-        RowCheck("size_bytes is negative", not_negative_if_known(sql.col("size_bytes"))),
     )

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
-from kreassign.pipeline.load.checks import Screened, all_bad_rows, counts, screen
+from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, bad_rows, counts, screen
 from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots, load_model, plan_inputs
 from kreassign.pipeline.load.rates import rates
 from kreassign.pipeline.load.skew import skew
@@ -38,7 +38,7 @@ _SOURCES = (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES)
 class StepCount:
     """Rows of a table that a step read or made.
 
-    `bad` were set aside with a reason; `late` were left out without being wrong: duplicates, and out of order.
+    `bad` were set aside with a reason; `late` are kept with a reason, but do not count: duplicates.
     """
 
     table: Table
@@ -65,12 +65,11 @@ class Job:
         """All rows of a table."""
         return read_table(self.spark, self.data_dir, table)
 
-    def write(self, rows: DataFrame, table: Table, *, of: int | None = None) -> DataFrame:
-        """Replace a table and tell its rows; `of` is how many it was made from, one each. Returns it as stored."""
+    def write(self, rows: DataFrame, table: Table) -> DataFrame:
+        """Replace a table and tell its rows. Returns it as stored."""
         write_table(rows, self.data_dir, table)
         stored = self.read(table)
-        good = stored.count()
-        self.note(StepCount(table, good, late=0 if of is None else of - good))
+        self.note(StepCount(table, stored.count()))
         return stored
 
     def note(self, step: StepCount) -> None:
@@ -80,17 +79,23 @@ class Job:
 
 
 def run_load(
-    spark: SparkSession, data_dir: DataDir, on_step: Callable[[StepCount], None], *, horizon_days: float = 30.0
+    spark: SparkSession,
+    data_dir: DataDir,
+    on_step: Callable[[StepCount], None],
+    *,
+    horizon_days: float = 30.0,
+    now_ms: int = NEVER_MS,
 ) -> None:
     """Make every table of the load from snapshots and samples; tell the counts of each step.
 
-    DataError when a table is missing or has no good row. Doing it again gives the same tables.
+    `now_ms` is the time of the load: what claims to be later is set aside. DataError when a table is missing or has no
+    good row. Doing it again gives the same tables.
     """
     job = Job(spark, data_dir, on_step, [])
-    screened = _screened(job)
-    samples = _told_good(job, screened)
+    screened = _screened(job, now_ms)
+    _tell_good(job, screened)
     partitions, replicas = screened[PARTITIONS.name].good, screened[REPLICAS.name].good
-    known = job.write(rates(screened[SAMPLES.name].good), RATES, of=samples)
+    known = _rates(job, screened[SAMPLES.name].good)
     hours = job.write(load_hours(known), LOAD_HOURS)
     loads = job.write(load_model(partitions, replicas, known, hours), LOAD_MODEL)
     ahead = job.write(forecast(loads, horizon_days), FORECAST)
@@ -105,25 +110,40 @@ def partition_counts(spark: SparkSession, data_dir: DataDir, column: str) -> dic
     return {row[column]: row["partitions"] for row in told.orderBy(column).collect()}
 
 
-def _screened(job: Job) -> dict[str, Screened]:
+def _rates(job: Job, samples: DataFrame) -> DataFrame:
+    """Table `rates` as stored; the samples in it that are odd are added to the quarantine."""
+    write_table(rates(samples), job.data_dir, RATES)
+    stored = job.read(RATES)
+    kind = sql.col("verdict")
+    is_odd, is_twice = kind == "odd", kind == "twice"
+    counted = stored.agg(
+        sql.count("*").alias("all"), sql.count_if(is_odd).alias("odd"), sql.count_if(is_twice).alias("twice")
+    ).first()
+    assert counted is not None  # an aggregate without a key has one row
+    if counted["odd"]:
+        odd = bad_rows(SAMPLES, stored.where(is_odd), "reason")
+        write_table(odd, job.data_dir, QUARANTINE, part=RATES.name)
+    good = counted["all"] - counted["odd"] - counted["twice"]
+    job.note(StepCount(RATES, good, counted["odd"], counted["twice"]))
+    return stored
+
+
+def _screened(job: Job, now_ms: int) -> dict[str, Screened]:
     """The sources, judged; of the tables of snapshots only what belongs to the latest one of each cluster."""
     sources = {table: job.read(table) for table in _SOURCES}
-    clusters = screen(CLUSTERS, sources[CLUSTERS])
+    clusters = screen(CLUSTERS, sources[CLUSTERS], now_ms)
     latest = latest_snapshots(clusters.good)
     rows = {table: in_snapshots(sources[table], latest) for table in (PARTITIONS, REPLICAS)}
     rows[SAMPLES] = sources[SAMPLES]
-    return {CLUSTERS.name: clusters} | {table.name: screen(table, found) for table, found in rows.items()}
+    return {CLUSTERS.name: clusters} | {table.name: screen(table, found, now_ms) for table, found in rows.items()}
 
 
-def _told_good(job: Job, screened: Mapping[str, Screened]) -> int:
-    """Set the bad rows aside, tell the counts, and return how many samples are good."""
+def _tell_good(job: Job, screened: Mapping[str, Screened]) -> None:
+    """Set the bad rows aside and tell the counts."""
     write_table(all_bad_rows(screened.values()), job.data_dir, QUARANTINE)
-    good = 0
     for step in _counted(screened):
         job.note(step)
         _require_good(step, job.data_dir)
-        good = step.good
-    return good
 
 
 def _count_rows(job: Job) -> DataFrame:

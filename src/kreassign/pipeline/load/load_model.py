@@ -1,8 +1,8 @@
 """DataFrame → DataFrame. Size and load per partition, table `load_model`; per replica, table `plan_inputs`.
 
-How the rates come about, for the samples of one partition since its log last restarted:
+How the rates come about, for the samples of one partition since its log last restarted that count (see `rates.py`):
 
-    write_records_per_s = (last end offset - first end offset) / (last time - first time)
+    write_records_per_s = sum of end offset differences / sum of their seconds
     write_bytes_per_s   = write_records_per_s * bytes_per_record   (0 when there were no records)
 
 and bytes_per_record is, by the first of these that can be told (`record_size_basis`),
@@ -99,19 +99,25 @@ def latest_epochs(rates: DataFrame) -> DataFrame:
     """What the samples of the latest epoch of each partition say together."""
     seen = sql.struct("taken_ms", "start_offset", "end_offset", "size_bytes")
     is_good = sql.col("verdict") == "good"
+    counts = sql.col("reason").isNull()
     figures = {
         "first": sql.min(seen),
         "last": sql.max(seen),
         "sample_count": sql.count("*").cast("int"),
         "good_s": sql.sum(sql.when(is_good, sql.col("seconds"))),
-        "sized_records": sql.sum("sized_records"),
-        "new_bytes": sql.sum("new_bytes"),
+        "known_s": sql.sum(sql.when(sql.col("new_records").isNotNull(), sql.col("seconds"))),
+        # As doubles, which cannot overflow.
+        "new_records": sql.sum(sql.col("new_records").cast("double")),
+        "sized_records": sql.sum(sql.col("sized_records").cast("double")),
+        "new_bytes": sql.sum(sql.col("new_bytes").cast("double")),
         "percentiles": sql.percentile(
             sql.when(is_good & (sql.col("seconds") > 0), sql.col("new_records") / sql.col("seconds")),
             sql.array(*map(sql.lit, _PERCENTILES)),
         ),
     }
-    per_epoch = rates.groupBy(*PARTITION_KEY, "epoch").agg(*(each.alias(name) for name, each in figures.items()))
+    per_epoch = (
+        rates.where(counts).groupBy(*PARTITION_KEY, "epoch").agg(*(each.alias(name) for name, each in figures.items()))
+    )
     latest = sql.max_by(sql.struct(*figures), "epoch").alias("latest")
     chosen = per_epoch.groupBy(*PARTITION_KEY).agg(latest, sql.max("epoch").alias("epoch"))
     return chosen.select(*PARTITION_KEY, "epoch", "latest.*").select(*PARTITION_KEY, "epoch", *_epoch_rates())
@@ -119,7 +125,6 @@ def latest_epochs(rates: DataFrame) -> DataFrame:
 
 def _epoch_rates() -> tuple[Column, ...]:
     span_s = (sql.col("last.taken_ms") - sql.col("first.taken_ms")) / 1000.0
-    written = sql.col("last.end_offset") - sql.col("first.end_offset")
     kept = sql.col("last.end_offset") - sql.col("last.start_offset")
     has_grown = (sql.col("sized_records") > 0) & (sql.col("new_bytes") > 0)
     by_growth = sql.when(has_grown, sql.col("new_bytes") / sql.col("sized_records"))
@@ -128,7 +133,7 @@ def _epoch_rates() -> tuple[Column, ...]:
     return (
         sql.coalesce(by_growth, by_log).alias("bytes_per_record"),
         basis.alias("record_size_basis"),
-        sql.when(span_s > 0, written / span_s).alias("write_records_per_s"),
+        sql.when(sql.col("known_s") > 0, sql.col("new_records") / sql.col("known_s")).alias("write_records_per_s"),
         *(
             sql.get("percentiles", place).alias(f"p{round(100 * part)}_records_per_s")
             for place, part in enumerate(_PERCENTILES)

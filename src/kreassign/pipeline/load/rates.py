@@ -4,121 +4,217 @@ A sample is a reading of counters that only grow while a log lives. What spoils 
 is done about it:
 
     the same round twice        one of both counts
-    clocks that disagree        a reading that is behind the one before, and the next is not, was taken with another
-                                clock or from a leader that was behind; it is left out
-    a log that restarted        the topic has another id, or its end went back for good: no difference, a new epoch
+    a reading that is odd       does not count, see `rules.py`; the difference is of the readings before and after it
+    a topic created again       it has another id: no difference, a new epoch
+    a log that went back        for good, in a topic of the same id: truncated; no difference, the same epoch. Where
+                                brokers tell no ids (before Kafka 2.8), one with less than half left is another log
     a gap                       rounds are missing: the difference is right on average, but says nothing of peaks
     a change of leader          offsets go on; sizes are of another copy, so no bytes are known for that time
 
 Restarts of brokers need no rule: offsets and sizes are on their disks, and a broker that is down leaves a gap.
+
+A gap is told by the intervals around it, of the same partition: collectors may have different cadences, may overlap,
+and may change theirs, so that intervals of different lengths alternate. All rows stay in the table, so that one pass
+over one order of the samples decides everything: those that do not count have a reason and no figures.
 """
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import pairwise
+from operator import add
+
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as sql
 
+from kreassign.pipeline.load.checks import first_broken
+from kreassign.pipeline.load.rules import FIRST_SERIES_RULES, SECOND_SERIES_RULES
 from kreassign.pipeline.tables.schemas import RATES, SAMPLES
 
 PARTITION_KEY = ("cluster_id", "topic", "partition")
 GAP = 3.0
-"""A gap is an interval more than so many times the usual one of its cluster."""
+"""A gap is an interval more than so many times as long as those around it."""
+_AROUND = 4
+"""How many intervals before and after one are looked at: so many collectors may interleave as they like."""
+_ALIKE = 2
+"""So many long ones among those around it are a cadence and no gap; one is enough where not all are known."""
+_ENOUGH = 3
+"""Of so many intervals around it one can say what is usual."""
+LEFT_OF_A_LOG = 0.5
+REASON = "reason"
+_NEAR = (1, 2, 3)
 
 
 def rates(samples: DataFrame) -> DataFrame:
-    """Table `rates`: one row per sample that counts, with what was written since the one before."""
-    usual = usual_intervals(samples)
-    known = with_epoch(in_order(one_per_round(samples))).join(sql.broadcast(usual), on=["cluster_id"], how="left")
-    return known.withColumn("verdict", verdict()).select(*RATES.column_names)
+    """Table `rates`: one row per sample, with what was written since the sample before that counts."""
+    return with_verdict(with_epoch(with_reason(samples))).select(*RATES.column_names)
 
 
-def one_per_round(samples: DataFrame) -> DataFrame:
-    """Samples without duplicates: a round that was stored twice, or copied, counts once.
-
-    Two rows that differ cannot both be right; the one that is ahead was seen. The window is sorted as the other
-    windows of this module need it, so that Spark sorts once for all.
-    """
-    after = Window.partitionBy(*PARTITION_KEY).orderBy("taken_ms", "end_offset").rowsBetween(1, 1)
-    next_ms = sql.first("taken_ms").over(after)
-    marked = samples.withColumn("is_last", sql.coalesce(next_ms != sql.col("taken_ms"), sql.lit(col=True)))
-    return marked.where("is_last").select(*SAMPLES.column_names)
-
-
-def usual_intervals(samples: DataFrame) -> DataFrame:
-    """The median time from round to round of each cluster: cluster_id, usual_s."""
-    in_time = Window.partitionBy("cluster_id").orderBy("taken_ms").rowsBetween(-1, -1)
-    interval_s = (sql.col("taken_ms") - sql.first("taken_ms").over(in_time)) / 1000.0
-    intervals = samples.select("cluster_id", "taken_ms").distinct().select("cluster_id", interval_s.alias("interval_s"))
-    return (
-        intervals.groupBy("cluster_id").agg(sql.median("interval_s").alias("usual_s")).select("cluster_id", "usual_s")
-    )
-
-
-def in_order(samples: DataFrame) -> DataFrame:
-    """Samples without those that are behind both of their neighbours."""
-    after = Window.partitionBy(*PARTITION_KEY).orderBy("taken_ms").rowsBetween(1, 1)
-    next_end, next_id = sql.first("end_offset").over(after), sql.first("topic_id").over(after)
-    is_behind = sql.col("end_offset") < _before("end_offset")
-    comes_back = (next_end >= _before("end_offset")) & next_id.eqNullSafe(_before("topic_id"))
-    same_topic = sql.col("topic_id").eqNullSafe(_before("topic_id"))
-    marked = samples.withColumn("is_odd", sql.coalesce(is_behind & comes_back & same_topic, sql.lit(col=False)))
-    return marked.where(~sql.col("is_odd")).select(*SAMPLES.column_names)
+def with_reason(samples: DataFrame) -> DataFrame:
+    """Samples with `reason`: why one does not count, NULL for those that do."""
+    first = _with_neighbours(samples).withColumn(REASON, first_broken(FIRST_SERIES_RULES))
+    second = _with_clean_neighbours(first).withColumn(REASON, sql.coalesce(REASON, first_broken(SECOND_SERIES_RULES)))
+    return second.select(*SAMPLES.column_names, REASON)
 
 
 def with_epoch(samples: DataFrame) -> DataFrame:
-    """Samples with what they add to the one before.
+    """Samples with what they add to the one before that counts.
 
     `epoch` is how often the log of the partition had restarted by then; `new_records` and `new_bytes` are how far it
-    grew since the sample before, NULL where something else happened to it too.
+    grew since the sample before, NULL where something else happened to it too. Samples with a reason have neither.
     """
-    grew = only_grew()
-    same_log = sql.col("is_reset") == 0
-    return samples.withColumn("is_reset", is_reset()).select(
+    counts = sql.col(REASON).isNull()
+    told = sql.when(counts, sql.struct("taken_ms", "topic_id", "leader", "start_offset", "end_offset", "size_bytes"))
+    before = samples.withColumn("told", told).withColumn("before", _nearest("lag", "told"))
+    grown = before.withColumn("is_reset", sql.when(counts, is_reset()).otherwise(sql.lit(0)))
+    goes_on = counts & (sql.col("is_reset") == 0) & (sql.col("end_offset") >= sql.col("before.end_offset"))
+    return grown.select(
         *SAMPLES.column_names,
+        REASON,
         sql.sum("is_reset").over(_up_to_here()).cast("int").alias("epoch"),
-        ((sql.col("taken_ms") - _before("taken_ms")) / 1000.0).alias("seconds"),
-        sql.when(same_log, sql.col("end_offset") - _before("end_offset")).alias("new_records"),
-        sql.when(grew, sql.col("end_offset") - _before("end_offset")).alias("sized_records"),
-        sql.when(grew, sql.col("size_bytes") - _before("size_bytes")).alias("new_bytes"),
+        "is_reset",
+        sql.when(counts, (sql.col("taken_ms") - sql.col("before.taken_ms")) / 1000.0).alias("seconds"),
+        sql.when(goes_on, _grown("end_offset")).alias("new_records"),
+        sql.when(goes_on & only_grew(), _grown("end_offset")).alias("sized_records"),
+        sql.when(goes_on & only_grew(), _grown("size_bytes")).alias("new_bytes"),
     )
 
 
+def with_verdict(samples: DataFrame) -> DataFrame:
+    """What each interval is good for, in the words of the schema; the cases exclude each other and leave none out."""
+    near = [*(_nearest("lag", "seconds", place) for place in range(1, _AROUND + 1)),
+            *(_nearest("lead", "seconds", place) for place in range(1, _AROUND + 1))]  # fmt: skip
+    names = [f"near_{place}" for place in range(len(near))]
+    known = reduce(add, (sql.col(name).isNotNull().cast("int") for name in names))
+    alike = reduce(add, (_one_if(GAP * sql.col(name) >= sql.col("seconds")) for name in names))
+    is_gap = (known >= _ENOUGH) & (alike < sql.when(known == len(names), _ALIKE).otherwise(1))
+    counts, has_before = sql.col(REASON).isNull(), sql.col("seconds").isNotNull()
+    grew = sql.col("new_records").isNotNull()
+    verdict = (
+        sql.when(sql.col(REASON) == _TWICE, "twice")
+        .when(~counts, "odd")
+        .when(~has_before, "first")
+        .when(sql.col("is_reset") == 1, "reset")
+        .when(~grew, "truncated")
+        .when(is_gap, "gap")
+        .otherwise("good")
+    )
+    return samples.withColumns(dict(zip(names, near, strict=True))).withColumn("verdict", verdict)
+
+
+_TWICE = FIRST_SERIES_RULES[0].reason
+
+
 def is_reset() -> Column:
-    """1 where a sample is of another log than the one before: other topic id, or an end offset that went back."""
-    other_topic = sql.col("topic_id") != _before("topic_id")
-    went_back = sql.col("end_offset") < _before("end_offset")
-    return sql.coalesce(sql.when(other_topic | went_back, 1), sql.lit(0))
+    """1 where a sample is of another log than the one before: other topic id, or none and most of the log is gone."""
+    same_id = sql.col("topic_id") == sql.col("before.topic_id")
+    mostly_gone = sql.col("end_offset") < LEFT_OF_A_LOG * sql.col("before.end_offset")
+    return sql.coalesce((~same_id).cast("int"), mostly_gone.cast("int"), sql.lit(0))
 
 
 def only_grew() -> Column:
     """Whether, since the sample before, nothing happened to the log but that records were added."""
-    same_leader = sql.col("leader") == _before("leader")
-    nothing_removed = (sql.col("start_offset") == _before("start_offset")) & (
-        sql.col("size_bytes") >= _before("size_bytes")
-    )
-    return same_leader & nothing_removed & (is_reset() == 0)
-
-
-def verdict() -> Column:
-    """What an interval is good for, in the words of the schema; the cases exclude each other and leave none out."""
-    has_before = sql.col("seconds").isNotNull()
-    same_log = sql.col("new_records").isNotNull()
-    is_gap = sql.coalesce(sql.col("seconds") > GAP * sql.col("usual_s"), sql.lit(col=False))
     return (
-        sql.when(~has_before, "first")
-        .when(has_before & ~same_log, "reset")
-        .when(same_log & is_gap, "gap")
-        .when(same_log & ~is_gap, "good")
+        (sql.col("leader") == sql.col("before.leader"))
+        & (sql.col("start_offset") == sql.col("before.start_offset"))
+        & (sql.col("size_bytes") >= sql.col("before.size_bytes"))
     )
+
+
+def _with_neighbours(samples: DataFrame) -> DataFrame:
+    """Samples with what `FIRST_SERIES_RULES` name."""
+    at = _history()
+    # Numbers are compared ten times per row, and cheaper than texts.
+    marked = samples.withColumn("log", sql.xxhash64("topic_id"))
+    near = {
+        f"{name}_{side}_{place}": function(name, place).over(at)
+        for name in ("log", "end_offset")
+        for side, function in (("before", sql.lag), ("after", sql.lead))
+        for place in _NEAR
+    }
+    more = {
+        "next_ms": sql.lead("taken_ms").over(at),
+        "size_before": sql.lag("size_bytes").over(at),
+        "size_after": sql.lead("size_bytes").over(at),
+        "start_before": sql.lag("start_offset").over(at),
+    }
+    before, after = ([_same_log(side, place) for place in _NEAR] for side in ("before", "after"))
+    back = [near - far for near, far in pairwise([sql.col("end_offset"), *before])]
+    ahead = [far - near for near, far in pairwise([sql.col("end_offset"), *after])]
+    return marked.withColumns(near | more).withColumns(
+        {
+            "is_twice": sql.col("next_ms") == sql.col("taken_ms"),
+            "is_other_topic": (sql.col("log_before_1") == sql.col("log_after_1"))
+            & (sql.col("log") != sql.col("log_before_1")),
+            "end_before": before[0],
+            "end_after": after[0],
+            "has_two_after": after[1].isNotNull(),
+            "median_before": _median(before),
+            "median_after": _median(after),
+            "rise_before": sql.greatest(*back),
+            "rise_after": sql.greatest(*ahead),
+            "step_before": sql.greatest(_median(back), sql.lit(0)),
+            "step_after": sql.greatest(_median(ahead), sql.lit(0)),
+        }
+    )
+
+
+def _with_clean_neighbours(samples: DataFrame) -> DataFrame:
+    """Samples with what `SECOND_SERIES_RULES` name."""
+    told = sql.when(sql.col(REASON).isNull(), sql.struct("log", "taken_ms", "end_offset", "size_bytes"))
+    near = samples.withColumn("told", told).withColumns(
+        {
+            "clean_before": _nearest("lag", "told"),
+            "clean_after": _nearest("lead", "told"),
+            "clean_next": _nearest("lead", "told", 2),
+        }
+    )
+
+    def of_log(name: str, field: str) -> Column:
+        return sql.when(sql.col(f"{name}.log") == sql.col("log"), sql.col(f"{name}.{field}"))
+
+    return near.withColumns(
+        {
+            "clean_ms_before": of_log("clean_before", "taken_ms"),
+            "clean_end_before": of_log("clean_before", "end_offset"),
+            "clean_size_before": of_log("clean_before", "size_bytes"),
+            "clean_end_after": of_log("clean_after", "end_offset"),
+            "clean_end_after_next": of_log("clean_next", "end_offset"),
+        }
+    )
+
+
+def _same_log(side: str, place: int) -> Column:
+    return sql.when(sql.col(f"log_{side}_{place}") == sql.col("log"), sql.col(f"end_offset_{side}_{place}"))
+
+
+def _median(values: list[Column]) -> Column:
+    """The median of those of three numbers that are known, of two the smaller one."""
+    known = sql.array_compact(sql.sort_array(sql.array(*values)))
+    return sql.get(known, sql.floor((sql.size(known) - 1) / 2).cast("int"))
+
+
+def _one_if(condition: Column) -> Column:
+    return sql.when(condition, 1).otherwise(0)
+
+
+def _grown(name: str) -> Column:
+    return sql.col(name) - sql.col(f"before.{name}")
 
 
 def _history() -> WindowSpec:
-    return Window.partitionBy(*PARTITION_KEY).orderBy("taken_ms")
+    # Every window of this module has this order, so that Spark sorts once for all.
+    return Window.partitionBy(*PARTITION_KEY).orderBy("taken_ms", "end_offset")
 
 
 def _up_to_here() -> WindowSpec:
     return _history().rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 
-def _before(name: str) -> Column:
-    return sql.first(name).over(_history().rowsBetween(-1, -1))
+def _nearest(function: str, name: str, place: int = 1) -> Column:
+    """Of the samples before (`lag`) or after (`lead`) that have one, the value of the nearest, or the next but one.
+
+    In SQL, for Python's functions cannot ignore NULL.
+    """
+    key = ", ".join(PARTITION_KEY)
+    return sql.expr(f"{function}({name}, {place}) IGNORE NULLS OVER (PARTITION BY {key} ORDER BY taken_ms, end_offset)")

@@ -238,8 +238,8 @@ THROTTLES = Table(
 
 RATES = Table(
     "rates",
-    "What was written between neighbouring samples: one row per sample that counts. Duplicates and samples that are "
-    "behind both of their neighbours have no row.",
+    "What was written between neighbouring samples: one row per sample that passed its checks. Those that do not count "
+    "are kept with their reason, and have no figures; those of verdict `twice` have the key of the one that counts.",
     _LOAD,
     ("cluster_id", "taken_ms", "topic", "partition"),
     (
@@ -250,8 +250,12 @@ RATES = Table(
         _PARTITION,
         Column("leader", INT, "leader; -1 without one"),
         _EPOCH,
-        _optional("seconds", DOUBLE, "since the sample before; NULL for the first"),
-        _optional("new_records", BIGINT, "offsets assigned since then; NULL for the first, and when the log was reset"),
+        _optional("seconds", DOUBLE, "since the sample before that counts; NULL for the first"),
+        _optional(
+            "new_records",
+            BIGINT,
+            "offsets assigned since then; NULL for the first, and when the log was reset or truncated",
+        ),
         _optional(
             "sized_records",
             BIGINT,
@@ -266,9 +270,11 @@ RATES = Table(
         Column(
             "verdict",
             STRING,
-            "`good`; `gap`, longer than three usual intervals: right on average, useless for peaks; `first`, "
-            "there is none before it; `reset`, the log was reset",
+            "`good`; `gap`, more than three times as long as the intervals around it: right on average, useless for "
+            "peaks; `first`, there is none before it; `reset`, the log was reset; `truncated`, the same log went back; "
+            "`odd`, the sample does not count and is in `quarantine` too; `twice`, it is there several times",
         ),
+        _optional("reason", STRING, "why the sample does not count; NULL if it does"),
     ),
 )
 
@@ -328,7 +334,11 @@ LOAD_MODEL = Table(
         Column("span_s", DOUBLE, "seconds between the first and the last of them; 0 with less than two"),
         Column("covered_share", DOUBLE, "share of the span outside gaps; 0 with less than two samples"),
         Column("day_count", INT, "whole days that growth is based on"),
-        Column("reset_count", INT, "how often the log was reset: the topic was re-created or offsets went back"),
+        Column(
+            "reset_count",
+            INT,
+            "how often the log was reset: the topic was re-created, or, without topic ids, lost most of its records",
+        ),
         _COVERAGE,
         _VERDICT,
     ),
@@ -403,7 +413,7 @@ STEP_COUNTS = Table(
         Column("table_name", STRING, "table that the step read or made"),
         Column("good", BIGINT, "rows that were used"),
         Column("bad", BIGINT, "rows that failed a check and are in `quarantine`"),
-        Column("late", BIGINT, "rows dropped without being wrong: duplicates, and samples out of order"),
+        Column("late", BIGINT, "rows that do not count without being wrong, kept in the table: duplicates"),
     ),
 )
 
@@ -435,7 +445,7 @@ PLAN_INPUTS = Table(
 
 QUARANTINE_COLUMNS = (
     Column("table_name", STRING, "table that the row is in"),
-    Column("reason", STRING, "first check that the row failed, as a sentence"),
+    Column("reason", STRING, "first [rule](load-rules.md) that the row failed, as a sentence"),
     Column("row_json", STRING, "the whole row as JSON; of a record of a topic its value in hexadecimal digits"),
 )
 

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Write docs/reference/load-rules.md from the rules of the load.
+
+python scripts/load_rules_page.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kreassign.pipeline.load.rules import RULES, Rule
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "load-rules.md"
+
+_HEAD = """\
+# Rules of the load
+
+`kreassign load` believes no row of its sources before these rules have judged it. A row whose column must not be NULL
+and is, is quarantined first of all. The first rule that is true of a row names the reason that the tables tell. One row
+is all that a reading costs: the interval across it is measured between its neighbours.
+
+- **good**: the row counts.
+- **quarantined**: it does not, and is in table [`quarantine`](tables.md#quarantine) as JSON with its reason.
+- **late**: it does not count, but is not wrong. It stays in its table with its reason.
+
+Conditions are in Spark's SQL; what is NULL is not true. `:now_ms` is the time of the load. The names that are no
+columns of the table are about samples of the same partition and topic id in order of time: `end_before` and `end_after`
+are the end offsets of the neighbours, `median_before` and `median_after` the medians of the three before and after,
+`rise_before` and `rise_after` the largest of three steps up, `step_before` and `step_after` their medians,
+`size_before`, `size_after` and `start_before` what the neighbours say, and those that begin with `clean_` are of the
+nearest samples that no rule further up has set aside.
+
+This page is written by `python scripts/load_rules_page.py` from `src/kreassign/pipeline/load/rules.py`; change that
+instead.
+"""
+
+
+def load_rules_page(rules: tuple[Rule, ...] = RULES) -> str:
+    """The page in Markdown."""
+    tables = dict.fromkeys(rule.table.name for rule in rules)
+    return "\n".join([_HEAD, *(_section(name, [rule for rule in rules if rule.table.name == name]) for name in tables)])
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(load_rules_page(), encoding="utf-8")
+
+
+def _section(name: str, rules: list[Rule]) -> str:
+    rows = (f"| {rule.reason} | `{rule.is_broken}` | {rule.treatment} | {rule.why} |" for rule in rules)
+    return "\n".join([f"## {name}", "", "| Reason | Condition | The row is | Why |", "|---|---|---|---|", *rows, ""])
+
+
+if __name__ == "__main__":
+    main()
