@@ -5,16 +5,26 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 
 import kreassign
+from kreassign.cli.main import kreassign as command_line
+from kreassign.errors import DataError, InputError
 from kreassign.executor.journal import find_journals
+from kreassign.operations.plan_files import read_plan_file
+from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.server import serving
+from tests.cli.test_plan_command import UNEVEN, tables
+from tests.executor.run_events import started
+from tests.executor.test_journal import written
 from tests.twin.asking import cluster
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "use-from-python.md"
@@ -61,6 +71,39 @@ def test_every_name_is_there_and_says_what_it_does(name: str) -> None:
     assert name in dir(kreassign)
 
 
+def leaves(group: click.Group, path: str) -> Iterator[str]:
+    """Every command line's words up to its options."""
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        yield from leaves(command, f"{path} {name}") if isinstance(command, click.Group) else [f"{path} {name}"]
+
+
+def offered() -> dict[str, list[str]]:
+    """By command, what the guide's table names in its row: functions, and the values that they take."""
+    rows = [
+        line.split("|") for line in GUIDE.read_text(encoding="utf-8").splitlines() if line.startswith("| `kreassign ")
+    ]
+    return {
+        command: re.findall(r"`([\w.]+)`", names) for _, commands, names, _ in rows
+        for command in re.findall(r"`([^`]+)`", commands)
+    }  # fmt: skip
+
+
+def test_every_command_is_in_the_guides_table() -> None:
+    assert sorted(offered()) == sorted(leaves(command_line, "kreassign"))
+
+
+def test_what_the_table_names_is_there_and_everything_that_is_offered_is_in_it() -> None:
+    for command, (name, *_) in offered().items():
+        module, _, function = name.rpartition(".")
+        assert callable(getattr(import_module(module or "kreassign"), function)), command
+        assert bool(module) == name.startswith("kreassign.operations.")
+    named = {name for names in offered().values() for name in names}
+    assert {name for name in named if name[0].isupper()} <= set(kreassign.__all__)
+    assert set(kreassign.__all__) - named == {"connect", "connect_controllers"}
+
+
 def test_another_name_is_not_there() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         kreassign.nonsense  # noqa: B018 - the access is what is tested
@@ -75,3 +118,39 @@ def test_importing_it_imports_nothing_else() -> None:
 def test_the_command_line_is_a_module_that_python_runs() -> None:
     done = subprocess.run([sys.executable, "-m", "kreassign", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"kreassign, version {kreassign.__version__}\n"
+
+
+def test_rounds_are_collected_compacted_and_stored_as_from_the_command_line(tmp_path: Path) -> None:
+    twin = Twin(cluster({"t": [[0, 3], [3, 1]]}), TwinSettings())
+    with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
+        rounds = list(kreassign.collect(client, tmp_path, rounds=2, interval_s=0.01))
+        outputs = kreassign.SnapshotOutputs(tmp_path, tmp_path / "cluster.json.gz", measure_for_s=0)
+        kreassign.store_snapshot(client, outputs)
+    assert [(one.number, one.partitions) for one in rounds] == [(1, 2), (2, 2)]
+    # The hour of these rounds is not over, so that nothing is merged yet.
+    assert list(kreassign.compact_tables(tmp_path)) == []
+    whole = read_snapshot(tmp_path / "cluster.json.gz")
+    assert kreassign.brokers_needed(tmp_path / "cluster.json.gz").present == 4
+    assert len(kreassign.plan(tmp_path / "cluster.json.gz", kreassign.DrainBrokers((3,))).plan) == 2
+    assert kreassign.plan(whole, kreassign.DrainBrokers((3,))).plan.replicas.keys() == {("t", 0), ("t", 1)}
+
+
+def test_a_directory_of_tables_is_planned_from_and_the_plan_is_written(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    found = kreassign.plan(tmp_path)
+    kreassign.write_plan(tmp_path / "plan.json", found.plan, found.facts)
+    assert list(read_plan_file(tmp_path / "plan.json").plan.replicas.values()) == [(2,), (2,)]
+    alternatives = kreassign.pareto(tmp_path)
+    assert found.facts.totals.moved_bytes in {choice.moved_bytes for choice in alternatives.choices}
+    with pytest.raises(DataError, match="no table"):
+        kreassign.plan(tmp_path.parent)
+
+
+def test_a_journal_that_cannot_be_read_is_set_aside_by_its_run_id(tmp_path: Path) -> None:
+    path = written(tmp_path, started())
+    with pytest.raises(InputError, match="can be read; go on with it"):
+        kreassign.forget_journal("run-1", state_dir=tmp_path)
+    path.write_bytes(b"once upon a time " * 100)
+    kept = kreassign.forget_journal("run-1", state_dir=tmp_path)
+    assert kept.exists()
+    assert find_journals(tmp_path) == ()

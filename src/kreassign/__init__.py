@@ -1,7 +1,8 @@
 """Partition reassignment for Apache Kafka, done right: connect, snapshot, plan, rehearse, run, verify, roll back.
 
-Every use case of the command line is a function here; `docs/guides/use-from-python.md` shows a program. What a name
-needs is imported when it is first used, so that `import kreassign` costs nothing.
+The use cases of the command line are functions here; `docs/guides/use-from-python.md` shows a program, and a table of
+every command with its function, also of the few that are in `kreassign.operations` only. What a name needs is imported
+when it is first used, so that `import kreassign` costs nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kreassign.operations.api import (
         audit,
+        brokers_needed,
         cancel,
         change_pace,
         doctor,
+        forget_brokers,
+        forget_journal,
+        pareto,
         pause,
         plan,
         rehearse,
@@ -29,7 +34,10 @@ if TYPE_CHECKING:
         verify,
         watch,
     )
+    from kreassign.operations.audit import ReadingRequest, compare_readings, read_records
+    from kreassign.operations.collect import collect
     from kreassign.operations.connect import connect, connect_controllers
+    from kreassign.operations.plan_files import write_plan
     from kreassign.operations.plan_tasks import (
         AddBrokers,
         BalanceLeaders,
@@ -44,6 +52,8 @@ if TYPE_CHECKING:
         Restore,
         WhatIf,
     )
+    from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
+    from kreassign.operations.tables import MetricStream, compact_tables, import_metrics, load, stream_metrics
     from kreassign.operations.twin import serve_twin
 
 __version__ = "0.1.0"
@@ -56,19 +66,32 @@ __all__ = [
     "DemoteBrokers",
     "DrainBrokers",
     "DrainLogDirs",
+    "MetricStream",
+    "ReadingRequest",
     "Rebalance",
     "Repair",
     "ReplaceBrokers",
     "Restore",
+    "SnapshotOutputs",
     "WhatIf",
     "audit",
+    "brokers_needed",
     "cancel",
     "change_pace",
+    "collect",
+    "compact_tables",
+    "compare_readings",
     "connect",
     "connect_controllers",
     "doctor",
+    "forget_brokers",
+    "forget_journal",
+    "import_metrics",
+    "load",
+    "pareto",
     "pause",
     "plan",
+    "read_records",
     "rehearse",
     "release",
     "report_page",
@@ -79,14 +102,33 @@ __all__ = [
     "set_throttle",
     "snapshot",
     "status",
+    "store_snapshot",
+    "stream_metrics",
     "verify",
     "watch",
+    "write_plan",
 ]
 
-_CONNECT = "kreassign.operations.connect"
-_TASKS = "kreassign.operations.plan_tasks"
-_REST = "kreassign.operations.api"
-_OTHERS = {"connect": _CONNECT, "connect_controllers": _CONNECT, "serve_twin": "kreassign.operations.twin"}
+_TASKS = "plan_tasks"
+_REST = "api"
+_OTHERS = {
+    "MetricStream": "tables",
+    "ReadingRequest": "audit",
+    "SnapshotOutputs": "snapshot",
+    "collect": "collect",
+    "compact_tables": "tables",
+    "compare_readings": "audit",
+    "connect": "connect",
+    "connect_controllers": "connect",
+    "import_metrics": "tables",
+    "load": "tables",
+    "read_records": "audit",
+    "serve_twin": "twin",
+    "store_snapshot": "snapshot",
+    "stream_metrics": "tables",
+    "write_plan": "plan_files",
+}
+"""In which module of `kreassign.operations` a name is; others are tasks, or in the module for programs."""
 
 
 def __getattr__(name: str) -> Any:
@@ -94,7 +136,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _OTHERS.get(name, _TASKS if name[0].isupper() else _REST)
-    return getattr(import_module(module), name)
+    return getattr(import_module(f"kreassign.operations.{module}"), name)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ Warnings are Python's, of class `KreassignWarning`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,16 +26,18 @@ from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations import audit as audits
 from kreassign.operations import doctor as diagnoses
+from kreassign.operations import forget as forgetting
 from kreassign.operations import plan as planning
 from kreassign.operations import rehearse as rehearsals
 from kreassign.operations import report as reports
 from kreassign.operations import rollback as rollbacks
 from kreassign.operations import run as runs
 from kreassign.operations import steer
+from kreassign.operations.forget import Forgotten
 from kreassign.operations.journals import default_state_dir, find_journal
 from kreassign.operations.plan_files import PlanFile, read_plan_file
-from kreassign.operations.plan_inputs import inputs_of_snapshot
-from kreassign.operations.plan_tasks import Rebalance, Task
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot, inputs_of_snapshot_file, inputs_of_tables
+from kreassign.operations.plan_tasks import Rebalance, Task, WhatIf
 from kreassign.operations.rehearse import Rehearsal, Speeds
 from kreassign.operations.rollback import NO_CHANGE, Rollback, RollbackRequest
 from kreassign.operations.run import POLL_INTERVAL_S, RunContext, RunRequest, Show, Watch
@@ -44,6 +46,7 @@ from kreassign.operations.verify import Verification, verify_plan, verify_run
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.planner.problem.policy import PlanPolicy
 from kreassign.planner.results.outcome import Outcome
+from kreassign.planner.tasks.what_if import RightSize
 
 Throttle = ThrottleRates | int | str | None
 """A limit for every broker, in bytes per second or as `20MB/s`; `ThrottleRates` for more; None for no limit."""
@@ -51,6 +54,10 @@ Throttle = ThrottleRates | int | str | None
 SomePlan = Outcome | PlanFile | Plan | Path
 """What `plan` returned, a plan that was read or made otherwise, or the file of one."""
 
+Snapshot = ClusterSnapshot | Path
+"""A snapshot, the file of one, or a directory of tables in which `load` has computed the load of one cluster."""
+
+AS_IT_IS = WhatIf()
 NO_GUARDS: Mapping[GuardName, Reaction] = {}
 ANY_POLICY = PlanPolicy()
 
@@ -62,7 +69,7 @@ def snapshot(cluster: AdminClient, *, measure_for_s: float = 5.0) -> ClusterSnap
 
 
 def plan(
-    snapshot: ClusterSnapshot,
+    snapshot: Snapshot,
     task: Task | None = None,
     *,
     policy: PlanPolicy = ANY_POLICY,
@@ -70,10 +77,30 @@ def plan(
 ) -> Outcome:
     """A plan for a task, by default to rebalance: its `plan`, the `facts` about it, and its `evaluation`.
 
-    Raises Infeasible when no plan keeps the rules, InputError.
+    Raises Infeasible when no plan keeps the rules, InputError, DataError for tables that are missing.
     """
-    inputs = inputs_of_snapshot(snapshot, policy, f"{snapshot.cluster_id}@{snapshot.taken_ms}")
-    return planning.make_plan(inputs, task or Rebalance(), request)
+    return planning.make_plan(_inputs(snapshot, policy), task or Rebalance(), request)
+
+
+def pareto(
+    snapshot: Snapshot, *, policy: PlanPolicy = ANY_POLICY, request: planning.PlanRequest = planning.PLAIN
+) -> planning.Alternatives:
+    """Several plans to choose from, of which none beats another. Raises as `plan` does."""
+    return planning.pareto(_inputs(snapshot, policy), request)
+
+
+def brokers_needed(
+    snapshot: Snapshot,
+    circumstances: WhatIf = AS_IT_IS,
+    *,
+    at_most: float = 0.7,
+    policy: PlanPolicy = ANY_POLICY,
+) -> RightSize:
+    """How many brokers like these the load needs, each using at most this fraction of its limits.
+
+    Raises InputError for brokers without limits, DataError.
+    """
+    return planning.brokers_needed(_inputs(snapshot, policy), circumstances, at_most)
 
 
 def rehearse(
@@ -176,12 +203,12 @@ def watch(run_id: str, *, state_dir: Path | None = None) -> Iterator[Progress]:
 
 
 def pause(run_id: str, *, state_dir: Path | None = None) -> None:
-    """Let a run that another process executes start no new moves. Raises InputError, ExecutionError."""
+    """Pause a run that another process executes: it starts no new moves. Raises InputError, ExecutionError."""
     steer.pause(find_journal(state_dir or default_state_dir(), run_id))
 
 
 def release(run_id: str, *, state_dir: Path | None = None) -> None:
-    """Let a paused run start moves again. Raises InputError, ExecutionError."""
+    """Go on with a paused run: it starts moves again. Raises InputError, ExecutionError."""
     steer.release(find_journal(state_dir or default_state_dir(), run_id))
 
 
@@ -208,6 +235,20 @@ def change_pace(run_id: str, change: PaceChange, *, state_dir: Path | None = Non
     steer.change_pace(find_journal(state_dir or default_state_dir(), run_id), change)
 
 
+def forget_brokers(run_id: str, brokers: Collection[int], *, state_dir: Path | None = None) -> Forgotten:
+    """Let an interrupted run restore nothing any more on brokers that are lost for good; nothing is sent.
+
+    Raises InputError when it has nothing to restore there, or a process executes it.
+    """
+    return forgetting.forget_brokers(find_journal(state_dir or default_state_dir(), run_id), brokers)
+
+
+def forget_journal(run_id: str, *, state_dir: Path | None = None) -> Path:
+    """Set a journal aside that cannot be read, so that new runs can begin; where it is now. Raises InputError."""
+    _, kept = forgetting.forget_journal(find_journal(state_dir or default_state_dir(), run_id))
+    return kept
+
+
 def audit(run_ids: Sequence[str], data: Path, *, master: str | None = None, state_dir: Path | None = None) -> list[Row]:
     """What runs promised against what happened, by Spark, from their journals and the snapshots in `data`.
 
@@ -220,6 +261,16 @@ def audit(run_ids: Sequence[str], data: Path, *, master: str | None = None, stat
 def report_page(run_id: str, data: Path, *, state_dir: Path | None = None) -> str:
     """A page about a run, in HTML, with the snapshots in `data` before and after it. Raises InputError."""
     return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
+
+
+def _inputs(snapshot: Snapshot, policy: PlanPolicy) -> Inputs:
+    match snapshot:
+        case ClusterSnapshot():
+            return inputs_of_snapshot(snapshot, policy, f"{snapshot.cluster_id}@{snapshot.taken_ms}")
+        case _ if snapshot.is_dir():
+            return inputs_of_tables(snapshot, None, policy)
+        case _:
+            return inputs_of_snapshot_file(snapshot, policy)
 
 
 def _plan_file(plan: SomePlan) -> PlanFile:

@@ -34,12 +34,12 @@ SYSTEM_CLOCK = SystemClock()
 
 
 def pause(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
-    """Let a run start no new moves until `release`; what is in flight goes on. Raises what `ask` raises."""
+    """Pause a run: no new moves start until `release`, those in flight go on. Raises what `ask` raises."""
     return ask(path, lambda number: HoldRequested(clock.now_ms(), number), clock)
 
 
 def release(path: Path, clock: Clock = SYSTEM_CLOCK) -> Request:
-    """Let a paused run start moves again. Raises what `ask` raises."""
+    """Go on with a paused run: moves start again. Raises what `ask` raises."""
     return ask(path, lambda number: ReleaseRequested(clock.now_ms(), number), clock)
 
 

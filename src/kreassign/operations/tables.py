@@ -33,6 +33,7 @@ __all__ = [
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 COUNT_EVERY_S = 60
+ONE_INSTANCE: Mapping[str, int] = {}
 
 # What is shown of the load model, and the column that says it.
 _SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
@@ -74,22 +75,30 @@ class MetricStream:
     command_config: Path | None = None
 
 
+def _to_nobody(line: str) -> None:
+    del line
+
+
 def load_log(data: Path | str) -> Path:
     """Where the log of Spark goes: into the directory, or the working directory if the data has an address."""
     return (data if isinstance(data, Path) else Path()) / SPARK_LOG
 
 
 def load(
-    data: Path | str, master: str | None, horizon_days: float, say: Callable[[str], None]
+    data: Path | str, master: str | None = None, horizon_days: float = 30.0, say: Callable[[str], None] = _to_nobody
 ) -> Mapping[str, Mapping[str, int]]:
-    """Compute the load model; how many partitions have which kind of rates, and which verdict."""
+    """Compute the load model from snapshots and samples in `data`, a directory or an address that Spark understands.
+
+    `say` gets what each step did. Returns how many partitions have which kind of rates, and which verdict. Raises
+    DataError for tables that are missing, KreassignError without PySpark.
+    """
     jobs = spark_jobs("the load job")
     with jobs.session.spark_session(load_log(data), master) as spark:
         jobs.job.run_load(spark, data, say, horizon_days=horizon_days, now_ms=SystemClock().now_ms())
         return {what: jobs.job.partition_counts(spark, data, column) for what, column in _SUMMARY.items()}
 
 
-def compact_tables(data: Path, keep_days: float | None) -> Iterator[Compacted]:
+def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compacted]:
     """Merge the files of every past hour and delete hours that are older than `keep_days`; tables that changed."""
     now_ms = SystemClock().now_ms()
     for table in (*TABLES, *METRIC_TABLES):
@@ -100,8 +109,13 @@ def compact_tables(data: Path, keep_days: float | None) -> Iterator[Compacted]:
             yield Compacted(table.name, merged, expired, repaired)
 
 
-def import_metrics(file: Path, data: Path, cluster: str, broker: int | None, instances: Mapping[str, int]) -> Imported:
-    """Add a file with metrics of Prometheus to table `metrics`. Raises InputError, which names the file."""
+def import_metrics(
+    file: Path, data: Path, cluster: str, broker: int | None = None, instances: Mapping[str, int] = ONE_INSTANCE
+) -> Imported:
+    """Add a file with metrics of Prometheus to table `metrics`. Raises InputError, which names the file.
+
+    They are from `broker`, or from the brokers of their labels `instance`.
+    """
     content = file.read_bytes()
     parsed = _parsed(file, content)
     origin = Origin(cluster, SystemClock().now_ms(), broker, instances)
@@ -111,9 +125,17 @@ def import_metrics(file: Path, data: Path, cluster: str, broker: int | None, ins
 
 
 def stream_metrics(
-    source: MetricStream, data: Path, master: str | None, say: Callable[[str], None], *, once: bool
+    source: MetricStream,
+    data: Path,
+    master: str | None = None,
+    say: Callable[[str], None] = _to_nobody,
+    *,
+    once: bool = False,
 ) -> int:
-    """Read a topic of metrics into table `metrics`, each record exactly once; how many came after the watermark."""
+    """Read a topic of metrics into table `metrics`, each record exactly once; how many came after the watermark.
+
+    With `once` it ends when all that is there is read. Raises InputError, KreassignError without PySpark.
+    """
     jobs = spark_jobs("reading a topic of metrics")
     stream = jobs.metric_stream
     client = read_properties(source.command_config) if source.command_config else {}
