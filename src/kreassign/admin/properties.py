@@ -15,6 +15,9 @@ from types import MappingProxyType
 from kreassign.admin import pem
 from kreassign.admin.settings import TLS_VERSIONS, Address, ClientSettings, Sasl, Secret, SecurityProtocol, Tls
 from kreassign.errors import InputError
+from kreassign.model.printable import shortened
+from kreassign.model.strict_json import is_half
+from kreassign.model.whole_number import parse_whole
 
 log = logging.getLogger(__name__)
 
@@ -84,12 +87,18 @@ def read_properties(path: str | Path) -> dict[str, str]:
 
     try:
         with Path(path).open(encoding="iso-8859-1") as file:
-            return dict(javaproperties.load(file))
+            found = dict(javaproperties.load(file))
     except OSError as error:
         raise InputError(f"cannot read the properties file {path}: {error.strerror}") from error
     except javaproperties.InvalidUEscapeError:
         # The broken escape may be part of a password: name the fault, not the text.
         raise InputError(f"{path} is not a properties file: it holds a malformed \\u escape") from None
+    for key, value in found.items():
+        # Its name is shown, its value is not: it may be a password.
+        if any(is_half(text) or "\0" in text for text in (key, value)):
+            name = key if _NAME.fullmatch(key) else "a property"
+            raise InputError(f"{path}: {name} has an escape that is no character: half of a surrogate pair, or \\u0000")
+    return found
 
 
 def client_settings(
@@ -108,6 +117,8 @@ def client_settings(
     if bootstrap_servers is None and bootstrap_controllers is None:
         bootstrap_servers = properties.get("bootstrap.servers")
         bootstrap_controllers = properties.get("bootstrap.controllers")
+        for key in ("bootstrap.servers", "bootstrap.controllers"):
+            _check_addresses(key, properties.get(key))
     protocol = _security_protocol(properties)
     return ClientSettings(
         bootstrap_servers=Address.parse_list(bootstrap_servers) if bootstrap_servers is not None else (),
@@ -121,6 +132,13 @@ def client_settings(
         connect_timeout_ms=_milliseconds(properties, "socket.connection.setup.timeout.ms", 10_000),
         retry_backoff_ms=_milliseconds(properties, "retry.backoff.ms", 100),
     )
+
+
+def _check_addresses(key: str, text: str | None) -> None:
+    try:
+        Address.parse_list(text or "-")
+    except InputError as error:
+        raise InputError(f"{key}: {error}") from error
 
 
 def _warn_of_unknown(properties: Mapping[str, str]) -> None:
@@ -152,9 +170,10 @@ def _security_protocol(properties: Mapping[str, str]) -> SecurityProtocol:
 
 def _milliseconds(properties: Mapping[str, str], key: str, default: int) -> int:
     text = properties.get(key, str(default)).strip()
-    if not text.isascii() or not text.isdigit():
-        raise InputError(f"{key}={text} is not a number of milliseconds")
-    return int(text)
+    try:
+        return parse_whole(text)
+    except ValueError as error:
+        raise InputError(f"{key}={shortened(text)} is not a number of milliseconds: {error}") from None
 
 
 # --- SASL -------------------------------------------------------------------------------------------------------

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from kreassign.errors import InputError
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
 
 KAFKA_PORT = 9092
+LARGEST_PORT = 65_535
+LONGEST_HOST = 253
+_NO_HOST = re.compile(r"[\s/]")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 """In Kafka's names, oldest first."""
 
@@ -26,9 +32,11 @@ class Address(NamedTuple):
         if not colon or host.endswith(":") or port.endswith("]"):
             host, port = text.strip(), str(KAFKA_PORT)
         host = host.removeprefix("[").removesuffix("]")
-        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-            raise InputError(f"{text!r} is not an address; write host:port, for example broker-1:9092")
-        return cls(host, int(port))
+        try:
+            return cls(_host(host), parse_whole(port, least=1, most=LARGEST_PORT))
+        except ValueError:
+            said = f"{shortened(text)!r} is not an address; write host:port, for example broker-1:9092"
+            raise InputError(said) from None
 
     @classmethod
     def parse_list(cls, text: str) -> tuple[Address, ...]:
@@ -40,6 +48,13 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _host(text: str) -> str:
+    """The text. ValueError where no host can have that name."""
+    if not 0 < len(text) <= LONGEST_HOST or not text.isprintable() or _NO_HOST.search(text):
+        raise ValueError(text)
+    return text
 
 
 class SecurityProtocol(Enum):

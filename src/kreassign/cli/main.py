@@ -7,12 +7,15 @@ Nothing heavy is imported here. A sub-command's module is imported when that sub
 from __future__ import annotations
 
 import importlib
+import os
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import click
 
 from kreassign.cli.streams import printable_output
 from kreassign.errors import KreassignError
+from kreassign.model.printable import shortened
 from kreassign.model.strict_json import is_half
 from kreassign.startup import defer_kafka_clients
 
@@ -30,6 +33,9 @@ class LazyCommand(NamedTuple):
         assert isinstance(command, click.Command), f"{self.target} is not a command"
         return command
 
+
+OUR_ENVIRONMENT = "KREASSIGN_"
+NO_TEXT = "is not text in UTF-8"
 
 # In the order of the workflow: measure, plan, run, verify, report.
 COMMANDS = {
@@ -78,27 +84,46 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command. What it says is printable, and what click says of its arguments too."""
+        with printable_output():
+            return super().main(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the sub-command; an error of ours becomes one line on stderr and its exit code.
 
         With `--debug` it keeps its traceback. A bug of ours always does.
         """
-        with printable_output():
-            try:
-                return super().invoke(ctx)
-            except BrokenPipeError:
-                raise  # whoever read our output has seen enough; click ends quietly
-            except (KreassignError, OSError) as error:
-                if ctx.params.get("debug"):
-                    raise
-                click.echo(f"error: {error}", err=True)
-                ctx.exit(error.exit_code if isinstance(error, KreassignError) else 1)
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # whoever read our output has seen enough; click ends quietly
+        except (KreassignError, OSError) as error:
+            if ctx.params.get("debug"):
+                raise
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(error.exit_code if isinstance(error, KreassignError) else 1)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments. Raises UsageError for one that is not text in the encoding of this system."""
-        for argument in filter(is_half, args):
-            raise click.UsageError(f"the argument {argument!r} is not text in UTF-8", ctx)
+        """Read the arguments. Raises UsageError for one that no option and no argument of any command can mean."""
+        for before, word in pairwise(["", *args]):
+            if problem := _problem(word):
+                place = f" after {before}" if before.startswith("-") and not _problem(before) else ""
+                raise click.UsageError(f"the argument {shortened(word)!r}{place} {problem}", ctx)
+        for name, text in os.environ.items():
+            if name.startswith(OUR_ENVIRONMENT) and is_half(text):
+                raise click.UsageError(f"the environment variable {name}={shortened(text)!r} {NO_TEXT}", ctx)
         return super().parse_args(ctx, args)
+
+
+def _problem(word: str) -> str:
+    """What is wrong with a word of any command line; "" if nothing is."""
+    if is_half(word):
+        return NO_TEXT
+    if "\0" in word:
+        return "has the character U+0000, which no name and no path has"
+    is_nothing = not word or (word.startswith("--") and word.find("=") == len(word) - 1)
+    return "is empty; leave out what is not to be said" if is_nothing else ""
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

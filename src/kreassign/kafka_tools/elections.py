@@ -58,7 +58,9 @@ def _properties(path: str | None) -> dict[str, str]:
     try:
         return read_properties(path)
     except InputError as error:
-        raise PlainError(path, reason=str(error), java_class="java.nio.file.NoSuchFileException") from error
+        raise PlainError(
+            path or str(error), reason=str(error) if path else None, java_class="java.nio.file.NoSuchFileException"
+        ) from error
 
 
 def file_text(path: str) -> str:

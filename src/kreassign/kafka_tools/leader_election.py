@@ -114,7 +114,7 @@ def _run(words: list[str]) -> None:
     partitions = _partitions(options)
     if options.has("admin.config"):
         print(CONFIG_IS_DEPRECATED, flush=True)
-    config_file = options.text("command-config") or options.text("admin.config")
+    config_file = options.text("command-config" if options.has("command-config") else "admin.config")
     addresses = options.text("bootstrap-server") or ""
     reached = settings(addresses, config_file, api_timeout_ms=_API_TIMEOUT_MS, request_timeout_ms=_REQUEST_TIMEOUT_MS)
     elect(reached, partitions, kind, _wording(kind))

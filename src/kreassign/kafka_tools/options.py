@@ -14,11 +14,14 @@ from enum import Enum
 from itertools import zip_longest
 
 from kreassign.kafka_tools.failures import ParserError, ToolError
+from kreassign.model.whole_number import signed_number
 
-_NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _WIDTH = 39
 _GAP = "  "
 _INDENT = "  "
+
+# Bytes that are no text reach Python as halves of surrogate pairs; Java reads each of them as this character.
+_HALF = re.compile("[\ud800-\udfff]")
 
 # A word with the blanks behind it, or blanks at the start of a line; a hyphen or dot before a letter may end a line
 # too.
@@ -80,14 +83,18 @@ class Options:
         if text is None:
             return default
         limit = 2 ** (bits - 1)
-        if not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
+        number = signed_number(text)
+        if number is None or not -limit <= number < limit:
             raise ToolError(f"Cannot parse argument '{text}' of option {name}")
-        return int(text)
+        return number
 
 
 def parse(known: Iterable[Option], words: Sequence[str]) -> Options:
     """Read the words of a command line; raises `ParserError` for an unknown option or a missing value."""
     table = {option.name: option for option in known}
+    words = [_HALF.sub("\N{REPLACEMENT CHARACTER}", word) for word in words]
+    if broken := next((word for word in words if "\0" in word), None):
+        raise ParserError("IllegalOptionSpecificationException", f"{broken} is not a legal option character")
     found: list[tuple[str, str | None]] = []
     at = 0
     while at < len(words) and words[at] != "--":

@@ -81,7 +81,7 @@ def _settings(options: Options) -> ClientSettings:
     try:
         properties = {} if path is None else read_properties(path)
     except InputError as error:
-        raise PlainError(path or "", reason=str(error)) from error
+        raise PlainError(path or str(error), reason=str(error) if path else None) from error
     addresses = options.text("bootstrap-server") or ""
     if (bad := portless(addresses)) is not None or not addresses.strip(" ,"):
         raise PlainError("Failed to create new KafkaAdminClient", reason=f"Invalid url in bootstrap.servers: {bad}")

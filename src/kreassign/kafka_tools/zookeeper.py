@@ -14,7 +14,8 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from kreassign.errors import InvariantBroken
+from kreassign.admin.settings import Address
+from kreassign.errors import InputError, InvariantBroken
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.model import (
     NO_LEADER,
@@ -48,6 +49,10 @@ _SESSION_TIMEOUT_S = 10.0
 def zookeeper(address: str) -> Iterator[ZooKeeper]:
     """A session with `host:port[,host:port…][/chroot]`; raises `ToolError` if no server, or no cluster, is there."""
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # we report failures ourselves, once
+    try:
+        Address.parse_list(address.partition("/")[0])
+    except InputError as error:
+        raise ToolError(f"Invalid ZooKeeper connection string {address}", reason=str(error)) from error
     client = KazooClient(hosts=address, timeout=_SESSION_TIMEOUT_S)
     try:
         client.start(timeout=CONNECT_TIMEOUT_S)

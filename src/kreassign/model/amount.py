@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kreassign.errors import InputError
+from kreassign.model.printable import shortened
 
 # Decimal units, as Kafka's own throttles are spoken of; the binary ones are read too.
 _FACTORS: dict[str, int] = {
@@ -16,7 +17,6 @@ _FACTORS: dict[str, int] = {
 LARGEST_AMOUNT = 2**63 - 1
 """What Kafka can hold: its sizes, offsets and rates are signed numbers of 64 bits."""
 
-_SHOWN = 40
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*?)\s*(/s)?\s*", re.IGNORECASE)
 
 
@@ -40,12 +40,8 @@ def parse_amount(text: str) -> int:
     match = _AMOUNT.fullmatch(text)
     factor = _FACTORS.get(match[2].lower()) if match else None
     if match is None or factor is None:
-        raise InputError(f"{text!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
+        raise InputError(f"{shortened(text)!r} is not an amount; write for example 20MB/s, 512KiB or 1000000")
     amount = float(match[1]) * factor
     if amount > LARGEST_AMOUNT:
-        raise InputError(f"{_shortened(text)!r} is too large; the largest amount is {LARGEST_AMOUNT} (2^63 - 1)")
+        raise InputError(f"{shortened(text)!r} is too large; the largest amount is {LARGEST_AMOUNT} (2^63 - 1)")
     return int(amount)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

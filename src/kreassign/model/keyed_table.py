@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self
 
 from kreassign.errors import InputError
 from kreassign.model import strict_json
-from kreassign.model.amount import parse_amount
+from kreassign.model.amount import LARGEST_AMOUNT, parse_amount
+from kreassign.model.printable import shortened
+from kreassign.model.strict_toml import read_toml
+from kreassign.model.whole_number import LARGEST_ID
+
+_TEXT = "a text without the character U+0000, which no name and no path has"
 
 
 class KeyedTable:
@@ -29,8 +33,8 @@ class KeyedTable:
     def from_toml(cls, text: str, name: str) -> Self:
         """The top of a file; `name` is what errors call it."""
         try:
-            return cls(name, tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+            return cls(name, read_toml(text))
+        except ValueError as error:
             raise InputError(f"{name}: this is not TOML: {error}") from error
 
     @classmethod
@@ -70,19 +74,19 @@ class KeyedTable:
 
     def text(self, key: str, default: str | None = None) -> str:
         """A text."""
-        found: str = self._value(key, str, default, "a text")
-        return found
+        found: str = self._value(key, str, default, _TEXT)
+        return found if _is_sound(found) else self._refuse(key, found, _TEXT)
 
     def flag(self, key: str, *, default: bool) -> bool:
         """Yes or no."""
         found: bool = self._value(key, bool, default, "true or false")
         return found
 
-    def whole(self, key: str, default: int | None = None, *, least: int = 0) -> int:
-        """A whole number of at least `least`."""
-        allowed = f"a whole number of at least {least}"
+    def whole(self, key: str, default: int | None = None, *, least: int = 0, most: int = LARGEST_AMOUNT) -> int:
+        """A whole number from `least` to `most`."""
+        allowed = f"a whole number of at least {least}" + ("" if most == LARGEST_AMOUNT else f" and at most {most}")
         found: int = self._value(key, int, default, allowed)
-        return found if found >= least else self._refuse(key, found, allowed)
+        return found if least <= found <= most else self._refuse(key, found, allowed)
 
     def number(self, key: str, default: float | None = None, *, most: float = float("inf")) -> float:
         """A number from 0 to `most`."""
@@ -91,32 +95,35 @@ class KeyedTable:
         is_fit = 0 <= found <= most and math.isfinite(found)
         return float(found) if is_fit else self._refuse(key, found, allowed)
 
-    def amount(self, key: str, default: int | None = None) -> int:
-        """Bytes or bytes per second: a whole number, or a text such as `20MB/s`."""
-        allowed = "an amount such as 20MB/s, 1.5 GB or 1000000"
+    def amount(self, key: str, default: int | None = None, *, least: int = 0) -> int:
+        """Bytes or bytes per second, at least `least`: a whole number, or a text such as `20MB/s`."""
+        allowed = "an amount such as 20MB/s, 1.5 GB or 1000000" + (f", at least {least}" if least else "")
         found = self._value(key, (int, str), default, allowed)
-        if isinstance(found, str):
-            try:
-                return parse_amount(found)
-            except InputError:
-                self._refuse(key, found, allowed)
-        return found if isinstance(found, int) and found >= 0 else self._refuse(key, found, allowed)
+        try:
+            amount = parse_amount(found) if isinstance(found, str) else found
+        except InputError:
+            self._refuse(key, found, allowed)
+        return amount if least <= amount <= LARGEST_AMOUNT else self._refuse(key, found, allowed)
 
     # Many values
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts; empty where the key is not there."""
-        return self._list(key, str, "a list of texts")
+        found: tuple[str, ...] = self._list(key, str, "a list of texts")
+        return found if all(map(_is_sound, found)) else self._refuse(key, found, f"a list, each {_TEXT}")
 
-    def wholes(self, key: str) -> tuple[int, ...]:
-        """A list of whole numbers; empty where the key is not there."""
-        return self._list(key, int, "a list of whole numbers")
+    def wholes(self, key: str, *, least: int = 0, most: int = LARGEST_ID) -> tuple[int, ...]:
+        """A list of whole numbers from `least` to `most`; empty where the key is not there."""
+        found: tuple[int, ...] = self._list(key, int, "a list of whole numbers")
+        is_fit = all(least <= one <= most for one in found)
+        return found if is_fit else self._refuse(key, found, f"a list of whole numbers from {least} to {most}")
 
     def text_map(self, key: str) -> dict[str, str]:
         """A table whose values are texts; empty where it is not there."""
         allowed = 'a table of texts such as { "retention.bytes" = "1000000" }'
         found: dict[str, str] = self._value(key, dict, {}, allowed)
-        return found if all(isinstance(value, str) for value in found.values()) else self._refuse(key, found, allowed)
+        is_fit = all(isinstance(text, str) and _is_sound(text) for item in found.items() for text in item)
+        return found if is_fit else self._refuse(key, found, allowed)
 
     def table(self, key: str) -> KeyedTable:
         """A table within this one; it may be empty."""
@@ -145,10 +152,14 @@ class KeyedTable:
         return tuple(found) if all(_is(each, kind) for each in found) else self._refuse(key, found, allowed)
 
     def _refuse(self, key: str, found: object, allowed: str) -> NoReturn:
-        raise self._error(f"{key!r} is {found!r}; it must be {allowed}")
+        raise self._error(f"{key!r} is {shortened(repr(found))}; it must be {allowed}")
 
     def _error(self, text: str) -> InputError:
         return InputError(f"{self.where}: {text}")
+
+
+def _is_sound(text: str) -> bool:
+    return "\0" not in text
 
 
 def _is(found: object, kinds: type | tuple[type, ...]) -> bool:

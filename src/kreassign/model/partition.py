@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kreassign.errors import InputError
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
 
 
 class TopicPartition(NamedTuple):
@@ -21,9 +23,11 @@ class TopicPartition(NamedTuple):
     def parse(cls, text: str) -> TopicPartition:
         """Read `topic-partition`, the form that `str` writes; topics may hold dashes."""
         topic, dash, number = text.rpartition("-")
-        if not dash or not topic or not number.isascii() or not number.isdigit():
-            raise InputError(f"{text!r} is not a partition; write topic-partition, for example orders-3")
-        return cls(topic, int(number))
+        try:
+            return cls(topic, parse_whole(number if dash and topic else ""))
+        except ValueError:
+            said = f"{shortened(text)!r} is not a partition; write topic-partition, for example orders-3"
+            raise InputError(said) from None
 
 
 class TopicPartitionReplica(NamedTuple):

@@ -12,12 +12,18 @@ from typing import TextIO
 
 # C0 but for line end and tab, DEL, C1; marks and overrides of direction; ends of lines that are none on a terminal;
 # half surrogate pairs.
+_SHOWN = 40
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
     r"""The text with such characters as `\\u001b`; any other text as it is."""
     return _UNFIT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def shortened(text: str) -> str:
+    """The text, or how it begins where it is too long for a message."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 class PrintableStream:

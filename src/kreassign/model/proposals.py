@@ -16,6 +16,7 @@ from kreassign.errors import MalformedPlan
 from kreassign.model import strict_json
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.whole_number import LARGEST_ID
 
 # A JSON value as the standard library reads it; every use checks its type first.
 Json = Any
@@ -61,7 +62,7 @@ def parse_proposals(text: str) -> Proposals:
 def _assignment(number: int, entry: Json) -> PartitionAssignment:
     place = entry.get("topicPartition") if isinstance(entry, dict) else None
     topic, partition = (place.get("topic"), place.get("partition")) if isinstance(place, dict) else (None, None)
-    if not isinstance(topic, str) or type(partition) is not int:
+    if not isinstance(topic, str) or type(partition) is not int or not _is_id(partition):
         raise MalformedPlan(f"proposal {number}: `topicPartition` has no topic and partition")
     replicas = _brokers(number, entry, "newReplicas")
     if not replicas:
@@ -69,8 +70,12 @@ def _assignment(number: int, entry: Json) -> PartitionAssignment:
     return PartitionAssignment(TopicPartition(topic, partition), replicas)
 
 
+def _is_id(value: Json) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST_ID
+
+
 def _brokers(number: int, entry: dict[str, Json], field: str) -> tuple[int, ...]:
     brokers = entry.get(field, [])
-    if not isinstance(brokers, list) or not all(type(broker) is int for broker in brokers):
+    if not isinstance(brokers, list) or not all(map(_is_id, brokers)):
         raise MalformedPlan(f"proposal {number}: `{field}` is not a list of broker ids")
     return tuple(brokers)

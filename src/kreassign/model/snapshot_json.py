@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 from kreassign.errors import InputError
+from kreassign.model.amount import LARGEST_AMOUNT
 from kreassign.model.cluster import Broker
 from kreassign.model.keyed_table import KeyedTable
 from kreassign.model.partition import NO_LEADER
+from kreassign.model.printable import shortened
 from kreassign.model.snapshot import (
     ClusterSnapshot,
     SnapshotBroker,
@@ -16,6 +18,7 @@ from kreassign.model.snapshot import (
     SnapshotPartition,
     SnapshotTopic,
 )
+from kreassign.model.whole_number import LARGEST_ID, parse_whole
 
 FORMAT = "kreassign-snapshot"
 VERSION = 1
@@ -112,7 +115,11 @@ def _read_broker(table: KeyedTable) -> SnapshotBroker:
     with table.taken_whole():
         rack = table.text("rack") if table.has("rack") else None
         broker = Broker(
-            table.whole("id"), table.text("host"), table.whole("port"), rack, table.flag("is_fenced", default=False)
+            table.whole("id", most=LARGEST_ID),
+            table.text("host"),
+            table.whole("port", most=LARGEST_ID),
+            rack,
+            table.flag("is_fenced", default=False),
         )
         return SnapshotBroker(broker, tuple(map(_read_log_dir, table.tables("log_dirs"))), table.text_map("configs"))
 
@@ -143,10 +150,13 @@ def _read_partition(table: KeyedTable) -> SnapshotPartition:
         return SnapshotPartition(
             table.wholes("replicas"),
             table.wholes("isr"),
-            table.whole("leader", least=NO_LEADER),
-            table.whole("leader_epoch", least=-1),
+            table.whole("leader", least=NO_LEADER, most=LARGEST_ID),
+            table.whole("leader_epoch", least=-1, most=LARGEST_ID),
             tuple(path or None for path in table.texts("log_dirs")),
-            tuple(None if size == _NO_SIZE else size for size in table.wholes("sizes_bytes")),
+            tuple(
+                None if size == _NO_SIZE else size
+                for size in table.wholes("sizes_bytes", least=_NO_SIZE, most=LARGEST_AMOUNT)
+            ),
             table.wholes("adding"),
             table.wholes("removing"),
             {_broker_id(broker): path for broker, path in table.text_map("future_log_dirs").items()},
@@ -157,6 +167,8 @@ def _read_partition(table: KeyedTable) -> SnapshotPartition:
 
 
 def _broker_id(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise InputError(f"'future_log_dirs' names broker {text!r}; it must be a whole number of at least 0")
-    return int(text)
+    try:
+        return parse_whole(text)
+    except ValueError:
+        said = f"'future_log_dirs' names broker {shortened(text)!r}; it must be a whole number of at least 0"
+        raise InputError(said) from None

@@ -11,9 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from kreassign.model.printable import shortened
+
 # A JSON value as the standard library reads it.
 Json = Any
 
+_MOST_DIGITS = 300
+"""Of a number that a float can still hold."""
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -21,7 +25,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 def loads(text: str) -> Json:
     """Read a document. Raises ValueError, which names the number, or the place of the text, that is refused."""
     try:
-        document = json.loads(text, parse_constant=_refuse, parse_float=finite)
+        document = json.loads(text, parse_constant=_refuse, parse_float=finite, parse_int=_whole)
         # Only escapes can bring halves in, and most files have none; so most are not walked through.
         if _HALF_ESCAPED.search(text):
             _refuse_halves(document)
@@ -39,8 +43,14 @@ def finite(text: str) -> float:
     """The number that a text spells; ValueError if it is none, overflows, or is `nan` or `inf`."""
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is not a finite number")
+        raise ValueError(f"{shortened(text)} is not a finite number")
     return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"{shortened(text)} is larger than any size, rate or time")
+    return int(text)
 
 
 def _refuse_halves(document: Json) -> None:

@@ -10,6 +10,8 @@ from kreassign.errors import InputError
 from kreassign.executor.history.run_history import RunHistory
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import tasks
 from kreassign.planner.goals import DISK
@@ -283,9 +285,11 @@ def before_run(run: RunHistory) -> Plan:
 def parse_log_dir(text: str) -> tuple[int, str]:
     """A log directory, `BROKER:PATH`. Raises InputError."""
     broker, colon, path = text.partition(":")
-    if not (colon and broker.isdigit() and path):
-        raise InputError(f"{text!r} is not a log directory; write BROKER:PATH, for example 3:/data/kafka-1")
-    return int(broker), path
+    try:
+        return parse_whole(broker if colon and path else ""), path
+    except ValueError:
+        said = f"{shortened(text)!r} is not a log directory; write BROKER:PATH, for example 3:/data/kafka-1"
+        raise InputError(said) from None
 
 
 def described(found: Circumstances) -> str:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 from kreassign.errors import InputError
+from kreassign.model.printable import shortened
 from kreassign.model.snapshot import ClusterSnapshot
+from kreassign.model.strict_toml import read_toml
+from kreassign.model.whole_number import parse_whole
 from kreassign.twin.access.endpoints import Address
 from kreassign.twin.blueprint import Blueprint, small_cluster
-from kreassign.twin.faults import PlannedFault, read_fault, read_faults
+from kreassign.twin.faults import PlannedFault, fault_by_hand, read_fault, read_faults
 from kreassign.twin.network.control import LOOPBACK, send_order
 from kreassign.twin.network.server import ServerThread, TwinServer
 from kreassign.twin.setup.from_snapshot import TYPICAL, Speeds, blueprint_of
 from kreassign.twin.setup.scenario import Scenario, parse_scenario
 from kreassign.twin.setup.serving import ON_FREE_PORTS, Serving, serve_scenario, serving_scenario
-from kreassign.twin.version import DEFAULT, RELEASES
+from kreassign.twin.version import DEFAULT, RELEASES, kafka_version
 
 __all__ = [
     "DEFAULT_BROKERS",
@@ -34,9 +36,12 @@ __all__ = [
     "Speeds",
     "TwinServer",
     "announcement",
+    "control_address",
     "equal_brokers",
+    "fault_by_hand",
     "faults_of",
     "give_order",
+    "kafka_version",
     "run_twin",
     "scenario_of",
     "serve_twin",
@@ -48,6 +53,7 @@ RELEASE_NAMES = tuple(release.name for release in RELEASES)
 DEFAULT_CONTROL = f"{LOOPBACK}:9091"
 """Where a twin takes orders whose first broker has the port 9092."""
 SHOWN_ADDRESSES = 10
+LARGEST_PORT = 65_535
 
 Described = Scenario | Blueprint | ClusterSnapshot | Path | int
 """What to simulate: a scenario or its file, a blueprint, a snapshot, or so many equal brokers without topics."""
@@ -135,10 +141,17 @@ def give_order(control: str, *words: str | int | None) -> str:
     `kill`, `stop`, `restart` and `isolate` take a broker and (not `restart`) how long it lasts, `inject` and `recover`
     a fault; None is left out. Raises InputError with the twin's reason where it refuses, Unreachable.
     """
-    host, colon, port = control.rpartition(":")
-    if not colon or not port.isdecimal():
-        raise InputError(f"{control!r} is no address of a control port; write for example {DEFAULT_CONTROL}")
-    return send_order(Address(host, int(port)), " ".join(str(word) for word in words if word is not None))
+    return send_order(control_address(control), " ".join(str(word) for word in words if word is not None))
+
+
+def control_address(text: str) -> Address:
+    """A control port, written `host:port`. Raises InputError."""
+    host, _, port = text.rpartition(":")
+    try:
+        return Address(host, parse_whole(port if host.isprintable() else "", least=1, most=LARGEST_PORT))
+    except ValueError:
+        said = f"{shortened(text)!r} is no address of a control port; write for example {DEFAULT_CONTROL}"
+        raise InputError(said) from None
 
 
 def _folder(cluster: Described) -> Path:
@@ -155,8 +168,8 @@ def _read_scenario(file: Path) -> Scenario:
 
 def _faults_in(path: Path) -> tuple[PlannedFault, ...]:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+        document = read_toml(path.read_text(encoding="utf-8"))
+    except ValueError as reason:
         raise InputError(f"{path} is not TOML: {reason}") from None
     entries = document.get("faults")
     if not isinstance(entries, list):

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kreassign.errors import InputError
+from kreassign.model.printable import shortened
 from kreassign.twin.controller.rules import ZOOKEEPER, Rules, rules_of
 from kreassign.wire import api, kip_179
 
@@ -182,4 +183,4 @@ def kafka_version(name: str) -> KafkaVersion:
         if name == release.name or name.startswith(f"{release.name}."):
             return release
     known = ", ".join(release.name for release in RELEASES)
-    raise InputError(f"the twin does not know Kafka {name}; choose one of {known}")
+    raise InputError(f"the twin does not know Kafka {shortened(name)!r}; choose one of {known}")

@@ -12,15 +12,17 @@ import click
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, master_option
 from kreassign.cli.options.state_dir import state_dir_option
+from kreassign.cli.options.values import REGEX
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.model import TopicPartition
+from kreassign.model.printable import shortened
 from kreassign.operations.audit import ReadingRequest, audit_runs, compare_readings, read_records
 from kreassign.operations.journals import find_journal
 from kreassign.report.text import format_bytes, format_duration, format_rate
 
 Row = dict[str, Any]
 
-_LABEL = re.compile(r"[A-Za-z0-9._-]+")
+_LABEL = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _COUNTS = ("expired", "compacted", "appended")
 
 
@@ -36,7 +38,9 @@ def audit() -> None:
 
 def _label(_: click.Context, __: click.Parameter, text: str) -> str:
     if not _LABEL.fullmatch(text):
-        raise click.BadParameter(f"{text!r}: a label has letters, digits, dots, dashes and underscores")
+        raise click.BadParameter(
+            f"{shortened(text)!r}: a label has letters, digits, dots, dashes and underscores, 100 at most"
+        )
     return text
 
 
@@ -84,7 +88,9 @@ def audit_run(
 )
 @data_option
 @click.option("--label", required=True, callback=_label, metavar="NAME", help="Name of this reading, such as `before`.")
-@click.option("--topics", multiple=True, metavar="REGEX", help="Topics to read; may be repeated.  [default: all]")
+@click.option(
+    "--topics", type=REGEX, multiple=True, metavar="REGEX", help="Topics to read; may be repeated.  [default: all]"
+)
 @click.option(
     "--jars",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -8,7 +8,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_or_out_option
-from kreassign.cli.options.values import parse_duration
+from kreassign.cli.options.values import WholeRange, parse_interval
 from kreassign.cli.output import examples, warn
 from kreassign.operations.collect import Round
 from kreassign.operations.collect import collect as collect_rounds
@@ -24,13 +24,13 @@ from kreassign.operations.collect import collect as collect_rounds
 @data_or_out_option
 @click.option(
     "--interval",
-    type=parse_duration,
+    type=parse_interval,
     default="60s",
     show_default=True,
     metavar="TIME",
     help="Time from the start of one round to the next.",
 )
-@click.option("--rounds", type=click.IntRange(min=1), metavar="N", help="Number of rounds.  [default: unlimited]")
+@click.option("--rounds", type=WholeRange(min=1), metavar="N", help="Number of rounds.  [default: unlimited]")
 def collect(cluster: ClusterOptions, data: Path, interval: float, rounds: int | None) -> None:
     """Sample the cluster, round after round, without an agent on brokers.
 

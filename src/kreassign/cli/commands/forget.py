@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.state_dir import state_dir_option
+from kreassign.cli.options.values import BROKER_ID
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.operations.forget import forget_brokers, forget_journal
 from kreassign.operations.journals import find_journal
@@ -21,7 +22,12 @@ from kreassign.operations.journals import find_journal
 )
 @click.argument("run_id")
 @click.option(
-    "--broker", "brokers", type=int, multiple=True, metavar="ID", help="Lost broker; may be repeated.  [default: none]"
+    "--broker",
+    "brokers",
+    type=BROKER_ID,
+    multiple=True,
+    metavar="ID",
+    help="Lost broker; may be repeated.  [default: none]",
 )
 @state_dir_option
 @format_option

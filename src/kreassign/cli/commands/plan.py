@@ -11,11 +11,13 @@ import click
 from kreassign.cli.options.circumstances import circumstance_options
 from kreassign.cli.options.plan import PlanOptions, parse_brokers, planning_options
 from kreassign.cli.options.state_dir import state_dir_option
+from kreassign.cli.options.values import REGEX, ReadBy, WholeRange
 from kreassign.cli.output import examples
 from kreassign.cli.planning.many import brokers_needed, fleet, grid, pareto
 from kreassign.cli.planning.show import show
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
+from kreassign.model.whole_number import MOST_REPLICAS
 from kreassign.operations.journals import find_journal
 from kreassign.operations.plan import make_plan
 from kreassign.operations.plan_files import read_plan, write_plan
@@ -93,7 +95,11 @@ def topic_options(command: Command) -> Command:
         "--topic", multiple=True, metavar="NAME", help="Only this topic; may be repeated.  [default: all]"
     )
     by_pattern = click.option(
-        "--topics", multiple=True, metavar="REGEX", help="Only topics that match; may be repeated.  [default: all]"
+        "--topics",
+        type=REGEX,
+        multiple=True,
+        metavar="REGEX",
+        help="Only topics that match; may be repeated.  [default: all]",
     )
     return by_name(by_pattern(command))
 
@@ -160,13 +166,17 @@ def drain_brokers(
         "kreassign plan drain-dirs 3:/data/kafka-1 --snapshot cluster.json.gz --out plan.json",
     ),
 )
-@click.argument("places", nargs=-1, required=True, metavar="BROKER:PATH...")
+@click.argument(
+    "places", nargs=-1, required=True, type=ReadBy("log directory", parse_log_dir), metavar="BROKER:PATH..."
+)
 @click.option("--between-brokers", is_flag=True, help="Allow replicas to leave their broker.")
 @balance_option
 @planning_options
-def drain_dirs(options: PlanOptions, places: tuple[str, ...], between_brokers: bool, and_balance: bool) -> None:
+def drain_dirs(
+    options: PlanOptions, places: tuple[tuple[int, str], ...], between_brokers: bool, and_balance: bool
+) -> None:
     """Move all replicas off log directories, so that a disk can be removed."""
-    finish(options, DrainLogDirs(tuple(map(parse_log_dir, places)), between_brokers, and_balance))
+    finish(options, DrainLogDirs(places, between_brokers, and_balance))
 
 
 @plan.command(
@@ -175,7 +185,7 @@ def drain_dirs(options: PlanOptions, places: tuple[str, ...], between_brokers: b
         "kreassign plan replication-factor 3 --topic payments --snapshot cluster.json.gz --out plan.json",
     ),
 )
-@click.argument("count", type=click.IntRange(min=1), metavar="N")
+@click.argument("count", type=WholeRange(min=1, max=MOST_REPLICAS), metavar="N")
 @topic_options
 @balance_option
 @planning_options

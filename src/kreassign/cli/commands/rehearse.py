@@ -10,7 +10,7 @@ import click
 from kreassign.cli.options.pace import PaceOptions, pace_options
 from kreassign.cli.options.run import guards_option
 from kreassign.cli.options.throttle import throttle_options
-from kreassign.cli.options.values import parse_quantity
+from kreassign.cli.options.values import parse_speed
 from kreassign.cli.output import examples, format_option, print_json
 from kreassign.cli.run_text import exit_code
 from kreassign.executor.guards import GuardName, Reaction
@@ -42,7 +42,7 @@ from kreassign.report.text import format_bytes, format_duration
 @pace_options
 @click.option(
     "--speeds",
-    type=(parse_quantity, parse_quantity),
+    type=(parse_speed, parse_speed),
     default=("500MB/s", "1.25GB/s"),
     show_default=True,
     metavar="DISK NETWORK",

@@ -8,6 +8,7 @@ import click
 
 from kreassign.cli.options.data_dir import data_option
 from kreassign.cli.options.state_dir import state_dir_option
+from kreassign.cli.options.values import OUTPUT_FILE
 from kreassign.cli.output import examples, warn
 from kreassign.operations.journals import find_journal
 from kreassign.operations.report import report_page
@@ -23,7 +24,7 @@ from kreassign.operations.report import report_page
 @click.option("--run", "run_name", required=True, metavar="RUN_ID|JOURNAL", help="Id of the run, or its journal file.")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     default=Path("report.html"),
     show_default=True,
     metavar="FILE",

@@ -8,7 +8,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import optional_data_option
-from kreassign.cli.options.values import parse_duration
+from kreassign.cli.options.values import OUTPUT_FILE, parse_duration
 from kreassign.cli.output import examples, warn
 from kreassign.operations.snapshot import Observation, SnapshotOutputs, store_snapshot
 from kreassign.report.text import format_bytes
@@ -24,7 +24,7 @@ from kreassign.report.text import format_bytes
 @optional_data_option
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     metavar="FILE",
     help="Write the whole cluster to one JSON file, for `kreassign twin from-snapshot` and `plan --snapshot`.  "
     "[default: no file]",

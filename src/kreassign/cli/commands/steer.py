@@ -12,6 +12,7 @@ import click
 from kreassign.cli.options.pace import PaceOptions, pace_change_options
 from kreassign.cli.options.state_dir import state_dir_option
 from kreassign.cli.options.throttle import AUTO, CapacityOptions, capacity_options, rate_or_auto, rates_text
+from kreassign.cli.options.values import BROKER_ID
 from kreassign.cli.output import examples, format_option
 from kreassign.cli.run_text import pace_text, print_accepted
 from kreassign.clock import SystemClock
@@ -52,7 +53,7 @@ def pause(run_id: str, state_dir: Path, output_format: str) -> None:
 @click.option(
     "--broker",
     "brokers",
-    type=click.IntRange(0),
+    type=BROKER_ID,
     multiple=True,
     metavar="ID",
     help="Change the limit of this broker only; may be repeated.  [default: all brokers]",

@@ -5,26 +5,36 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, data_or_address_option, master_option
-from kreassign.cli.options.values import FiniteRange
+from kreassign.cli.options.values import BROKER_ID, FiniteRange, ReadBy
 from kreassign.cli.output import examples
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
 from kreassign.operations import tables
 from kreassign.operations.tables import MetricStream, RecordForm
+
+MOST_DAYS = 36_600
+_SPARKS_TIME = re.compile(r"(\s*\d{1,9}\s*(second|minute|hour|day)s?\s*)+", re.ASCII | re.IGNORECASE)
 
 
 def parse_instances(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
     """`HOST:PORT=ID` as instance → broker."""
     del context, option
-    pairs = [text.rpartition("=") for text in given]
-    wrong = [f"{name}{sign}{broker}" for name, sign, broker in pairs if not name or not broker.isdigit()]
-    if wrong:
-        raise click.BadParameter(f"{wrong[0]!r} is not INSTANCE=ID; write for example broker-1:7071=1")
-    return {name: int(broker) for name, _, broker in pairs}
+    found = {}
+    for text in given:
+        name, _, broker = text.rpartition("=")
+        try:
+            found[name] = parse_whole(broker if name else "")
+        except ValueError:
+            said = f"{shortened(text)!r} is not INSTANCE=ID; write for example broker-1:7071=1"
+            raise click.BadParameter(said) from None
+    return found
 
 
 @click.command(
@@ -37,7 +47,9 @@ def parse_instances(context: click.Context, option: click.Parameter, given: tupl
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @data_option
 @click.option("--cluster", required=True, metavar="ID", help="Cluster that the files are from.")
-@click.option("--broker", type=int, metavar="ID", help="Broker that the files are from.  [default: as --instance says]")
+@click.option(
+    "--broker", type=BROKER_ID, metavar="ID", help="Broker that the files are from.  [default: as --instance says]"
+)
 @click.option(
     "--instance",
     "instances",
@@ -65,6 +77,12 @@ def _line(done: tables.Imported) -> str:
     return f"{done.file}: {done.rows} readings, {done.others} of no use here or of unknown brokers{bad}"
 
 
+def _watermark(text: str) -> str:
+    if not _SPARKS_TIME.fullmatch(text):
+        raise ValueError(f"{shortened(text)!r} is not a time as Spark reads it; write for example 10 minutes")
+    return text
+
+
 @click.command(
     "stream-metrics",
     epilog=examples(
@@ -84,7 +102,12 @@ def _line(done: tables.Imported) -> str:
               help="Jars of Spark's Kafka source.  [default: those that Spark has]")  # fmt: skip
 @click.option("--once", is_flag=True, help="Read what is there and exit.")
 @click.option(
-    "--watermark", default="10 minutes", show_default=True, metavar="TIME", help="How late a metric may arrive."
+    "--watermark",
+    type=ReadBy("time", _watermark),
+    default="10 minutes",
+    show_default=True,
+    metavar="TIME",
+    help="How late a metric may arrive.",
 )
 @master_option
 def stream_metrics(
@@ -118,7 +141,7 @@ def stream_metrics(
 @data_option
 @click.option(
     "--keep-days",
-    type=FiniteRange(min=0, min_open=True),
+    type=FiniteRange(0, MOST_DAYS, min_open=True),
     metavar="DAYS",
     help="Delete data older than this.  [default: keep everything]",
 )
@@ -142,7 +165,7 @@ def compact(data: Path, keep_days: float | None) -> None:
 @master_option
 @click.option(
     "--horizon-days",
-    type=FiniteRange(min=0),
+    type=FiniteRange(0, MOST_DAYS),
     default=30.0,
     show_default=True,
     metavar="DAYS",

@@ -15,8 +15,10 @@ import click
 
 from kreassign.cli.options.faults import fault_options
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.values import parse_quantity
+from kreassign.cli.options.values import BROKER_ID, DIRECTORY, ReadBy, WholeRange, checked, parse_duration
+from kreassign.cli.options.values import parse_speed as parse_bytes_per_s
 from kreassign.cli.output import examples
+from kreassign.model.printable import shortened
 from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.operations.twin import (
     DEFAULT_BROKERS,
@@ -30,14 +32,19 @@ from kreassign.operations.twin import (
     Speeds,
     TwinServer,
     announcement,
+    control_address,
     equal_brokers,
+    fault_by_hand,
     give_order,
+    kafka_version,
     run_twin,
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 LEAP = "max"
+FASTEST = 1_000_000
+MOST_BROKERS, MOST_CONTROLLERS = 10_000, 100
 
 
 def parse_speed(text: str) -> float | None:
@@ -45,15 +52,17 @@ def parse_speed(text: str) -> float | None:
     if text == LEAP:
         return None
     with suppress(ValueError):
-        if 0 < (speed := float(text)) < float("inf"):
+        if 0 < (speed := float(text)) <= FASTEST:
             return speed
-    raise click.BadParameter(f"{text!r} is not a speed; write a number above 0, or {LEAP}")
+    raise click.BadParameter(
+        f"{shortened(text)!r} is not a speed; write a number above 0 and up to {FASTEST:,}, or {LEAP}"
+    )
 
 
 _SERVING: tuple[Decorator, ...] = (
     click.option(
         "--port",
-        type=click.IntRange(0, 65535),
+        type=WholeRange(0, 65535),
         default=9092,
         show_default=True,
         help="Port of the first broker; the other nodes get the ports after it. 0 takes any that are free.",
@@ -68,21 +77,28 @@ _SERVING: tuple[Decorator, ...] = (
     ),
     click.option(
         "--kafka-version",
+        type=ReadBy("release", checked(kafka_version)),
         metavar="V",
         help=f"Kafka release: {', '.join(RELEASE_NAMES)}.  [default: {DEFAULT_RELEASE}]",
     ),
     click.option(
         "--data-dir",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=DIRECTORY,
         metavar="DIR",
         help="Keep the metadata in DIR, and continue from it.  [default: in memory]",
     ),
-    click.option("--controllers", type=click.IntRange(1), default=1, show_default=True, help="Number of controllers."),
+    click.option(
+        "--controllers",
+        type=WholeRange(1, MOST_CONTROLLERS),
+        default=1,
+        show_default=True,
+        help="Number of controllers.",
+    ),
     click.option("--kip-179", is_flag=True, help="Serve the requests of KIP-179 too, which no Kafka release has."),
     click.option("--check", is_flag=True, help="Check all invariants after every step; slower."),
     click.option(
         "--control-port",
-        type=click.IntRange(0, 65535),
+        type=WholeRange(0, 65535),
         metavar="P",
         help="Port on this machine that takes orders such as `kreassign twin kill 4`.  [default: that before --port]",
     ),
@@ -129,7 +145,9 @@ def twin() -> None:
     metavar="FILE",
     help="Simulate the cluster described in a TOML file, instead of --brokers and --racks.  [default: none]",
 )
-@click.option("--brokers", type=click.IntRange(1), help="Number of equal brokers, with ids from 0.  [default: 3]")
+@click.option(
+    "--brokers", type=WholeRange(1, MOST_BROKERS), help="Number of equal brokers, with ids from 0.  [default: 3]"
+)
 @click.option("--racks", metavar="A,B,…", help="Racks to spread brokers over, in turn.  [default: none]")
 @click.option(
     "--zookeeper",
@@ -175,7 +193,7 @@ def start(
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--disk",
-    type=parse_quantity,
+    type=parse_bytes_per_s,
     default="500MB/s",
     show_default=True,
     metavar="RATE",
@@ -183,7 +201,7 @@ def start(
 )
 @click.option(
     "--network",
-    type=parse_quantity,
+    type=parse_bytes_per_s,
     default="1.25GB/s",
     show_default=True,
     metavar="RATE",
@@ -203,16 +221,22 @@ def from_snapshot(file: Path, disk: int, network: int, serving: Serving, faults:
 
 _control_option = click.option(
     "--control",
+    type=ReadBy("address", checked(control_address)),
     default=DEFAULT_CONTROL,
     show_default=True,
     metavar="HOST:PORT",
     help="Control port of the twin; it prints it when it starts.",
 )
-_lasts_option = click.option("--lasts", metavar="T", help="Repair it after so long.  [default: never]")
+_lasts_option = click.option(
+    "--lasts",
+    type=ReadBy("time", checked(parse_duration)),
+    metavar="T",
+    help="Repair it after so long.  [default: never]",
+)
 
 
 @twin.command(epilog=examples("kreassign twin kill 4", "kreassign twin kill 4 --lasts 30s"))
-@click.argument("broker", type=int)
+@click.argument("broker", type=BROKER_ID)
 @_lasts_option
 @_control_option
 def kill(broker: int, lasts: str | None, control: str) -> None:
@@ -221,7 +245,7 @@ def kill(broker: int, lasts: str | None, control: str) -> None:
 
 
 @twin.command(epilog=examples("kreassign twin stop 4"))
-@click.argument("broker", type=int)
+@click.argument("broker", type=BROKER_ID)
 @_lasts_option
 @_control_option
 def stop(broker: int, lasts: str | None, control: str) -> None:
@@ -230,7 +254,7 @@ def stop(broker: int, lasts: str | None, control: str) -> None:
 
 
 @twin.command(epilog=examples("kreassign twin restart 4"))
-@click.argument("broker", type=int)
+@click.argument("broker", type=BROKER_ID)
 @_control_option
 def restart(broker: int, control: str) -> None:
     """Restart BROKER of a twin that runs, or start it if it is down."""
@@ -238,7 +262,7 @@ def restart(broker: int, control: str) -> None:
 
 
 @twin.command(epilog=examples("kreassign twin isolate 4 --lasts 1m"))
-@click.argument("broker", type=int)
+@click.argument("broker", type=BROKER_ID)
 @_lasts_option
 @_control_option
 def isolate(broker: int, lasts: str | None, control: str) -> None:
@@ -247,7 +271,7 @@ def isolate(broker: int, lasts: str | None, control: str) -> None:
 
 
 @twin.command(epilog=examples("kreassign twin inject clear-throttles", "kreassign twin inject lose:Metadata@0+30s"))
-@click.argument("fault")
+@click.argument("fault", type=ReadBy("fault", checked(fault_by_hand)))
 @_control_option
 def inject(fault: str, control: str) -> None:
     """Inject FAULT into a twin that runs: KIND[:PARAMETER…] now, KIND…@AT[+LASTS] so much later."""
@@ -255,7 +279,7 @@ def inject(fault: str, control: str) -> None:
 
 
 @twin.command(epilog=examples("kreassign twin recover isolate:4"))
-@click.argument("fault")
+@click.argument("fault", type=ReadBy("fault", checked(fault_by_hand)))
 @_control_option
 def recover(fault: str, control: str) -> None:
     """Repair what FAULT broke in a twin that runs."""

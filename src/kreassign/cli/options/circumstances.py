@@ -8,15 +8,19 @@ import click
 
 from kreassign.cli.options.group import Decorator, option_group
 from kreassign.cli.options.plan import parse_brokers
-from kreassign.cli.options.values import FiniteRange
+from kreassign.cli.options.values import FiniteRange, WholeRange
 from kreassign.errors import InputError
+from kreassign.model.whole_number import MOST_REPLICAS
 from kreassign.operations.plan_tasks import WhatIf
 from kreassign.planner.problem.goals_file import PERCENT
+
+MOST_ADDED = 10_000
+MOST_TIMES = 1_000_000
 
 _GROWTH: tuple[Decorator, ...] = (
     click.option(
         "--traffic",
-        type=FiniteRange(min=0),
+        type=FiniteRange(0, MOST_TIMES),
         default=1.0,
         show_default=True,
         metavar="K",
@@ -24,7 +28,7 @@ _GROWTH: tuple[Decorator, ...] = (
     ),
     click.option(
         "--growth",
-        type=FiniteRange(min=-PERCENT, min_open=True),
+        type=FiniteRange(-PERCENT, MOST_TIMES, min_open=True),
         default=0.0,
         show_default=True,
         metavar="PERCENT",
@@ -41,7 +45,7 @@ _CLUSTER: tuple[Decorator, ...] = (
     click.option(
         "--add-brokers",
         "added",
-        type=click.IntRange(min=0),
+        type=WholeRange(min=0, max=MOST_ADDED),
         default=0,
         show_default=True,
         metavar="N",
@@ -56,7 +60,7 @@ _CLUSTER: tuple[Decorator, ...] = (
     ),
     click.option(
         "--replication-factor",
-        type=click.IntRange(min=1),
+        type=WholeRange(min=1, max=MOST_REPLICAS),
         metavar="N",
         help="Change the replication factor.  [default: as it is]",
     ),

@@ -9,12 +9,15 @@ from pathlib import Path
 import click
 
 from kreassign.admin import AdminClient
+from kreassign.admin.settings import Address
 from kreassign.cli.options.group import Decorator, option_group
+from kreassign.cli.options.values import ReadBy, checked
 from kreassign.errors import InputError
 from kreassign.operations.connect import connect, connect_controllers
 
 BOOTSTRAP_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_SERVER"
 CONTROLLER_ENVIRONMENT = "KREASSIGN_BOOTSTRAP_CONTROLLER"
+ADDRESSES = ReadBy("addresses", checked(Address.parse_list))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ _CONFIG = click.option(
 )
 _CONTROLLER = click.option(
     "--bootstrap-controller",
+    type=ADDRESSES,
     envvar=CONTROLLER_ENVIRONMENT,
     metavar="HOST:PORT[,…]",
     help="Controllers of a KRaft cluster, to set the throttle of brokers that are down "
@@ -67,6 +71,7 @@ def _bootstrap(*, is_required: bool) -> Decorator:
     return click.option(
         "--bootstrap-server",
         required=is_required,
+        type=ADDRESSES,
         envvar=BOOTSTRAP_ENVIRONMENT,
         metavar="HOST:PORT[,…]",
         help=f"Brokers to connect to first (or the environment variable {BOOTSTRAP_ENVIRONMENT}).{default}",

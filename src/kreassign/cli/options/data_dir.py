@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from kreassign.cli.options.values import DIRECTORY, Place
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DATA_ENVIRONMENT = "KREASSIGN_DATA"
-_DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 def data_option(command: Command) -> Command:
@@ -36,17 +36,17 @@ def data_or_out_option(command: Command) -> Command:
 
 def data_or_address_option(command: Command) -> Command:
     """Add `--data DIR` to a command that leaves reading and writing to Spark: `data: Path`, or `str` for an address."""
-    return _data_option(is_required=True, kind=_DirectoryOrAddress(file_okay=False, path_type=Path))(command)
+    return _data_option(is_required=True, kind=_DirectoryOrAddress(is_file=False))(command)
 
 
-class _DirectoryOrAddress(click.Path):
+class _DirectoryOrAddress(Place):
     """An address such as `s3a://bucket/data` stays text: a path would lose one of its slashes."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if "://" in str(value) else super().convert(value, param, ctx)
 
 
-def _data_option(*names: str, is_required: bool, kind: click.Path = _DIRECTORY) -> Callable[[Command], Command]:
+def _data_option(*names: str, is_required: bool, kind: click.Path = DIRECTORY) -> Callable[[Command], Command]:
     default = "" if is_required else "  [default: no tables]"
     return click.option(
         "--data",

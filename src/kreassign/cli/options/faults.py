@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 
 from kreassign.cli.options.group import option_group
+from kreassign.cli.options.values import ReadBy, checked
 from kreassign.operations.twin import faults_of
 
 _OPTIONS = (
     click.option(
         "--fault",
         "texts",
+        type=ReadBy("fault", checked(lambda text: faults_of((text,)))),
         multiple=True,
         metavar="KIND:…@AT[+LASTS]",
         help="Inject a fault, for example crash:2@60s+30s; may be repeated.  [default: none]",

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.values import FiniteRange, parse_quantity
+from kreassign.cli.options.values import FiniteRange, ReadBy, WholeRange, checked, parse_quantity
 from kreassign.executor.scheduling import (
     NO_LIMITS,
     AtWindowEnd,
@@ -25,6 +25,8 @@ from kreassign.executor.scheduling import (
     Schedule,
     Window,
 )
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
 
 NO_LIMIT = "none"
 NONE = "none"
@@ -32,8 +34,8 @@ PERCENT = 100
 MOST_MOVES = 1_000_000_000
 
 _TIME = r"([01]?\d|2[0-4]):([0-5]\d)"
-_WINDOW = re.compile(f"{_TIME}-{_TIME}")
-_TIME_OF_DAY = re.compile(_TIME)
+_WINDOW = re.compile(f"{_TIME}-{_TIME}", re.ASCII)
+_TIME_OF_DAY = re.compile(_TIME, re.ASCII)
 
 
 class _Where(NamedTuple):
@@ -113,9 +115,11 @@ def _size(text: str) -> int | str:
 def _count(text: str) -> int | str:
     if text == NO_LIMIT:
         return text
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_MOVES:
-        raise click.BadParameter(f"{text!r} is not a number of moves; specify 1 to {MOST_MOVES}, or `{NO_LIMIT}`")
-    return int(text)
+    try:
+        return parse_whole(text, least=1, most=MOST_MOVES)
+    except ValueError:
+        said = f"{shortened(text)!r} is not a number of moves; specify 1 to {MOST_MOVES}, or `{NO_LIMIT}`"
+        raise click.BadParameter(said) from None
 
 
 def _limit_option(measure: Measure, where: _Where) -> Decorator:
@@ -130,6 +134,42 @@ def _limit_name(measure: Measure, where: _Where) -> str:
     return f"max-{'bytes' if measure is Measure.BYTES else 'moves'}{where.suffix}"
 
 
+def _window(text: str) -> Window:
+    match = _WINDOW.fullmatch(text.strip())
+    if match is None:
+        raise click.BadParameter(f"{shortened(text)!r} is not a window; write for example 22:00-06:00")
+    begins, ends = int(match[1]) * 60 + int(match[2]), int(match[3]) * 60 + int(match[4])
+    if begins == ends or max(begins, ends) > 24 * 60 or begins == 24 * 60:
+        raise click.BadParameter(f"{text!r} is not a window of a day; the whole day is 00:00-24:00")
+    return Window(begins, ends)
+
+
+def _known(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise click.BadParameter(f"unknown time zone {shortened(name)!r}; write for example Europe/Berlin") from error
+
+
+def _parsed(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{shortened(text)!r} is not a time; write for example 06:00 or 2027-01-31T06:00"
+        ) from error
+
+
+def _window_or_none(text: str) -> None:
+    if text != NONE:
+        _window(text)
+
+
+def _deadline(text: str) -> None:
+    if text != NONE and not _TIME_OF_DAY.fullmatch(text.strip()):
+        _parsed(text)
+
+
 _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--order",
@@ -139,7 +179,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     *(_limit_option(measure, where) for measure in Measure for where in _WHERE),
     click.option(
         "--elections-per-step",
-        type=click.IntRange(1),
+        type=WholeRange(1),
         metavar="N",
         help=f"Preferred leaders to elect at a time.  [default: {NO_LIMITS.elections_per_step}]",
     ),
@@ -157,14 +197,21 @@ _OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--window",
         "windows",
+        type=ReadBy("window", checked(_window_or_none)),
         multiple=True,
         metavar="FROM-TO",
         help="Run moves only between these times of each day, for example 22:00-06:00; may be repeated.  "
         f"[default: {NONE}]",
     ),
-    click.option("--time-zone", metavar="AREA/CITY", help="Time zone of --window and --deadline.  [default: UTC]"),
+    click.option(
+        "--time-zone",
+        type=ReadBy("time zone", checked(_known)),
+        metavar="AREA/CITY",
+        help="Time zone of --window and --deadline.  [default: UTC]",
+    ),
     click.option(
         "--deadline",
+        type=ReadBy("time", checked(_deadline)),
         metavar="TIME",
         help=f"Start nothing that cannot end by this time, for example 06:00 or 2027-01-31T06:00.  [default: {NONE}]",
     ),
@@ -222,23 +269,6 @@ def _limits(given: dict[str, int | str | None]) -> Iterator[Limit]:
                 yield from (Limit(end, measure, at_most) for end in where.ends)
 
 
-def _window(text: str) -> Window:
-    match = _WINDOW.fullmatch(text.strip())
-    if match is None:
-        raise click.BadParameter(f"{text!r} is not a window; write for example 22:00-06:00")
-    begins, ends = int(match[1]) * 60 + int(match[2]), int(match[3]) * 60 + int(match[4])
-    if begins == ends or max(begins, ends) > 24 * 60 or begins == 24 * 60:
-        raise click.BadParameter(f"{text!r} is not a window of a day; the whole day is 00:00-24:00")
-    return Window(begins, ends)
-
-
-def _known(name: str) -> str:
-    try:
-        return ZoneInfo(name).key
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise click.BadParameter(f"unknown time zone {name!r}; write for example Europe/Berlin") from error
-
-
 def _instant(text: str, zone: str, now_ms: int) -> int:
     """A deadline in ms since the epoch: the next time of day like this, or a day and time."""
     now = datetime.fromtimestamp(now_ms / 1000, ZoneInfo(zone))
@@ -252,10 +282,3 @@ def _instant(text: str, zone: str, now_ms: int) -> int:
     if found <= now:
         raise click.BadParameter(f"the deadline {text} is in the past")
     return round(found.timestamp() * 1000)
-
-
-def _parsed(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} is not a time; write for example 06:00 or 2027-01-31T06:00") from error

@@ -9,9 +9,22 @@ import click
 
 from kreassign.cli.options.data_dir import data_or_load_option, master_option
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.values import FiniteRange, parse_duration, parse_quantity
+from kreassign.cli.options.values import (
+    OUTPUT_FILE,
+    REGEX,
+    FiniteRange,
+    ReadBy,
+    WholeRange,
+    checked,
+    parse_duration,
+    parse_quantity,
+    parse_speed,
+)
 from kreassign.cli.output import format_option
 from kreassign.errors import InputError
+from kreassign.model import TopicPartition
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, inputs_of_tables
 from kreassign.operations.spark_jobs import SPARK_LOG
@@ -20,6 +33,7 @@ from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_pol
 from kreassign.planner.problem.policy import PlanPolicy, with_tolerance
 
 PARTS_ON_SPARK = 4
+MOST_PARTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +111,13 @@ class PlanOptions:
 
 def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Broker ids, as in `7,8`. For `click.option(callback=…)`."""
-    parts = [part.strip() for part in text.split(",")] if text else []
-    if not all(part.isdigit() for part in parts):
-        raise click.BadParameter(f"{text!r} is not a list of broker ids; write for example 7,8")
-    return tuple(map(int, parts))
+    try:
+        return tuple(parse_whole(part.strip()) for part in text.split(",")) if text else ()
+    except ValueError:
+        said = f"{shortened(str(text))!r} is not a list of broker ids; write for example 7,8"
+        raise click.BadParameter(said) from None
 
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _OPTIONS: tuple[Decorator, ...] = (
     data_or_load_option,
     click.option("--by", type=click.Choice(["mean", "p95", "p99", "peak", "forecast"]), default="mean",
@@ -112,41 +126,43 @@ _OPTIONS: tuple[Decorator, ...] = (
                  help="Plan for a snapshot file (from `kreassign snapshot --out`), instead of the tables in DIR.  "
                  "[default: none]"),
     click.option("--cluster", metavar="ID", help="Cluster to plan for.  [default: the only one in the tables]"),
-    click.option("--out", type=_FILE, metavar="FILE",
+    click.option("--out", type=OUTPUT_FILE, metavar="FILE",
                  help="Write the plan to FILE in Kafka's JSON, and the facts beside it.  [default: print the plan]"),
-    click.option("--current-out", type=_FILE, metavar="FILE",
+    click.option("--current-out", type=OUTPUT_FILE, metavar="FILE",
                  help="Write the current replicas of the same partitions to FILE, to go back to.  "
                  "[default: not written]"),
     click.option("--goals-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
                  help="Goals, limits and tenants in TOML.  [default: all goals, no other limits]"),
-    click.option("--goal", "goals", multiple=True, metavar="NAME[=PERCENT[xWEIGHT]]",
+    click.option("--goal", "goals", type=ReadBy("goal", checked(lambda text: parse_goals((text,), 0.1))), multiple=True,
+                 metavar="NAME[=PERCENT[xWEIGHT]]",
                  help="Goal to pursue, most important first; may be repeated.  [default: all]"),
     click.option("--tolerance", type=FiniteRange(0, 100, max_open=True), metavar="PERCENT",
                  help="How far brokers may be from their share.  [default: 10]"),
     click.option("--racks", type=click.Choice(["strict", "even", "none"]),
                  help="How to spread replicas over racks.  [default: even]"),
-    click.option("--exclude-topics", multiple=True, metavar="REGEX", help="Topics to exclude; may be repeated.  "
-                 "[default: none]"),
+    click.option("--exclude-topics", type=REGEX, multiple=True, metavar="REGEX",
+                 help="Topics to exclude; may be repeated.  [default: none]"),
     click.option("--exclude-brokers", callback=parse_brokers, metavar="IDS", help="Brokers that must not receive "
                  "replicas.  [default: none]"),
     click.option("--budget-bytes", type=parse_quantity, metavar="BYTES", help="Maximum number of bytes to copy.  "
                  "[default: no limit]"),
-    click.option("--budget-moves", type=click.IntRange(min=0), metavar="N", help="Maximum number of replicas to "
+    click.option("--budget-moves", type=WholeRange(min=0), metavar="N", help="Maximum number of replicas to "
                  "copy.  [default: no limit]"),
-    click.option("--max-leader-changes", type=click.IntRange(min=0), metavar="N",
+    click.option("--max-leader-changes", type=WholeRange(min=0), metavar="N",
                  help="Maximum number of leaders to change.  [default: no limit]"),
     click.option("--fit-in", "fit_in_s", type=parse_duration, metavar="TIME",
                  help="Plan only what completes in this time at --rate, for example 4h.  [default: no limit]"),
-    click.option("--rate", type=parse_quantity, metavar="RATE",
+    click.option("--rate", type=parse_speed, metavar="RATE",
                  help="Predict the time with this limit per broker and direction, as for `run --throttle`.  "
                  "[default: no prediction]"),
-    click.option("--explain", multiple=True, metavar="TOPIC-PARTITION",
+    click.option("--explain", type=ReadBy("partition", checked(TopicPartition.parse)), multiple=True,
+                 metavar="TOPIC-PARTITION",
                  help="Explain why this partition moves or stays; may be repeated.  [default: none]"),
     click.option("--on", type=click.Choice(["local", "spark"]), default="local", show_default=True,
                  help="Search in this process, or on the executors of Spark."),
-    click.option("--parts", type=click.IntRange(min=1), metavar="K",
+    click.option("--parts", type=WholeRange(min=1, max=MOST_PARTS), metavar="K",
                  help="Number of subproblems.  [default: 1; on Spark 4]"),
-    click.option("--seed", type=int, default=LOCAL.seed, show_default=True, metavar="N",
+    click.option("--seed", type=WholeRange(min=0), default=LOCAL.seed, show_default=True, metavar="N",
                  help="Random seed of the subproblems."),
     master_option,
     format_option,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from kreassign.cli.options.values import DIRECTORY
 from kreassign.operations.journals import default_state_dir
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -17,7 +17,7 @@ def state_dir_option(command: Command) -> Command:
     """Add `--state-dir DIR`: parameter `state_dir: Path`."""
     return click.option(
         "--state-dir",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=DIRECTORY,
         default=default_state_dir,
         envvar="KREASSIGN_STATE_DIR",
         metavar="DIR",

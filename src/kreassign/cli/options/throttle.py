@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import click
 
 from kreassign.cli.options.group import Decorator, option_group
-from kreassign.cli.options.values import parse_quantity
+from kreassign.cli.options.values import parse_quantity, parse_speed
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle, BrokerCapacity
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
 from kreassign.report.text import format_rate
 
 NO_LIMIT = "none"
@@ -27,9 +29,12 @@ def rate(text: str) -> int | None:
 def broker_rate(text: str) -> BrokerRate:
     """The rate of one broker: `3=20MB/s`, or `3=none`. For `click.option(type=…)`."""
     broker, equals, limit = text.partition("=")
-    if not (equals and broker.strip().isdecimal()):
-        raise click.BadParameter(f"{text!r} is not a broker and its rate; write for example 3=20MB/s")
-    return BrokerRate(int(broker), rate(limit.strip()))
+    try:
+        number = parse_whole(broker.strip() if equals else "")
+    except ValueError:
+        said = f"{shortened(text)!r} is not a broker and its rate; write for example 3=20MB/s"
+        raise click.BadParameter(said) from None
+    return BrokerRate(number, rate(limit.strip()))
 
 
 def rate_or_auto(text: str) -> int | str | None:
@@ -82,7 +87,7 @@ _CAPACITY: tuple[Decorator, ...] = (
     ),
     click.option(
         "--throttle-floor",
-        type=parse_quantity,
+        type=parse_speed,
         metavar="RATE",
         help="With the throttle `auto`: lowest rate.  [default: a tenth of the capacity]",
     ),

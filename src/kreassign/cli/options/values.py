@@ -1,21 +1,29 @@
-"""How the values of options are read: amounts, durations, and numbers within bounds."""
+"""How the values of options are read: amounts, durations, numbers within bounds, and whatever else a function reads.
+
+What a type of this module refuses, click tells with the name of the option.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
 
 from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import LARGEST_ID, signed_number
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 LONGEST_S = 366 * 86_400
 """A year: no interval or measurement is longer, and waiting for much more is beyond the system's clock."""
 
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*")
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|)\s*", re.ASCII)
 
 
 def parse_quantity(text: str) -> int:
@@ -26,14 +34,30 @@ def parse_quantity(text: str) -> int:
         raise click.BadParameter(str(error)) from error
 
 
+def parse_speed(text: str) -> int:
+    """The same, for what nothing ends without: more than 0."""
+    found = parse_quantity(text)
+    if not found:
+        raise click.BadParameter(f"{text!r} is no speed; specify more than 0, for example 20MB/s")
+    return found
+
+
 def parse_duration(text: str) -> float:
     """Seconds: `5s`, `500ms`, `1.5m`, `2h` or a plain number of seconds. For `click.option(type=…)`."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise click.BadParameter(f"{text!r} is not a duration; write for example 5s, 500ms or 1m")
+        raise click.BadParameter(f"{shortened(text)!r} is not a duration; write for example 5s, 500ms or 1m")
     seconds = float(match[1]) * _UNIT_SECONDS[match[2]]
     if seconds > LONGEST_S:
-        raise click.BadParameter(f"{text[:40]!r} is too long; the longest duration is {LONGEST_S / 3600:.0f}h")
+        raise click.BadParameter(f"{shortened(text)!r} is too long; the longest duration is {LONGEST_S / 3600:.0f}h")
+    return seconds
+
+
+def parse_interval(text: str) -> float:
+    """The same, for a time between two of something: more than 0."""
+    seconds = parse_duration(text)
+    if not seconds:
+        raise click.BadParameter(f"{text!r} is no interval; specify more than 0, for example 60s")
     return seconds
 
 
@@ -42,7 +66,94 @@ class FiniteRange(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Raises click.BadParameter."""
-        found: float = super().convert(value, param, ctx)
-        if not math.isfinite(found):
-            self.fail(f"{value!r} is not a finite number", param, ctx)
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"{shortened(str(value))!r} is not a number", param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{shortened(str(value))!r} is not a finite number", param, ctx)
+        found: float = super().convert(number, param, ctx)
         return found
+
+
+class WholeRange(click.IntRange):
+    """A whole number within bounds, and within those of Kafka's ids and counts."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number. Raises click.BadParameter."""
+        number = signed_number(str(value).strip())
+        if number is None or abs(number) > LARGEST_ID:
+            self.fail(f"{shortened(str(value))!r} is not a whole number up to {LARGEST_ID}", param, ctx)
+        found: int = super().convert(number, param, ctx)
+        return found
+
+
+BROKER_ID = WholeRange(min=0)
+"""The id of a broker."""
+
+
+class ReadBy(click.ParamType[Any]):
+    """A text that a function of ours reads; what it refuses (InputError, ValueError) is the user's mistake."""
+
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self._read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """What the function makes of it; a default that is no text stays. Raises click.BadParameter."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._read(value)
+        except (InputError, ValueError) as error:
+            self.fail(str(error), param, ctx)
+
+
+def checked(check: Callable[[str], object]) -> Callable[[str], str]:
+    """For `ReadBy`: the text itself, once the function has read it."""
+
+    def read(text: str) -> str:
+        check(text)
+        return text
+
+    return read
+
+
+def pattern(text: str) -> str:
+    """A regular expression. Raises ValueError where it is none."""
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{shortened(text)!r} is not a regular expression: {error}") from None
+    return text
+
+
+REGEX = ReadBy("regular expression", pattern)
+
+
+class Place(click.Path):
+    """A path whose place is there: of a file its directory, of a directory all that it is below.
+
+    Else what was computed, or read from a cluster, would be lost when it is to be written.
+    """
+
+    def __init__(self, *, is_file: bool) -> None:
+        super().__init__(dir_okay=not is_file, file_okay=is_file, path_type=Path)
+        self._is_file = is_file
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path. Raises click.BadParameter."""
+        path = Path(value)
+        try:
+            is_there = path.parent.is_dir() or not self._is_file
+            with suppress(FileNotFoundError):
+                path.stat()
+        except OSError as error:
+            self.fail(f"{shortened(str(value))!r} cannot be a path: {error.strerror}", param, ctx)
+        if not is_there:
+            self.fail(f"there is no directory {shortened(str(path.parent))!r}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUTPUT_FILE = Place(is_file=True)
+DIRECTORY = Place(is_file=False)

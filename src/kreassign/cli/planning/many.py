@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ from typing import Any
 import click
 from rich.table import Table
 
-from kreassign.cli.options.circumstances import growth_options
+from kreassign.cli.options.circumstances import MOST_ADDED, MOST_TIMES, growth_options
 from kreassign.cli.options.plan import PlanOptions, planning_options
-from kreassign.cli.options.values import FiniteRange
+from kreassign.cli.options.values import DIRECTORY, FiniteRange
 from kreassign.cli.output import console, examples, print_json
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals
+from kreassign.model.printable import shortened
 from kreassign.model.strict_json import finite
+from kreassign.model.whole_number import MOST_REPLICAS, parse_whole
 from kreassign.operations import plan as operation
 from kreassign.operations.plan import Question, Reply, make_plans
 from kreassign.operations.plan_files import write_plan
@@ -29,15 +32,13 @@ from kreassign.planner.results.pareto import Choice
 from kreassign.planner.tasks.what_if import RightSize
 from kreassign.report.text import format_bytes, format_duration
 
-_OUT_DIR = click.Path(file_okay=False, path_type=Path)
-
 
 @click.command(
     epilog=examples(
         "kreassign plan pareto --snapshot cluster.json.gz --rate 50MB/s --out-dir plans",
     )
 )
-@click.option("--out-dir", type=_OUT_DIR, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.  "
+@click.option("--out-dir", type=DIRECTORY, metavar="DIR", help="Write every plan to DIR, as ID.json with its facts.  "
               "[default: not written]")  # fmt: skip
 @planning_options
 def pareto(options: PlanOptions, out_dir: Path | None) -> None:
@@ -88,7 +89,7 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
     )
 )
 @click.argument("snapshots", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--out-dir", type=_OUT_DIR, metavar="DIR",
+@click.option("--out-dir", type=DIRECTORY, metavar="DIR",
               help="Write the plan of each cluster to DIR, as CLUSTER.json with its facts.  "
               "[default: not written]")  # fmt: skip
 @planning_options
@@ -108,12 +109,22 @@ def fleet(context: click.Context, /, options: PlanOptions, snapshots: tuple[Path
     context.exit(1 if any(reply.outcome is None for reply in replies) else 0)
 
 
+_added = partial(parse_whole, most=MOST_ADDED)
+_replicas = partial(parse_whole, least=1, most=MOST_REPLICAS)
+
+
+def _factor(text: str) -> float:
+    if not 0 <= (found := finite(text)) <= MOST_TIMES:
+        raise ValueError(f"{shortened(text)} is not in the range from 0 to {MOST_TIMES}")
+    return found
+
+
 def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parameter, str], tuple[Any, ...]]:
     def parse(_: click.Context, __: click.Parameter, text: str) -> tuple[Any, ...]:
         try:
             return tuple(kind(part) for part in text.split(",")) if text else ()
         except ValueError as error:
-            raise click.BadParameter(f"{text!r} is not a list of numbers such as 1,2: {error}") from error
+            raise click.BadParameter(f"{shortened(text)!r} is not a list of numbers such as 1,2: {error}") from error
 
     return parse
 
@@ -123,11 +134,11 @@ def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parame
         "kreassign plan grid --snapshot cluster.json.gz --add-brokers 0,1,2 --traffic 1,1.5",
     )
 )
-@click.option("--add-brokers", "added", callback=_values(int), default="0", show_default=True, metavar="N,…",
+@click.option("--add-brokers", "added", callback=_values(_added), default="0", show_default=True, metavar="N,…",
               help="Numbers of brokers to add.")  # fmt: skip
-@click.option("--replication-factor", "factors", callback=_values(int), default="", metavar="N,…",
+@click.option("--replication-factor", "factors", callback=_values(_replicas), default="", metavar="N,…",
               help="Replication factors.  [default: as it is]")  # fmt: skip
-@click.option("--traffic", callback=_values(finite), default="1", show_default=True, metavar="K,…",
+@click.option("--traffic", callback=_values(_factor), default="1", show_default=True, metavar="K,…",
               help="Multiply all rates by K.")  # fmt: skip
 @planning_options
 def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...], traffic: tuple[float, ...]) -> None:

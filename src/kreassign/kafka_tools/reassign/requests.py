@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,10 +25,9 @@ from kreassign.model import TopicPartition
 from kreassign.model.expectation import missing_expectations
 from kreassign.model.plan import Plan, partition_order, utf16_order
 from kreassign.model.plan_json import parse_plan, parse_topics
+from kreassign.model.whole_number import signed_number
 
 Item = TypeVar("Item", int, str)
-
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +208,10 @@ def _repeated(items: tuple[Item, ...]) -> list[Item]:
 
 
 def _broker(word: str) -> int:
-    if not _INTEGER.fullmatch(word) or not -(2**31) <= int(word) < 2**31:
+    number = signed_number(word)
+    if number is None or not -(2**31) <= number < 2**31:
         raise ToolError(f'For input string: "{word}"')
-    return int(word)
+    return number
 
 
 def check_executable(plan: Plan) -> None:

@@ -108,6 +108,7 @@ def delete(client: AdminClient, options: Options) -> None:
 
 def describe(client: AdminClient, options: Options) -> None:
     """Print topics and their partitions."""
+    option_values.count(options, "partition-size-limit-per-response")  # pages are joined, whatever their size
     topics = _described(client, options)
     resources = {topic.name: ConfigResource.topic(topic.name) for topic in topics}
     configs = client.describe_configs(resources.values())

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from kreassign.kafka_tools.failures import ToolError
 from kreassign.kafka_tools.options import Options
 from kreassign.kafka_tools.topic.options import CONFIG_NAMES
+from kreassign.model.whole_number import signed_number
 
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _MOST_REPLICAS = 32_767
-_INT = re.compile(r"[+-]?\d+", re.ASCII)
 
 
 def chosen_topics(topics: Iterable[str], pattern: str | None, *, exclude_internal: bool) -> list[str]:
@@ -57,15 +57,18 @@ def replica_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
 
 
 def _brokers(text: str) -> tuple[int, ...]:
-    words = [word.strip() for word in text.split(":")]
-    for word in words:
-        if not _INT.fullmatch(word):
-            raise ToolError(f'For input string: "{word}"')
-    brokers = tuple(map(int, words))
+    brokers = tuple(_broker(word.strip()) for word in text.split(":"))
     twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})
     if twice:
         raise ToolError(f"Partition replica lists may not contain duplicate entries: {','.join(map(str, twice))}")
     return brokers
+
+
+def _broker(word: str) -> int:
+    number = signed_number(word)
+    if number is None or not -(2**31) <= number < 2**31:
+        raise ToolError(f'For input string: "{word}"')
+    return number
 
 
 def configs(texts: Iterable[str]) -> dict[str, str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
+from kreassign.model.printable import shortened
 from kreassign.model.strict_json import finite
+from kreassign.model.strict_toml import read_toml
+from kreassign.model.whole_number import LARGEST_ID, parse_whole
 from kreassign.planner.goals import TOPIC_SPREAD, goal_named
 from kreassign.planner.problem.policy import BrokerSet, PlanPolicy, with_tolerance
 from kreassign.planner.problem.problem import DEFAULT_BANDS, Band, RackRule
@@ -22,8 +24,8 @@ Toml = Any
 def parse_policy(text: str) -> PlanPolicy:
     """Read a goals file. Raises InputError, which names the line or the key that is wrong."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        document = read_toml(text)
+    except ValueError as error:
         raise InputError(f"not TOML: {error}") from error
     if unknown := sorted(document.keys() - _KEYS.keys() - {"tolerance", "goals"}):
         raise InputError(f"unknown key {unknown[0]!r}; known are {', '.join(['goals', *_KEYS, 'tolerance'])}")
@@ -104,7 +106,7 @@ def _distinct(bands: Iterable[Band]) -> tuple[Band, ...]:
 
 def _racks(key: str, value: Toml) -> RackRule:
     names = {rule.name.lower(): rule for rule in RackRule}
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         raise InputError(f"{key}: {value!r} is none of {', '.join(names)}")
     return names[value]
 
@@ -147,9 +149,10 @@ def _counts(key: str, value: Toml) -> dict[str, int]:
 
 
 def _id(key: str, name: str) -> int:
-    if not name.isdigit():
-        raise InputError(f"{key}: {name!r} is not the id of a broker")
-    return int(name)
+    try:
+        return parse_whole(name)
+    except ValueError:
+        raise InputError(f"{key}: {shortened(name)!r} is not the id of a broker") from None
 
 
 def _table(key: str, value: Toml) -> dict[str, Toml]:
@@ -171,7 +174,7 @@ def _texts(key: str, value: Toml) -> tuple[str, ...]:
 
 
 def _integers(key: str, value: Toml) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(one) is int for one in value):
+    if not isinstance(value, list) or not all(type(one) is int and 0 <= one <= LARGEST_ID for one in value):
         raise InputError(f"{key} must be an array of broker ids")
     return tuple(value)
 

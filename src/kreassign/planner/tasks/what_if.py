@@ -18,6 +18,7 @@ from kreassign.planner.tasks.drain import drain_brokers
 from kreassign.planner.tasks.replicas import change_factors
 
 DAYS_PER_MONTH = 30
+MOST_TIMES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,21 @@ class Circumstances:
     def __post_init__(self) -> None:
         if self.added < 0 or not self.traffic >= 0 or not self.growth_per_month > -1 or not self.days >= 0:
             raise InputError("brokers to add, traffic and days cannot be negative, and growth must be above -100 %")
+        if not max(1.0, self.traffic) * self.grown <= MOST_TIMES:
+            raise InputError(f"with this growth and traffic there would be more than {MOST_TIMES:,} times as much")
+
+    @property
+    def grown(self) -> float:
+        """How many times as much there would be after the days."""
+        try:
+            return float((1 + self.growth_per_month) ** (self.days / DAYS_PER_MONTH))
+        except OverflowError:
+            return math.inf
 
 
 def what_if(problem: Problem, circumstances: Circumstances) -> Problem:
     """The problem as it would be. Raises InputError for brokers to remove that are not there."""
-    grown = (1 + circumstances.growth_per_month) ** (circumstances.days / DAYS_PER_MONTH)
+    grown = circumstances.grown
     problem = scaled(problem, rates=circumstances.traffic * grown, sizes=grown)
     if circumstances.added:
         problem = with_new_brokers(problem, circumstances.added)

@@ -7,9 +7,11 @@ from functools import partial
 from typing import NamedTuple
 
 from kreassign.errors import InputError
+from kreassign.model.printable import shortened
+from kreassign.model.whole_number import parse_whole
 from kreassign.twin.cluster import Twin
 from kreassign.twin.faults.nodes import Crash, Freeze, Stop, need_broker
-from kreassign.twin.faults.plan import Fault, schedule_faults
+from kreassign.twin.faults.plan import Fault, PlannedFault, schedule_faults
 from kreassign.twin.faults.read import milliseconds, read_fault
 
 
@@ -18,12 +20,18 @@ def inject(twin: Twin, text: str) -> None:
 
     InputError for what makes no sense, or cannot befall this twin.
     """
+    planned = fault_by_hand(text)
     if _has_time(text):
-        schedule_faults(twin, [read_fault(text)])
+        schedule_faults(twin, [planned])
         return
-    fault = _fault(text)
+    fault = planned.fault
     fault.check(twin)
     fault.inject(twin)
+
+
+def fault_by_hand(text: str) -> PlannedFault:
+    """The fault of an order: `KIND[:PARAMETER…]`, or with its times. InputError for what makes no sense."""
+    return read_fault(text if _has_time(text) else f"{text}@0")
 
 
 def recover(twin: Twin, text: str) -> None:
@@ -69,9 +77,13 @@ def obey(twin: Twin, order: str) -> str:
     if verb in ("inject", "recover") and len(words) == 1:
         (inject if verb == "inject" else recover)(twin, words[0])
         return f"{words[0]} {'injected' if verb == 'inject' else 'recovered'}"
-    if verb not in _DEEDS or not 1 <= len(words) <= 2 or not words[0].isdecimal():
+    if verb not in _DEEDS or not 1 <= len(words) <= 2:
         raise InputError(f"cannot read the order {order!r}: {_USAGE}")
-    return _done(twin, verb, int(words[0]), words[1] if len(words) == 2 else None)
+    try:
+        broker = parse_whole(words[0])
+    except ValueError as error:
+        raise InputError(f"cannot read the order {shortened(order)!r}: {error}; {_USAGE}") from None
+    return _done(twin, verb, broker, words[1] if len(words) == 2 else None)
 
 
 def _done(twin: Twin, verb: str, broker: int, lasts: str | None) -> str:

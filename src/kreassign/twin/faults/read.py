@@ -9,8 +9,11 @@ from functools import partial
 from typing import Any
 
 from kreassign.errors import InputError
+from kreassign.model.amount import LARGEST_AMOUNT
 from kreassign.model.error_codes import CODES
+from kreassign.model.printable import shortened
 from kreassign.model.strict_json import finite
+from kreassign.model.whole_number import parse_whole
 from kreassign.twin.api.response_faults import (
     AffectedResponses,
     Delayed,
@@ -41,7 +44,9 @@ from kreassign.twin.faults.plan import Fault, PlannedFault
 ANY = "any"
 """Written in place of an API or a node that does not matter."""
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "": 1_000}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)")
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", re.ASCII)
+LONGEST_MS = 10 * 366 * 24 * 3_600_000
+"""Ten years; no test plays longer."""
 _APIS = {handler.api.name.lower(): handler.api.key for handler in HANDLERS}
 
 
@@ -71,7 +76,10 @@ def milliseconds(value: object) -> int:
     match = _TIME.fullmatch(str(value))
     if match is None:
         raise ValueError("is no time; write for example 500ms, 60s, 5m or 2h")
-    return round(finite(match[1]) * _UNIT_MS[match[2]])
+    found = finite(match[1]) * _UNIT_MS[match[2]]
+    if found > LONGEST_MS:
+        raise ValueError(f"is longer than {LONGEST_MS // _UNIT_MS['h']}h")
+    return round(found)
 
 
 def _step(value: object) -> int:
@@ -81,9 +89,10 @@ def _step(value: object) -> int:
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value)):
-        raise ValueError("is no number of the kind 0, 1, 2 …")
-    return int(str(value))
+    try:
+        return parse_whole("" if isinstance(value, bool) else str(value), most=LARGEST_AMOUNT)
+    except ValueError:
+        raise ValueError("is no number of the kind 0, 1, 2 …") from None
 
 
 def _part(value: object) -> float:
@@ -94,13 +103,13 @@ def _part(value: object) -> float:
 
 
 def _path(value: object) -> str:
-    if not str(value).startswith("/"):
+    if not str(value).startswith("/") or not str(value).isprintable():
         raise ValueError("is no absolute path")
     return str(value)
 
 
 def _name(value: object) -> str:
-    if not str(value):
+    if not str(value) or not str(value).isprintable():
         raise ValueError("is no name")
     return str(value)
 
@@ -197,12 +206,12 @@ def read_fault(text: str) -> PlannedFault:
     """The fault of a text: `KIND[:PARAMETER…]@AT[+LASTS]`. InputError for what makes no sense."""
     what, at, when = text.rpartition("@")
     if not at:
-        raise InputError(f"fault {text!r} does not say when; write for example crash:2@60s or crash:2@60s+30s")
+        raise InputError(f"fault {_brief(text)} does not say when; write for example crash:2@60s or crash:2@60s+30s")
     name, *values = what.split(":")
     begins, plus, lasts = when.partition("+")
     kind = _kind(text, name)
     if len(values) > len(kind.parameters):
-        raise InputError(f"fault {text!r} has too many parts; {_usage(name)}")
+        raise InputError(f"fault {_brief(text)} has too many parts; {_usage(name)}")
     named = {parameter.name: value for parameter, value in zip(kind.parameters, values, strict=False)}
     return _planned(text, name, named, (begins, lasts if plus else None))
 
@@ -237,13 +246,17 @@ def _read(shown: object, parameter: Parameter, value: object) -> Any:
     try:
         return parameter.read(value)
     except ValueError as reason:
-        raise InputError(f"fault {shown!r}: {parameter.name} {value!r} {reason}") from None
+        raise InputError(f"fault {_brief(shown)}: {parameter.name} {_brief(value)} {reason}") from None
+
+
+def _brief(value: object) -> str:
+    return repr(shortened(value)) if isinstance(value, str) else shortened(repr(value))
 
 
 def _kind(shown: object, name: object) -> Kind:
-    if name not in KINDS:
-        raise InputError(f"fault {shown!r} is of no kind that the twin knows: {', '.join(KINDS)}")
-    return KINDS[str(name)]
+    if not isinstance(name, str) or name not in KINDS:
+        raise InputError(f"fault {_brief(shown)} is of no kind that the twin knows: {', '.join(KINDS)}")
+    return KINDS[name]
 
 
 def _usage(name: str) -> str:

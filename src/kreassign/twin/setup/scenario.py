@@ -18,12 +18,17 @@ from kreassign.model.throttle import (
     rate_changes,
     topic_changes,
 )
+from kreassign.model.whole_number import LARGEST_ID, MOST_REPLICAS
 from kreassign.twin.blueprint import Blueprint, BrokerPlan, PartitionPlan, TopicPlan, seeded_random
 from kreassign.twin.faults import PlannedFault, read_faults
 from kreassign.twin.replication.hardware import FAST_DISK, TEN_GIGABIT, TWO_TERABYTES, BrokerHardware, LogDirHardware
 from kreassign.twin.replication.partition_logs import Traffic
 from kreassign.twin.setup.placement import Place, shares
 from kreassign.twin.setup.security import OPEN, Security, read_security
+
+STEEPEST = 100.0
+MOST = 10_000_000
+"""Of anything: what is beyond that would keep a machine busy for hours before it says that its memory is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ def _read_groups(tables: tuple[KeyedTable, ...]) -> list[_Group]:
 
 def _read_group(table: KeyedTable, applier: int) -> _Group:
     with table.taken_whole():
-        count, first = table.whole("count", 1, least=1), table.whole("first_id", applier)
+        count, first = table.whole("count", 1, least=1, most=MOST), table.whole("first_id", applier, most=LARGEST_ID)
         racks, is_down = table.texts("racks"), table.flag("down", default=False)
         network = table.amount("network", TEN_GIGABIT)
         hardware = BrokerHardware(_read_log_dirs(table.tables("log_dirs")), network, network)
@@ -96,7 +101,7 @@ def _read_log_dirs(tables: tuple[KeyedTable, ...]) -> tuple[LogDirHardware, ...]
     found: list[LogDirHardware] = []
     for table in tables:
         with table.taken_whole():
-            count = table.whole("count", 1, least=1)
+            count = table.whole("count", 1, least=1, most=MOST)
             sizes = (
                 table.amount("capacity", TWO_TERABYTES),
                 table.amount("read", FAST_DISK),
@@ -115,10 +120,11 @@ def _configs(groups: list[_Group]) -> dict[int | None, Mapping[str, str]]:
 
 def _read_topics(table: KeyedTable, groups: list[_Group], seed: int) -> Iterator[TopicPlan]:
     with table.taken_whole():
-        name, count = table.text("name"), table.whole("count", 1, least=1)
-        partitions, factor = table.whole("partitions", 1, least=1), table.whole("replication_factor", 3, least=1)
-        place = Place(_racks(table.wholes("brokers"), groups), table.number("skew", 0))
-        spread, path = table.number("spread", 0), table.text("log_dir", "")
+        name, count = table.text("name"), table.whole("count", 1, least=1, most=MOST)
+        partitions = table.whole("partitions", 1, least=1, most=MOST)
+        factor = table.whole("replication_factor", 3, least=1, most=MOST_REPLICAS)
+        place = Place(_racks(table.wholes("brokers"), groups), table.number("skew", 0, most=STEEPEST))
+        spread, path = table.number("spread", 0, most=STEEPEST), table.text("log_dir", "")
         paths = (path,) * factor if path else ()
         mean = _read_traffic(table)
         configs = table.text_map("configs")
@@ -136,7 +142,7 @@ def _read_topics(table: KeyedTable, groups: list[_Group], seed: int) -> Iterator
 
 def _read_traffic(table: KeyedTable) -> Traffic:
     return Traffic(
-        table.amount("size", 0), float(table.amount("write_rate", 0)), float(table.amount("record_size", 1000))
+        table.amount("size", 0), float(table.amount("write_rate", 0)), float(table.amount("record_size", 1000, least=1))
     )
 
 
@@ -166,7 +172,7 @@ def _named_once(topics: list[TopicPlan]) -> tuple[TopicPlan, ...]:
 def _read_move(table: KeyedTable, blueprint: Blueprint) -> Blueprint:
     with table.taken_whole():
         name, numbers = table.text("topic"), table.wholes("partitions")
-        origin, target = table.whole("from"), table.whole("to")
+        origin, target = table.whole("from", most=LARGEST_ID), table.whole("to", most=LARGEST_ID)
         copied = table.number("copied", 0, most=1)
         topic = next((topic for topic in blueprint.topics if topic.name == name), None)
         if topic is None:
