@@ -56,7 +56,7 @@ class ClusterSpec:
             raise ValueError("the testbed secures KRaft clusters only")
         if self.mode == "zookeeper" and self.is_proxied:
             raise ValueError("the testbed puts a proxy before the brokers of KRaft clusters only")
-        if self.mode == "zookeeper" and not self.version.startswith("3."):
+        if self.mode == "zookeeper" and not self.version.startswith(("2.", "3.")):
             raise ValueError(f"Kafka {self.version} has no ZooKeeper mode; 3.9.1 is the last line that has")
 
     @property

@@ -178,7 +178,17 @@ def one_of_two_holds_the_lease(
 
 
 def test_the_lease_is_the_same_in_zookeeper_mode(kafka_zookeeper: KafkaCluster) -> None:
-    with client_of(kafka_zookeeper) as client:
+    is_taken_passed_on_and_recorded(kafka_zookeeper)
+
+
+def test_the_lease_is_the_same_in_kafka_2_8(start_cluster: Callable[[ClusterSpec], KafkaCluster]) -> None:
+    """The oldest release whose brokers are here; what the lease needs came with Kafka 2.3 and 2.4."""
+    is_taken_passed_on_and_recorded(start_cluster(ClusterSpec(version="2.8.2", brokers=1, mode="zookeeper")))
+
+
+def is_taken_passed_on_and_recorded(cluster: KafkaCluster) -> None:
+    """One at a time has the lease; who lost it can write nothing down, and what was written outlives the holder."""
+    with client_of(cluster) as client:
         _, again, two = one_of_two_holds_the_lease(client, LeasePolicy.REQUIRE)
         former, record = again.membership, OriginalValues("one", 5)
         assert former is not None
