@@ -27,6 +27,7 @@ SHARED = {
     "kafka_391": ClusterSpec(version="3.9.1", brokers=3),
     "kafka_zookeeper": ClusterSpec(version="3.9.1", brokers=3, mode="zookeeper"),
     "kafka_secure": ClusterSpec(version="4.3.1", brokers=2, security=Security.SECURE, broker_config=SHORT_LOGINS),
+    "three_controllers": ClusterSpec(version="4.3.1", brokers=2, controllers=3),
     # How replication behaves under a throttle depends on what was throttled before.
     "undisturbed": ClusterSpec(version="4.3.1", brokers=4),
     # The conformance tests leave open moves and broken leaders behind, which others must not find.
@@ -152,6 +153,7 @@ kafka = _shared_cluster("kafka")
 kafka_391 = _shared_cluster("kafka_391")
 kafka_zookeeper = _shared_cluster("kafka_zookeeper")
 kafka_secure = _shared_cluster("kafka_secure")
+three_controllers = _shared_cluster("three_controllers")
 undisturbed = _shared_cluster("undisturbed")
 conformance_431 = _shared_cluster("conformance_431")
 conformance_391 = _shared_cluster("conformance_391")

@@ -1,7 +1,7 @@
 """The clusters of the conformance tests: a twin without sockets, a twin over TCP, and real Kafka.
 
 What differs between them is a `Backend`; a `Cluster` is what tests use, and is the same for all. The brokers are 0, 1,
-2 and (with 4.3) 3, on racks a, b, c in turn, with two log directories each; 100 is the controller.
+2 and (with 4.3) 3, on racks a, b, c in turn, with two log directories each; 100 is the (first) controller.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ class RealKafka:
     @property
     def nodes(self) -> Mapping[int, Address]:
         brokers = {broker: Address.parse(node.address()) for broker, node in self._cluster.brokers.items()}
-        (controller,) = self._cluster.controllers.values()
-        return {**brokers, controller.id: Address.parse(controller.address("CONTROLLER"))}
+        controllers = self._cluster.controllers.items()
+        return brokers | {controller: Address.parse(node.address("CONTROLLER")) for controller, node in controllers}
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
         wait_until(condition, timeout_s=PATIENCE_S, what=what)
@@ -251,7 +251,7 @@ class Cluster:
         self.backend = backend
         self.topic = topic
         self._connections: dict[int, Connection] = {}
-        self.brokers = tuple(sorted(node for node in backend.nodes if node != CONTROLLER))
+        self.brokers = tuple(sorted(node for node in backend.nodes if node < CONTROLLER))
         servers = ",".join(str(backend.nodes[broker]) for broker in self.brokers)
         settings = client_settings(bootstrap_servers=servers)
         self.client = AdminClient.connect(settings, clock=backend.clock, transport=backend.transport)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -12,7 +11,7 @@ from kreassign.errors import ClusterError, OutcomeUnknown, Rejected, Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.wire import api
 from kreassign.wire.api import Api
-from testbed import ClusterSpec, KafkaCluster, probe
+from testbed import KafkaCluster, probe
 from testbed.records import load_topic
 from testbed.waiting import wait_until
 from tests.real.admin_checks import (
@@ -184,8 +183,8 @@ def test_a_controller_of_zookeeper_mode_that_moved_is_found(kafka_zookeeper: Kaf
     assert len(transport.versions_of(api.ALTER_PARTITION_REASSIGNMENTS)) == 2
 
 
-def test_a_controller_of_a_quorum_that_moved_is_found(start_cluster: Callable[[ClusterSpec], KafkaCluster]) -> None:
-    cluster = start_cluster(ClusterSpec(brokers=1, controllers=3))
+def test_a_controller_of_a_quorum_that_moved_is_found(three_controllers: KafkaCluster) -> None:
+    cluster = three_controllers
     settings = client_settings(bootstrap_controllers=cluster.bootstrap_controllers)
     transport = CountingTransport(settings)
     absent = TopicPartition("absent", 0)
@@ -197,7 +196,7 @@ def test_a_controller_of_a_quorum_that_moved_is_found(start_cluster: Callable[[C
             timeout_s=PATIENCE_S,
             what="another controller",
         )
-        # A list would not tell: in 4.3 a controller that is not active answers it from what it knows.
+        # A list would not tell, see tests/conformance/test_quorum.py.
         batch = client.alter_partition_reassignments({absent: None})
         assert client.describe_cluster().controller_id != old
     assert refusal(batch, absent) == (3, "Unable to find a topic named absent.")

@@ -276,8 +276,8 @@ def test_a_broker_joins_a_running_cluster(start_cluster: StartCluster, topic_nam
     cluster.create_topic(topic_name, [[2, 1]])
 
 
-def test_another_controller_takes_over_when_the_active_one_is_killed(start_cluster: StartCluster, topic_name):
-    cluster = start_cluster(ClusterSpec(brokers=1, controllers=3))
+def test_another_controller_takes_over_when_the_active_one_is_killed(three_controllers: KafkaCluster, topic_name):
+    cluster = three_controllers
     active = probe.active_controller(cluster.controllers[100].place.ports["CONTROLLER"])
     cluster.controllers[active].kill()
     others = [node.place.ports["CONTROLLER"] for node in cluster.controllers.values() if node.id != active]
