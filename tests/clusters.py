@@ -109,9 +109,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _group_of(item: pytest.Item) -> str | None:
-    """The tests with which a test shares what takes long to start; None if it runs longer than anything starts."""
+    """The tests with which a test shares what takes long to start; None if it runs longer than anything starts.
+
+    What streams from the secured cluster has a Spark of its own, and shares only the cluster.
+    """
     file = item.path.name
-    if item.get_closest_marker("spark"):
+    if item.get_closest_marker("spark") and "kafka_secure" not in _clusters_of(item):
         return "spark"
     if item.get_closest_marker("kafka") is None:
         return "search" if item.nodeid.startswith(SEARCHING) else None

@@ -11,10 +11,12 @@ import pytest
 
 from kreassign.pipeline.tables.parquet import has_table, read_rows
 from kreassign.pipeline.tables.schemas import METRICS
-from testbed import KafkaCluster
+from testbed import KafkaCluster, Listener
 from testbed.jars import spark_kafka_jars
 from testbed.processes import ProcessGroup
+from testbed.properties import render
 from testbed.records import Writer
+from testbed.security import USERS
 from testbed.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(420)]
@@ -64,3 +66,22 @@ def test_a_killed_stream_goes_on_with_every_record_exactly_once(
     second.close()
     assert finished.exit_code == 0, finished.stderr
     assert values(data) == [float(number) for number in range(700)]
+
+
+def test_a_topic_of_a_cluster_with_passwords_and_tls_is_streamed_and_no_password_is_told(
+    kafka_secure: KafkaCluster, topic_name: str, tmp_path: Path
+) -> None:
+    kafka_secure.create_topic(topic_name, [[0], [1]])
+    send(kafka_secure.bootstrap_servers, topic_name, range(50))
+    properties, data = tmp_path / "client.properties", tmp_path / "data"
+    entry = kafka_secure.client_properties(Listener.SASL_SSL, mechanism="SCRAM-SHA-256")
+    properties.write_text(render(entry), encoding="iso-8859-1")
+    command = streaming(kafka_secure.bootstrap(Listener.SASL_SSL), topic_name, data, "--once")
+    group = ProcessGroup()
+    finished = group.run([*command, "--command-config", str(properties)], timeout_s=START_S)
+    group.close()
+    assert finished.exit_code == 0, finished.stderr
+    assert values(data) == [float(number) for number in range(50)]
+    kept = [file for file in data.rglob("*") if file.is_file() and USERS["admin"].encode() in file.read_bytes()]
+    assert not kept, "neither Spark's log nor the state of the stream is to hold it"
+    assert USERS["admin"] not in finished.stdout + finished.stderr
