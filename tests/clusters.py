@@ -51,7 +51,13 @@ LONGEST = (
     "search",
 )
 # Where most tests plan. Each process that does loads compiled code for two seconds, or compiles it for twenty.
-SEARCHING = ("tests/planner/", "tests/cli/test_plan", "tests/cli/commands/test_twin.py", "tests/test_public_api.py")
+SEARCHING = (
+    "tests/planner/",
+    "tests/cli/planning/",
+    "tests/cli/test_plan",
+    "tests/cli/commands/test_twin.py",
+    "tests/test_public_api.py",
+)
 
 
 class SharedClusters:

@@ -23,8 +23,8 @@ from kreassign.operations.snapshot_files import read_snapshot
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.server import serving
 from tests.cli.test_plan_command import UNEVEN, tables
+from tests.executor.journal.test_journal import written
 from tests.executor.run_events import started
-from tests.executor.test_journal import written
 from tests.twin.asking import cluster
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "use-from-python.md"

@@ -5,6 +5,8 @@ Each rule is tested twice: on the repository, and on a small text that breaks it
 
 from __future__ import annotations
 
+import subprocess
+
 import click
 import pytest
 
@@ -78,6 +80,50 @@ def test_the_files_are_found(folder: str, least: int) -> None:
 
 def test_the_pages_are_found() -> None:
     assert {"README.md", "docs/README.md", "CONTRIBUTING.md"} <= pages().keys()
+
+
+# Tests are where the code is; nothing lies about
+
+
+def test_every_room_of_the_product_has_its_room_of_tests() -> None:
+    tests = [file.path for file in python("tests")]
+    assert whole.rooms_without_tests([file.path for file in product()], tests) == []
+
+
+def test_a_room_without_tests_is_found() -> None:
+    modules = ("src/kreassign/clock.py", "src/kreassign/twin/__init__.py", "src/kreassign/twin/groups/group.py")
+    assert whole.rooms_without_tests(modules, ["tests/test_clock.py"]) == ["src/kreassign/twin/groups"]
+    assert whole.rooms_without_tests(modules, ["tests/test_clock.py", "tests/twin/groups/asking.py"]) == [
+        "src/kreassign/twin/groups"
+    ]
+    assert not whole.rooms_without_tests(modules, ["tests/test_clock.py", "tests/twin/groups/test_group.py"])
+
+
+def git_files(*options: str) -> dict[str, int]:
+    """Files that git lists, with their sizes, but for those that are gone. Skips where this is no repository of git."""
+    told = subprocess.run(["git", "ls-files", "-z", *options], cwd=ROOT, capture_output=True, text=True, check=False)
+    if told.returncode:
+        pytest.skip(f"git lists nothing here: {told.stderr.strip()}")
+    paths = (ROOT / path for path in told.stdout.split("\0") if path)
+    return {path.relative_to(ROOT).as_posix(): path.stat().st_size for path in paths if path.is_file()}
+
+
+def test_nothing_that_a_program_left_behind_lies_about() -> None:
+    known, unknown = git_files(), git_files("--others", "--exclude-standard")
+    assert list(whole.stray_files(known, unknown, git_files("--cached", "--ignored", "--exclude-standard"))) == []
+
+
+@pytest.mark.parametrize("path", ["spark.log", "docs/empty.md", "src/a.py.orig", "src/a.py~", "tests/core.77"])
+def test_stray_files_are_found(path: str) -> None:
+    size = 0 if "empty" in path else 10
+    assert path in str(*whole.stray_files({path: size}, {}, []))
+    assert path in str(*whole.stray_files({}, {path: size}, []))
+    assert path in str(*whole.stray_files({}, {}, [path]))
+
+
+def test_files_that_belong_here_are_no_strays() -> None:
+    known = {"src/kreassign/py.typed": 0, "tests/clients/__init__.py": 0, "src/kreassign/core.py": 10, "README.md": 10}
+    assert not list(whole.stray_files(known, {"docs/a page.md": 10}, []))
 
 
 # Sizes. How long modules are is reported by `make sizes`, not limited: see CONTRIBUTING.

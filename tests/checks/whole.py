@@ -30,6 +30,7 @@ CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 CALL_OF_OURS = re.compile(r"(?:^|[`\s/])kreassign ([a-z][\w-]*)")
 OPTION = re.compile(r"`(--[a-z0-9-]+)[^`]*`")
 FRAGMENT = re.compile(r"[a-z0-9-]+\.(added|changed|fixed)\.md")
+LEFT_BEHIND = re.compile(r"\.(?:log|orig|rej|pyc|tmp|bak|swp|unfinished)$|~$|^core(?:\.\d+)?$|^hs_err_pid|^\.DS_Store$")
 LAZY_COMMAND = re.compile(r"kreassign(?:\.\w+)+:\w+")
 
 
@@ -46,6 +47,27 @@ def entry_points(pyproject: str) -> set[str]:
     """The modules behind the installed commands."""
     scripts = tomllib.loads(pyproject)["project"]["scripts"]
     return {target.partition(":")[0] for target in scripts.values()}
+
+
+def rooms_without_tests(modules: Iterable[str], tests: Iterable[str]) -> list[str]:
+    """Folders of the product that hold modules and have no folder of tests of that name. Both are paths of files."""
+    rooms = {PurePosixPath(path).parent for path in modules if not path.endswith("__init__.py")}
+    tested = {PurePosixPath(path).parent for path in tests if PurePosixPath(path).name.startswith("test_")}
+    return sorted(str(room) for room in rooms if "tests" / room.relative_to("src/kreassign") not in tested)
+
+
+def stray_files(known: Mapping[str, int], unknown: Mapping[str, int], ignored: Iterable[str]) -> Iterator[str]:
+    """Files that programs leave behind, by the sizes of those that git knows, and does not know and does not ignore.
+
+    `ignored` are those that git knows although it is told to ignore such files.
+    """
+    for path, size in sorted((known | unknown).items()):
+        name = PurePosixPath(path).name
+        if LEFT_BEHIND.search(name):
+            yield f"{path} is what a program left behind: remove it, and name its kind in .gitignore"
+        elif size == 0 and name not in {"__init__.py", "py.typed"}:
+            yield f"{path} is empty: remove it"
+    yield from (f"{path} is known to git and in .gitignore: remove it from git" for path in ignored)
 
 
 def dead_modules(sources: Iterable[Source], roots: Iterable[str]) -> Iterator[Finding]:

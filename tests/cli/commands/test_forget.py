@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from kreassign.cli.main import kreassign
 from kreassign.executor.events import Operator, RunResumed
 from kreassign.executor.journal import find_journals
+from tests.executor.journal.test_journal import written
 from tests.executor.run_events import LIVE, SUBMITTED, WHOLE, started
-from tests.executor.test_journal import written
 
 ANN = Operator("ann", "h1", ("kreassign", "run", "plan.json"))
 BEN = Operator("ben", "h2", ("kreassign", "resume", "run-1"))

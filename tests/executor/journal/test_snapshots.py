@@ -19,8 +19,8 @@ from kreassign.executor.runner import Runner
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.state import Machine, RunView
 from tests.executor.deaths import Died, Dying
+from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE, fold_with_progress
-from tests.executor.test_journal import written
 from tests.executor.twin_runs import RATE, TwinRig
 
 pytestmark = pytest.mark.thorough

@@ -31,8 +31,8 @@ from kreassign.executor.journal import (
     set_aside,
 )
 from tests.executor.deaths import Died, Dying
+from tests.executor.journal.test_journal import written
 from tests.executor.run_events import WHOLE, started
-from tests.executor.test_journal import written
 from tests.executor.twin_runs import RATE, TwinRig
 
 AWAY = {0: (2, 1), 1: (3, 0)}

@@ -13,8 +13,8 @@ from kreassign.errors import JournalDamaged
 from kreassign.executor.events import MovesObserved, PlacementState, StopRequested
 from kreassign.executor.history.run_history import fold, history, read_history
 from kreassign.executor.journal import Journal, JournalReader, last_event, read_events
+from tests.executor.journal.test_journal import written
 from tests.executor.run_events import SUBMITTED, WHOLE, look, started
-from tests.executor.test_journal import written
 
 QUIET = tuple(MovesObserved(6_000 + 1_000 * number, (), has_progress=number % 3 > 0) for number in range(500))
 

@@ -14,8 +14,8 @@ from kreassign.executor.events import Operator, RunStarted, StopRequested
 from kreassign.executor.journal import Journal, active_run, find_journals, journal_path, read_events
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.operations.journals import find_journal, is_active, this_operator
+from tests.executor.journal.test_journal import written
 from tests.executor.run_events import started
-from tests.executor.test_journal import written
 
 ODD = ("a.b", "..", ".", "", "a/b", "/tmp", "a*b", "[ab]", "a b", "ä", "a%2Eb", "a\\b", "a\nb", "-x")
 

@@ -1,0 +1,58 @@
+"""How the compiled code of the search is kept."""
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+from zipfile import ZipFile
+
+import pytest
+
+CALLED = """
+from kreassign.planner.search.compiled.compiler import compiled_part
+@compiled_part
+def step(number: int) -> int:
+    return number + {step}
+"""
+CALLER = """
+from called import step
+from kreassign.planner.search.compiled.compiler import compiled
+@compiled
+def twice(number: int) -> int:
+    return step(step(number))
+"""
+
+
+def loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Module `caller` of a folder as a new process would load it."""
+    monkeypatch.syspath_prepend(str(folder))
+    for name in ("called", "caller"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    importlib.invalidate_caches()
+    return importlib.import_module("caller")
+
+
+def test_compiled_code_is_renewed_when_what_it_calls_in_another_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version, expected in (("one", 12), ("ten", 30)):
+        folder = tmp_path / version
+        folder.mkdir()
+        if version == "ten":  # as an update finds it: the compiled code of the version before beside the new source
+            (tmp_path / "one" / "__pycache__").rename(folder / "__pycache__")
+        (folder / "called.py").write_text(CALLED.format(step=1 if version == "one" else 10))
+        (folder / "caller.py").write_text(CALLER)
+        assert loaded(folder, monkeypatch).twice(10) == expected
+
+
+def test_compiled_code_of_an_archive_is_kept_as_that_of_a_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Spark sends a package to its executors as an archive.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with ZipFile(tmp_path / "loops.zip", "w") as archive:
+        archive.writestr("called.py", CALLED.format(step=1))
+        archive.writestr("caller.py", CALLER)
+    caller = loaded(tmp_path / "loops.zip", monkeypatch)
+    assert caller.twice(10) == 12
+    assert list((tmp_path / "cache").rglob("caller.twice*.nbi"))
