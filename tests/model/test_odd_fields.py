@@ -29,11 +29,11 @@ from kreassign.twin.core import TwinSettings
 from kreassign.twin.setup.from_snapshot import TYPICAL, blueprint_of
 from kreassign.twin.setup.scenario import parse_scenario
 
-HUGE = "9" * 5_000
-ENDLESS = ("NaN", "Infinity", "-Infinity", "1e400", HUGE)
+LONG, HUGE = "9" * 400, "9" * 5_000
+ENDLESS = ("NaN", "Infinity", "-Infinity", "1e400", LONG, HUGE)
 ODD_JSON = (*ENDLESS, "9" * 25, "-1", "0", "1.5", r'"\ud800"', r'"\u0000"', r'"\u001b[2J"', '""', '"nan"', "null",
             "true", "[]", "{}")  # fmt: skip
-ENDLESS_TOML = ("nan", "inf", "-inf", "1e400", HUGE)
+ENDLESS_TOML = ("nan", "inf", "-inf", "1e400", LONG, HUGE)
 ODD_TOML = (*ENDLESS_TOML, "9" * 25, "-1", "0", "1.5", r'"\u0000"', r'"\u001b[2J"', '""', '"nan"', '"inf"', "true",
             "[]", "{}")  # fmt: skip
 MARK = "@odd@"
@@ -180,7 +180,7 @@ TOML_FILES = {
     ),
     "goals": Kind(GOALS, parse_policy),
 }
-MEANS_NOTHING_THERE = {"oldLeader"}
+MEANS_NOTHING_THERE = {"gap", "oldLeader"}
 """Fields that nobody reads."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self
@@ -14,6 +14,7 @@ from kreassign.model.printable import shortened
 from kreassign.model.strict_toml import read_toml
 from kreassign.model.whole_number import LARGEST_ID
 
+LARGEST_NUMBER = sys.float_info.max
 _TEXT = "a text without the character U+0000, which no name and no path has"
 
 
@@ -88,12 +89,11 @@ class KeyedTable:
         found: int = self._value(key, int, default, allowed)
         return found if least <= found <= most else self._refuse(key, found, allowed)
 
-    def number(self, key: str, default: float | None = None, *, most: float = float("inf")) -> float:
+    def number(self, key: str, default: float | None = None, *, most: float = LARGEST_NUMBER) -> float:
         """A number from 0 to `most`."""
-        allowed = "a number of at least 0" + (f" and at most {most:g}" if most != float("inf") else "")
+        allowed = "a number of at least 0" + (f" and at most {most:g}" if most != LARGEST_NUMBER else "")
         found = self._value(key, (int, float), default, allowed)
-        is_fit = 0 <= found <= most and math.isfinite(found)
-        return float(found) if is_fit else self._refuse(key, found, allowed)
+        return float(found) if 0 <= found <= most else self._refuse(key, found, allowed)
 
     def amount(self, key: str, default: int | None = None, *, least: int = 0) -> int:
         """Bytes or bytes per second, at least `least`: a whole number, or a text such as `20MB/s`."""

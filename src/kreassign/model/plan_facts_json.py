@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from kreassign.errors import MalformedPlan
 from kreassign.model import strict_json
+from kreassign.model.amount import LARGEST_AMOUNT
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import partition_order
 from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals
+from kreassign.model.printable import shortened
 
 VERSION = 1
+Record = TypeVar("Record", Totals, Prediction, PlannedBroker, Reason)
 
 # A JSON value as the standard library reads it.
 Json = Any
@@ -55,17 +59,18 @@ def parse_facts(text: str) -> PlanFacts:
 
 def _facts(document: dict[str, Json]) -> PlanFacts:
     prediction = document["prediction"]
+    totals = {name: value for name, value in document["totals"].items() if name != "gap"}
     return PlanFacts(
-        plan_id=document["plan_id"],
-        input_hash=document["input_hash"],
-        task=document["task"],
-        cluster_id=document["cluster_id"],
-        snapshot_id=document["snapshot_id"],
+        plan_id=_fit("plan_id", document["plan_id"], "str"),
+        input_hash=_fit("input_hash", document["input_hash"], "str"),
+        task=_fit("task", document["task"], "str"),
+        cluster_id=_fit("cluster_id", document["cluster_id"], "str | None"),
+        snapshot_id=_fit("snapshot_id", document["snapshot_id"], "str | None"),
         topic_ids=_texts(document.get("topic_ids", {})),
-        totals=Totals(**{name: value for name, value in document["totals"].items() if name != "gap"}),
-        prediction=None if prediction is None else Prediction(**{k: _number(v) for k, v in prediction.items()}),
-        remaining=tuple(document["remaining"]),
-        brokers=tuple(PlannedBroker(**broker) for broker in document["brokers"]),
+        totals=_made(Totals, totals),
+        prediction=None if prediction is None else _made(Prediction, {k: _number(v) for k, v in prediction.items()}),
+        remaining=_all_fit("remaining", document["remaining"], "str"),
+        brokers=tuple(_made(PlannedBroker, broker) for broker in document["brokers"]),
         partitions=tuple(map(_read_partition, document["partitions"])),
     )
 
@@ -84,12 +89,55 @@ def _partition(fact: PlannedPartition) -> dict[str, Json]:
 
 def _read_partition(entry: dict[str, Json]) -> PlannedPartition:
     return PlannedPartition(
-        topic_partition=TopicPartition(entry["topic"], entry["partition"]),
-        replicas=tuple(entry["replicas"]),
-        log_dirs=tuple(entry.get("log_dirs", ())),
-        size_bytes=entry["size_bytes"],
-        reasons=tuple(Reason(**reason) for reason in entry["reasons"]),
+        topic_partition=TopicPartition(
+            _fit("topic", entry["topic"], "str"), _fit("partition", entry["partition"], "int")
+        ),
+        replicas=_all_fit("replicas", entry["replicas"], "int"),
+        log_dirs=_all_fit("log_dirs", entry.get("log_dirs", []), "str"),
+        size_bytes=_fit("size_bytes", entry["size_bytes"], "int"),
+        reasons=tuple(_made(Reason, reason) for reason in entry["reasons"]),
     )
+
+
+def _made(kind: type[Record], values: Json) -> Record:
+    """A value of this class. Raises TypeError where a field has another kind, or is none of its."""
+    kinds = {field.name: str(field.type) for field in fields(kind)}
+    return kind(**{name: _fit(name, value, kinds.get(name, "")) for name, value in values.items()})
+
+
+def _all_fit(name: str, values: Json, kind: str) -> tuple[Any, ...]:
+    return tuple(_fit(name, value, kind) for value in _fit(name, values, "list"))
+
+
+def _fit(name: str, value: Json, kind: str) -> Any:
+    """The value. Raises TypeError, which names the field, where its kind is another one."""
+    if kind not in _FITS:
+        raise TypeError(f"there is no field {name!r}")
+    if not _FITS[kind](value):
+        raise TypeError(f"{name} is {shortened(repr(value))}, which is no {kind}")
+    return value
+
+
+def _is_whole(value: Json) -> bool:
+    return type(value) is int and abs(value) <= LARGEST_AMOUNT
+
+
+def _is_number(value: Json) -> bool:
+    """A number; what is not known, or infinite, is null."""
+    return value is None or type(value) is float or _is_whole(value)
+
+
+_FITS: dict[str, Callable[[Json], bool]] = {
+    "bool": lambda value: type(value) is bool,
+    "float": _is_number,
+    "int": _is_whole,
+    "int | None": lambda value: value is None or _is_whole(value),
+    "list": lambda value: type(value) is list,
+    "Mapping[str, float]": lambda value: type(value) is dict and all(map(_is_number, value.values())),
+    "str": lambda value: type(value) is str,
+    "str | None": lambda value: value is None or type(value) is str,
+}
+"""Kinds of fields, as they are annotated."""
 
 
 def _texts(value: Json) -> dict[str, str]:

@@ -16,8 +16,8 @@ from kreassign.model.printable import shortened
 # A JSON value as the standard library reads it.
 Json = Any
 
-_MOST_DIGITS = 300
-"""Of a number that a float can still hold."""
+_MOST_DIGITS = 4_300
+"""Of a number that Python makes of a text; of more it raises what nobody expects."""
 _HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 

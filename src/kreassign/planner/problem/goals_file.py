@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -180,8 +180,8 @@ def _integers(key: str, value: Toml) -> tuple[int, ...]:
 
 
 def _positive(key: str, value: Toml) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise InputError(f"{key}: {value!r} is not a number of 0 or more")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
+        raise InputError(f"{key}: {shortened(repr(value))} is not a number of 0 or more")
     return float(value)
 
 
