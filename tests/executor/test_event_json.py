@@ -12,6 +12,7 @@ from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
 from kreassign.model import ConfigResource
 from kreassign.model.config import ResourceType
 from tests.executor.run_events import OVERRIDES, WHOLE
+from tests.model.test_odd_fields import ODD_JSON, with_odd_json
 
 st.register_type_strategy(ConfigResource, st.builds(ConfigResource, st.sampled_from(ResourceType), st.text()))
 RESERVES = st.floats(0, 1, exclude_max=True)
@@ -24,6 +25,20 @@ EVENTS = st.one_of([st.from_type(kind) for kind in get_args(Event)])
 @given(EVENTS)
 def test_every_event_comes_back_as_it_was(event: Event) -> None:
     assert from_json(kind_of(event), to_json(event)) == event
+
+
+@pytest.mark.parametrize("event", {type(event): event for event in WHOLE}.values(), ids=kind_of)
+def test_whatever_stands_in_a_field_the_row_is_refused_as_one_that_cannot_be_read_or_means_something(
+    event: Event,
+) -> None:
+    said = []
+    for place, value, text in with_odd_json(to_json(event), ODD_JSON):
+        try:
+            from_json(kind_of(event), text)
+        except ValueError as refusal:
+            said.append((str(refusal), place, value))
+    assert said
+    assert [one for one in said if f"a {kind_of(event)} cannot be read" not in one[0]] == []
 
 
 def test_the_text_of_an_event_is_stable() -> None:
