@@ -21,14 +21,18 @@ is all that a reading costs: the interval across it is measured between its neig
 
 - **good**: the row counts.
 - **quarantined**: it does not, and is in table [`quarantine`](tables.md#quarantine) as JSON with its reason.
-- **late**: it does not count, but is not wrong. It stays in its table with its reason.
+- **late**: it does not count, but is not wrong. It stays in its table; in `rates` with its reason.
+- **counted**: it counts, and how many there are is told.
+
+How many rows of each load were treated how is in table [`load_quality`](tables.md#load_quality), and `kreassign load
+--quality` prints it.
 
 Conditions are in Spark's SQL; what is NULL is not true. `:now_ms` is the time of the load. The names that are no
 columns of the table are about samples of the same partition and topic id in order of time: `end_before` and `end_after`
 are the end offsets of the neighbours, `median_before` and `median_after` the medians of the three before and after,
 `rise_before` and `rise_after` the largest of three steps up, `step_before` and `step_after` their medians,
 `size_before`, `size_after` and `start_before` what the neighbours say, and those that begin with `clean_` are of the
-nearest samples that no rule further up has set aside.
+nearest samples that no rule further up has set aside. The rules of keys are told in words.
 
 This page is written by `python scripts/load_rules_page.py` from `src/kreassign/pipeline/load/rules.py`; change that
 instead.

@@ -14,6 +14,7 @@ from kreassign.errors import InputError
 from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
 from kreassign.pipeline.ingest.metric_records import RecordForm
 from kreassign.pipeline.ingest.prometheus import Origin, Parsed, metric_rows, parse
+from kreassign.pipeline.load.quality import quality_lines
 from kreassign.pipeline.tables.compaction import compact, expire, repair
 from kreassign.pipeline.tables.parquet import hour_folder, write_rows
 from kreassign.pipeline.tables.schemas import METRIC_TABLES, METRICS, TABLES, Row
@@ -85,16 +86,24 @@ def load_log(data: Path | str) -> Path:
 
 
 def load(
-    data: Path | str, master: str | None = None, horizon_days: float = 30.0, say: Callable[[str], None] = _to_nobody
+    data: Path | str,
+    master: str | None = None,
+    horizon_days: float = 30.0,
+    say: Callable[[str], None] = _to_nobody,
+    *,
+    quality: bool = False,
 ) -> Mapping[str, Mapping[str, int]]:
     """Compute the load model from snapshots and samples in `data`, a directory or an address that Spark understands.
 
-    `say` gets what each step did. Returns how many partitions have which kind of rates, and which verdict. Raises
-    DataError for tables that are missing, KreassignError without PySpark.
+    `say` gets what each step did, and with `quality` how the rows of this load and of those before it were treated.
+    Returns how many partitions have which kind of rates, and which verdict. Raises DataError for tables that are
+    missing, KreassignError without PySpark.
     """
     jobs = spark_jobs("the load job")
     with jobs.session.spark_session(load_log(data), master) as spark:
         jobs.job.run_load(spark, data, say, horizon_days=horizon_days, now_ms=SystemClock().now_ms())
+        for line in quality_lines(jobs.job.quality(spark, data)) if quality else ():
+            say(line)
         return {what: jobs.job.partition_counts(spark, data, column) for what, column in _SUMMARY.items()}
 
 

@@ -1,18 +1,30 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError, InvariantBroken
+from kreassign.pipeline.ingest.snapshots import replica_rows, sample_rows
 from kreassign.pipeline.load.job import StepCount, partition_counts, run_load
 from kreassign.pipeline.spark.session import failures_told
-from kreassign.pipeline.tables.parquet import read_rows
-from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS, QUARANTINE, REPLICAS, STEP_COUNTS
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
+from kreassign.pipeline.tables.schemas import (
+    CLUSTERS,
+    LOAD_MODEL,
+    LOAD_QUALITY,
+    PARTITIONS,
+    PLAN_INPUTS,
+    QUARANTINE,
+    REPLICAS,
+    SAMPLES,
+    STEP_COUNTS,
+)
 from kreassign.pipeline.tables.spark_io import struct_type, write_table
-from tests.pipeline.clusters import fill, observation
+from tests.pipeline.clusters import TAKEN_MS, fill, observation, sample_round
 
 pytestmark = pytest.mark.spark
 
@@ -65,6 +77,51 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
     run_load(spark, tmp_path, told.append)
     assert everything_made(tmp_path) == first
     assert told[:10] == told[10:]
+
+
+def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: SparkSession, tmp_path: Path) -> None:
+    fill(tmp_path)
+    for table in (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES):  # as a copy beside the compacted files would be
+        for number, file in enumerate(sorted((tmp_path / table.name).glob("*.parquet"))):
+            shutil.copy(file, file.with_name(f"again-{number}.parquet"))
+    alone = replica_rows(observation())[0] | {"topic": "gone"}
+    write_rows(tmp_path, REPLICAS, [alone], file_stem="alone")
+    gone = sample_rows(sample_round(TAKEN_MS, 110))[0] | {"topic": "gone"}
+    write_rows(tmp_path, SAMPLES, [gone], file_stem="gone")
+    last = sample_rows(sample_round(TAKEN_MS + 12_000, 139))[0]
+    write_rows(tmp_path, SAMPLES, [last], file_stem="last")
+
+    told: dict[str, StepCount] = {}
+    now_ms = TAKEN_MS + 60_000
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms)
+    counts = {name: (step.good, step.bad, step.late) for name, step in told.items()}
+    assert {name: counts[name] for name in ("clusters", "partitions", "replicas", "samples", "rates")} == {
+        "clusters": (2, 0, 2),
+        "partitions": (2, 0, 2),
+        "replicas": (5, 1, 5),
+        "samples": (8, 2, 0),
+        "rates": (4, 1, 3),
+    }
+    assert (counts["load_model"][0], counts["plan_inputs"][0]) == (2, 5)
+    rows = read_rows(tmp_path, LOAD_QUALITY)
+    assert {row["load_ms"] for row in rows} == {now_ms}
+    told_why = {(row["table_name"], row["treatment"], row["reason"]): row["row_count"] for row in rows}
+    assert {key: count for key, count in told_why.items() if key[1] != "good"} == {
+        ("clusters", "late", "another row has the same key"): 2,
+        ("partitions", "late", "another row has the same key"): 2,
+        ("replicas", "late", "another row has the same key"): 5,
+        ("replicas", "quarantined", "its partition is not in the snapshot"): 1,
+        ("samples", "quarantined", "end_offset is below start_offset"): 2,
+        ("rates", "late", "another row has the same time"): 3,
+        ("rates", "quarantined", "end_offset is behind the sample before it, and is the last"): 1,
+        ("rates", "counted", "its partition is not in the snapshot"): 1,
+    }
+    assert told_why["rates", "good", None] == 4
+    assert len(read_rows(tmp_path, QUARANTINE)) == 4
+
+    run_load(spark, tmp_path, lambda _: None, now_ms=now_ms + 1000)
+    run_load(spark, tmp_path, lambda _: None, now_ms=now_ms + 1000)
+    assert len(read_rows(tmp_path, LOAD_QUALITY)) == 2 * len(rows)
 
 
 def test_what_is_missing_or_wrong_is_told_before_anything_is_made(spark: SparkSession, tmp_path: Path) -> None:

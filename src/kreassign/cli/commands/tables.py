@@ -171,14 +171,15 @@ def compact(data: Path, keep_days: float | None) -> None:
     metavar="DAYS",
     help="How far ahead to forecast.",
 )
-def load(data: Path | str, master: str | None, horizon_days: float) -> None:
+@click.option("--quality", is_flag=True, help="Show how rows were treated, load after load.")
+def load(data: Path | str, master: str | None, horizon_days: float, *, quality: bool) -> None:
     """Compute load per partition from snapshots and samples.
 
     Makes tables `rates`, `load_hours`, `load_model`, `forecast`, `skew` and `plan_inputs` in DIR from the latest
-    snapshot and all samples; bad rows go to table `quarantine`, the counts of all steps to `step_counts`. Running it
-    again makes the same tables again. Spark's log goes to DIR/spark.log. DIR may be an address that Spark understands,
-    such as s3a://bucket/data; then the log goes to the working directory.
+    snapshot and all samples; bad rows go to table `quarantine`, the counts of all steps to `step_counts` and
+    `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log. DIR may be an
+    address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
     click.echo(f"starting Spark; its log is {tables.load_log(data)}")
-    for what, counts in tables.load(data, master, horizon_days, click.echo).items():
+    for what, counts in tables.load(data, master, horizon_days, click.echo, quality=quality).items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))

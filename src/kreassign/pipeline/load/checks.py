@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.load.rules import ROW_RULES, Rule
-from kreassign.pipeline.tables.schemas import QUARANTINE, Table
+from kreassign.pipeline.load.rules import NO_PARTITION, ROW_RULES, SAME_KEY, Rule
+from kreassign.pipeline.tables.schemas import QUARANTINE, REPLICAS, Table
 
 _REASON = "_reason"
 NEVER_MS = 2**62
@@ -45,14 +45,24 @@ class Screened:
     @property
     def bad(self) -> DataFrame:
         """The rows to set aside, as rows of table `quarantine`."""
-        return bad_rows(self.table, self.judged.where(sql.col(_REASON).isNotNull()), _REASON)
+        return bad_rows(self.table, self.judged.where(_is_bad()), _REASON)
 
-    @property
-    def verdicts(self) -> DataFrame:
-        """One row per row: table_name and is_good."""
-        return self.judged.select(
-            sql.lit(self.table.name).alias("table_name"), sql.col(_REASON).isNull().alias("is_good")
-        )
+    def with_unique_keys(self) -> Screened:
+        """Of the rows of one key only one is good, the latest; the others are late."""
+        latest_first = (sql.col(_REASON).isNotNull(), sql.desc("taken_ms"), sql.xxhash64(*self.table.column_names))
+        copy = sql.row_number().over(Window.partitionBy(*self.table.key).orderBy(*latest_first))
+        reason = sql.coalesce(_REASON, sql.when(sql.col("copy") > 1, SAME_KEY))
+        return Screened(self.table, self.judged.withColumn("copy", copy).withColumn(_REASON, reason))
+
+    def observed(self, observation: Observation) -> Screened:
+        """The same; whatever reads it first tells the observation how many rows are `good`, `bad` and `late`."""
+        kinds = {"good": sql.col(_REASON).isNull(), "bad": _is_bad(), "late": sql.col(_REASON) == SAME_KEY}
+        told = (sql.count_if(which).alias(name) for name, which in kinds.items())
+        return Screened(self.table, self.judged.observe(observation, *told))
+
+
+def _is_bad() -> Column:
+    return sql.col(_REASON).isNotNull() & (sql.col(_REASON) != SAME_KEY)
 
 
 def checks_of(table: Table, now_ms: int = NEVER_MS) -> tuple[RowCheck, ...]:
@@ -104,16 +114,13 @@ def bad_rows(table: Table, rows: DataFrame, reason: str) -> DataFrame:
     ).select(*QUARANTINE.column_names)
 
 
+def orphans(replicas: DataFrame, partitions: DataFrame) -> DataFrame:
+    """Replicas without a row of their partition, as rows of table `quarantine`."""
+    key = ["snapshot_id", "topic", "partition"]
+    found = replicas.join(partitions.select(*key), on=key, how="left_anti").withColumn(_REASON, sql.lit(NO_PARTITION))
+    return bad_rows(REPLICAS, found, _REASON)
+
+
 def all_bad_rows(screened: Iterable[Screened]) -> DataFrame:
     """The set-aside rows of several tables together: table `quarantine`."""
     return reduce(DataFrame.unionByName, (part.bad for part in screened)).select(*QUARANTINE.column_names)
-
-
-def counts(screened: Iterable[Screened]) -> DataFrame:
-    """Rows per table: table_name, good, bad. A table without any row is not in it."""
-    verdicts = reduce(DataFrame.unionByName, (part.verdicts for part in screened))
-    return (
-        verdicts.groupBy("table_name")
-        .agg(sql.count_if("is_good").alias("good"), sql.count_if(~sql.col("is_good")).alias("bad"))
-        .select("table_name", "good", "bad")
-    )

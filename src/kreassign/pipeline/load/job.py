@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
-from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, bad_rows, counts, screen
+from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, bad_rows, orphans, screen
 from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots, load_model, plan_inputs
+from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
 from kreassign.pipeline.load.rates import rates
+from kreassign.pipeline.load.rules import NO_PARTITION, SAME_KEY, Treatment
 from kreassign.pipeline.load.skew import skew
 from kreassign.pipeline.load.trend import forecast, load_hours
 from kreassign.pipeline.tables.schemas import (
@@ -19,6 +22,7 @@ from kreassign.pipeline.tables.schemas import (
     FORECAST,
     LOAD_HOURS,
     LOAD_MODEL,
+    LOAD_QUALITY,
     PARTITIONS,
     PLAN_INPUTS,
     QUARANTINE,
@@ -27,6 +31,7 @@ from kreassign.pipeline.tables.schemas import (
     SAMPLES,
     SKEW,
     STEP_COUNTS,
+    Row,
     Table,
 )
 from kreassign.pipeline.tables.spark_io import DataDir, read_table, struct_type, write_table
@@ -59,7 +64,9 @@ class Job:
     spark: SparkSession
     data_dir: DataDir
     tell: Callable[[StepCount], None]
-    counted: list[StepCount]
+    now_ms: int
+    counted: list[StepCount] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
 
     def read(self, table: Table) -> DataFrame:
         """All rows of a table."""
@@ -91,17 +98,22 @@ def run_load(
     `now_ms` is the time of the load: what claims to be later is set aside. DataError when a table is missing or has no
     good row. Doing it again gives the same tables.
     """
-    job = Job(spark, data_dir, on_step, [])
-    screened = _screened(job, now_ms)
-    _tell_good(job, screened)
-    partitions, replicas = screened[PARTITIONS.name].good, screened[REPLICAS.name].good
-    known = _rates(job, screened[SAMPLES.name].good)
+    job = Job(spark, data_dir, on_step, now_ms)
+    good = _good_rows(job)
+    partitions, replicas = good[PARTITIONS.name], good[REPLICAS.name]
+    known = _rates(job, good[SAMPLES.name], partitions)
     hours = job.write(load_hours(known), LOAD_HOURS)
     loads = job.write(load_model(partitions, replicas, known, hours), LOAD_MODEL)
     ahead = job.write(forecast(loads, horizon_days), FORECAST)
     job.write(skew(loads, partitions), SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
     write_table(_count_rows(job), data_dir, STEP_COUNTS)
+    write_table(_quality(job), data_dir, LOAD_QUALITY, part=f"load={now_ms}")
+
+
+def quality(spark: SparkSession, data_dir: DataDir) -> list[Row]:
+    """Table `load_quality`."""
+    return [row.asDict() for row in read_table(spark, data_dir, LOAD_QUALITY).collect()]
 
 
 def partition_counts(spark: SparkSession, data_dir: DataDir, column: str) -> dict[str, int]:
@@ -110,40 +122,86 @@ def partition_counts(spark: SparkSession, data_dir: DataDir, column: str) -> dic
     return {row[column]: row["partitions"] for row in told.orderBy(column).collect()}
 
 
-def _rates(job: Job, samples: DataFrame) -> DataFrame:
+def _good_rows(job: Job) -> dict[str, DataFrame]:
+    """The good rows of the sources; the others are set aside and told.
+
+    One pass over each source writes the bad rows and counts all. Keys are made unique only where some are not, for
+    the rows are read again and that takes a sort.
+    """
+    screened = _screened(job)
+    unique = {name: part if name == SAMPLES.name else part.with_unique_keys() for name, part in screened.items()}
+    told = {name: Observation() for name in unique}
+    observed = {name: part.observed(told[name]) for name, part in unique.items()}
+    alone = orphans(screened[REPLICAS.name].good, screened[PARTITIONS.name].good)
+    write_table(all_bad_rows(observed.values()).unionByName(alone), job.data_dir, QUARANTINE)
+    _tell(job, {name: observation.get for name, observation in told.items()})
+    return {name: (unique if told[name].get["late"] else screened)[name].good for name in screened}
+
+
+def _tell(job: Job, told: Mapping[str, Mapping[str, int]]) -> None:
+    """Tell the counts of the sources. DataError when one has no good row."""
+    reasons = read_table(job.spark, job.data_dir, QUARANTINE).groupBy("table_name", "reason").count().collect()
+    lonely = sum(row["count"] for row in reasons if (row["table_name"], row["reason"]) == (REPLICAS.name, NO_PARTITION))
+    for table in _SOURCES:
+        counts, without = told[table.name], lonely if table is REPLICAS else 0
+        step = StepCount(table, counts["good"] - without, counts["bad"] + without, counts["late"])
+        job.note(step)
+        _require_good(step, job.data_dir)
+        job.judged.append(Judged(table.name, GOOD, None, step.good))
+        job.judged.append(Judged(table.name, Treatment.LATE, SAME_KEY, step.late))
+    job.judged.extend(
+        Judged(row["table_name"], Treatment.QUARANTINED, row["reason"], row["count"])
+        for row in sorted(reasons, key=lambda row: (row["table_name"], row["reason"]))
+    )
+
+
+def _rates(job: Job, samples: DataFrame, partitions: DataFrame) -> DataFrame:
     """Table `rates` as stored; the samples in it that are odd are added to the quarantine."""
     write_table(rates(samples), job.data_dir, RATES)
     stored = job.read(RATES)
-    kind = sql.col("verdict")
-    is_odd, is_twice = kind == "odd", kind == "twice"
-    counted = stored.agg(
-        sql.count("*").alias("all"), sql.count_if(is_odd).alias("odd"), sql.count_if(is_twice).alias("twice")
-    ).first()
-    assert counted is not None  # an aggregate without a key has one row
-    if counted["odd"]:
-        odd = bad_rows(SAMPLES, stored.where(is_odd), "reason")
+    kinds: Counter[tuple[str, str | None]] = Counter()
+    unknown = 0
+    for row in _kinds_of_rates(stored, partitions).collect():
+        kinds[row["kind"], row["reason"]] += row["rows"]
+        unknown += 0 if row["is_known"] else row["rows"]
+    by_kind = {kind: sum(count for (each, _), count in kinds.items() if each == kind) for kind in ("odd", "twice")}
+    if by_kind["odd"]:
+        odd = bad_rows(SAMPLES, stored.where(sql.col("verdict") == "odd"), "reason")
         write_table(odd, job.data_dir, QUARANTINE, part=RATES.name)
-    good = counted["all"] - counted["odd"] - counted["twice"]
-    job.note(StepCount(RATES, good, counted["odd"], counted["twice"]))
+    good = kinds.total() - by_kind["odd"] - by_kind["twice"]
+    job.note(StepCount(RATES, good, by_kind["odd"], by_kind["twice"]))
+    job.judged.append(Judged(RATES.name, GOOD, None, good))
+    job.judged.append(Judged(RATES.name, Treatment.COUNTED, NO_PARTITION, unknown))
+    treatments = {"odd": Treatment.QUARANTINED, "twice": Treatment.LATE}
+    job.judged.extend(
+        Judged(RATES.name, treatments[kind], reason, count) for (kind, reason), count in kinds.items() if reason
+    )
     return stored
 
 
-def _screened(job: Job, now_ms: int) -> dict[str, Screened]:
+def _kinds_of_rates(stored: DataFrame, partitions: DataFrame) -> DataFrame:
+    """Rows by verdict (`odd`, `twice` or the others), reason, and whether the snapshot has their partition."""
+    verdict, key = sql.col("verdict"), ["cluster_id", "topic", "partition"]
+    kind = sql.when(verdict.isin("odd", "twice"), verdict).otherwise("good").alias("kind")
+    by_partition = stored.groupBy(*key, kind, "reason").agg(sql.count("*").alias("rows"))
+    known = partitions.select(*key, sql.lit(col=True).alias("is_known"))
+    return (
+        by_partition.join(known, on=key, how="left")
+        .groupBy("kind", "reason", "is_known")
+        .agg(sql.sum("rows").alias("rows"))
+        .select("kind", "reason", "is_known", "rows")
+    )
+
+
+def _screened(job: Job) -> dict[str, Screened]:
     """The sources, judged; of the tables of snapshots only what belongs to the latest one of each cluster."""
     sources = {table: job.read(table) for table in _SOURCES}
-    clusters = screen(CLUSTERS, sources[CLUSTERS], now_ms)
+    clusters = screen(CLUSTERS, sources[CLUSTERS], job.now_ms)
     latest = latest_snapshots(clusters.good)
     rows = {table: in_snapshots(sources[table], latest) for table in (PARTITIONS, REPLICAS)}
     rows[SAMPLES] = sources[SAMPLES]
-    return {CLUSTERS.name: clusters} | {table.name: screen(table, found, now_ms) for table, found in rows.items()}
-
-
-def _tell_good(job: Job, screened: Mapping[str, Screened]) -> None:
-    """Set the bad rows aside and tell the counts."""
-    write_table(all_bad_rows(screened.values()), job.data_dir, QUARANTINE)
-    for step in _counted(screened):
-        job.note(step)
-        _require_good(step, job.data_dir)
+    screened = {table.name: screen(table, found, job.now_ms) for table, found in rows.items()}
+    return {CLUSTERS.name: clusters} | screened
 
 
 def _count_rows(job: Job) -> DataFrame:
@@ -151,10 +209,9 @@ def _count_rows(job: Job) -> DataFrame:
     return job.spark.createDataFrame(rows, struct_type(STEP_COUNTS)).coalesce(1).select(*STEP_COUNTS.column_names)
 
 
-def _counted(screened: Mapping[str, Screened]) -> Iterator[StepCount]:
-    told = {row["table_name"]: row for row in counts(screened.values()).collect()}
-    for name, part in screened.items():
-        yield StepCount(part.table, told[name]["good"], told[name]["bad"]) if name in told else StepCount(part.table, 0)
+def _quality(job: Job) -> DataFrame:
+    rows = [tuple(row.values()) for row in quality_rows(job.now_ms, job.judged)]
+    return job.spark.createDataFrame(rows, struct_type(LOAD_QUALITY)).coalesce(1).select(*LOAD_QUALITY.column_names)
 
 
 def _require_good(step: StepCount, data_dir: DataDir) -> None:

@@ -47,6 +47,7 @@ class Treatment(StrEnum):
 
     QUARANTINED = "quarantined"
     LATE = "late"
+    COUNTED = "counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,35 @@ ROW_RULES = (
     *_sizes(SAMPLES),
 )
 """Rules of one row, in the order in which they are tried."""
+
+SAME_KEY = "another row has the same key"
+NO_PARTITION = "its partition is not in the snapshot"
+KEY_RULES = (
+    *(
+        Rule(
+            table,
+            SAME_KEY,
+            f"copy > 1 (rows of the same {', '.join(table.key)}, good ones first)",
+            "files that were copied back after they had been compacted, or a snapshot that was stored twice",
+            Treatment.LATE,
+        )
+        for table in (CLUSTERS, PARTITIONS, REPLICAS)
+    ),
+    Rule(
+        REPLICAS,
+        NO_PARTITION,
+        "no row of partitions has its snapshot_id, topic and partition",
+        "the topic came or went while the snapshot was taken",
+    ),
+    Rule(
+        SAMPLES,
+        NO_PARTITION,
+        "no row of partitions of the latest snapshot has its cluster_id, topic and partition",
+        "the topic was deleted; its rates are made, but no load model",
+        Treatment.COUNTED,
+    ),
+)
+"""Rules of declared keys, told in words: `checks.py` computes them."""
 
 FIRST_SERIES_RULES = (
     Rule(
@@ -218,4 +248,4 @@ SECOND_SERIES_RULES = (
 """Rules of a sample among those that are left."""
 
 SERIES_RULES = FIRST_SERIES_RULES + SECOND_SERIES_RULES
-RULES = ROW_RULES + SERIES_RULES
+RULES = ROW_RULES + KEY_RULES + SERIES_RULES

@@ -417,6 +417,21 @@ STEP_COUNTS = Table(
     ),
 )
 
+LOAD_QUALITY = Table(
+    "load_quality",
+    "How the rows that each load read were treated, load after load. Rows that are good, quarantined and late add up "
+    "to those that were read; counted ones are good ones.",
+    _LOAD,
+    ("load_ms", "table_name", "treatment", "reason"),
+    (
+        Column("load_ms", BIGINT, "when the load was begun"),
+        Column("table_name", STRING, "table whose rows were judged; `rates` for samples among their neighbours"),
+        Column("treatment", STRING, "`good`, `quarantined`, `late` or `counted`, as the [rules](load-rules.md) say"),
+        _optional("reason", STRING, "the rule that was true of the rows; NULL for good ones"),
+        Column("row_count", BIGINT, "how many rows"),
+    ),
+)
+
 PLAN_INPUTS = Table(
     "plan_inputs",
     "What the planner reads: one row per replica of the latest snapshot of each cluster.",
@@ -525,6 +540,7 @@ TABLES = (
     FORECAST,
     SKEW,
     STEP_COUNTS,
+    LOAD_QUALITY,
     PLAN_INPUTS,
     QUARANTINE,
 )
