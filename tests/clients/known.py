@@ -53,6 +53,14 @@ KNOWN: Mapping[str, Mapping[str, object]] = {
         "consume": NOT_KEPT,
     },
     "kafka_python": {"produce": {"code": 35}},
+    "aio_kafka": {
+        "delete records": {
+            "error": "IncompatibleBrokerVersion: IncompatibleBrokerVersion: "
+            "DeleteRecordsRequest cannot be used if the API version is unknown",
+        },
+        "produce": NOT_KEPT,
+        "consume": {"logged": "Unexpected error while fetching data: PolicyViolationError"},
+    },
 }
 """What each client finds on a twin in the steps where real brokers give it what it asked for, by program."""
 

@@ -56,6 +56,7 @@ PROGRAMS = (
     Program("platformatic", "@platformatic/kafka", Language.NODE),
     Program("librdkafka", "librdkafka (confluent-kafka)", Language.PYTHON),
     Program("kafka_python", "kafka-python", Language.PYTHON),
+    Program("aio_kafka", "aiokafka", Language.PYTHON),
 )
 
 
