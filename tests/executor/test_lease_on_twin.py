@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from kreassign.executor.lease import ClusterLease, Held, LeaseHolder, LeasePolic
 from kreassign.executor.lease.lease import GROUP_ID, OFFSETS_TOPIC, PROTOCOL_TYPE
 from kreassign.executor.lease.originals import read_record
 from kreassign.executor.preflight.others import agreed, read_others
+from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.model import ConfigChange, ConfigResource, NewTopic
 from kreassign.model.error_codes import NONE
@@ -231,3 +233,23 @@ def test_a_dead_run_of_this_host_and_state_directory_is_not_waited_for(rig: Twin
         lease.membership = None  # as if the process had ended here, without leaving
     with leased(rig.new_client(), request(rig, "run-2"), rig.transport) as lease:
         assert isinstance(lease.status, Held)
+
+
+def test_a_run_that_is_resumed_adds_to_the_record_what_it_may_change_from_now_on(rig: TwinRig) -> None:
+    """It began with two brokers, and what is set there now is its own."""
+    begun = replace(request(rig, "run-1"), scope=frozenset(map(ConfigResource.broker, (1, 2))))
+    with leased(rig.client, begun, rig.transport):
+        set_rate(rig, 2, FOLLOWER_THROTTLED_RATE, "5")
+    set_rate(rig, 4, FOLLOWER_THROTTLED_RATE, "7")
+    more = replace(begun, is_resumed=True, scope=frozenset(map(ConfigResource.broker, (3, 4))))
+    with leased(rig.client, more, rig.transport):
+        record = read_record(rig.client)
+    assert record is not None
+    keys = [ConfigKey(ConfigResource.broker(broker), FOLLOWER_THROTTLED_RATE) for broker in range(5)]
+    assert record.known(keys) == dict(zip(keys[1:], (None, None, None, "7"), strict=True))
+
+
+def test_a_run_that_is_resumed_without_a_record_writes_none_of_what_it_has_set_itself(rig: TwinRig) -> None:
+    resumed = replace(request(rig, "run-1"), is_resumed=True)
+    with leased(rig.client, resumed, rig.transport):
+        assert read_record(rig.client) is None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.clock import Clock
@@ -12,21 +14,22 @@ from kreassign.executor.cluster.port import ClusterPort, ConfigPort
 from kreassign.executor.events import Event, Request, RunStarted
 from kreassign.executor.guards import DEFAULTS, GuardName, Reaction
 from kreassign.executor.guards.settings import settings
-from kreassign.executor.history.run_history import RunHistory, fold
+from kreassign.executor.history.run_history import RunHistory, fold, history
 from kreassign.executor.journal import Journal, journal_path, post_request, read_events
 from kreassign.executor.lease import NO_LEASE, Lease
 from kreassign.executor.preflight.prepare import RunSettings, prepare
+from kreassign.executor.replanner import Replanner
 from kreassign.executor.runner import Listener, Memory, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Cap, Caps, Order, Pace
-from kreassign.executor.state import RunView
+from kreassign.executor.state import AT_REST, RunView
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.rates import BrokerRate, ThrottleRates
 from kreassign.model import ConfigResource, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.operations.replan import replanned
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan
 from kreassign.twin.cluster import Twin
-from kreassign.twin.core import TwinSettings
 from kreassign.twin.network.transport import TwinTransport
 from kreassign.twin.replication.partition_logs import Traffic
 from tests.twin.asking import MEGABYTES, cluster
@@ -74,6 +77,8 @@ class TwinRig:
         write_bytes_per_s: float = 0.0,
         log_dir_bytes: int | None = None,
         others: Mapping[str, list[list[int]]] | None = None,
+        brokers: int = 5,
+        make_twin: Callable[[Blueprint], Twin] = Twin,
     ) -> None:
         self.state_dir = state_dir
         traffic = Traffic(size_bytes=size_bytes, write_bytes_per_s=write_bytes_per_s)
@@ -81,14 +86,16 @@ class TwinRig:
             TopicPlan(name, tuple(PartitionPlan(tuple(one), traffic) for one in lists))
             for name, lists in {"t": replicas, **(others or {})}.items()
         )
-        blueprint = replace(cluster(brokers=5), topics=topics)
-        self.twin = Twin(blueprint if log_dir_bytes is None else _small(blueprint, log_dir_bytes), TwinSettings())
+        blueprint = replace(cluster(brokers=brokers), topics=topics)
+        whole = blueprint if log_dir_bytes is None else _small(blueprint, log_dir_bytes)
+        self.twin = make_twin(whole)
         self.transport = TwinTransport(self.twin)
         self.client = self.new_client()
         self.odd_port: ClusterPort | None = None
         self.clock: Clock = self.transport
         self.controllers: ConfigPort | None = None
         self.lease: Lease = NO_LEASE
+        self.replanner: Replanner = partial(replanned, self.client)
         self.seen: list[Event] = []
         self._deeds: list[tuple[int, Callable[[], object]]] = []
         self.listener: Listener | None = None
@@ -103,11 +110,12 @@ class TwinRig:
         pace: Pace = NO_LIMITS,
         per_broker: tuple[BrokerRate, ...] = (),
         adaptive: AdaptiveThrottle | None = None,
+        replans: bool = False,
     ) -> RunStarted:
         plan = Plan(tuple(PartitionAssignment(tp(number), target) for number, target in targets.items()))
         rates = ThrottleRates(throttle, per_broker, adaptive)
         chosen = RunSettings("run-1", self.transport.now_ms(), rates, settings(guards), pace)
-        return prepare(self.port, plan, chosen)
+        return replace(prepare(self.port, plan, chosen), replans=replans)
 
     def run(self, started: RunStarted, *asked: Callable[[int], Request]) -> RunHistory:
         """Carry it out; what is `asked` is there before the run begins."""
@@ -116,15 +124,19 @@ class TwinRig:
                 post_request(journal.path, make)
             return self.new_runner(journal).start(started)
 
-    def resume(self, run_id: str = "run-1") -> RunHistory:
+    def resume(self, run_id: str = "run-1", *, replans: bool = False) -> RunHistory:
         journal, events = Journal.resume(self.path(run_id), self.twin.cluster_id)
         with journal:
-            return self.new_runner(journal).resume(events)
+            return self.new_runner(journal).resume(events, replans=replans)
 
     def new_client(self) -> AdminClient:
         """Another client of the brokers, with connections of its own."""
         settings = client_settings(bootstrap_servers="broker-0:9092,broker-1:9092")
         return AdminClient.connect(settings, clock=self.transport, transport=self.transport)
+
+    def let_plan_over(self, client: object) -> None:
+        """Whoever plans moves again asks the cluster by way of this."""
+        self.replanner = partial(replanned, cast(AdminClient, client))
 
     def let_reach_controllers(self) -> None:
         """Runs from now on can talk to the controllers."""
@@ -172,9 +184,24 @@ class TwinRig:
                 self.listener(event, run)
 
         self.runner = Runner(
-            self.port, self.clock, journal, listener=listen, controllers=self.controllers, lease=self.lease
+            self.port,
+            self.clock,
+            journal,
+            listener=listen,
+            controllers=self.controllers,
+            lease=self.lease,
+            replanner=self.replanner,
         )
         return self.runner
+
+    def end_within(self, seconds: float) -> None:
+        """Let a run that has not ended so much later fail its test, which would else wait for ever."""
+
+        def fail() -> None:
+            run = None if self.runner is None else self.runner.run
+            assert run is None or run.phase in AT_REST, f"not at rest after {seconds:g} s: {history(run)}"
+
+        self.after(seconds, fail)
 
     # --- what the cluster is like ---
 

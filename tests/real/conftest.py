@@ -20,8 +20,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture(autouse=True)
-def started_runs() -> Iterator[None]:
-    """No run outlives its test."""
+def started_runs(start_cluster: object) -> Iterator[None]:
+    """No run outlives its test. Clusters of the test's own are there until all runs are ended."""
+    del start_cluster
     yield
     end_started()
 

@@ -128,6 +128,15 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class NewTarget:
+    """The replicas that a move shall lead to instead of those that it was to lead to `before`."""
+
+    topic_partition: TopicPartition
+    before: tuple[int, ...]
+    target: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unwritten:
     """A broker that is down, and why nobody took its settings for it."""
 
@@ -160,6 +169,7 @@ class RunStarted:
     A run that `rereads_throttle` does so before every batch of moves, one that `guards_to_the_end` checks health also
     while a cancelled run lets its moves finish, and one that `rereads_first` reads what it left when it is taken up,
     before anything is set again; journals of earlier versions have no such rows.
+    One that `replans` gives moves whose destination is lost other destinations.
     """
 
     at_ms: int
@@ -178,6 +188,7 @@ class RunStarted:
     found: FoundThrottles = FoundThrottles.REFUSE
     originals: tuple[ConfigValue, ...] = ()
     adopted: tuple[ConfigValue, ...] = ()
+    replans: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +196,14 @@ class RunResumed:
     """Someone resumed a run that was interrupted: paused, killed, or ended with settings to restore.
 
     From now on it `rereads_first`, as in `RunStarted`.
+    If it `replans`, it does from now on what `RunStarted` says of that; else all is as before.
     """
 
     at_ms: int
     live_brokers: tuple[int, ...]
     operator: Operator | None = None
     rereads_first: bool = False
+    replans: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +434,20 @@ class VerdictsRecorded:
 
 
 @dataclass(frozen=True, slots=True)
+class MovesReplanned:
+    """Moves to brokers that are `lost` were planned again; of those that are `refused` nobody found a way.
+
+    `operator` is who executed the run then. What is under way to the target of before is still to be cancelled.
+    """
+
+    at_ms: int
+    lost: tuple[int, ...]
+    targets: tuple[NewTarget, ...]
+    refused: tuple[Refusal, ...] = ()
+    operator: Operator | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseTaken:
     """The run is the only writer of its cluster: it holds the lease, in this generation of the group."""
 
@@ -508,6 +535,7 @@ Event = (
     | HealthObserved
     | TrafficMeasured
     | VerdictsRecorded
+    | MovesReplanned
     | LeaseTaken
     | LeaseForgone
     | LeaseLost

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kreassign.executor.events import PlannedMove
+from kreassign.executor.events import Operator, PlannedMove
 from kreassign.executor.guards import Health, Verdict
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
+from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition, TopicPartitionReplica
 
 
@@ -79,12 +80,14 @@ class ObserveMoves:
 class CheckHealth:
     """See how the cluster is, and whether these settings are still ours. Ends in HealthObserved or CallFailed.
 
-    `before` is what the first inspection of the run found.
+    `before` is what the first inspection of the run found. The run goes on without the `lost` brokers: that replicas
+    there are out of sync is known.
     """
 
     moves: tuple[PlannedMove, ...]
     throttle: tuple[ConfigOverride, ...]
     before: Health | None = None
+    lost: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,26 @@ class RecordVerdicts:
     """Write down what the guards say. Ends in VerdictsRecorded."""
 
     verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanMoves:
+    """Find other destinations for moves to brokers that are `lost`. Ends in MovesReplanned or CallFailed.
+
+    Those of the `moves` that are `in_flight` are being made by this run. `plan` is every move that was made or still
+    shall be, these among them; `writes` are bytes per second that producers write to their partitions. `known` are
+    settings of which the run knows what they were: those that it changes, and those that it found and was to deal with.
+    """
+
+    moves: tuple[PlannedMove, ...]
+    lost: tuple[int, ...]
+    in_flight: frozenset[TopicPartition]
+    plan: tuple[PlannedMove, ...]
+    rates: ThrottleRates
+    known: frozenset[ConfigKey]
+    disk_reserve: float
+    writes: Mapping[TopicPartition, float] = field(default_factory=dict)
+    operator: Operator | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +160,7 @@ ClusterQuery = (
     | CheckHealth
     | MeasureTraffic
     | RecordVerdicts
+    | ReplanMoves
     | Verify
     | TakeLease
     | Wait

@@ -33,6 +33,7 @@ from kreassign.executor.events import (
     LeaseTaken,
     MovesCancelled,
     MovesObserved,
+    MovesReplanned,
     MovesSubmitted,
     Operator,
     Refusal,
@@ -62,6 +63,7 @@ from kreassign.executor.instructions import (
     ObserveMoves,
     ReadConfigs,
     RecordVerdicts,
+    ReplanMoves,
     RestoreThrottle,
     SetThrottle,
     SubmitMoves,
@@ -71,6 +73,7 @@ from kreassign.executor.instructions import (
 )
 from kreassign.executor.lease import NO_LEASE, Forgone, Held, Lease, LeaseStatus, Taken
 from kreassign.executor.progress.sampling import ProgressSampling
+from kreassign.executor.replanner import Replanner, no_replanner
 from kreassign.executor.state import AT_REST, ENDED, Machine, RunView
 from kreassign.executor.throttle import ledger
 from kreassign.model import Batch, ConfigChange, ConfigResource, ElectionType, TopicPartition
@@ -103,7 +106,8 @@ class Runner:
     """Executes one run.
 
     `listener` gets every event that happens, after the run has taken it in; not those read back.
-    `controllers` take the throttle of brokers that are down. `lease` is asked before each change of the cluster.
+    `controllers` take the throttle of brokers that are down. `lease` is asked before each change of the cluster, and
+    the `replanner` for other destinations where they were lost, in a run that replans.
     """
 
     def __init__(
@@ -116,8 +120,10 @@ class Runner:
         poll_s: float = POLL_S,
         controllers: ConfigPort | None = None,
         lease: Lease = NO_LEASE,
+        replanner: Replanner = no_replanner,
     ) -> None:
         self._lease = lease
+        self._replanner = replanner
         self._machine = Machine()
         self._port = port
         self._controllers = controllers
@@ -154,11 +160,13 @@ class Runner:
         operator: Operator | None = None,
         machine: Machine | None = None,
         *,
+        replans: bool = False,
         before_anything: Callable[[], object] = lambda: None,
     ) -> RunHistory:
         """Continue a run from the events of its journal, or those after `machine`; the `operator` is written into it.
 
-        `before_anything` is called when nothing stands in the way any more, and may ask something of the run.
+        `before_anything` is called when nothing stands in the way any more, and may ask something of the run. If it
+        `replans`, moves whose destination is lost get another one, also where the run began without that.
 
         Raises ExecutionError when nothing is left to move or to restore, ClusterError when the cluster does not answer.
         """
@@ -172,7 +180,8 @@ class Runner:
                 f"run {self.run.run_id} is {self.run.phase} and its throttle is restored: there is nothing to resume"
             )
         live = self._port.describe_cluster().broker_ids
-        instructions = self._happened(RunResumed(self._time.now_ms(), live, operator, rereads_first=True))
+        resumed = RunResumed(self._time.now_ms(), live, operator, rereads_first=True, replans=replans)
+        instructions = self._happened(resumed)
         before_anything()
         return self._execute(instructions)
 
@@ -233,6 +242,8 @@ class Runner:
                 return self._read_configs(question)
             case Verify():
                 return self._verify(question)
+            case ReplanMoves():
+                return self._replan(question)
         return self._observe(question)
 
     def _observe(self, question: ObserveMoves | CheckHealth | CheckThrottle | MeasureTraffic | TakeLease) -> Event:
@@ -396,6 +407,10 @@ class Runner:
         idle = tuple(name for name, error in outcome.failed.items() if has_code(error, NO_REASSIGNMENT_IN_PROGRESS))
         refused = tuple(one for one in _refusals(outcome, is_final) if one.topic_partition not in idle)
         return MovesCancelled(self._time.now_ms(), tuple(outcome.ok), refused, idle)
+
+    def _replan(self, question: ReplanMoves) -> Event:
+        found = self._replanner(question)
+        return MovesReplanned(self._time.now_ms(), question.lost, found.targets, found.refused, question.operator)
 
     def _change_configs(self, changes: Mapping[ConfigResource, list[ConfigChange]]) -> Changed:
         return change_configs(self._port, self._controllers, changes)

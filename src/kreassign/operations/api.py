@@ -128,6 +128,7 @@ def run(
     pace: Pace = NO_LIMITS,
     measure_for_s: float = 5.0,
     found: FoundThrottles = FoundThrottles.REFUSE,
+    replan: bool = False,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
@@ -137,9 +138,11 @@ def run(
 
     A KeyboardInterrupt leaves the run as it is; `resume` continues it. Raises IllegalPlan with everything that speaks
     against the plan, InputError when another run is active on the cluster, ClusterError. Throttles of others, and their
-    moves, are refused by an InputError that names them, unless `found` says what to do about them.
+    moves, are refused by an InputError that names them, unless `found` says what to do about them. With `replan`, moves
+    to a broker that is lost get another destination, instead of being given up.
     """
-    request = RunRequest(_plan_file(plan), _rates(throttle), guards, pace, measure_for_s=measure_for_s, found=found)
+    file, rates = _plan_file(plan), _rates(throttle)
+    request = RunRequest(file, rates, guards, pace, measure_for_s=measure_for_s, found=found, replan=replan)
     return runs.run(cluster, request, _context(state_dir, poll_s, controllers, on_progress))
 
 
@@ -147,14 +150,18 @@ def resume(
     cluster: AdminClient,
     run_id: str,
     *,
+    replan: bool = False,
     on_progress: Show | None = None,
     state_dir: Path | None = None,
     poll_s: float = POLL_INTERVAL_S,
     controllers: AdminClient | None = None,
 ) -> RunHistory:
-    """Continue a run that no process executes any more. Raises InputError, ClusterError."""
+    """Continue a run that no process executes any more, from now on with `replan` as in `run`, or as it began.
+
+    Raises InputError, ClusterError.
+    """
     context = _context(state_dir, poll_s, controllers, on_progress)
-    return runs.resume_run(cluster, find_journal(context.state_dir, run_id), context)
+    return runs.resume_run(cluster, find_journal(context.state_dir, run_id), context, replan=replan)
 
 
 def rollback(

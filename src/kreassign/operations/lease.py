@@ -42,7 +42,8 @@ class LeaseRequest:
     """For which run of which cluster the lease is wanted, who executes it, and who hears warnings.
 
     `scope` are the topics and brokers whose throttles a new run may change, and `originals` what it will leave there
-    where that is not what it found; a resumed run has changed some already, so it has no scope.
+    where that is not what it found. One that `is_resumed` has changed some already: its scope is what it may change
+    besides from now on, if there is anything.
     """
 
     run_id: str
@@ -53,6 +54,7 @@ class LeaseRequest:
     warn: Warn
     scope: frozenset[ConfigResource] | None = None
     originals: tuple[ConfigValue, ...] = ()
+    is_resumed: bool = False
 
 
 @contextmanager
@@ -142,7 +144,9 @@ def _keep_record(client: AdminClient, lease: ClusterLease, wanted: LeaseRequest,
         found, _ = throttle_settings(client)
         present = {one.key: one for one in found} | {one.key: one for one in wanted.originals}
         record = read_record(client)
-        if record is None or not left_settings(record, found):
+        if wanted.is_resumed and record is None:
+            return  # What is set now is the run's own, and no record of what was before.
+        if record is None or not (wanted.is_resumed or left_settings(record, found)):
             record = present_values(wanted.run_id, clock.now_ms(), present.values(), wanted.scope)
         write_record(client, lease.membership, record.extended(present.values(), wanted.scope))
     except (ClusterError, InputError) as error:

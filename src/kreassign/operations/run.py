@@ -21,6 +21,7 @@ from kreassign.executor.guards.settings import settings
 from kreassign.executor.history.interrupted_runs import refuse_if_interrupted_runs
 from kreassign.executor.history.run_history import RunHistory, history, read_history
 from kreassign.executor.history.snapshots import SnapshotKeeper, latest_start
+from kreassign.executor.instructions import ReplanMoves
 from kreassign.executor.journal import Journal, first_event, post_request, refuse_second_run
 from kreassign.executor.lease import Lease, LeasePolicy
 from kreassign.executor.preflight.checks import UNKNOWN_ORIGIN, PlanOrigin
@@ -28,13 +29,14 @@ from kreassign.executor.preflight.others import agreed, read_others
 from kreassign.executor.preflight.prepare import RunSettings, prepare
 from kreassign.executor.preflight.starvation import measure_writes, rate_advice, starved
 from kreassign.executor.progress.meter import Progress
+from kreassign.executor.replanner import Replanned
 from kreassign.executor.runner import POLL_S, Runner
 from kreassign.executor.scheduling import NO_LIMITS, Pace, forecast
 from kreassign.executor.scheduling.windows import REACHED, shortfalls
 from kreassign.executor.state import MoveRecord, RunView, candidate
 from kreassign.executor.throttle.originals import FoundThrottles, OriginalSettings
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
-from kreassign.model import ConfigResource, TopicPartition
+from kreassign.model import Cluster, ConfigResource, TopicPartition
 from kreassign.operations.journals import default_state_dir, this_operator
 from kreassign.operations.lease import LeaseRequest, leased, originals_of, refuse_if_leased
 from kreassign.operations.plan_files import PlanFile
@@ -94,7 +96,8 @@ class RunRequest:
 
     `expected` has the replicas that partitions must still have; without it, what the plan's own file says.
     `measure_for_s`: with a throttle, how long to measure first what producers write; 0 does not.
-    `found`: what to do about throttles that others have set.
+    `found`: what to do about throttles that others have set. `replan`: whether moves whose destination is lost get
+    another one, instead of being given up.
     """
 
     plan: PlanFile
@@ -104,6 +107,7 @@ class RunRequest:
     expected: Mapping[TopicPartition, tuple[int, ...]] | None = None
     measure_for_s: float = 5.0
     found: FoundThrottles = FoundThrottles.REFUSE
+    replan: bool = False
 
     def settings(self, run_id: str, at_ms: int) -> RunSettings:
         """The same for the executor, with the id of the run and the time at which it begins."""
@@ -138,7 +142,7 @@ def prepare_run(
     if started.rates.is_limited and request.measure_for_s > 0:
         started = measured(client, started, request.measure_for_s, clock, context.warn)
     warn_of_outlook(started, context.warn)
-    return started
+    return replace(started, replans=request.replan)
 
 
 def start_run(client: AdminClient, started: RunStarted, context: RunContext) -> RunHistory:
@@ -152,28 +156,34 @@ def start_run(client: AdminClient, started: RunStarted, context: RunContext) -> 
 
 
 def resume_run(
-    client: AdminClient, path: Path, context: RunContext, request: Callable[[int], Request] | None = None
+    client: AdminClient,
+    path: Path,
+    context: RunContext,
+    request: Callable[[int], Request] | None = None,
+    *,
+    replan: bool = False,
 ) -> RunHistory:
     """Go on with the run of this journal, first of all with this request, which is stored only if that is possible.
 
+    With `replan`, moves whose destination is lost get another one from now on; a run that began so keeps doing so.
     Raises InputError when a process executes a run of its cluster.
     """
     refuse_unless_free(client, context, path.stem)
-    cluster_id, start = client.describe_cluster().cluster_id, latest_start(path)
-    journal, events = Journal.resume(path, cluster_id, start.position)
+    cluster, start = client.describe_cluster(), latest_start(path)
+    journal, events = Journal.resume(path, cluster.cluster_id, start.position)
 
     def ask() -> None:
         if request is not None:
             post_request(path, request)
 
-    with journal, leased(client, _lease_request(path.stem, cluster_id, context)) as lease:
+    with journal, leased(client, _next_lease_request(path, cluster, context, replan=replan)) as lease:
         _warn_of_old_journal(client, path.stem, first_event(path), context.warn)
         return _execute(
             client,
             journal,
             lease,
             context,
-            lambda runner: runner.resume(events, context.operator, start.machine, before_anything=ask),
+            lambda runner: runner.resume(events, context.operator, start.machine, replans=replan, before_anything=ask),
         )
 
 
@@ -208,10 +218,25 @@ def _lease_request(run_id: str | None, cluster_id: str, context: RunContext) -> 
 def _first_lease_request(started: RunStarted, context: RunContext) -> LeaseRequest:
     """Of a run that begins: what it may change is written down first."""
     topics = {ConfigResource.topic(move.topic_partition.topic) for move in started.moves}
-    brokers = {broker for move in started.moves for broker in (*move.original, *move.target)}
+    brokers = _brokers(started).union(started.live_brokers if started.replans else ())
     scope = frozenset({*topics, *map(ConfigResource.broker, brokers), *(one.key.resource for one in started.adopted)})
     wanted = _lease_request(started.run_id, started.cluster_id, context)
     return replace(wanted, scope=scope, originals=started.originals)
+
+
+def _next_lease_request(path: Path, cluster: Cluster, context: RunContext, *, replan: bool) -> LeaseRequest:
+    """Of a run that is resumed: what it may change besides from now on is written down, too."""
+    wanted = replace(_lease_request(path.stem, cluster.cluster_id, context), is_resumed=True)
+    begun = first_event(path)
+    if begun.replans or not replan:
+        return wanted
+    more = set(cluster.broker_ids).difference(_brokers(begun))
+    return replace(wanted, scope=frozenset(map(ConfigResource.broker, more)))
+
+
+def _brokers(started: RunStarted) -> frozenset[int]:
+    """Those between which the plan moves."""
+    return frozenset(broker for move in started.moves for broker in (*move.original, *move.target))
 
 
 def new_run_id(now_ms: int) -> str:
@@ -292,6 +317,12 @@ class _Listener:
         return True
 
 
+def _replanned(client: AdminClient, question: ReplanMoves) -> Replanned:
+    from kreassign.operations.replan import replanned  # noqa: PLC0415 - the planner is slow to load, and few runs need it
+
+    return replanned(client, question)
+
+
 def _execute(
     client: AdminClient, journal: Journal, lease: Lease, context: RunContext, drive: Callable[[Runner], RunHistory]
 ) -> RunHistory:
@@ -304,6 +335,7 @@ def _execute(
         poll_s=context.poll_s,
         controllers=context.controllers,
         lease=lease,
+        replanner=partial(_replanned, client),
     )
     listener.keeper = SnapshotKeeper(journal, runner.snapshot)
     with context.watch(journal.path.stem, runner.request_stop) as listener.show:

@@ -50,7 +50,7 @@ def verify_run(client: AdminClient, journal: Path, *, ignore_throttles: bool = F
     """Compare the cluster with what a run was to leave: its moves made, and nothing left of whatever it ever set."""
     run = fold(read_events(journal))
     changed = () if ignore_throttles else _to_be_restored(client, run)
-    moves = [record.move for record in run.records.values()]
+    moves = [record.wanted for record in run.records.values()]
     targets = {move.topic_partition: move.target for move in moves}
     log_dirs = {copy: path for move in moves for copy, path in move.log_dir_paths.items()}
     return _verified(client, Expectations(targets, log_dirs, overrides=changed, checks_sizes=True))

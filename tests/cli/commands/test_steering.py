@@ -111,6 +111,8 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         heard = json.loads(terminal.type("resume", run_id, "--format", "json").stdout)
         assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 6)
         assert not terminal.runs[0]["is_held"]
+        refused = terminal.type("resume", run_id, "--replan")
+        assert (refused.exit_code, "--replan is for a run that is taken up" in refused.stderr) == (2, True)
 
         second = terminal.ask_cluster("run", terminal.plan)
         assert second.exit_code == 2

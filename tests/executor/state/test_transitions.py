@@ -25,7 +25,9 @@ from kreassign.executor.events import (
     LeaseTaken,
     MovesCancelled,
     MovesObserved,
+    MovesReplanned,
     MovesSubmitted,
+    NewTarget,
     PaceRequested,
     PlacementState,
     Refusal,
@@ -57,6 +59,7 @@ from kreassign.executor.instructions import (
     ObserveMoves,
     ReadConfigs,
     RecordVerdicts,
+    ReplanMoves,
     RestoreThrottle,
     SetThrottle,
     SubmitMoves,
@@ -207,20 +210,31 @@ def _certain_answers(first: Instruction, at_ms: int) -> list[Event]:
 
 
 def _readings(first: Instruction, at_ms: int) -> list[Event]:
+    found: list[Event] = []
     match first:
         case ReadConfigs(keys):
-            return _configs(keys, at_ms)
+            found = _configs(keys, at_ms)
         case ObserveMoves():
-            return _looks(at_ms)
+            found = _looks(at_ms)
         case CheckHealth():
-            return [HealthObserved(at_ms, Health(LIVE)), HealthObserved(at_ms, Health(LIVE, cordoned=(2,)))]
+            found = [HealthObserved(at_ms, Health(LIVE)), HealthObserved(at_ms, Health(LIVE, cordoned=(2,)))]
         case CheckThrottle(overrides):
             odd = tuple(ConfigValue(override.key, "7") for override in overrides)
-            return [ThrottleChecked(at_ms), ThrottleChecked(at_ms, odd)]
+            found = [ThrottleChecked(at_ms), ThrottleChecked(at_ms, odd)]
+        case ReplanMoves():
+            found = _replans(first, at_ms)
         case ElectLeaders(names):
-            return [LeadersElected(at_ms, names)]
+            found = [LeadersElected(at_ms, names)]
+    if found:
+        return found
     wrong = Verified(at_ms, ("a-0: not there",))
     return [Verified(at_ms, ()), wrong, replace(wrong, at_ms=at_ms + FAR_MS)]
+
+
+def _replans(question: ReplanMoves, at_ms: int) -> list[Event]:
+    refused = tuple(Refusal(move.topic_partition, "no broker is left") for move in question.moves)
+    targets = tuple(NewTarget(move.topic_partition, move.target, (4, 1)) for move in question.moves)
+    return [MovesReplanned(at_ms, question.lost, targets), MovesReplanned(at_ms, question.lost, (), refused)]
 
 
 def _configs(keys: tuple[ConfigKey, ...], at_ms: int) -> list[Event]:
@@ -262,6 +276,19 @@ def beginnings() -> list[RunStarted]:
     ]
 
 
+WITHOUT_2 = tuple(broker for broker in LIVE if broker != 2)
+SENT = tuple(move.topic_partition for move in MOVES)
+LOST: tuple[Event, ...] = (
+    look(2_000, PlacementState.UNTOUCHED),
+    HealthObserved(3_000, Health(WITHOUT_2)),
+    SubmissionIntended(4_000, SENT),
+    MovesSubmitted(5_000, SENT),
+    look(FAR_MS, PlacementState.MOVING),
+    HealthObserved(FAR_MS, Health(WITHOUT_2)),
+)
+"""A destination is lost, and its moves are about to be planned again."""
+
+
 @pytest.fixture(scope="module")
 def explored() -> dict[Key, set[type]]:
     explorer = Explorer()
@@ -270,6 +297,7 @@ def explored() -> dict[Key, set[type]]:
     guarded = replace(started(), guards=settings(_ONLY_THE_THROTTLE), rereads_throttle=True)
     explorer.walk(guarded, *PREPARED[1:])
     explorer.walk(guarded, *PREPARED[1:], RunResumed(3_000, LIVE, rereads_first=True))
+    explorer.walk(replace(started(throttle=None), replans=True), *LOST)
     return explorer.reached
 
 

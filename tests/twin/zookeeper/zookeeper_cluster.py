@@ -7,6 +7,7 @@ from functools import partial
 
 from kreassign.model import TopicPartition
 from kreassign.model.znodes import format_reassignments, parse_partition_state, parse_topic, paths
+from kreassign.twin.blueprint import Blueprint
 from kreassign.twin.cluster import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets
 from kreassign.twin.core import TwinSettings
@@ -17,6 +18,15 @@ from tests.twin.asking import cluster
 from tests.twin.zookeeper.memory_tree import Candidate, Tree
 
 FOO = TopicPartition("foo", 0)
+
+
+def zookeeper_twin(blueprint: Blueprint) -> Twin:
+    """A twin of this cluster in ZooKeeper mode, with its metadata in a tree of its own."""
+    log = ZooKeeperLog(Candidate(Tree()), blueprint)
+    assert log.become_controller(0, 0)
+    return Twin(
+        blueprint, TwinSettings(KAFKA_3_9_ZOOKEEPER), log, make_controller=partial(ZooKeeperController, log=log)
+    )
 
 
 class ZooKeeperCluster:

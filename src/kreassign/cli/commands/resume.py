@@ -6,10 +6,11 @@ import click
 
 from kreassign.cli.commands.rollback import report_end
 from kreassign.cli.options.cluster import ClusterOptions, interrupted_run_cluster_options
-from kreassign.cli.options.run import run_context_options
+from kreassign.cli.options.run import replan_option, run_context_options
 from kreassign.cli.output import examples, format_option
 from kreassign.cli.run_text import print_accepted
 from kreassign.cli.signals import on_terminal
+from kreassign.errors import InputError
 from kreassign.operations import steer
 from kreassign.operations.journals import find_journal, is_active
 from kreassign.operations.run import RunContext, resume_run
@@ -23,19 +24,31 @@ from kreassign.operations.run import RunContext, resume_run
 )
 @click.argument("run_id")
 @interrupted_run_cluster_options
+@replan_option
 @run_context_options
 @format_option
 @click.pass_context
 def resume(
-    context: click.Context, /, run_id: str, cluster: ClusterOptions, run_context: RunContext, output_format: str
+    context: click.Context,
+    /,
+    run_id: str,
+    cluster: ClusterOptions,
+    replan: bool,
+    run_context: RunContext,
+    output_format: str,
 ) -> None:
     """Resume run RUN_ID after `kreassign pause`, Ctrl-C or a crash.
 
     If no process executes it any more, this one does, and needs --bootstrap-server: it checks the cluster before it
-    sends anything.
+    sends anything. A run that was begun with --replan keeps doing so.
     """
     path = find_journal(run_context.state_dir, run_id)
     if is_active(path):
+        if replan:
+            raise InputError(
+                f"a process executes run {path.stem}; --replan is for a run that is taken up: end that process "
+                "(Ctrl-C), then resume the run with --replan"
+            )
         print_accepted(path, steer.release(path), "starts moves again", output_format)
         return
     is_quiet = output_format == "json"
@@ -43,5 +56,5 @@ def resume(
         cluster.connect_to_take_up(path.stem) as client,
         on_terminal(cluster, run_context, is_quiet=is_quiet) as watched,
     ):
-        code = report_end(client, resume_run(client, path, watched), watched, is_quiet=is_quiet)
+        code = report_end(client, resume_run(client, path, watched, replan=replan), watched, is_quiet=is_quiet)
     context.exit(code)

@@ -10,7 +10,7 @@ from kreassign.cli.commands.rollback import report_end
 from kreassign.cli.detach import detach
 from kreassign.cli.options.cluster import ClusterOptions, run_cluster_options
 from kreassign.cli.options.pace import PaceOptions, pace_options
-from kreassign.cli.options.run import found_options, guards_option, run_context_options
+from kreassign.cli.options.run import found_options, guards_option, replan_option, run_context_options
 from kreassign.cli.options.throttle import throttle_options
 from kreassign.cli.options.values import LONGEST_S, FiniteRange
 from kreassign.cli.output import examples, format_option
@@ -45,6 +45,7 @@ from kreassign.operations.run import RunContext, RunRequest
 )
 @guards_option
 @found_options
+@replan_option
 @pace_options
 @click.option(
     "--measure-for",
@@ -69,6 +70,7 @@ def run(
     expect_current: Path | None,
     guards: dict[GuardName, Reaction],
     found: FoundThrottles,
+    replan: bool,
     pace: PaceOptions,
     measure_for: float,
     resumed: str | None,
@@ -91,7 +93,8 @@ def run(
     if plan is not None:
         expected = read_plan(expect_current).replicas if expect_current else None
         chosen_pace = pace.pace(SystemClock().now_ms())
-        request = RunRequest(read_plan_file(plan), throttle, guards, chosen_pace, expected, measure_for, found)
+        file = read_plan_file(plan)
+        request = RunRequest(file, throttle, guards, chosen_pace, expected, measure_for, found, replan)
     is_quiet = output_format == "json"
     started = detach(run_context.state_dir, output_format) if is_detached else lambda _: None
     with (
@@ -101,6 +104,6 @@ def run(
         if request is not None:
             ended = operation.run(client, request, watched)
         else:
-            ended = operation.resume_run(client, find_journal(watched.state_dir, str(resumed)), watched)
+            ended = operation.resume_run(client, find_journal(watched.state_dir, str(resumed)), watched, replan=replan)
         code = report_end(client, ended, watched, is_quiet=is_quiet)
     context.exit(code)

@@ -70,6 +70,16 @@ found_options = option_group(
 """Add `--adopt` and `--alongside`: keyword `found: FoundThrottles`."""
 
 
+def replan_option(command: Command) -> Command:
+    """Add `--replan`: parameter `replan: bool`."""
+    return click.option(
+        "--replan",
+        is_flag=True,
+        help="Choose other destinations for moves to a broker that has been down for a minute: as few changes as "
+        "possible, by rack and free space.  [default: give those moves up]",
+    )(command)
+
+
 def guards_option(command: Command) -> Command:
     """Add `--guard NAME=REACTION`, any number of times: parameter `guards: dict[GuardName, Reaction]`."""
     names, reactions = ", ".join(GuardName), ", ".join(Reaction)

@@ -36,7 +36,8 @@ def inspect(port: ClusterPort, question: CheckHealth) -> Health:
             under_min_isr(troubled, _minima(port, troubled)), before.under_min_isr if before else None
         ),
         under_replicated=Troubled.of(
-            (partition.topic_partition for partition in troubled), before.under_replicated if before else None
+            (partition.topic_partition for partition in under_replicated(troubled, ongoing, question.lost)),
+            before.under_replicated if before else None,
         ),
         log_dir_space=tuple(space for broker in sorted(log_dirs) for space in _space(broker, log_dirs[broker])),
         cordoned=tuple(broker for broker in sorted(log_dirs) if _takes_nothing(log_dirs[broker])),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.executor.throttle.ledger import ConfigValue
@@ -59,7 +59,8 @@ class LogDirSpace:
 class Health:
     """One inspection of the cluster.
 
-    What the run itself explains is not trouble: replicas that it adds are out of sync until they have caught up.
+    What the run itself explains is not trouble: replicas that it adds are out of sync until they have caught up, and in
+    a run that plans moves again, `under_replicated` leaves out replicas on the brokers that it goes on without.
     `foreign_moves` are planned partitions on their way to another target than ours; `foreign_configs`, settings of the
     throttle with another value than ours, and `unread_configs` of whom nobody could read them. `cordoned` are brokers
     all of whose directories refuse new copies.
@@ -82,10 +83,12 @@ def offline(partitions: Iterable[Partition]) -> tuple[TopicPartition, ...]:
 
 
 def under_replicated(
-    partitions: Iterable[Partition], ongoing: Mapping[TopicPartition, OngoingReassignment]
+    partitions: Iterable[Partition],
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    lost: Collection[int] = (),
 ) -> tuple[Partition, ...]:
-    """Partitions with a replica out of sync that no reassignment is just adding."""
-    return tuple(one for one in partitions if set(one.replicas) - set(one.isr) - set(_adding(one, ongoing)))
+    """Partitions with a replica out of sync that no reassignment is just adding, and that is not on a `lost` broker."""
+    return tuple(one for one in partitions if set(one.replicas).difference(one.isr, _adding(one, ongoing), lost))
 
 
 def under_min_isr(partitions: Iterable[Partition], minima: Mapping[str, int]) -> tuple[TopicPartition, ...]:

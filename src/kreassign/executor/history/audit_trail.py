@@ -15,6 +15,7 @@ from kreassign.executor.events import (
     LeadersElected,
     MovesCancelled,
     MovesObserved,
+    MovesReplanned,
     MovesSubmitted,
     PlacementState,
     SubmissionIntended,
@@ -201,6 +202,9 @@ def _call(event: Event) -> Call | None:
         case ThrottleChecked():
             words = tuple(map(str, event.differ))
             refused, unknown = len(event.differ), len(event.unread)
+        case MovesReplanned():
+            words = tuple(f"{one.topic_partition}: {one.message}" for one in event.refused)
+            ok, refused = len(event.targets), len(event.refused)
         case HealthObserved():
             ok = len(event.health.live)
         case Verified():
@@ -219,6 +223,7 @@ _KINDS = {
     ConfigsRead.__name__: "read settings",
     ThrottleChecked.__name__: "read throttle again",
     MovesObserved.__name__: "observe moves",
+    MovesReplanned.__name__: "plan moves again",
     HealthObserved.__name__: "inspect the cluster",
     Verified.__name__: "verify",
     CallFailed.__name__: "failed call",

@@ -19,6 +19,7 @@ class MoveHistory:
 
     `reached` are the replicas that it has, but for what is under way: in a move by steps, those after the last step.
     `log_dirs` are the copies of which the plan names the directory. `topic_id` is None where nobody knew it.
+    `former_targets` are those that it had, in their order, before it was planned again because a destination was lost.
     """
 
     topic: str
@@ -35,6 +36,7 @@ class MoveHistory:
     reached: tuple[int, ...] = ()
     log_dirs: tuple[LogDirTarget, ...] = ()
     topic_id: str | None = None
+    former_targets: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +138,5 @@ def _move(record: MoveRecord) -> MoveHistory:
         reached=move.target if record.status is MoveStatus.COMPLETE else record.step.original,
         log_dirs=move.log_dirs,
         topic_id=move.topic_id,
+        former_targets=tuple(one.before for one in record.replans),
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kreassign.executor.events import Event, HealthObserved, MovesObserved, MovesSubmitted
+from kreassign.executor.events import Event, HealthObserved, MovesObserved, MovesReplanned, MovesSubmitted
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
 from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, ProgressSample, Side, interval
 from kreassign.executor.scheduling.windows import REACHED
@@ -119,7 +119,7 @@ class ProgressMeter:
             touched |= {observation.topic_partition for observation in event.observations}
         if isinstance(event, MovesSubmitted):
             touched |= {refusal.topic_partition for refusal in event.refused}
-        if isinstance(event, HealthObserved) or not self._counted:
+        if isinstance(event, HealthObserved | MovesReplanned) or not self._counted:
             touched = set(self._run.records)
         self._flying = in_flight
         records = [record for name in touched if (record := self._run.records[name]).move.receiving]

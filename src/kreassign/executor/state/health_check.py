@@ -1,10 +1,10 @@
-"""After a health check: write down what the guards say, throttle brokers that are back, then go on with the moves."""
+"""After a health check: write down what guards say, replan lost moves, throttle brokers that are back, then go on."""
 
 from __future__ import annotations
 
 from kreassign.executor.events import HealthObserved, VerdictsRecorded
 from kreassign.executor.instructions import RecordVerdicts
-from kreassign.executor.state import health_watch, moving, preparing
+from kreassign.executor.state import health_watch, moving, preparing, replanning
 from kreassign.executor.state.phases import (
     Cancelling,
     CheckingHealth,
@@ -13,6 +13,7 @@ from kreassign.executor.state.phases import (
     Observing,
     Preparing,
     RecordingVerdicts,
+    Replanning,
     SettingLists,
     TakingUp,
     Throttling,
@@ -38,6 +39,8 @@ def _after_verdicts(run: Run, state: RecordingVerdicts, event: VerdictsRecorded)
 
 
 def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int]) -> Next:
+    if lost := replanning.needed(run):
+        return replanning.begin(run, lost, returned)
     is_winding_down = run.control.wind_down is not None
     if (returned or run.throttle.due) and (run.identity.guards_to_the_end or not is_winding_down):
         run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *returned}))
@@ -45,7 +48,17 @@ def _go_on(run: Run, starting: Names, cancelling: Names, returned: frozenset[int
     return moving.observe(run) if is_winding_down else moving.proceed(run, starting, cancelling)
 
 
-_ONWARD = (Observing, Cancelling, CheckingThrottle, SettingLists, *moving.SENT, TakingUp, Preparing, Throttling)
+_ONWARD = (
+    Observing,
+    Cancelling,
+    CheckingThrottle,
+    SettingLists,
+    *moving.SENT,
+    TakingUp,
+    Preparing,
+    Throttling,
+    Replanning,
+)
 
 ROWS: Rows = {
     (CheckingHealth, HealthObserved): row(_after_check, RecordingVerdicts, *_ONWARD),

@@ -26,7 +26,8 @@ DOWN_MS = 60_000
 
 def is_due(run: Run, starting: Names, at_ms: int) -> bool:
     """Whether to check the health of the cluster before going on."""
-    if not (run.identity.reactions or run.throttle.awaited or run.throttle.due):
+    is_wanted = run.identity.reactions or run.throttle.awaited or run.throttle.due
+    if not (is_wanted or run.control.replans):
         return False
     patience_ms = FRESH_MS if starting else CHECK_EVERY_MS
     return run.health.checked_ms is None or at_ms - run.health.checked_ms >= patience_ms
@@ -43,7 +44,7 @@ def judge(run: Run, starting: Names, event: HealthObserved) -> tuple[Names, tupl
     destinations = run.moves.index.destinations
     read = dict.fromkeys((*run.throttle.in_force, *(present.key for present in health.foreign_configs)))
     throttle_watch.take_in(run, event.at_ms, read, health.foreign_configs, health.unread_configs)
-    _note_absences(run, event.at_ms, set(destinations) - set(health.live))
+    _note_absences(run, event.at_ms, (destinations | watch.replaced).difference(health.live))
     now = GuardInputs(
         health=replace(health, foreign_configs=throttle_watch.foreign(run)),
         first=watch.first,
@@ -92,13 +93,21 @@ def holds(run: Run) -> bool:
     return run.control.is_held or any(verdict.reaction is Reaction.HOLD for verdict in run.health.verdicts)
 
 
+def away(brokers: Iterable[int]) -> str:
+    """Words for destinations that are given up."""
+    return f"its destinations {list(brokers)} have been down for {DOWN_MS // 1000} s"
+
+
 def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
-    """Give up the moves to brokers that are down for long; the others go on."""
+    """Give up the moves to brokers that are down for long, unless they are planned again; the others go on."""
     watch = run.health
     watch.absent_since_ms = {broker: watch.absent_since_ms.get(broker, at_ms) for broker in absent}
     down = {broker for broker, since in watch.absent_since_ms.items() if at_ms - since >= DOWN_MS}
-    for record in run.moves.active if down else ():
+    watch.lost = tuple(sorted(down))
+    is_replanned = run.control.replans and run.control.wind_down is None
+    for record in run.moves.active if down and not is_replanned else ():
         lost = sorted(down & set(record.lagging))
         if lost and record.status is not MoveStatus.SENT:
-            record.give_up(at_ms, f"its destinations {lost} have been down for {DOWN_MS // 1000} s; replan")
+            hint = "" if run.control.replans else ", or use `--replan` next time, which chooses other brokers"
+            record.give_up(at_ms, f"{away(lost)}; plan it again{hint}")
             run.moves.index.sort(record)

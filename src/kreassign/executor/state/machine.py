@@ -25,7 +25,7 @@ from kreassign.executor.events import (
     TimePassed,
 )
 from kreassign.executor.instructions import Instruction, Wait
-from kreassign.executor.state import control, finishing, health_check, lease, moving, preparing
+from kreassign.executor.state import control, finishing, health_check, lease, moving, preparing, replanning
 from kreassign.executor.state.phases import Waiting
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.snapshot import snapshot_of, text_of
@@ -36,6 +36,7 @@ TRANSITIONS: Rows = MappingProxyType({
     **preparing.ROWS,
     **moving.ROWS,
     **health_check.ROWS,
+    **replanning.ROWS,
     **finishing.ROWS,
     **lease.ROWS,
     **control.ROWS,

@@ -8,6 +8,11 @@ A move is `cancelling` from the moment that its cancellation is written down; it
 effect. `cancelled` is also what was never begun because the run was cancelled. A move that is cancelled only because a
 window closed is `planned` again, and so is one that is made in steps, after each of them.
 
+A move whose destination is lost may get a new target. What is under way is cancelled first, and not overridden: an
+override keeps the copies that the first target had begun as if they had been there before (KIP-455), so that cancelling
+would no longer lead back to the original, and some overrides never complete. If it completes before it is cancelled,
+because the broker is back, the target of before has been reached, and the new one is forgotten.
+
 A move is `sent` from the moment that its submission is written down until an answer or an observation says more: after
 a crash or a lost answer the cluster is observed before anything is sent again. Sending the same target twice does
 no harm: the controller has nothing to change. As long as a move may be under way it has not ended, whatever single
@@ -27,6 +32,7 @@ from types import MappingProxyType
 
 from kreassign.executor.events import CopyProgress, PartitionObservation, PlacementState, PlannedMove
 from kreassign.executor.state.attempts import Attempts
+from kreassign.executor.state.move_steps import move_steps
 from kreassign.executor.throttle.demand import CopiedPartition
 from kreassign.model import NO_LEADER, TopicPartition
 
@@ -90,6 +96,16 @@ class Pace:
         return (copied, written) if written > 0 else None
 
 
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """A change of a move's target, when its destinations were lost."""
+
+    at_ms: int
+    lost: tuple[int, ...]
+    before: tuple[int, ...]
+    target: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class MoveRecord:
     """What a run knows of one move. Changed only by the functions of this module and by `machine.py`."""
@@ -117,6 +133,10 @@ class MoveRecord:
     losing_ground: tuple[float, float] | None = None
     steps: tuple[PlannedMove, ...] = ()
     """Of a move that is made in steps, those that are not over, the present one first."""
+    awaited_replan: Replan | None = None
+    """The change of its target that takes place once what is under way is cancelled."""
+    replans: tuple[Replan, ...] = ()
+    """Those that took place."""
 
     @property
     def name(self) -> TopicPartition:
@@ -129,9 +149,19 @@ class MoveRecord:
         return self.steps[0] if self.steps else self.move
 
     @property
+    def wanted(self) -> PlannedMove:
+        """The move as it is to end: with the target to come, if it is to have another one."""
+        return self.move if self.awaited_replan is None else self._with(self.awaited_replan)
+
+    @property
+    def has_leader(self) -> bool:
+        """Whether its partition had a leader when it was last seen."""
+        return self.observation is not None and self.observation.leader != NO_LEADER
+
+    @property
     def is_given_up(self) -> bool:
         """Whether it is to be cancelled though its run goes on."""
-        return self.given_up is not None
+        return self.given_up is not None or self.awaited_replan is not None
 
     @property
     def story(self) -> str:
@@ -220,6 +250,9 @@ class MoveRecord:
         """Note that the move will not take place, or not now, as was asked or because it was given up."""
         if self.given_up is not None:
             self.fail(at_ms, self.given_up)
+        elif self.awaited_replan is not None:
+            self._wait_again()
+            self._change_target(self.awaited_replan)
         elif self.is_postponed:
             self._wait_again()
         else:
@@ -230,6 +263,28 @@ class MoveRecord:
         self._wait()
         self.copies = tuple(copy for copy in self.copies if copy.broker in self.step.original)
         self.was_cancelled = True
+
+    def replan(self, replan: Replan) -> None:
+        """Lead to another target from now on: at once if nothing is under way, else once that is cancelled."""
+        if self.status is MoveStatus.PLANNED:
+            self._change_target(replan)
+        else:
+            self.awaited_replan = replan
+
+    def _with(self, replan: Replan) -> PlannedMove:
+        log_dirs = tuple(one for one in self.move.log_dirs if one.broker in replan.target)
+        return replace(self.move, target=replan.target, log_dirs=log_dirs)
+
+    def _change_target(self, replan: Replan) -> None:
+        """From where the replicas are: of a move in steps, those that are made stay made."""
+        is_stepwise, begin = bool(self.steps), self.step.original
+        self.move = self._with(replan)
+        self.steps = move_steps(replace(self.move, original=begin)) if is_stepwise else ()
+        self.replans, self.awaited_replan = (*self.replans, replan), None
+        self.copies = tuple(copy for copy in self.copies if copy.broker in replan.target)
+        self.doubtful_since_ms = self.leaderless_since_ms = None
+        if self.observation is not None:
+            self.observation = replace(self.observation, placement=PlacementState.UNTOUCHED, copies=(), misplaced=())
 
     def next_step(self) -> bool:
         """Go on to the next step, if there is one: the cluster shows where it begins."""
@@ -304,6 +359,7 @@ def _arrived(copy: CopyProgress) -> CopyProgress:
 
 
 def _complete(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
+    record.awaited_replan = None
     if record.next_step():
         return _submit(record, observation, at_ms)
     record.status, record.completed_ms = MoveStatus.COMPLETE, at_ms
@@ -377,8 +433,12 @@ def _cancel_unconfirmed(record: MoveRecord, observation: PartitionObservation, a
         return _cancel_again(record, observation, at_ms)
     if record.given_up is not None:
         record.fail(at_ms, record.given_up)
-        return NextAction.NOTHING
-    return _complete(record, observation, at_ms)
+    elif record.awaited_replan is not None and record.lagging:
+        lost = f"brokers {list(record.lagging)}, which are not in sync"
+        record.fail(at_ms, f"it ended with {lost}, before it could be cancelled; use `kreassign plan repair`")
+    else:
+        return _complete(record, observation, at_ms)
+    return NextAction.NOTHING
 
 
 def _cancelled(record: MoveRecord, _: PartitionObservation, at_ms: int) -> NextAction:

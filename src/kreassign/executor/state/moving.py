@@ -167,7 +167,8 @@ def _check_then_proceed(run: Run, starting: Names, cancelling: Names, at_ms: int
     if not health_watch.is_due(run, starting, at_ms):
         return proceed(run, starting, cancelling)
     active = tuple(record.step for record in run.moves.active)
-    check = CheckHealth(active, throttle_watch.in_force(run), run.health.first)
+    lost = run.health.lost if run.control.replans else ()
+    check = CheckHealth(active, throttle_watch.in_force(run), run.health.first, lost)
     return Next(CheckingHealth(starting, cancelling), (check,))
 
 

@@ -103,6 +103,14 @@ class RecordingVerdicts:
 
 
 @dataclass(frozen=True, slots=True)
+class Replanning:
+    """Moves whose destination is lost are planned again. Brokers that have `returned` are throttled next."""
+
+    phase: ClassVar = Phase.MOVING
+    returned: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class CheckingThrottle:
     """The throttle is read again before `starting` moves are sent; so it is, too, while there is doubt about it."""
 
@@ -255,6 +263,7 @@ MovingStep = (
     Observing
     | CheckingHealth
     | RecordingVerdicts
+    | Replanning
     | CheckingThrottle
     | SettingLists
     | Submitting

@@ -68,7 +68,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
     run.throttle.adopted = {one.key: one.value for one in event.adopted}
     run.throttle.is_alongside = event.found is FoundThrottles.ALONGSIDE
     run.identity.note(event.operator)
-    run.control = Control(event.rates, event.pace)
+    run.control = Control(event.rates, event.pace, replans=event.replans)
     run.throttle.live_brokers = event.live_brokers
     run.moves.records = {
         move.topic_partition: MoveRecord(move, steps=move_steps(move) if event.pace.is_stepwise else ())
@@ -81,6 +81,7 @@ def _begin(run: Run, _: New, event: RunStarted) -> Next:
 def _resume(run: Run, _: object, event: RunResumed) -> Next:
     run.identity.note(event.operator)
     run.identity.rereads_first = event.rereads_first
+    run.control.replans = run.control.replans or event.replans
     run.throttle.live_brokers = event.live_brokers
     return take_up(run, event.at_ms)
 
@@ -102,7 +103,7 @@ def take_up(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     else:
         throttle.unseen, throttle.in_force, throttle.is_lost = set(), set(), False
     run.control.is_held = False
-    run.health.checked_ms, run.health.absent_since_ms = None, {}
+    run.health.checked_ms, run.health.absent_since_ms, run.health.lost = None, {}, ()
     run.traffic.measured_ms = None
     run.moves.index = MoveIndex.unseen(run.moves.records.values())
     return enter(run)
@@ -190,7 +191,7 @@ def _adopted(run: Run) -> dict[ConfigKey, str | None]:
 
 
 def _flows(run: Run) -> ledger.Flows:
-    return ledger.flows({record.name: record.move.reassignment for record in run.moves.active})
+    return ledger.flows({record.name: record.wanted.reassignment for record in run.moves.active})
 
 
 def _could_not_read(run: Run, state: Preparing, event: CallFailed) -> Next:

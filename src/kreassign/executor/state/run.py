@@ -40,16 +40,20 @@ class RunIdentity:
     plan_id: str = ""
     operators: tuple[Operator, ...] = ()
     """Who started it, then who resumed it, each once."""
+    operator: Operator | None = None
+    """Who executes it now."""
     reactions: dict[GuardName, Reaction] = field(default_factory=dict)
     """What each guard that is on leads to."""
     rereads_throttle: bool = False
-    guards_to_the_end: bool = False
     """Whether the throttle is read again before every batch of moves."""
+    guards_to_the_end: bool = False
+    """Whether health is checked also while a cancelled run lets its moves finish."""
     rereads_first: bool = False
     """Whether a throttle that was left is read before any of it is set again."""
 
     def note(self, operator: Operator | None) -> None:
         """Remember who executes the run from now on."""
+        self.operator = operator
         if operator is not None and operator not in self.operators:
             self.operators = (*self.operators, operator)
 
@@ -64,6 +68,8 @@ class Control:
     """Whether an operator asked to start nothing more for now."""
     wind_down: WindDown | None = None
     wants_rollback: bool = False
+    replans: bool = False
+    """Whether moves whose destination is lost get another one."""
     last_request: int = 0
     """Number of the last request from another process that was taken in."""
     lease: str = ""
@@ -216,14 +222,15 @@ class GuardBreach:
     def told(self, *, is_going_on: bool) -> str:
         """A sentence in which what is over does not look like what is so now."""
         if self.until_ms is not None:
-            over = f"over, from {_time_of_day(self.from_ms)} to {_time_of_day(self.until_ms)} UTC"
+            over = f"over, from {time_of_day(self.from_ms)} to {time_of_day(self.until_ms)} UTC"
             return f"{self.verdict.guard} ({over}): {self.verdict.seen}"
         if not is_going_on:
-            return f"{self.verdict.guard} (as last checked, {_time_of_day(self.last_ms)} UTC): {self.verdict.seen}"
+            return f"{self.verdict.guard} (as last checked, {time_of_day(self.last_ms)} UTC): {self.verdict.seen}"
         return str(self.verdict)
 
 
-def _time_of_day(at_ms: int) -> str:
+def time_of_day(at_ms: int) -> str:
+    """Hours, minutes and seconds in UTC."""
     return f"{datetime.fromtimestamp(at_ms / 1000, tz=UTC):%H:%M:%S}"
 
 
@@ -239,6 +246,10 @@ class HealthWatch:
     """Everything that they ever said, also what is over."""
     absent_since_ms: dict[int, int] = field(default_factory=dict)
     """Destinations that are down, and since when."""
+    lost: tuple[int, ...] = ()
+    """Those that have been down for so long that nothing more is copied to them."""
+    replaced: frozenset[int] = frozenset()
+    """Brokers whose moves were planned again: whenever they are down, the run goes on without them."""
     disk_budget: DiskBudget = field(default_factory=lambda: DiskBudget({}))
     """Bytes that destinations can still take, as of the last check; nothing is known before the first one."""
     stuck: tuple[TopicPartition, ...] = ()

@@ -7,11 +7,12 @@ from types import MappingProxyType
 
 from kreassign.executor.events import Operator
 from kreassign.executor.guards import GuardName, Verdict
+from kreassign.executor.guards.health import NAMED
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.scheduling.candidate import Endpoint
 from kreassign.executor.state.move import MoveRecord
 from kreassign.executor.state.phases import AT_REST, ENDED, Cancelled, Done, Failed, Phase
-from kreassign.executor.state.run import Run, WindDown
+from kreassign.executor.state.run import Run, WindDown, time_of_day
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
@@ -94,7 +95,12 @@ class RunView:
     @property
     def outlook(self) -> tuple[str, ...]:
         """What it waits for, and what does not fit into its schedule."""
-        return (*self._lost, *self._run.moves.outlook)
+        return (*self._lost, *self._awaiting_replan, *self._run.moves.outlook)
+
+    @property
+    def _awaiting_replan(self) -> Iterator[str]:
+        if count := sum(record.awaited_replan is not None for record in self.in_flight):
+            yield f"{count} moves to brokers that are down are cancelled, to be made to others"
 
     @property
     def _lost(self) -> Iterator[str]:
@@ -120,9 +126,23 @@ class RunView:
         unset = (text for broker, text in problems.unset.items() if is_going_on and broker in awaited)
         unread = (f"nothing is started while the throttle of {one} cannot be read" for one in self._run.throttle.unread)
         breaches = (breach.told(is_going_on=is_going_on) for breach in self._run.health.breaches)
-        return tuple(
-            dict.fromkeys((*problems.noted, *unset, *(unread if is_going_on else ()), *problems.unrestored, *breaches))
-        )
+        waiting = (*unset, *(unread if is_going_on else ()))
+        return tuple(dict.fromkeys((*problems.noted, *self._replans, *waiting, *problems.unrestored, *breaches)))
+
+    @property
+    def _replans(self) -> Iterator[str]:
+        """What was planned again, in the past tense: what is still to be cancelled for it is not told before."""
+        made: dict[tuple[int, tuple[int, ...]], list[str]] = {}
+        for record in self.records.values() if self._run.control.replans else ():
+            for one in record.replans:
+                change = f"{record.name} to {list(one.target)} instead of {list(one.before)}"
+                made.setdefault((one.at_ms, one.lost), []).append(change)
+        for (at_ms, lost), changes in made.items():
+            more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
+            when = f"{time_of_day(at_ms + self.wall_ahead_ms)} UTC"
+            yield f"brokers {list(lost)} were down, so that moves were planned again at {when}: " + (
+                "; ".join(changes[:NAMED]) + more
+            )
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from kreassign.planner.tasks.balance import (
 from kreassign.planner.tasks.drain import drain_brokers, drain_log_dirs, replace_brokers
 from kreassign.planner.tasks.ignore_dead_brokers import ignore_dead_brokers
 from kreassign.planner.tasks.replicas import change_factors, repair, restore
+from kreassign.planner.tasks.successors import replace_lost
 from kreassign.planner.tasks.what_if import Circumstances, what_if
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "rebalance",
     "repair",
     "replace_brokers",
+    "replace_lost",
     "restore",
     "what_if",
 ]

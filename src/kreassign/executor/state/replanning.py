@@ -1,0 +1,108 @@
+"""Moves whose destination is lost get another one, if that was asked for: which they are, and what follows. Pure.
+
+    CheckingHealth ─▶ [RecordingVerdicts] ─▶ Replanning ─▶ Preparing ─▶ [Throttling] ─▶ Observing
+
+What shall become of them is found out first and written down; only then anything is cancelled, so that a process that
+resumes the run knows both the way back and the way on. New destinations are throttled before they get anything.
+"""
+
+from __future__ import annotations
+
+from kreassign.executor.events import CallFailed, MovesReplanned
+from kreassign.executor.instructions import ReplanMoves, Wait
+from kreassign.executor.state import health_watch, preparing
+from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus, Replan
+from kreassign.executor.state.phases import (
+    Electing,
+    Observing,
+    Preparing,
+    Replanning,
+    Restoring,
+    TakingUp,
+    Throttling,
+    Waiting,
+)
+from kreassign.executor.state.run import Run
+from kreassign.executor.state.transition import Next, Rows, row
+from kreassign.executor.throttle.ledger import ConfigKey
+from kreassign.model import ConfigResource
+from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE
+
+
+def needed(run: Run) -> tuple[MoveRecord, ...]:
+    """Moves to plan again.
+
+    Not one that was just sent, for it may or may not be under way; and of those that are, none without a leader: there
+    is nothing to copy from, and the controller cancels no move for which it would have to elect uncleanly.
+    """
+    lost = set(run.health.lost)
+    if not (run.control.replans and lost) or run.control.wind_down is not None:
+        return ()
+    return tuple(
+        record
+        for record in run.moves.active
+        if (record.status is MoveStatus.PLANNED or (record.status is MoveStatus.MOVING and record.has_leader))
+        and not record.is_given_up
+        and lost.intersection(record.lagging)
+    )
+
+
+def begin(run: Run, records: tuple[MoveRecord, ...], returned: frozenset[int]) -> Next:
+    """Ask for other destinations."""
+    made = (record.wanted for record in run.moves.records.values() if record.status in ACTIVE | {MoveStatus.COMPLETE})
+    throttle = run.throttle
+    known = frozenset((*throttle.before, *throttle.pending, *throttle.originals, *throttle.adopted))
+    question = ReplanMoves(
+        tuple(record.move for record in records),
+        run.health.lost,
+        frozenset(record.name for record in records if record.status is MoveStatus.MOVING),
+        tuple(made),
+        run.control.rates,
+        known,
+        run.control.pace.disk_reserve,
+        {record.name: run.traffic.writes.get(record.name, record.move.write_bytes_per_s) for record in records},
+        run.identity.operator,
+    )
+    return Next(Replanning(returned), (question,))
+
+
+def _take_in(run: Run, state: Replanning, event: MovesReplanned) -> Next:
+    run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *state.returned}))
+    if run.control.wind_down is None:  # Whoever cancelled the run meanwhile wants nothing to begin elsewhere.
+        _change(run, event)
+    return preparing.enter(run)
+
+
+def _change(run: Run, event: MovesReplanned) -> None:
+    records, throttle = run.moves.records, run.throttle
+    run.health.replaced |= set(event.lost)
+    for one in event.targets:
+        record = records[one.topic_partition]
+        record.replan(Replan(event.at_ms, event.lost, one.before, one.target))
+        run.moves.index.sort(record)
+    for refusal in event.refused:
+        record = records[refusal.topic_partition]
+        lost = sorted(set(event.lost).intersection(record.lagging))
+        record.give_up(event.at_ms, f"{health_watch.away(lost)}, and no other could be found: {refusal.message}")
+        run.moves.index.sort(record)
+    chosen = {broker for one in event.targets for broker in set(one.target).difference(one.before)}
+    throttle.live_brokers = tuple(sorted({*throttle.live_brokers, *chosen}))
+    if run.control.rates.is_limited:
+        # Like brokers that are back: where their settings cannot be read now, nothing starts before they were.
+        throttle.awaited |= {broker for broker in chosen if _rate_of(broker) not in throttle.before}
+
+
+def _rate_of(destination: int) -> ConfigKey:
+    return ConfigKey(ConfigResource.broker(destination), FOLLOWER_THROTTLED_RATE)
+
+
+def _could_not_ask(run: Run, _: Replanning, event: CallFailed) -> Next:
+    """The next inspection asks again."""
+    run.note(f"moves whose destination is lost could not be planned again yet: {event.message}")
+    return Next(Waiting(), (Wait(),))
+
+
+ROWS: Rows = {
+    (Replanning, MovesReplanned): row(_take_in, TakingUp, Preparing, Throttling, Observing, Electing, Restoring),
+    (Replanning, CallFailed): row(_could_not_ask, Waiting),
+}
