@@ -81,8 +81,10 @@ def test_a_broker_that_had_nothing_to_do_until_lately_is_not_slow() -> None:
     assert Side([*idle, *begun[:1]]).rate_bytes_per_s is None
 
 
-def test_what_does_not_shrink_has_no_end() -> None:
-    assert interval([_side(50, 3_000, written=50)], _side(50, 3_000), 50.0) is None
+@pytest.mark.parametrize("written", [50, 80])
+def test_what_does_not_shrink_has_no_end(written: int) -> None:
+    assert _side(50, 3_000, written=written).takes_s(50.0) is None
+    assert interval([_side(50, 3_000, written=written)], _side(50, 3_000), 50.0) is None
 
 
 def test_when_nothing_is_left_the_end_is_now() -> None:

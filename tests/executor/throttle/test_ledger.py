@@ -72,6 +72,13 @@ def test_senders_receivers_and_topics_of_a_move_get_one_setting_each_side() -> N
 
 def test_a_broker_that_is_down_gets_no_rate() -> None:
     assert set(keys_to_change(MOVE, (2, 3))) == {LEADERS, FOLLOWERS, sending(2), receiving(3)}
+    assert set(keys_to_change(MOVE, (1, 2))) == {LEADERS, FOLLOWERS, sending(1), sending(2)}
+
+
+def test_a_setting_back_at_its_value_from_before_is_open_while_an_earlier_value_of_ours_may_be_there() -> None:
+    override = ConfigOverride(sending(1), "5", "5", unconfirmed=("100",))
+    assert override.is_open
+    assert not override.confirmed().is_open
 
 
 def test_a_change_that_copies_nothing_is_not_throttled() -> None:
