@@ -8,7 +8,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import optional_data_option
-from kreassign.cli.options.values import OUTPUT_FILE, parse_duration
+from kreassign.cli.options.values import Place, parse_duration
 from kreassign.cli.output import examples, warn
 from kreassign.operations.snapshot import Observation, SnapshotOutputs, store_snapshot
 from kreassign.report.text import format_bytes
@@ -24,7 +24,7 @@ from kreassign.report.text import format_bytes
 @optional_data_option
 @click.option(
     "--out",
-    type=OUTPUT_FILE,
+    type=Place(is_file=True, needs_directory=False),
     metavar="FILE",
     help="Write the whole cluster to one JSON file, for `kreassign twin from-snapshot` and `plan --snapshot`.  "
     "[default: no file]",
@@ -44,6 +44,8 @@ def snapshot(cluster: ClusterOptions, data: Path | None, out: Path | None, measu
     its own files. FILE also has the configuration overrides (throttles, for example), offsets and write rates; with a
     name ending in .gz it is compressed. Prints the id of the snapshot.
     """
+    if out is not None and out.parent != data:  # the tables' own directory is made with them
+        Place.check_directory(out, "--out")
     if data is None and out is None:
         raise click.UsageError("specify --data DIR, --out FILE, or both")
     with cluster.connect() as client:

@@ -137,15 +137,21 @@ class Place(click.Path):
     Else what was computed, or read from a cluster, would be lost when it is to be written.
     """
 
-    def __init__(self, *, is_file: bool) -> None:
+    def __init__(self, *, is_file: bool, needs_directory: bool = True) -> None:
         super().__init__(dir_okay=not is_file, file_okay=is_file, path_type=Path)
-        self._is_file = is_file
+        self._needs_directory = is_file and needs_directory
+
+    @staticmethod
+    def check_directory(path: Path, option: str) -> None:
+        """Raise click.BadParameter where the directory of a file is not there."""
+        if not path.parent.is_dir():
+            raise click.BadParameter(f"there is no directory {shortened(str(path.parent))!r}", param_hint=option)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path. Raises click.BadParameter."""
         path = Path(value)
         try:
-            is_there = path.parent.is_dir() or not self._is_file
+            is_there = not self._needs_directory or path.parent.is_dir()
             with suppress(FileNotFoundError):
                 path.stat()
         except OSError as error:
