@@ -13,6 +13,9 @@ NOT_KEPT = {"code": 44}
 """POLICY_VIOLATION, the answer to Produce and Fetch."""
 
 _KGO_DOES_NOT_SEND = "broker is too old; the broker has already indicated it will not know how to handle the request"
+_FOUR_BROKERS = "--bootstrap-server HOST:PORT,HOST:PORT,HOST:PORT,HOST:PORT"
+_QUOTA = "--alter --entity-type users --entity-name alice --add-config producer_byte_rate=1000000"
+_NOT_SENT = "org.apache.kafka.common.errors.UnsupportedVersionException: The node does not support"
 KNOWN: Mapping[str, Mapping[str, object]] = {
     "kadm": {
         "delete records": {
@@ -60,6 +63,20 @@ KNOWN: Mapping[str, Mapping[str, object]] = {
         },
         "produce": NOT_KEPT,
         "consume": {"logged": "Unexpected error while fetching data: PolicyViolationError"},
+    },
+    "java_tools": {
+        "set a quota": {
+            "exit code": 1,
+            "said": [
+                f"Error while executing config command with args '{_FOUR_BROKERS} {_QUOTA}'",
+                f"java.util.concurrent.ExecutionException: {_NOT_SENT} ALTER_CLIENT_QUOTAS",
+            ],
+        },
+        "delete records": [
+            "Executing records delete operation",
+            "Records delete operation completed:",
+            f"partition: TOPIC-0 error: {_NOT_SENT} DELETE_RECORDS",
+        ],
     },
 }
 """What each client finds on a twin in the steps where real brokers give it what it asked for, by program."""

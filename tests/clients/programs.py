@@ -57,6 +57,7 @@ PROGRAMS = (
     Program("librdkafka", "librdkafka (confluent-kafka)", Language.PYTHON),
     Program("kafka_python", "kafka-python", Language.PYTHON),
     Program("aio_kafka", "aiokafka", Language.PYTHON),
+    Program("java_tools", "Kafka's command line tools", Language.PYTHON),
 )
 
 

@@ -50,7 +50,8 @@ def test_a_client_finds_the_same_in_a_twin_and_in_kafka(
         on_twin = walk(program, twin.bootstrap_servers, topic_name)
         on_kafka = walk(program, conformance_431.bootstrap_servers, topic_name)
     forget_groups(conformance_431.bootstrap_servers, topic_name)
-    assert not unexpected(program.name, differences(on_twin, on_kafka))
+    surprises = unexpected(program.name, differences(on_twin, on_kafka))
+    assert not surprises, "\n".join(f"{one.step}: twin {one.on_twin}, Kafka {one.on_kafka}" for one in surprises)
 
 
 def forget_groups(bootstrap: str, topic: str) -> None:

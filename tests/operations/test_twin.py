@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient
 
 import kreassign
 from kreassign.errors import ClusterError, InputError
@@ -22,6 +24,18 @@ def test_so_many_equal_brokers_are_served_while_the_block_runs() -> None:
         assert len(served.bootstrap_servers.split(",")) == 3
     with pytest.raises(ClusterError), kreassign.connect(served.bootstrap_servers) as client:
         client.describe_cluster(timeout_ms=200)
+
+
+def test_times_that_a_served_cluster_tells_are_of_today() -> None:
+    """A twin begins at 0; served, that is when it was started."""
+    before_ms = round(time.time() * 1000)
+    with kreassign.serve_twin(2) as served:
+        client = KafkaAdminClient(bootstrap_servers=served.bootstrap_servers)
+        (partition,) = client.describe_metadata_quorum()["topics"][0]["partitions"]
+        client.close()
+    told = [each["last_caught_up_timestamp"] for each in (*partition["current_voters"], *partition["observers"])]
+    assert len(told) == 3
+    assert min(told) > before_ms - 60_000
 
 
 def test_controllers_are_served_too() -> None:
