@@ -11,11 +11,22 @@ from rich.console import Console
 
 from kreassign.cli.live import BarsView, LinesView, picture, view_for
 from kreassign.cli.main import kreassign
-from kreassign.executor.events import Event, MovesObserved, PlacementState, RunStarted, StopRequested
+from kreassign.executor.events import (
+    Event,
+    HealthObserved,
+    MovesObserved,
+    PlacementState,
+    RunStarted,
+    StopRequested,
+    VerdictsRecorded,
+)
+from kreassign.executor.guards import GuardName, Health, Reaction, Verdict
+from kreassign.executor.guards.settings import settings
 from kreassign.executor.journal import Journal
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.state import Machine, MoveStatus
-from tests.executor.run_events import MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen
+from kreassign.executor.throttle.rates import NO_THROTTLE
+from tests.executor.run_events import LIVE, MOVES, SUBMITTED, WHOLE, fold_with_progress, look, seen
 
 HALF_WAY: tuple[Event, ...] = (
     *SUBMITTED,
@@ -143,6 +154,54 @@ def test_status_of_a_killed_run_says_that_its_process_is_gone(tmp_path: Path) ->
     written(tmp_path, *HALF_WAY)
     assert "its process is gone" in invoke("status", "run-1", "--state-dir", tmp_path)[1]
     assert "moving (its process is gone)" in invoke("status", "--state-dir", tmp_path)[1]
+
+
+def test_nothing_shown_of_a_killed_run_says_when_it_ends(tmp_path: Path) -> None:
+    """It would not end by itself, however fast its copies were."""
+    written(tmp_path, *HALF_WAY)
+    nobody = "no process executes it; its moves in flight go on, and `kreassign resume run-1` goes on with the rest"
+    text = invoke("status", "run-1", "--state-dir", tmp_path)[1]
+    assert f"ETA unknown: {nobody}\n" in text
+    shown = [line for line in invoke("watch", "run-1", "--state-dir", tmp_path)[1].splitlines() if "ETA" in line]
+    assert shown
+    assert all(line.endswith(f"ETA unknown: {nobody}") for line in shown)
+    found = json.loads(invoke("status", "run-1", "--state-dir", tmp_path, "--format", "json")[1])["progress"]
+    assert (found["eta_s"], found["end"], found["why_no_end"]) == (None, None, nobody)
+    watched = json.loads(invoke("watch", "run-1", "--state-dir", tmp_path, "--format", "json")[1].splitlines()[0])
+    assert (watched["eta_s"], watched["why_no_end"]) == (None, nobody)
+
+
+def test_a_run_that_is_executed_leaves_nothing_behind_and_need_not_be_continued(tmp_path: Path) -> None:
+    first, *rest = HALF_WAY
+    assert isinstance(first, RunStarted)
+    with Journal.create(tmp_path, first) as journal:
+        for event in rest:
+            journal.append(event)
+        text = invoke("status", "run-1", "--state-dir", tmp_path)[1]
+    assert "ETA 0:15" in text
+    assert not [word for word in ("left behind", "to continue", "is gone") if word in text]
+
+
+def test_what_guards_said_last_of_a_killed_run_is_told_with_the_time_of_that(tmp_path: Path) -> None:
+    verdict = Verdict(GuardName.DISK, Reaction.HOLD, "a disk is full", "make room")
+    begun = RunStarted(0, "run-1", "cluster-1", MOVES[:1], NO_THROTTLE, LIVE, settings())
+    inspected = HealthObserved(20_000, Health(LIVE, cordoned=(2,)))
+    untouched = look(1_000, PlacementState.UNTOUCHED, MOVES[0])
+    written(tmp_path, begun, untouched, inspected, VerdictsRecorded(20_000, (verdict,)))
+    text = invoke("status", "run-1", "--state-dir", tmp_path)[1]
+    assert "disk (as last checked, 00:00:20 UTC): a disk is full" in text
+    assert "nothing new is started" not in text
+
+
+def test_why_there_is_no_end_is_shown_on_a_terminal_too_and_once(tmp_path: Path) -> None:
+    for outlook in ((), ("broker 2 is down",)):
+        console, text = terminal(is_terminal=False)
+        progress = replace(progress_of(*HALF_WAY), outlook=outlook).without_end("broker 2 is down")
+        console.print(picture(progress, lines=10))
+        assert text.getvalue().count("broker 2 is down") == 1
+    console, text = terminal(is_terminal=False)
+    console.print(picture(progress_of(*SUBMITTED), lines=10))
+    assert "ETA calculating; no copy has begun yet" in text.getvalue()
 
 
 def test_status_as_json_has_the_history_and_the_progress(tmp_path: Path) -> None:

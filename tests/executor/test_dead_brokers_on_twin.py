@@ -38,7 +38,7 @@ def test_the_rates_of_a_broker_that_died_are_restored_through_the_controller(rig
     assert [move.status for move in found.moves] == ["failed", "complete"]
     (restored,) = [event for event in rig.seen if isinstance(event, ThrottleRestored)]
     assert (restored.by_controller, restored.unwritten, restored.problems) == ((2,), (), ())
-    assert "broker 2 is down: the controller took the values that it had before the run" in found.problems
+    assert "broker 2 was down: the controller took the values that it had before the run" in found.problems
 
 
 def test_without_a_controller_they_are_listed_and_restored_once_the_broker_is_back(rig: TwinRig) -> None:

@@ -42,9 +42,13 @@ MOVES = {0: (0, 2), 1: (1, 3)}
 
 @pytest.fixture
 def rig(tmp_path: Path) -> TwinRig:
-    found = TwinRig(tmp_path, [[0, 1], [1, 2]])
-    found.client.create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 2), (1, 2, 3)))]).raise_if_any()
-    return found
+    return with_offsets_topic(TwinRig(tmp_path, [[0, 1], [1, 2]]))
+
+
+def with_offsets_topic(rig: TwinRig) -> TwinRig:
+    """A cluster that can keep a lease."""
+    rig.client.create_topics([NewTopic(OFFSETS_TOPIC, assignments=((0, 1, 2), (1, 2, 3)))]).raise_if_any()
+    return rig
 
 
 def lease_of(rig: TwinRig, run_id: str, policy: LeasePolicy = LeasePolicy.AUTO) -> ClusterLease:

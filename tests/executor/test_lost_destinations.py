@@ -9,7 +9,7 @@ import pytest
 from kreassign.executor.events import CancelRequested, Event, ThrottleRequested
 from kreassign.executor.progress.meter import Progress, ProgressMeter
 from kreassign.executor.state import RunView
-from tests.executor.twin_runs import RATE, TwinRig
+from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
 
@@ -85,9 +85,12 @@ def test_what_is_shown_first_after_a_run_was_taken_up_has_what_it_had_copied(tmp
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     before = shown(rig)
     rig.stop_after(15)
-    rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, throttle=RATE // 2))
-    copied = before[-1][1].overall.done_bytes
-    assert copied > 0
+    rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, pace=pace(moves=1)))
+    last = before[-1][1]
+    assert (last.finished_count, last.move_count) == (1, 2)
+    assert last.overall.done_bytes > 10 * RATE
     found = shown(rig)
     rig.resume()
-    assert found[0][1].overall.done_bytes >= copied
+    first = found[0][1]
+    assert (first.finished_count, first.move_count) == (1, 2)
+    assert first.overall.done_bytes >= last.overall.done_bytes

@@ -109,7 +109,8 @@ def sent_before_that(rig: TwinRig) -> list[str]:
 def told(found: RunHistory, key: ConfigKey) -> bool:
     """Whether it is said that somebody else changed this setting."""
     said = [one for one in found.problems if "foreign-throttle" in one or "someone else" in one]
-    return any(f"{key.name} of {key.resource} is" in one or f"{key.resource}: {key.name} is" in one for one in said)
+    ways = (f"{key.name} of {key.resource} was", f"{key.name} of {key.resource} is", f"{key.resource}: {key.name} is")
+    return any(way in one for one in said for way in ways)
 
 
 class Known:
@@ -218,7 +219,7 @@ def test_the_first_process_that_sees_it_says_so_at_once_and_in_the_journal(
     during: list[tuple[str, ...]] = []
     rig.after(PROPAGATION_MS / 1_000 + 5, lambda: during.append(rig.runner.run.problems if rig.runner else ()))
     found = resume(rig)
-    sentence = f"{FOUND}leader.replication.throttled.rate of broker 0 is not set, and the run had set it to '{RATE}'"
+    sentence = f"{FOUND}leader.replication.throttled.rate of broker 0 was not set, and the run had set it to '{RATE}'"
     assert sentence in during[0]
     assert sentence in found.problems
     verdicts = [verdict for event in rig.seen if isinstance(event, VerdictsRecorded) for verdict in event.verdicts]

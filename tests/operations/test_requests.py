@@ -116,6 +116,9 @@ def test_who_looks_at_a_run_is_told_that_its_process_is_stopped(path: Path) -> N
         wait_until(lambda: ") T " in Path(f"/proc/{holder.pid}/stat").read_text(), timeout_s=10, what="a stop")
         for outlook in (steer.status_and_progress(path)[0].outlook, next(steer.watch(path)).outlook):
             assert outlook[0].startswith(f"its process {holder.pid} is stopped; continue it with `fg`")
+        for progress in (steer.status_and_progress(path)[1], next(steer.watch(path))):
+            assert (progress.end, progress.overall.eta_s) == (None, None)
+            assert str(progress.why_no_end).startswith(f"its process {holder.pid} is stopped")
 
 
 def test_a_request_to_no_process_is_refused_and_not_stored(path: Path) -> None:

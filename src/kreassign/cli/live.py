@@ -16,7 +16,8 @@ from rich.text import Text
 from kreassign.executor.progress.eta import Estimate
 from kreassign.executor.progress.eta_interval import Interval
 from kreassign.executor.progress.meter import MoveProgress, Progress
-from kreassign.executor.state import MoveStatus
+from kreassign.executor.progress.no_end import CALCULATING
+from kreassign.executor.state import MoveStatus, Phase
 from kreassign.model import Reassignment
 from kreassign.model.printable import printable
 from kreassign.report.text import format_bytes, format_duration, format_rate
@@ -78,6 +79,8 @@ class LinesView:
         if progress.phase != self._phase:
             self._phase = progress.phase
             self._console.print(f"{progress.phase}")
+            if progress.phase is Phase.AWAITING_LEASE:
+                self._console.print(f"  {progress.why_no_end}", soft_wrap=True)
         self._print_outlook(progress)
         if progress.phase == "moving" and progress.at_ms - self._last_ms >= LINE_EVERY_MS:
             self._last_ms = progress.at_ms
@@ -169,30 +172,38 @@ def picture(progress: Progress, lines: int) -> Group:
         table.add_row(f"  {move.topic_partition} → {_added(move)}", *_cells(move.estimate, move.status))
     hidden = len(ordered) - lines
     more = [f"and {hidden} more"] if hidden > 0 else []
-    return Group(table, *(Text(printable(f"  {line}")) for line in (*more, *progress.outlook)))
+    told = progress.end is not None or progress.why_no_end in progress.outlook
+    no_end = [] if told else [eta_text(progress)]
+    return Group(table, *(Text(printable(f"  {line}")) for line in (*more, *progress.outlook, *no_end)))
 
 
 def overall_fields(progress: Progress) -> dict[str, object]:
-    """The whole run for programs; `end` is in seconds from now, None where that is unknown."""
-    return asdict(progress.overall) | {"end": None if progress.end is None else asdict(progress.end)}
+    """The whole run for programs; `end` is in seconds from now, None where that is unknown, with the reason."""
+    end = None if progress.end is None else asdict(progress.end)
+    return asdict(progress.overall) | {"end": end, "why_no_end": progress.why_no_end}
 
 
 def overall_text(progress: Progress) -> str:
     """The whole run in one line."""
     overall = progress.overall
     left = "unknown" if overall.left_bytes is None else format_bytes(overall.left_bytes)
-    unknown = "unknown" if progress.outlook else "calculating"
-    eta = unknown if overall.eta_s is None else format_duration(overall.eta_s)
     return (
         f"{progress.finished_count}/{progress.move_count} moves, {format_bytes(overall.done_bytes)} copied, "
-        f"{left} left, {format_rate(overall.rate_bytes_per_s)}, ETA {eta}"
-        f"{_between(progress.end)}"
+        f"{left} left, {format_rate(overall.rate_bytes_per_s)}, {eta_text(progress)}"
     )
 
 
-def _between(end: Interval | None) -> str:
+def eta_text(progress: Progress) -> str:
+    """When the run ends, or why nobody can say."""
+    if progress.end is not None:
+        return f"ETA {format_duration(progress.end.expected_s)}{_between(progress.end)}"
+    why = progress.why_no_end or CALCULATING
+    return f"ETA {why}" if why.startswith(CALCULATING) else f"ETA unknown: {why}"
+
+
+def _between(end: Interval) -> str:
     """How far the end may be off, where that is worth a word."""
-    if end is None or end.latest_s == 0:
+    if end.latest_s == 0:
         return ""
     return f" (from {format_duration(end.earliest_s)} to {format_duration(end.latest_s)})"
 

@@ -44,8 +44,8 @@ def document(history: RunHistory, *, is_active: bool = False, progress: Progress
     return found
 
 
-def print_summary(console: Console, history: RunHistory) -> None:
-    """A run for people: how it ended, what is wrong, what is left to do."""
+def print_summary(console: Console, history: RunHistory, *, is_active: bool = False) -> None:
+    """A run for people: how it ended, what is wrong, what is left to do. One that is active leaves nothing behind."""
     moved = [move for move in history.moves if move.status == "complete"]
     console.print(
         f"run {history.run_id}: {history.state}; {len(moved)} of {len(history.moves)} moves complete, "
@@ -56,6 +56,8 @@ def print_summary(console: Console, history: RunHistory) -> None:
         console, "", [f"{move.topic}-{move.partition}: {move.problem}" for move in history.moves if move.problem]
     )
     _print_list(console, "", list(history.problems))
+    if is_active:
+        return
     _print_list(console, "throttle left behind: ", list(history.throttle_residue))
     if history.ended_ms is None or history.throttle_residue:
         console.print(f"to continue: kreassign resume {history.run_id} --bootstrap-server …", soft_wrap=True)

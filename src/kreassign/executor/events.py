@@ -107,7 +107,8 @@ class CopyProgress:
 class PartitionObservation:
     """What one poll of the cluster showed of one partition. Empty lists and leader -1 when it is gone.
 
-    `misplaced` are brokers whose copy is not in the log directory that the plan names.
+    `misplaced` are brokers whose copy is not in the log directory that the plan names; `offline` those that get one and
+    cannot go on with it, because they are down or the log directory of their copy is.
     """
 
     topic_partition: TopicPartition
@@ -117,6 +118,7 @@ class PartitionObservation:
     leader: int
     copies: tuple[CopyProgress, ...] = ()
     misplaced: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

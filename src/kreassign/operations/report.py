@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kreassign.errors import DataError
-from kreassign.executor.history.run_history import read_history
 from kreassign.model import TopicPartition
+from kreassign.operations import steer
 from kreassign.operations.warnings import Warn, warn_program
 from kreassign.pipeline.tables.parquet import read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, Row
@@ -17,7 +17,7 @@ from kreassign.report.view import report_view
 
 def report_page(journal: Path, data: Path, warn: Warn = warn_program) -> str:
     """The page in HTML. Before and after come from the snapshots in `data`; warns of what it cannot show."""
-    run = read_history(journal)
+    run = steer.status(journal)
     before, after = snapshots_around(run, _snapshots_of(run.cluster_id, data, warn))
     rates = write_rates(data, run.cluster_id, warn)
     return render(report_view(run, _snapshot(data, before), _snapshot(data, after), rates))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ExecutionError, InputError
+from kreassign.errors import ExecutionError, InputError, JournalDamaged
 from kreassign.executor.events import (
     CancelRequested,
     HoldRequested,
@@ -16,12 +16,13 @@ from kreassign.executor.events import (
     Request,
     ThrottleRequested,
 )
-from kreassign.executor.history.interrupted_runs import UnreadableJournal, read_or_name
+from kreassign.executor.history.interrupted_runs import UnreadableJournal
 from kreassign.executor.history.run_history import RunHistory, history, read_history
 from kreassign.executor.history.snapshots import latest_start, read_progress
 from kreassign.executor.journal import BEGINNING, JournalReader, post_request, stopped_process_in, stored_snapshots
 from kreassign.executor.progress.meter import Progress
 from kreassign.executor.scheduling import PaceChange
+from kreassign.executor.state import AT_REST
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.operations.journals import is_active
 
@@ -101,12 +102,21 @@ def _stopped(process: int) -> str:
     return f"its process {process} is stopped; continue it with `fg` in its terminal, or with `kill -CONT {process}`"
 
 
-def _with_stop(path: Path, outlook: tuple[str, ...]) -> tuple[str, ...]:
-    """What lies ahead of a run; a stopped process comes first."""
-    process = stopped_process_in(path.parent) if is_active(path) else None
-    if process is None:
-        return outlook
-    return (f"{_stopped(process)}; until then its moves in flight go on, throttled but not guarded", *outlook)
+def _seen_from_outside(path: Path, progress: Progress, *, is_executed: bool) -> Progress:
+    """The progress of a run as somebody sees it who knows, too, whether its process is there and goes on."""
+    if not is_executed:
+        left = replace(progress, outlook=())
+        return left if progress.phase in AT_REST else left.without_end(_nobody(path))
+    if (process := stopped_process_in(path.parent)) is None:
+        return progress
+    stop = f"{_stopped(process)}; until then its moves in flight go on, throttled but not guarded"
+    return replace(progress, outlook=(stop, *progress.outlook)).without_end(stop)
+
+
+def _nobody(path: Path) -> str:
+    return (
+        f"no process executes it; its moves in flight go on, and `kreassign resume {path.stem}` goes on with the rest"
+    )
 
 
 def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
@@ -119,8 +129,7 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
         for event in reader.new_events():
             machine.replay(event)
             meter.follow(event)
-        progress = meter.progress()
-        yield replace(progress, outlook=_with_stop(path, progress.outlook))
+        yield _seen_from_outside(path, meter.progress(), is_executed=goes_on)
         if not goes_on:
             return
         clock.sleep(LOOK_EVERY_S)
@@ -128,16 +137,22 @@ def watch(path: Path, clock: Clock = SYSTEM_CLOCK) -> Iterator[Progress]:
 
 def status(path: Path) -> RunHistory:
     """What became of a run so far. Raises JournalDamaged."""
-    return read_history(path)
+    # Asked before reading: a process that ends in between has written how.
+    return read_history(path, is_left=not is_active(path))
 
 
 def status_or_problem(path: Path) -> RunHistory | UnreadableJournal:
     """The same, or that the journal cannot be read."""
-    return read_or_name(path)
+    try:
+        return status(path)
+    except JournalDamaged as error:
+        return UnreadableJournal(path, str(error))
 
 
 def status_and_progress(path: Path) -> tuple[RunHistory, Progress]:
     """The same, and how far its moves are. Raises JournalDamaged."""
+    is_executed = is_active(path)
     run, meter = read_progress(path)
-    found = history(run)
-    return replace(found, outlook=_with_stop(path, found.outlook)), meter.progress()
+    progress = _seen_from_outside(path, meter.progress(), is_executed=is_executed)
+    found = history(run if is_executed else run.as_left)
+    return replace(found, outlook=progress.outlook), progress

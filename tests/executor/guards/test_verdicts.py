@@ -43,6 +43,27 @@ class Copying:
 NONE = Troubled()
 
 
+def advice(guard: GuardName, health: Health) -> str:
+    verdicts = evaluate(GuardInputs(health, WELL, (), (2,), 0), DEFAULTS)
+    return next(verdict.advice for verdict in verdicts if verdict.guard is guard)
+
+
+@pytest.mark.parametrize("live", [(0, 1), (0, 2)], ids=["destination", "other broker"])
+def test_a_run_that_a_lost_broker_holds_for_ever_is_told_how_it_ends(live: tuple[int, ...]) -> None:
+    (gone,) = set(WELL.live) - set(live)
+    found = advice(GuardName.UNDER_REPLICATED, Health(live, under_replicated=Troubled.of([T0], NONE)))
+    assert found.startswith(
+        f"Start brokers [{gone}] again. If they are lost for good the run cannot go on: end it with"
+    )
+    assert "`kreassign cancel`" in found
+
+
+def test_a_run_that_overloads_a_broker_is_not_told_that_one_is_lost() -> None:
+    found = advice(GuardName.UNDER_REPLICATED, Health((0, 1, 2), under_replicated=Troubled.of([T0], NONE)))
+    assert "overloaded" in found
+    assert "lost" not in found
+
+
 def told(health: Health, *moves: Copying, first: Health = WELL, at_ms: int = 0) -> list[tuple[GuardName, str]]:
     now = GuardInputs(health, first, moves, (2,), at_ms)
     return [(verdict.guard, verdict.seen) for verdict in evaluate(now, DEFAULTS)]

@@ -102,6 +102,9 @@ def test_brokers_that_wait_for_each_other_are_named_once_and_the_run_goes_on_whe
             case Wait():
                 instructions = run.replay(look(at_ms, PlacementState.UNTOUCHED, *moves))
     assert instructions == (SubmitMoves({moves[0].topic_partition: (3, 1)}),)
+    (over,) = [problem for problem in run.view.problems if "disks have" in problem]
+    assert over.startswith("over, from 00:00:31 to ")
+    assert over.endswith(story)
 
 
 def test_a_circle_is_found_and_a_mere_chain_is_none() -> None:
@@ -126,5 +129,5 @@ def test_a_run_fills_no_disk_and_says_what_it_waits_for(tmp_path: Path) -> None:
     rig.ask_after(300, lambda at_ms, number: CancelRequested(at_ms, number, is_now=False))
     found = rig.run(rig.prepared(dict.fromkeys(range(3), (4, 1))))
     assert [one.status for one in found.moves] == ["complete", "complete", "cancelled"]
-    (story,) = [problem for problem in found.problems if problem.startswith("disks")]
+    (story,) = [problem for problem in found.problems if "disks have no space" in problem]
     assert "t-2 waits because broker 4 has 2800000 bytes to promise, and a copy needs 10000000" in story

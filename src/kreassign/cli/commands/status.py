@@ -39,20 +39,21 @@ def status(run_id: str | None, state_dir: Path, output_format: str) -> None:
 
 
 def _show_run(path: Path, output_format: str) -> None:
+    active = is_active(path)
     found, progress = steer.status_and_progress(path)
     if output_format == "json":
-        print_json(document(found, is_active=is_active(path), progress=progress))
+        print_json(document(found, is_active=active, progress=progress))
         return
     terminal = console()
-    print_summary(terminal, found)
+    print_summary(terminal, found, is_active=active)
     for sentence in origin_lines(found):
         terminal.print(f"  {sentence}", soft_wrap=True)
     if found.ended_ms is None:
         terminal.print(f"  {pace_text(found.pace)}")
         for sentence in found.outlook:
             terminal.print(f"  {sentence}", soft_wrap=True)
-        terminal.print(f"  {overall_text(progress)}")
-        if not is_active(path) and found.state != "paused":
+        terminal.print(f"  {overall_text(progress)}", soft_wrap=True)
+        if not active and found.state != "paused":
             terminal.print(f"  its process is gone; to continue: kreassign resume {found.run_id} --bootstrap-server …")
 
 

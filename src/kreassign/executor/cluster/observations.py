@@ -78,7 +78,8 @@ def _observe(move: PlannedMove, answers: Answers) -> PartitionObservation | None
     # One copy in memory of lists that are the same, of which a long plan has hundreds of thousands.
     replicas = _one_of(partition.replicas, move.target, move.original)
     isr = _one_of(partition.isr, replicas, move.original)
-    return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away)
+    offline = tuple(sorted(set(partition.offline).intersection(move.receiving)))
+    return PartitionObservation(name, where, replicas, isr, partition.leader, copies, away, offline)
 
 
 def _one_of(found: tuple[int, ...], *known: tuple[int, ...]) -> tuple[int, ...]:

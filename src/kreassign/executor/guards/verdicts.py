@@ -116,11 +116,18 @@ def _under_replicated(now: GuardInputs) -> Iterator[Breach]:
     # A copy that loses ground needs more, and with less of it nothing would end: then the throttle is no remedy.
     is_too_low = any(move.losing_ground is not None for move in now.moves)
     relief = "cancel with `kreassign cancel --now`" if is_too_low else "lower its throttle with `kreassign throttle`"
+    gone = _gone(now)
+    advice = f"See whether a broker is overloaded; if the run is what overloads it, {relief}"
+    if gone:
+        advice = (
+            f"Start brokers {gone} again. If they are lost for good the run cannot go on: end it with "
+            "`kreassign cancel`, and plan what is left without them"
+        )
     yield from _grown(
         now.first.under_replicated,
         now.health.under_replicated,
         "have replicas out of sync that the run does not explain",
-        f"See whether a broker is down or overloaded; if the run is what overloads it, {relief}",
+        advice,
     )
 
 
@@ -132,9 +139,13 @@ def _grown(before: Troubled, after: Troubled, what: str, advice: str) -> Iterato
         yield f"{after.count} partitions {what}, {before.count} when the run began: {after}", advice
 
 
+def _gone(now: GuardInputs) -> list[int]:
+    """Brokers that were there when the run began."""
+    return sorted(set(now.first.live) - set(now.health.live))
+
+
 def _broker(now: GuardInputs) -> Iterator[Breach]:
-    gone = sorted(set(now.first.live) - set(now.health.live))
-    if gone:
+    if gone := _gone(now):
         yield f"brokers {gone}, which were there when the run began, are gone", "Start them, or remove them from plans"
 
 

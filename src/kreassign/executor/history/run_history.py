@@ -116,9 +116,13 @@ def history(run: RunView) -> RunHistory:
     )
 
 
-def read_history(path: Path) -> RunHistory:
-    """What a journal says of its run. Raises JournalDamaged, or InputError when there is none."""
-    return history(read_view(path))
+def read_history(path: Path, *, is_left: bool = False) -> RunHistory:
+    """What a journal says of its run. Raises JournalDamaged, or InputError when there is none.
+
+    Where the run `is_left`, no process executes it, and what its last one saw is not told as present.
+    """
+    run = read_view(path)
+    return history(run.as_left if is_left else run)
 
 
 def _move(record: MoveRecord) -> MoveHistory:

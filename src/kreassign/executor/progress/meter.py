@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from kreassign.executor.events import Event, HealthObserved, MovesObserved, MovesReplanned, MovesSubmitted
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent, total
 from kreassign.executor.progress.eta_interval import WINDOW_MS, Interval, ProgressSample, Side, interval
+from kreassign.executor.progress.no_end import beyond_hours, hindrance, unmeasured
 from kreassign.executor.scheduling.windows import REACHED
 from kreassign.executor.state import ACTIVE, MoveRecord, MoveStatus, Phase, RunView
 from kreassign.model import TopicPartition
@@ -32,7 +33,7 @@ class Progress:
 
     `overall` sums the moves; its `eta_s` is the expected one of `end`, see `eta_interval.py`. `finished_count` and
     `failed_count` are of all `move_count` moves, also those that only change an order. `outlook` is what the run waits
-    for, and what will not fit into its hours.
+    for, and what will not fit into its hours. Where there is no `end`, `why_no_end` says why.
     """
 
     phase: Phase
@@ -45,6 +46,13 @@ class Progress:
     failed_count: int
     outlook: tuple[str, ...] = ()
     end: Interval | None = None
+    why_no_end: str | None = None
+
+    def without_end(self, why: str) -> Progress:
+        """The same where somebody knows that the run does not come to its end by itself."""
+        overall = replace(self.overall, eta_s=None)
+        moves = tuple(replace(move, estimate=replace(move.estimate, eta_s=None)) for move in self.moves)
+        return replace(self, overall=overall, moves=moves, end=None, why_no_end=why)
 
 
 Endpoint = tuple[str, int]
@@ -132,7 +140,7 @@ class ProgressMeter:
         """Where the run stands."""
         records = self._run.records.values()
         statuses = Counter(record.status for record in records)
-        end = self._end()
+        end, why = self._end()
         return Progress(
             phase=self._run.phase,
             at_ms=self._at_ms,
@@ -144,6 +152,7 @@ class ProgressMeter:
             failed_count=statuses[MoveStatus.FAILED],
             outlook=self._run.outlook,
             end=end,
+            why_no_end=why,
         )
 
     def _count(self, record: MoveRecord) -> None:
@@ -204,21 +213,33 @@ class ProgressMeter:
         )
 
     def _overall(self, end: Interval | None) -> Estimate:
+        eta_s = None if end is None else end.expected_s
         if not self._totals:
             whole = self._total()
-            return Estimate(whole.done_bytes, whole.left_bytes)
-        return replace(estimate(self._totals), eta_s=None if end is None else end.expected_s)
+            return Estimate(whole.done_bytes, whole.left_bytes, eta_s=eta_s)
+        return replace(estimate(self._totals), eta_s=eta_s)
 
-    def _end(self) -> Interval | None:
-        """When the run ends, if moves have begun and all that is left is known."""
-        if not self._totals or any(side.unknown for side in self._sums.values()):
-            return None
-        if any(set(record.lagging) & set(self._run.absent) for record in self._run.in_flight):
-            return None  # Nobody knows when its copies go on; the outlook says so.
+    def _end(self) -> tuple[Interval | None, str | None]:
+        """When the run ends, or why nobody can say."""
+        if not (self._totals or self._has_copies_left):
+            return Interval(0.0, 0.0, 0.0), None
+        measured_ms = self._totals[-1].at_ms if self._totals else None
+        if (why := hindrance(self._run, self._at_ms, measured_ms)) is not None:
+            return None, why
         limit = self._run.rates.fastest_bytes_per_s
         best = self._best_bytes_per_s if limit is None else min(limit, max(limit * REACHED, self._lately()))
-        sides = [self._side(end, side) for end, side in self._sums.items()]
-        return interval(sides, Side(self._all.samples), best) if best else None
+        unknown = sum(side.unknown for (kind, _), side in self._sums.items() if kind != "out")
+        sides = {end: self._side(end, side) for end, side in self._sums.items()}
+        is_known = bool(self._totals and best) and not unknown
+        end = interval(sides.values(), Side(self._all.samples), best) if is_known else None
+        if end is None:
+            return None, unmeasured(sides, has_begun=bool(self._totals), unknown_count=unknown, best_bytes_per_s=best)
+        why = beyond_hours(self._run, self._at_ms, end)
+        return (end, None) if why is None else (None, why)
+
+    @property
+    def _has_copies_left(self) -> bool:
+        return any(record.status in ACTIVE and record.move.receiving for record in self._run.records.values())
 
     def _side(self, end: Endpoint, side: _Sum) -> Side:
         """With what is written to moves that wait: sizes are those of the time when the run was prepared."""
@@ -226,11 +247,14 @@ class ProgressMeter:
         waiting = self._run.waiting_write_bytes_per_s
         writes = waiting.get((QUEUED_AS[kind], broker), 0.0) if kind in QUEUED_AS else 0.0
         limit = self._run.rates.of(broker) if kind in QUEUED_AS else None
-        return Side(side.samples, writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
+        # An end that came since the last poll, with another leader or target, was not measured yet.
+        now = ProgressSample(self._at_ms, side.done_bytes, side.left_bytes, side.written_bytes)
+        return Side(side.samples or (now,), writes, writes * (self._at_ms - self._run.started_ms) / 1000, limit)
 
     def _lately(self) -> float:
         """The best rate of any broker now."""
-        return max((Side(side.samples).rate_bytes_per_s or 0.0 for side in self._sums.values()), default=0.0)
+        measured = [side.samples for side in self._sums.values() if side.samples]
+        return max((Side(samples).rate_bytes_per_s or 0.0 for samples in measured), default=0.0)
 
 
 def _ends(record: MoveRecord, broker: int) -> tuple[Endpoint, ...]:

@@ -13,6 +13,9 @@ from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Run
 from kreassign.model import TopicPartition
 
+STUCK = "disk space"
+"""The kind of what is told of moves for which no disk has space."""
+
 
 def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]:
     """Count the free space again. Which of the moves about to start have some, and what the disk guard judges.
@@ -29,10 +32,11 @@ def take_stock(run: Run, starting: Names, health: Health) -> tuple[Names, Names]
     return starting, starting if starting or run.moves.in_flight else wanted
 
 
-def note_stuck(run: Run, choice: Choice) -> None:
+def note_stuck(run: Run, choice: Choice, at_ms: int) -> None:
     """Say once that disks have free space for nothing, and which brokers wait for each other."""
     was_stuck, run.health.stuck = bool(run.health.stuck), ()
     if choice.starting or run.moves.in_flight:
+        run.tell(STUCK, at_ms)
         return
     waiting = [candidate(run.moves.records[one.topic_partition]) for one in choice.waiting]
     refused = [
@@ -43,10 +47,14 @@ def note_stuck(run: Run, choice: Choice) -> None:
     run.health.stuck = tuple(name for name, _ in refused)
     if run.health.stuck and not was_stuck:
         first, reason = refused[0]
-        run.note(
+        run.tell(
+            STUCK,
+            at_ms,
             f"disks have no space for any of {len(refused)} moves: {first} waits because "
-            f"{reason}{_circle_text(run)}; free space there, or `kreassign cancel` and replan"
+            f"{reason}{_circle_text(run)}; free space there, or `kreassign cancel` and replan",
         )
+    if not run.health.stuck:
+        run.tell(STUCK, at_ms)
 
 
 def _usable(health: Health, reserve: float) -> dict[Endpoint, float]:

@@ -35,6 +35,9 @@ from kreassign.executor.throttle import ledger
 VERIFY_PATIENCE_MS = 20_000
 """How long brokers may take to show what the controller already knows."""
 
+RESTORING = "restoring the throttle"
+"""The kind of what goes wrong with it."""
+
 CALL_PATIENCE_MS = 60_000
 """How long a cluster that does not answer is asked again."""
 
@@ -64,7 +67,7 @@ def _waits_for_leader(record: MoveRecord) -> bool:
 
 def _after_election(run: Run, state: Electing, event: LeadersElected) -> Next:
     for refusal in event.refused:
-        run.note(f"{refusal.topic_partition} is not led by its preferred leader: {refusal.message}")
+        run.note(f"the preferred leader of {refusal.topic_partition} could not be elected: {refusal.message}")
     return Next(state, (Wait(),)) if state.remaining else restore(run, Afterwards.VERIFY)
 
 
@@ -118,7 +121,7 @@ def _take_in(run: Run, how: Restore, event: ConfigsRead) -> RestoreThrottle:
     for key in (*found.restored, *(present.key for present in found.foreign)):
         throttle.close(key)
     for present in found.foreign:
-        run.note(f"someone else changed a throttle during the run, and it stays so: {present}")
+        run.note(f"someone else changed a throttle during the run, and it was left so: {present.then}")
     # The settings of a broker that is down cannot be read, but the controller may take them.
     silent = (one for one in throttle.pending.values() if one.key.broker in event.down)
     changes = (*found.changes, *silent)
@@ -137,21 +140,20 @@ def _leave_rates(run: Run, event: ConfigsRead) -> None:
         if present.key in throttle.pending and present.key.broker is not None and present.key in throttle.originals:
             throttle.close(present.key)
             throttle.left.add(present.key)
-            run.note(f"moves of others go on, so that a throttle stays that they had before the run: {present}")
+            run.note(f"moves of others went on, so that a throttle was left that they had before: {present.then}")
 
 
 def _read_back(run: Run, state: WritingBack, event: ThrottleRestored) -> Next:
     """Read whether it is there now. Where the controller took it for a broker that is down, that has to do."""
     throttle = run.throttle
-    for problem in event.problems:
-        run.note(problem)
+    run.tell(RESTORING, event.at_ms, *event.problems)
     state = replace(state, restore=replace(state.restore, unwritten=tuple(map(str, event.unwritten))))
     for key in [key for key in throttle.pending if key.broker in event.by_controller]:
         throttle.close(key)
         throttle.carried.add(key)
-        run.note(f"broker {key.broker} is down: the controller took the values that it had before the run")
+        run.note(f"broker {key.broker} was down: the controller took the values that it had before the run")
     for override in throttle.forget(event.unregistered):
-        run.note(f"{override}; but the cluster does not know that broker any more, so nothing is restored there")
+        run.note(f"{override.then}; the cluster did not know that broker any more, so nothing was restored there")
     if not throttle.pending:
         return _after_restoring(run, state.restore, event.at_ms)
     return Next(ConfirmingRestore(state.restore), (_read(run),))
@@ -178,6 +180,7 @@ def _restore_again(run: Run, state: Restoring, _: TimePassed) -> Next:
 def _after_restoring(run: Run, how: Restore, at_ms: int) -> Next:
     if not run.throttle.pending:
         run.problems.unrestored = ()
+        run.tell(RESTORING, at_ms)
     match how.afterwards:
         case Afterwards.PAUSE:
             return Next(Paused())

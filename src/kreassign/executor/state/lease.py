@@ -33,6 +33,9 @@ from kreassign.executor.state.phases import (
 from kreassign.executor.state.run import Run
 from kreassign.executor.state.transition import Key, Next, Row, Rows, row
 
+LOST = "lease"
+"""The kind of what is told of a lease that was lost."""
+
 ASK_EVERY_MS = 10_000
 """How often a run that has lost the lease asks for it."""
 
@@ -49,7 +52,7 @@ def _note_none(run: Run, state: RunState, event: LeaseForgone) -> Next:
 
 def _lost(run: Run, _: RunState, event: LeaseLost) -> Next:
     run.control.lease = event.reason
-    run.note(f"{event.reason}; nothing was changed until it was had again")
+    run.tell(LOST, event.at_ms, f"{event.reason}; nothing is changed until it is had again")
     return Next(AwaitingLease(event.at_ms), (TakeLease(),))
 
 
@@ -64,11 +67,13 @@ def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
 
 def _go_on(run: Run, state: AwaitingLease, event: LeaseTaken) -> Next:
     _note_lease(run, state, event)
+    run.tell(LOST, event.at_ms)
     return preparing.take_up(run, event.at_ms, others_may_restore=True)
 
 
 def _go_on_without(run: Run, state: AwaitingLease, event: LeaseForgone) -> Next:
     _note_none(run, state, event)
+    run.tell(LOST, event.at_ms)
     run.note(f"the run went on without the lease of the cluster: {event.reason}")
     return preparing.take_up(run, event.at_ms, others_may_restore=True)
 

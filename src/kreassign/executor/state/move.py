@@ -159,6 +159,12 @@ class MoveRecord:
         return self.observation is not None and self.observation.leader != NO_LEADER
 
     @property
+    def offline(self) -> tuple[int, ...]:
+        """Brokers that lag and whose new copy is in a log directory that is offline, or that are down themselves."""
+        broken = () if self.observation is None else self.observation.offline
+        return tuple(broker for broker in self.lagging if broker in broken)
+
+    @property
     def is_given_up(self) -> bool:
         """Whether it is to be cancelled though its run goes on."""
         return self.given_up is not None or self.awaited_replan is not None
@@ -390,7 +396,7 @@ def _submit(record: MoveRecord, observation: PartitionObservation, at_ms: int) -
     if record.leaderless_since_ms is None:
         record.leaderless_since_ms = at_ms
     elif at_ms - record.leaderless_since_ms >= LEADERLESS_MS:
-        lost = f"its partition has had no leader for {LEADERLESS_MS // 1000} s"
+        lost = f"its partition had no leader for {LEADERLESS_MS // 1000} s"
         record.fail(at_ms, f"{lost}, so nothing was sent; bring back one of {list(observation.replicas)}, then replan")
     return NextAction.NOTHING
 
@@ -405,7 +411,9 @@ def _send_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Next
     if attempts.is_in_vain(at_ms):
         seconds = (at_ms - attempts.first_ms) // 1000
         answer = f"; it answered: {attempts.answer}" if attempts.answer else ""
-        record.fail(at_ms, f"it was sent {attempts.count} times in {seconds} s and the cluster shows no effect{answer}")
+        record.fail(
+            at_ms, f"it was sent {attempts.count} times in {seconds} s and the cluster showed no effect{answer}"
+        )
         return NextAction.NOTHING
     return NextAction.SUBMIT if attempts.is_due(at_ms) else NextAction.NOTHING
 
@@ -454,7 +462,7 @@ def _cancel_again(record: MoveRecord, _: PartitionObservation, at_ms: int) -> Ne
 def _drifted(record: MoveRecord, observation: PartitionObservation, at_ms: int) -> NextAction:
     record.fail(
         at_ms,
-        f"its replicas are {list(observation.replicas)} and not {list(record.step.original)}, from which the plan "
+        f"its replicas were {list(observation.replicas)} and not {list(record.step.original)}, from which the plan "
         f"starts; someone else changed it",
     )
     return NextAction.NOTHING
@@ -483,7 +491,7 @@ def _doubt(record: MoveRecord, observation: PartitionObservation, at_ms: int) ->
     elif at_ms - record.doubtful_since_ms >= DOUBT_MS:
         record.fail(
             at_ms,
-            f"it is no longer on its way to {list(record.step.target)}: the cluster shows the replicas "
+            f"it was no longer on its way to {list(record.step.target)}: the cluster showed the replicas "
             f"{list(observation.replicas)}; someone else cancelled or changed the move",
         )
     return NextAction.NOTHING

@@ -43,7 +43,7 @@ from kreassign.executor.state import (
     throttle_watch,
 )
 from kreassign.executor.state.attempts import LEAST_ATTEMPTS
-from kreassign.executor.state.move import ACTIVE, MoveRecord, MoveStatus, NextAction, conclude
+from kreassign.executor.state.move import ACTIVE, IN_FLIGHT, MoveRecord, MoveStatus, NextAction, conclude
 from kreassign.executor.state.move_index import candidate
 from kreassign.executor.state.phases import (
     Afterwards,
@@ -76,6 +76,9 @@ UNSET_PATIENCE_MS = 60_000
 
 CHECKED_AT_ONCE = 5_000
 """So many moves that waited are observed together before they start: what can be sent while that is fresh."""
+
+SETTING = "setting the throttle"
+"""The kind of what goes wrong with it."""
 
 OUT_OF_REACH_MS = 300_000
 """A run that cannot observe its cluster for so long pauses: its moves go on without it."""
@@ -178,16 +181,25 @@ def _take_in(run: Run, state: Observing, event: MovesObserved) -> list[tuple[Mov
     for observation in event.observations:
         records[observation.topic_partition].see(observation, event.at_ms)
     seen = dict.fromkeys((*state.moves, *(observation.topic_partition for observation in event.observations)))
-    unread = {one.topic_partition for one in event.unread}
-    for one in event.unread:
-        run.note(one.message)
+    unread = {one.topic_partition: one.message for one in event.unread}
+    for name in seen:
+        run.tell(f"unread {name}", event.at_ms, *([unread[name]] if name in unread else ()))
     observed = [record for name in seen if name not in unread and (record := records[name]).status in ACTIVE]
     actions = [(record, conclude(record, event.at_ms)) for record in observed]
     for record, action in actions:
         run.moves.index.sort(record, action)
-        if record.leaderless_since_ms == event.at_ms:
-            run.note(f"{record.name} had no leader when it was to start; nothing is sent before it has one")
+        _tell(run, record, event.at_ms)
     return actions
+
+
+def _tell(run: Run, record: MoveRecord, at_ms: int) -> None:
+    """What the observation of a move begins, or ends."""
+    is_waiting = record.status is MoveStatus.PLANNED and record.leaderless_since_ms is not None
+    sentence = f"{record.name} had no leader when it was to start; nothing is sent before it has one"
+    run.tell(f"leader {record.name}", at_ms, *([sentence] if is_waiting else ()))
+    if record.status not in IN_FLIGHT:
+        run.tell(f"cancelling {record.name}", at_ms)
+        run.tell(f"cancellation {record.name}", at_ms)
 
 
 def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
@@ -203,7 +215,7 @@ def _choose(run: Run, ready: Iterable[MoveRecord], at_ms: int) -> Names:
     rank = scheduling.ranking(pace.order, scheduling.add_left(queue.left.copy(), in_flight))
     budgets = [one for one in (saturation, run.health.disk_budget.copy(), time) if one is not None]
     choice = scheduling.choose_from(scheduling.PriorityMerge(routes, rank), counts, budgets)
-    disk_admission.note_stuck(run, choice)
+    disk_admission.note_stuck(run, choice, at_ms)
     return choice.starting
 
 
@@ -286,14 +298,14 @@ def _after_listing(run: Run, state: SettingLists, event: ThrottleSet) -> Next:
     """Without its throttle nothing is started; what is in flight is watched all the same."""
     throttle = run.throttle
     confirm(run, event)
-    for problem in event.problems:
-        run.note(problem)
+    run.tell(SETTING, event.at_ms, *event.problems)
     if not event.problems:
         throttle.unset_since_ms = None
         return _send(run, state.starting)
     throttle.unset_since_ms, is_tried_again = within(throttle.unset_since_ms, event.at_ms, UNSET_PATIENCE_MS)
     if run.moves.in_flight or not throttle.unset or is_tried_again:
         return Next(Waiting(), (Wait(),))
+    run.note_for_good(SETTING, event.problems)
     run.note("the throttle could not be set, so nothing more was started")
     return finishing.restore(run, Afterwards.FAIL)
 
@@ -376,7 +388,8 @@ def _note_cancelling(run: Run, state: Cancelling, event: CancelIntended) -> Next
         record = run.moves.records[name]
         record.cancelling(event.at_ms, run.identity.run_id)
         if record.cancellations.count > LEAST_ATTEMPTS:
-            run.note(f"{name}: cancelling it had no effect {LEAST_ATTEMPTS} times; it is in flight until that has one")
+            sentence = f"cancelling it had no effect {LEAST_ATTEMPTS} times; it is in flight until that has one"
+            run.tell(f"cancelling {name}", event.at_ms, f"{name}: {sentence}")
     return Next(state)
 
 
@@ -384,8 +397,11 @@ def _after_cancelling(run: Run, _: Cancelling, event: MovesCancelled) -> Next:
     """Observe after a refusal too: most often the move was just over."""
     for name in event.idle:
         run.moves.records[name].is_idle = True
+    for name in (*event.accepted, *event.idle):
+        run.tell(f"cancellation {name}", event.at_ms)
     for refusal in event.refused:
-        run.note(f"{refusal.topic_partition} could not be cancelled: {refusal.message}")
+        name = refusal.topic_partition
+        run.tell(f"cancellation {name}", event.at_ms, f"{name} could not be cancelled: {refusal.message}")
     return observe(run)
 
 

@@ -44,6 +44,9 @@ from kreassign.executor.throttle import ledger
 from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.executor.throttle.originals import FoundThrottles
 
+READING = "reading the throttle"
+"""The kind of what goes wrong with it."""
+
 CONFIG_PATIENCE_MS = 60_000
 """How long reading settings is tried again."""
 
@@ -103,6 +106,9 @@ def take_up(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     else:
         throttle.unseen, throttle.in_force, throttle.is_lost = set(), set(), False
     run.control.is_held = False
+    # What an earlier end could not restore, or found, is looked at again.
+    run.problems.unrestored = run.problems.findings = ()
+    run.tell(finishing.RESTORING, at_ms)
     run.health.checked_ms, run.health.absent_since_ms, run.health.lost = None, {}, ()
     run.traffic.measured_ms = None
     run.moves.index = MoveIndex.unseen(run.moves.records.values())
@@ -116,7 +122,9 @@ def _see(run: Run, state: TakingUp) -> Next:
 def _after_seeing(run: Run, state: TakingUp, event: ThrottleChecked) -> Next:
     """Set again what is still ours. What is not stays as it is: the guard says so, and what follows from that."""
     throttle_watch.take_in_all(run, event)
-    if event.unread:
+    if not event.unread:
+        run.tell(READING, event.at_ms)
+    else:
         return _try_again(run, state, event.at_ms, tuple(f"{one} could not be read" for one in event.unread))
     return Next(TakingUp(), (Wait(),)) if run.throttle.unseen else enter(run)
 
@@ -144,6 +152,7 @@ def _take_in(run: Run, state: Preparing, event: ConfigsRead) -> Next:
     throttle.awaited |= set(event.down)
     if event.problems:
         return _try_again(run, state, event.at_ms, event.problems)
+    run.tell(READING, event.at_ms)
     throttle.before |= {present.key: throttle.originals.get(present.key, present.value) for present in event.values}
     return _set(run)
 
@@ -202,7 +211,7 @@ def _try_again(run: Run, state: Preparing | TakingUp, at_ms: int, problems: tupl
     since_ms, is_tried_again = within(state.failing_since_ms, at_ms, CONFIG_PATIENCE_MS)
     if is_tried_again:
         return Next(replace(state, failing_since_ms=since_ms), (Wait(),))
-    return _continue_or_fail(run, at_ms, problems)
+    return _continue_or_fail(run, at_ms, READING, problems)
 
 
 def _read_again(run: Run, state: Preparing, _: TimePassed) -> Next:
@@ -213,16 +222,18 @@ def _after_setting(run: Run, _: Throttling, event: ThrottleSet) -> Next:
     """What may not have been set is set again from the first poll on, before anything is started."""
     moving.confirm(run, event)
     if event.problems and not (event.may_pass and event.failed):
-        return _continue_or_fail(run, event.at_ms, event.problems)
+        return _continue_or_fail(run, event.at_ms, moving.SETTING, event.problems)
+    if not event.problems:
+        run.tell(moving.SETTING, event.at_ms)
     return moving.enter(run)
 
 
-def _continue_or_fail(run: Run, at_ms: int, problems: tuple[str, ...]) -> Next:
+def _continue_or_fail(run: Run, at_ms: int, kind: str, problems: tuple[str, ...]) -> Next:
     """Without its throttle nothing is started; but what is in flight already must be watched to its end."""
-    for problem in problems:
-        run.note(problem)
     if run.moves.in_flight:
+        run.tell(kind, at_ms, *problems)
         return moving.enter(run)
+    run.note_for_good(kind, problems)
     run.note("the throttle could not be set, so nothing more was started")
     return finishing.restore(run, Afterwards.FAIL) if run.throttle.pending else Next(Failed(at_ms))
 

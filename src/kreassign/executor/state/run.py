@@ -5,7 +5,7 @@ Only the handlers of the table (`machine.py`) change them, and only `machine.han
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -219,14 +219,33 @@ class GuardBreach:
     last_ms: int
     until_ms: int | None = None
 
-    def told(self, *, is_going_on: bool) -> str:
+    def told(self, *, is_going_on: bool, ahead_ms: int = 0) -> str:
         """A sentence in which what is over does not look like what is so now."""
         if self.until_ms is not None:
-            over = f"over, from {time_of_day(self.from_ms)} to {time_of_day(self.until_ms)} UTC"
+            over = f"over, from {time_of_day(self.from_ms + ahead_ms)} to {time_of_day(self.until_ms + ahead_ms)} UTC"
             return f"{self.verdict.guard} ({over}): {self.verdict.seen}"
         if not is_going_on:
-            return f"{self.verdict.guard} (as last checked, {time_of_day(self.last_ms)} UTC): {self.verdict.seen}"
+            checked = time_of_day(self.last_ms + ahead_ms)
+            return f"{self.verdict.guard} (as last checked, {checked} UTC): {self.verdict.seen}"
         return str(self.verdict)
+
+
+@dataclass(slots=True)
+class PassingProblem:
+    """Something that was so first at `from_ms`, and is so still, or was last until `until_ms`; so many `times`."""
+
+    text: str
+    from_ms: int
+    until_ms: int | None = None
+    times: int = 1
+
+    def told(self, *, is_going_on: bool, ahead_ms: int = 0) -> str:
+        """The same: what is over, or was so when nobody looked any more, does not look like what is so now."""
+        begun = time_of_day(self.from_ms + ahead_ms)
+        if self.until_ms is not None:
+            often = f"{self.times} times " if self.times > 1 else ""
+            return f"over, {often}from {begun} to {time_of_day(self.until_ms + ahead_ms)} UTC: {self.text}"
+        return self.text if is_going_on else f"when the run was left, since {begun} UTC: {self.text}"
 
 
 def time_of_day(at_ms: int) -> str:
@@ -272,6 +291,9 @@ class Problems:
     """What operators are to know: problems on the way, and what verification found."""
 
     noted: list[str] = field(default_factory=list)
+    """Facts, which stay so: in the past tense."""
+    passing: dict[str, dict[str, PassingProblem]] = field(default_factory=dict)
+    """What may be over later, by its kind and its text."""
     unset: dict[int, str] = field(default_factory=dict)
     """By broker, why it has no throttle for now."""
     unrestored: tuple[str, ...] = ()
@@ -295,6 +317,25 @@ class Run:
     """By how much the wall clock is ahead of the time of the events. Only hours of the day are told by it."""
 
     def note(self, problem: str) -> None:
-        """Remember a problem once."""
+        """Remember once what happened; it stays so, and is told in the past tense."""
         if problem not in self.problems.noted:
             self.problems.noted.append(problem)
+
+    def note_for_good(self, kind: str, problems: Iterable[str]) -> None:
+        """Remember what was wrong and ended the run: that does not pass any more."""
+        self.problems.passing.pop(kind, None)
+        for problem in problems:
+            self.note(problem)
+
+    def tell(self, kind: str, at_ms: int, *texts: str) -> None:
+        """Of the problems of a kind these are so now; what was told of it before and is not among them is over."""
+        if not texts and kind not in self.problems.passing:
+            return
+        known = self.problems.passing.setdefault(kind, {})
+        for text, problem in known.items():
+            if problem.until_ms is None and text not in texts:
+                problem.until_ms = at_ms
+        for text in texts:
+            problem = known.setdefault(text, PassingProblem(text, at_ms, at_ms, 0))
+            if problem.until_ms is not None:
+                problem.until_ms, problem.times = None, problem.times + 1

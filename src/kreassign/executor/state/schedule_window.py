@@ -66,16 +66,26 @@ def sleeps(run: Run, at_ms: int) -> bool:
     return open_interval(hours, _wall_ms(run, at_ms)) is not None
 
 
+def closed(run: Run, at_ms: int) -> str | None:
+    """That no window is open, and when the next one opens."""
+    hours, wall_ms = run.control.pace.hours, _wall_ms(run, at_ms)
+    if not hours.are_limited:
+        return None
+    next_one = open_interval(hours, wall_ms)
+    if next_one is None or next_one.begins_ms <= wall_ms:
+        return None
+    return f"waits for its window, which opens {moment(hours, next_one.begins_ms)}"
+
+
 def _foresee(run: Run, in_flight: Sequence[Candidate], at_ms: int) -> None:
     """Say what the run waits for, and what will not fit. Where nothing is left that will, it does not wait for ever."""
     hours, waiting = run.control.pace.hours, run.moves.index.queue.moves
     run.moves.outlook = ()
     if not waiting:
         return
+    if (waits := closed(run, at_ms)) is not None:
+        run.moves.outlook = (waits,)
     wall_ms = _wall_ms(run, at_ms)
-    next_one = open_interval(hours, wall_ms)
-    if next_one is not None and next_one.begins_ms > wall_ms:
-        run.moves.outlook = (f"waits for its window, which opens {moment(hours, next_one.begins_ms)}",)
     bytes_per_s = rate(run)
     if bytes_per_s is None:
         return

@@ -87,7 +87,7 @@ def take_in_all(run: Run, event: ThrottleChecked) -> None:
     for present in foreign(run):
         if throttle.told.get(present.key) != present:
             ours = f"the run had set it to {throttle.pending[present.key].value!r}"
-            run.note(f"someone else had changed a throttle when the run was taken up: {present}, and {ours}")
+            run.note(f"someone else had changed a throttle when the run was taken up: {present.then}, and {ours}")
             throttle.told[present.key] = present
     # What nobody can read of a broker that is down is read, and set, when it is back.
     throttle.due -= {key for key in throttle.due if key.broker is not None and key.broker not in throttle.live_brokers}
@@ -131,7 +131,7 @@ def take_in_at_end(run: Run, event: ConfigsRead, *, is_end: bool) -> None:
             stays = not (override.is_restored(present.value) or override.is_ours(present.value))
             if throttle.told.get(present.key) != present and not stays:
                 ours = f"the run had set it to {override.value!r}"
-                run.note(f"someone else changed a throttle during the run: {present}, and {ours}")
+                run.note(f"someone else changed a throttle during the run: {present.then}, and {ours}")
                 throttle.told[present.key] = present
             throttle.is_lost = throttle.is_lost or is_end
 

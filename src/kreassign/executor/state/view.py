@@ -10,21 +10,40 @@ from kreassign.executor.guards import GuardName, Verdict
 from kreassign.executor.guards.health import NAMED
 from kreassign.executor.scheduling import Pace
 from kreassign.executor.scheduling.candidate import Endpoint
+from kreassign.executor.state.hindrance import hindrance
 from kreassign.executor.state.move import MoveRecord
-from kreassign.executor.state.phases import AT_REST, ENDED, Cancelled, Done, Failed, Phase
-from kreassign.executor.state.run import Run, WindDown, time_of_day
+from kreassign.executor.state.phases import (
+    AT_REST,
+    Cancelled,
+    Done,
+    Failed,
+    MeasuringTraffic,
+    Observing,
+    Phase,
+    Waiting,
+)
+from kreassign.executor.state.run import GuardBreach, PassingProblem, Run, WindDown, time_of_day
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride
 from kreassign.executor.throttle.rates import ThrottleRates
 from kreassign.model import TopicPartition
 
 
 class RunView:
-    """A run as it is now. Times are in ms since the epoch."""
+    """A run as it is now, or as its last process left it. Times are in ms since the epoch."""
 
-    __slots__ = ("_run",)
+    __slots__ = ("_is_left", "_run")
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Run, *, is_left: bool = False) -> None:
+        self._run, self._is_left = run, is_left
+
+    @property
+    def as_left(self) -> RunView:
+        """The same run where no process executes it: what was so when the last one ended is not told as present."""
+        return RunView(self._run, is_left=True)
+
+    @property
+    def _goes_on(self) -> bool:
+        return not (self._is_left or self.phase in AT_REST)
 
     @property
     def run_id(self) -> str:
@@ -94,8 +113,10 @@ class RunView:
 
     @property
     def outlook(self) -> tuple[str, ...]:
-        """What it waits for, and what does not fit into its schedule."""
-        return (*self._lost, *self._awaiting_replan, *self._run.moves.outlook)
+        """What it waits for, and what does not fit into its schedule; nothing where it does not go on."""
+        if not self._goes_on:
+            return ()
+        return (*self.lost_destinations, *self._awaiting_replan, *self._run.moves.outlook)
 
     @property
     def _awaiting_replan(self) -> Iterator[str]:
@@ -103,10 +124,10 @@ class RunView:
             yield f"{count} moves to brokers that are down are cancelled, to be made to others"
 
     @property
-    def _lost(self) -> Iterator[str]:
-        for broker in self.absent:
-            if count := sum(broker in record.lagging for record in self.in_flight):
-                yield f"broker {broker} is down, and {count} moves copy to it"
+    def lost_destinations(self) -> tuple[str, ...]:
+        """A sentence per broker that is down and to which moves in flight copy."""
+        copying = ((broker, sum(broker in record.lagging for record in self.in_flight)) for broker in self.absent)
+        return tuple(f"broker {broker} is down, and {count} moves copy to it" for broker, count in copying if count)
 
     @property
     def absent(self) -> tuple[int, ...]:
@@ -115,19 +136,35 @@ class RunView:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What the guards say; nothing once the run has ended, for then nobody asks them."""
-        return () if self.phase in ENDED else self._run.health.verdicts
+        """What the guards say; nothing where the run does not go on, for then nobody asks them."""
+        return self._run.health.verdicts if self._goes_on else ()
+
+    def hindrance(self, at_ms: int) -> str | None:
+        """Why nothing that waits is started then, as a sentence; None where nothing but pacing holds it back."""
+        return hindrance(self._run, at_ms)
+
+    @property
+    def unreachable_since_ms(self) -> int | None:
+        """Since when the cluster does not answer; None where it does."""
+        state = self._run.state
+        return state.unreachable_since_ms if isinstance(state, Observing | Waiting | MeasuringTraffic) else None
+
+    def time_of_day(self, at_ms: int) -> str:
+        """When that was by the wall clock."""
+        return f"{time_of_day(at_ms + self.wall_ahead_ms)} UTC"
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What operators are to know, without the findings of verification."""
         problems, awaited = self._run.problems, self._run.throttle.awaited
-        is_going_on = self.phase not in AT_REST
+        is_going_on = self._goes_on
         unset = (text for broker, text in problems.unset.items() if is_going_on and broker in awaited)
         unread = (f"nothing is started while the throttle of {one} cannot be read" for one in self._run.throttle.unread)
-        breaches = (breach.told(is_going_on=is_going_on) for breach in self._run.health.breaches)
+        passing = (problem for of_kind in problems.passing.values() for problem in of_kind.values())
+        found: tuple[PassingProblem | GuardBreach, ...] = (*passing, *self._run.health.breaches)
+        told = (one.told(is_going_on=is_going_on, ahead_ms=self.wall_ahead_ms) for one in found)
         waiting = (*unset, *(unread if is_going_on else ()))
-        return tuple(dict.fromkeys((*problems.noted, *self._replans, *waiting, *problems.unrestored, *breaches)))
+        return tuple(dict.fromkeys((*problems.noted, *self._replans, *waiting, *problems.unrestored, *told)))
 
     @property
     def _replans(self) -> Iterator[str]:
@@ -139,7 +176,7 @@ class RunView:
                 made.setdefault((one.at_ms, one.lost), []).append(change)
         for (at_ms, lost), changes in made.items():
             more = f" and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
-            when = f"{time_of_day(at_ms + self.wall_ahead_ms)} UTC"
+            when = self.time_of_day(at_ms)
             yield f"brokers {list(lost)} were down, so that moves were planned again at {when}: " + (
                 "; ".join(changes[:NAMED]) + more
             )

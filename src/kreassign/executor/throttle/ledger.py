@@ -69,6 +69,11 @@ class ConfigValue:
     def __str__(self) -> str:
         return f"{self.key} is {_shown(self.value)}"
 
+    @property
+    def then(self) -> str:
+        """The same of a time that is over."""
+        return f"{self.key} was {_shown(self.value)}"
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigOverride:
@@ -84,6 +89,11 @@ class ConfigOverride:
 
     def __str__(self) -> str:
         return f"{self.key} is still {_shown(self.value)}; before the run it was {_shown(self.before)}"
+
+    @property
+    def then(self) -> str:
+        """The same of a time that is over."""
+        return f"{self.key} was still {_shown(self.value)}; before the run it was {_shown(self.before)}"
 
     @property
     def is_open(self) -> bool:

@@ -1,0 +1,187 @@
+"""What was wrong and is not any more is told as over, with its times; what is wrong now, in the present tense.
+
+On the twin: each cause is brought about, what a run tells is read while it lasts, and again at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kreassign.errors import OutcomeUnknown
+from kreassign.executor.events import CancelRequested, ThrottleRestored
+from kreassign.executor.guards import GuardName, Reaction
+from kreassign.executor.history.run_history import RunHistory, fold, history
+from kreassign.executor.journal import read_events
+from kreassign.executor.state.run import PassingProblem, Run
+from kreassign.executor.state.view import RunView
+from kreassign.model import Batch, ConfigResource
+from kreassign.model.throttle import LEADER_THROTTLED_RATE
+from tests.executor.odd_port import OddPort, as_it_is, each_refused, not_reached
+from tests.executor.test_foreign_throttle_on_twin import ONE_BY_ONE, change
+from tests.executor.test_lease_on_twin import give_up, lease_of, take_over, with_offsets_topic
+from tests.executor.twin_runs import RATE, TwinRig
+
+AWAY = {0: (2, 1), 1: (3, 0)}
+NOT_AUTHORIZED = 29
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> TwinRig:
+    return TwinRig(tmp_path, [[0, 1], [1, 0]])
+
+
+@pytest.fixture
+def odd(rig: TwinRig) -> OddPort:
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    return odd
+
+
+def test_a_problem_is_told_as_it_is_as_it_was_and_as_it_was_left() -> None:
+    run = Run()
+    run.tell("kind", 1_000, "a is wrong")
+    run.tell("another kind", 1_000)
+    assert RunView(run).problems == ("a is wrong",)
+    assert RunView(run).as_left.problems == ("when the run was left, since 00:00:01 UTC: a is wrong",)
+    run.tell("kind", 3_000, "b is wrong")
+    assert RunView(run).problems == ("over, from 00:00:01 to 00:00:03 UTC: a is wrong", "b is wrong")
+    run.tell("kind", 61_000, "a is wrong")
+    run.tell("kind", 62_000)
+    assert RunView(run).problems == (
+        "over, 2 times from 00:00:01 to 00:01:02 UTC: a is wrong",
+        "over, from 00:00:03 to 00:01:01 UTC: b is wrong",
+    )
+    assert RunView(run).as_left.problems == RunView(run).problems
+
+
+def test_times_are_those_of_the_wall_clock() -> None:
+    told = PassingProblem("a is wrong", 1_000, 2_000).told(is_going_on=True, ahead_ms=3_600_000)
+    assert told == "over, from 01:00:01 to 01:00:02 UTC: a is wrong"
+
+
+def told_at(rig: TwinRig, *seconds: float) -> list[tuple[str, ...]]:
+    """What the run tells at these times."""
+    found: list[tuple[str, ...]] = []
+    for second in seconds:
+        rig.after(second, lambda: found.append(rig.runner.run.problems if rig.runner else ()))
+    return found
+
+
+def assert_over(found: RunHistory, text: str, *before: tuple[str, ...]) -> None:
+    """That it was told as a present fact at these times, and is told as over now."""
+    for problems in before:
+        assert any(text in one and not one.startswith("over, ") for one in problems), problems
+    now = [one for one in found.problems if text in one]
+    assert now
+    assert all(one.startswith("over, ") for one in now), now
+
+
+@pytest.mark.thorough
+def test_a_throttle_that_could_not_be_set_at_first(rig: TwinRig, odd: OddPort) -> None:
+    started = rig.prepared(AWAY, pace=ONE_BY_ONE)
+    during = told_at(rig, 16, 28)
+    rig.after(8, lambda: odd.answer_always("incremental_alter_configs", not_reached))
+    rig.after(30, lambda: odd.answer_always("incremental_alter_configs", as_it_is))
+    found = rig.run(started)
+    assert_over(found, "throttle settings could not be changed: could not connect", *during)
+    assert (found.state, rig.throttles) == ("done", {})
+
+
+@pytest.mark.thorough
+def test_a_throttle_that_could_not_be_restored_at_first(rig: TwinRig, odd: OddPort) -> None:
+    failures = [not_reached]
+    rig.listener = lambda _, run: (
+        odd.answer("incremental_alter_configs", failures.pop()) if run.step == "Restoring" and failures else None
+    )
+    found = rig.run(rig.prepared(AWAY))
+    assert any(isinstance(event, ThrottleRestored) and event.problems for event in rig.seen)
+    assert_over(found, "throttle settings could not be changed: could not connect")
+    assert (found.state, rig.throttles) == ("done", {})
+
+
+@pytest.mark.thorough
+def test_a_partition_about_which_nobody_answered(rig: TwinRig, odd: OddPort) -> None:
+    def silence(real: Callable[..., Any], names: Iterable[str] | None, **named: Any) -> Any:
+        found = real(names, **named)
+        return found if names is None else Batch({}, {"t": OutcomeUnknown("no answer in time")})
+
+    started = rig.prepared(AWAY, throttle=RATE // 4)
+    during = told_at(rig, 15)
+    rig.after(10, lambda: odd.answer_always("describe_topics", silence))
+    rig.after(20, lambda: odd.answer_always("describe_topics", as_it_is))
+    found = rig.run(started)
+    assert_over(found, "topic t could not be described: no answer in time", *during)
+
+
+@pytest.mark.thorough
+def test_a_partition_that_had_no_leader_when_it_was_to_start(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0]])
+    started = rig.prepared({0: (2,)})
+    rig.twin.crash(0)
+    rig.transport.sleep(15)
+    during = told_at(rig, 20)
+    rig.after(30, lambda: rig.twin.start(0))
+    found = rig.run(started)
+    assert_over(found, "t-0 had no leader when it was to start; nothing is sent before it has one", *during)
+    assert found.state == "done"
+
+
+@pytest.mark.thorough
+def test_a_cancellation_that_was_refused_at_first(rig: TwinRig, odd: OddPort) -> None:
+    started = rig.prepared(AWAY, throttle=RATE // 4)
+    odd.answer("alter_partition_reassignments", as_it_is, each_refused(NOT_AUTHORIZED))
+    rig.ask_after(5, lambda at_ms, number: CancelRequested(at_ms, number, is_now=True))
+    found = rig.run(started)
+    assert_over(found, "t-0 could not be cancelled: ")
+    assert found.state == "cancelled"
+
+
+@pytest.mark.thorough
+def test_a_lease_that_was_had_again(rig: TwinRig) -> None:
+    rig.lease = lease = lease_of(with_offsets_topic(rig), "run-1")
+    lease.take()
+    during = told_at(rig, 40)
+    rig.after(4, lambda: take_over(rig))
+    rig.after(60, lambda: give_up(rig))
+    found = rig.run(rig.prepared(AWAY, pace=ONE_BY_ONE))
+    assert_over(found, "nothing is changed until it is had again", *during)
+
+
+@pytest.mark.thorough
+def test_what_an_earlier_end_could_not_restore_or_found_is_not_told_while_the_run_goes_on(rig: TwinRig) -> None:
+    rig.after(5, lambda: rig.twin.crash(1))
+    found = rig.run(rig.prepared({0: (0, 2)}))
+    assert any("the throttle of broker 1 could not be written" in one for one in found.problems)
+    rig.twin.start(1)
+    rig.transport.sleep(15)
+    told: list[tuple[str, ...]] = []
+    rig.listener = lambda _, run: told.append((*run.problems, *run.findings))
+    assert rig.resume().state == "done"
+    assert not [one for problems in told for one in problems if "could not be written" in one]
+
+
+@pytest.mark.thorough
+def test_what_a_run_told_when_its_process_died_is_not_told_as_if_it_were_so_now(rig: TwinRig) -> None:
+    rig.after(3, lambda: rig.twin.crash(4))
+    rig.after(60, lambda: rig.runner and rig.runner.request_stop())
+    rig.run(rig.prepared(AWAY, throttle=RATE // 20, pace=ONE_BY_ONE, guards={GuardName.BROKER: Reaction.HOLD}))
+    events = [event for event in read_events(rig.path()) if type(event).__name__ != "StopRequested"]
+    run = fold(events)
+    assert any(one.startswith("broker: brokers [4]") for one in history(run).problems)
+    left = history(run.as_left)
+    (told,) = [one for one in left.problems if "brokers [4]" in one]
+    assert told.startswith("broker (as last checked, ")
+    assert "nothing new is started" not in told
+    assert (left.verdicts, left.outlook) == ((), ())
+
+
+@pytest.mark.thorough
+def test_a_rate_that_somebody_else_set_is_told_as_it_was(rig: TwinRig) -> None:
+    rig.after(2, lambda: change(rig, ConfigResource.broker(0), LEADER_THROTTLED_RATE, "2000000"))
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 4))
+    what = "leader.replication.throttled.rate of broker 0 was '2000000'"
+    assert f"someone else changed a throttle during the run, and it was left so: {what}" in found.problems
