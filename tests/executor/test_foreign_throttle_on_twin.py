@@ -10,9 +10,11 @@ import pytest
 from kreassign.errors import OutcomeUnknown
 from kreassign.executor.events import (
     CancelRequested,
+    MovesObserved,
     MovesSubmitted,
     SubmissionIntended,
     ThrottleChecked,
+    ThrottleIntended,
     ThrottleRequested,
     VerdictsRecorded,
 )
@@ -124,6 +126,62 @@ def test_setting_the_throttle_again_ends_the_hold_and_the_breach_is_told_as_over
     (told,) = told_of_throttle(found)
     assert "(over, from " in told
     assert rig.throttles == {}
+
+
+def asked(rig: TwinRig, seconds: float) -> list[dict[str, str]]:
+    """Somebody asks for another throttle; what is set a while later."""
+    during: list[dict[str, str]] = []
+    rig.ask_after(seconds, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE // 5))
+    rig.after(seconds + 25, lambda: during.append(rig.throttles))
+    return during
+
+
+@pytest.mark.parametrize("reaction", [Reaction.HOLD, Reaction.WARN])
+def test_what_others_changed_just_before_somebody_asks_for_a_throttle_is_told_and_the_throttle_is_set(
+    rig: TwinRig, reaction: Reaction
+) -> None:
+    """All is in flight, so that nothing but an inspection, every thirty seconds, would have seen it."""
+    rig.after(8, lambda: change(rig, SENDER, LEADER_THROTTLED_RATE, "7777777"))
+    during = asked(rig, 9)
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 10, guards={GuardName.FOREIGN_THROTTLE: reaction}))
+    what = f"{LEADER_THROTTLED_RATE} of broker 0 was '7777777', and the run had set it to '{RATE // 10}'"
+    assert found.problems == (f"someone else had changed a throttle when a throttle was asked for: {what}",)
+    assert during[0][f"broker 0 {LEADER_THROTTLED_RATE}"] == str(RATE // 5)
+    assert (found.state, found.was_throttle_kept, rig.throttles) == ("done", False, {})
+
+
+def test_who_asks_for_a_throttle_that_nobody_changed_gets_it_at_once(rig: TwinRig) -> None:
+    rig.ask_after(5, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE // 5))
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 10))
+    asked_ms = next(event.at_ms for event in rig.seen if isinstance(event, ThrottleRequested))
+    set_ms = next(event.at_ms for event in rig.seen if isinstance(event, ThrottleIntended) and event.at_ms >= asked_ms)
+    assert set_ms - asked_ms < 2_000
+    assert (found.state, found.problems, found.was_throttle_kept) == ("done", (), True)
+
+
+def test_a_list_that_somebody_emptied_just_before_is_told_and_filled_again(rig: TwinRig) -> None:
+    rig.after(8, lambda: change(rig, ConfigResource.topic("t"), FOLLOWER_THROTTLED_REPLICAS, None))
+    during = asked(rig, 9)
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 10))
+    (told,) = told_of_throttle(found)
+    assert f"{FOLLOWER_THROTTLED_REPLICAS} of topic t was not set" in told
+    assert during[0][f"topic t {FOLLOWER_THROTTLED_REPLICAS}"] == "0:2"
+
+
+def test_a_throttle_that_is_asked_for_while_settings_cannot_be_read_is_set_when_they_can_and_moves_are_watched(
+    tmp_path: Path,
+) -> None:
+    rig = TwinRig(tmp_path, [[0, 1]], size_bytes=40 * RATE)
+    keep_settings_to_themselves(rig, 5_000, 80_000)
+    rig.ask_after(8, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE // 20))
+    during: list[dict[str, str]] = []
+    rig.after(140, lambda: during.append(rig.throttles))
+    found = rig.run(rig.prepared({0: (2, 1)}, throttle=RATE // 10))
+    polls = [event.at_ms for event in rig.seen if isinstance(event, MovesObserved) and 10_000 < event.at_ms < 75_000]
+    assert len(polls) > 10
+    assert during[0][f"broker 0 {LEADER_THROTTLED_RATE}"] == str(RATE // 20)
+    assert (found.state, rig.throttles) == ("done", {})
+    assert all(problem.startswith("over, ") for problem in found.problems), found.problems
 
 
 def test_a_run_that_was_left_sets_its_throttle_again_when_it_is_resumed(rig: TwinRig) -> None:

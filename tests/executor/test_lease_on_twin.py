@@ -31,7 +31,8 @@ from kreassign.model.error_codes import NONE
 from kreassign.model.throttle import FOLLOWER_THROTTLED_RATE, LEADER_THROTTLED_RATE
 from kreassign.operations.lease import LeaseRequest, leased, originals_of
 from kreassign.twin.groups.coordinator import Candidate, Claim
-from tests.executor.test_foreign_throttle_on_twin import clear_all
+from tests.executor.odd_port import OddPort, not_reached
+from tests.executor.test_foreign_throttle_on_twin import change, clear_all
 from tests.executor.twin_runs import RATE, TwinRig, pace
 
 pytestmark = pytest.mark.thorough
@@ -141,6 +142,47 @@ def test_a_run_that_has_the_lease_again_sets_again_what_the_other_one_restored(r
     assert first(again, ThrottleIntended) < first(again, SubmissionIntended)
     assert (done.state, done.was_throttle_kept, rig.throttles) == ("done", True, {})
     assert not any("someone else" in problem for problem in done.problems)
+
+
+def test_what_differs_when_a_run_has_the_lease_again_is_told_neutrally_and_set_again_at_once(rig: TwinRig) -> None:
+    """Another run restored it, as it has to, or somebody without a lease changed it: nobody can tell."""
+    lease = lease_of(rig, "run-1")
+    lease.take()
+    rig.after(4, lambda: take_over(rig))
+    rig.after(50, lambda: change(rig, ConfigResource.broker(0), LEADER_THROTTLED_RATE, "7"))
+    rig.after(60, lambda: give_up(rig))
+    done = run(rig, lease)
+    sentence = (
+        "when the run had the lease again, leader.replication.throttled.rate of broker 0 was '7'; the run had set it "
+        f"to '{RATE}' and set it again"
+    )
+    assert [problem for problem in done.problems if "leader.replication" in problem] == [sentence]
+    again = rig.seen[first(rig.seen[3:], LeaseTaken) + 3 :]
+    set_again = again[first(again, ThrottleIntended)]
+    assert set_again.at_ms - again[0].at_ms < 2_000, "it is read once"
+    assert (done.state, done.was_throttle_kept, rig.throttles) == ("done", True, {})
+
+
+def test_a_run_that_has_the_lease_again_and_finds_all_as_it_was_tells_nothing_of_it(rig: TwinRig) -> None:
+    lease = lease_of(rig, "run-1")
+    lease.take()
+    rig.after(4, lambda: take_over(rig))
+    rig.after(60, lambda: give_up(rig))
+    assert not [problem for problem in run(rig, lease).problems if "again, " in problem]
+
+
+def test_settings_that_nobody_can_read_do_not_keep_a_run_waiting_that_has_the_lease_again(rig: TwinRig) -> None:
+    odd = OddPort(rig.client)
+    rig.odd_port = odd.port
+    lease = lease_of(rig, "run-1")
+    lease.take()
+    rig.after(4, lambda: take_over(rig))
+    rig.after(60, lambda: give_up(rig))
+    rig.listener = lambda event, _: (
+        odd.answer("describe_configs", not_reached) if isinstance(event, LeaseTaken) and event.at_ms > 60_000 else None
+    )
+    done = run(rig, lease)
+    assert (done.state, rig.throttles) == ("done", {})
 
 
 def test_a_run_that_waits_for_the_lease_can_be_stopped_and_writes_nothing_back(rig: TwinRig) -> None:

@@ -97,10 +97,26 @@ def test_a_setting_whose_only_intention_got_no_answer_may_be_there_or_not(value:
 
 def test_a_setting_in_force_whose_next_intention_got_no_answer_may_not_be_as_before_the_run() -> None:
     faster = tuple(replace(one, value="5", unconfirmed=(str(one.value),)) for one in RATES)
-    died = (*guarded(LISTED), ThrottleRequested(3_500, 1, 5), ThrottleIntended(3_500, faster))
+    asked = (ThrottleRequested(3_500, 1, 5), ThrottleChecked(3_500))
+    died = (*guarded(LISTED), *asked, ThrottleIntended(3_500, faster))
     odd = ThrottleChecked(10_000, (REMOVED,))
     run, _ = replayed(*died, RESUMED, odd, replace(odd, at_ms=SINCE_MS))
     assert len(run.problems) == 1
+
+
+def test_what_is_in_force_is_read_before_a_throttle_is_set_that_was_asked_for() -> None:
+    asked = (*guarded(SUBMITTED), ThrottleRequested(5_000, 1, 5))
+    _, (question,) = replayed(*asked)
+    assert isinstance(question, CheckThrottle)
+    assert {one.key for one in question.overrides} == {one.key for one in (*RATES, *LISTS)}
+    _, (order,) = replayed(*asked, ThrottleChecked(5_000))
+    assert isinstance(order, SetThrottle)
+    assert {(one.key, one.value) for one in order.overrides} == {(one.key, "5") for one in RATES}
+
+
+def test_a_journal_of_an_earlier_version_has_a_throttle_set_without_reading() -> None:
+    _, (order,) = replayed(*SUBMITTED, ThrottleRequested(5_000, 1, 5))
+    assert isinstance(order, SetThrottle)
 
 
 def test_settings_of_a_topic_that_is_gone_are_closed() -> None:

@@ -16,7 +16,7 @@ from kreassign.executor.events import (
     StopRequested,
     ThrottleRequested,
 )
-from kreassign.executor.state import moving, preparing
+from kreassign.executor.state import moving, preparing, throttle_watch
 from kreassign.executor.state.phases import (
     AT_REST,
     STATES,
@@ -71,8 +71,7 @@ def _change_throttle(run: Run, state: RunState, event: ThrottleRequested) -> Nex
 
 def _change_throttle_and_set_it(run: Run, state: RunState, event: ThrottleRequested) -> Next:
     _change_throttle(run, state, event)
-    run.throttle.due |= set(run.throttle.doubts)
-    run.throttle.is_asked_for = bool(run.throttle.unseen)
+    throttle_watch.note_request(run)
     return preparing.enter(run)
 
 
@@ -80,7 +79,7 @@ def _forget_brokers(run: Run, state: RunState, event: BrokersForgotten) -> Next:
     """What is under way to them is cancelled like any move whose destination is down."""
     by = "" if event.operator is None else f" by {event.operator.user}@{event.operator.host}"
     for override in run.throttle.forget(event.brokers):
-        run.note(f"{override}; that broker was given up as lost{by}, so nothing is restored there")
+        run.note(f"{override.then}; that broker was given up as lost{by}, so nothing was restored there")
     return Next(state)
 
 

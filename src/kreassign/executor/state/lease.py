@@ -2,7 +2,7 @@
 
 What others did meanwhile is not known, so a run that gets it back begins as a resumed one does: it looks at its moves
 before it sends anything. Only its throttle it sets again unasked: a run that had the lease in between restored, as it
-has to, what was before anyone's run, and that is no breach.
+has to, what was before anyone's run, and that is no breach. What differs is told, for nobody knows who did it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from kreassign.executor.state.phases import (
     Preparing,
     Restoring,
     RunState,
+    TakingUp,
     Throttling,
 )
 from kreassign.executor.state.run import Run
@@ -93,7 +94,7 @@ def _everywhere() -> dict[Key, Row]:
     return rows
 
 
-_TAKEN_UP = (Preparing, Throttling, Observing, Electing, Restoring)
+_TAKEN_UP = (TakingUp, Preparing, Throttling, Observing, Electing, Restoring)
 
 ROWS: Rows = {
     **_everywhere(),

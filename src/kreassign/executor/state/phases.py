@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
+from kreassign.executor.throttle.ledger import ConfigKey
 from kreassign.model import TopicPartition
 
 Names = tuple[TopicPartition, ...]
@@ -57,10 +58,14 @@ class Preparing:
 
 @dataclass(frozen=True, slots=True)
 class TakingUp:
-    """The throttle that was left is read before any of it is set again, since `failing_since_ms` without success."""
+    """The throttle that was left is read before any of it is set again, since `failing_since_ms` without success.
+
+    In a run that has the lease again it is read once, to tell what of `were_set` is not so any more.
+    """
 
     phase: ClassVar = Phase.PREPARING
     failing_since_ms: int | None = None
+    were_set: tuple[ConfigKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

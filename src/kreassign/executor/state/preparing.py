@@ -93,11 +93,12 @@ def take_up(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway.
 
     No duration spans two processes: a clock may have been set in between, and nobody looked. While `others_may_restore`
-    what this run had set, that it is gone is no breach, and it is set again without asking.
+    what this run had set, that it is gone is no breach: it is told, and set again without asking.
     """
     for record in run.moves.active:
         record.taken_up(at_ms)
     throttle = run.throttle
+    were_set = tuple(sorted(throttle.in_force.intersection(throttle.pending))) if others_may_restore else ()
     run.moves.speed, throttle.unset_since_ms = CopySpeed(), None
     throttle.before, throttle.doubts, throttle.unread = {}, {}, ()
     throttle.due, throttle.is_asked_for = set(throttle.pending), False
@@ -112,6 +113,8 @@ def take_up(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     run.health.checked_ms, run.health.absent_since_ms, run.health.lost = None, {}, ()
     run.traffic.measured_ms = None
     run.moves.index = MoveIndex.unseen(run.moves.records.values())
+    if were_set and run.moves.active and throttle_watch.is_guarded(run):
+        return _see(run, TakingUp(were_set=were_set))
     return enter(run)
 
 
@@ -121,6 +124,9 @@ def _see(run: Run, state: TakingUp) -> Next:
 
 def _after_seeing(run: Run, state: TakingUp, event: ThrottleChecked) -> Next:
     """Set again what is still ours. What is not stays as it is: the guard says so, and what follows from that."""
+    if state.were_set:
+        throttle_watch.note_differences(run, state.were_set, event)
+        return enter(run)
     throttle_watch.take_in_all(run, event)
     if not event.unread:
         run.tell(READING, event.at_ms)
@@ -130,6 +136,8 @@ def _after_seeing(run: Run, state: TakingUp, event: ThrottleChecked) -> Next:
 
 
 def _could_not_see(run: Run, state: TakingUp, event: CallFailed) -> Next:
+    if state.were_set:
+        return enter(run)
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
@@ -209,6 +217,10 @@ def _could_not_read(run: Run, state: Preparing, event: CallFailed) -> Next:
 
 def _try_again(run: Run, state: Preparing | TakingUp, at_ms: int, problems: tuple[str, ...]) -> Next:
     since_ms, is_tried_again = within(state.failing_since_ms, at_ms, CONFIG_PATIENCE_MS)
+    if isinstance(state, TakingUp) and run.throttle.is_asked_for:
+        # The moves are not left alone for that: after each inspection it is tried again, and nothing starts before.
+        run.tell(READING, at_ms, *problems)
+        return moving.enter(run)
     if is_tried_again:
         return Next(replace(state, failing_since_ms=since_ms), (Wait(),))
     return _continue_or_fail(run, at_ms, READING, problems)
@@ -243,7 +255,7 @@ _INTO_MOVING = (TakingUp, Preparing, Throttling, Observing)
 ROWS: Rows = {
     (New, RunStarted): row(_begin, Preparing, Observing),
     (TakingUp, ThrottleChecked): row(_after_seeing, *_INTO_MOVING, Restoring, Failed),
-    (TakingUp, CallFailed): row(_could_not_see, TakingUp, Observing, Restoring),
+    (TakingUp, CallFailed): row(_could_not_see, *_INTO_MOVING, Restoring),
     (TakingUp, TimePassed): row(_see_again, TakingUp),
     (Preparing, ConfigsRead): row(_take_in, Preparing, Throttling, Observing, Restoring, Failed),
     (Preparing, CallFailed): row(_could_not_read, Preparing, Observing, Restoring, Failed),

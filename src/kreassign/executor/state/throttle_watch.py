@@ -57,7 +57,12 @@ def question(run: Run, starting: Names) -> CheckThrottle:
 
 def is_to_be_seen(run: Run) -> bool:
     """Whether something was left that has to be read before it is set again; who has no such guard does not ask."""
-    return bool(run.throttle.unseen) and _reaction(run) is not None
+    return bool(run.throttle.unseen) and is_guarded(run)
+
+
+def is_guarded(run: Run) -> bool:
+    """Whether anybody wants to know what others do to the throttle."""
+    return _reaction(run) is not None
 
 
 def question_of_all(run: Run) -> CheckThrottle:
@@ -84,15 +89,45 @@ def take_in_all(run: Run, event: ThrottleChecked) -> None:
     take_in(run, event.at_ms, tuple(throttle.pending), event.differ, event.unread)
     throttle.unseen = {key for key in throttle.pending if key.resource in silent or is_undecided(run, key)}
     throttle.was_found_changed = throttle.was_found_changed or bool(foreign(run))
+    read_for = "a throttle was asked for" if throttle.is_asked_for else "the run was taken up"
     for present in foreign(run):
         if throttle.told.get(present.key) != present:
             ours = f"the run had set it to {throttle.pending[present.key].value!r}"
-            run.note(f"someone else had changed a throttle when the run was taken up: {present.then}, and {ours}")
+            run.note(f"someone else had changed a throttle when {read_for}: {present.then}, and {ours}")
             throttle.told[present.key] = present
     # What nobody can read of a broker that is down is read, and set, when it is back.
     throttle.due -= {key for key in throttle.due if key.broker is not None and key.broker not in throttle.live_brokers}
-    if not throttle.is_asked_for:
+    if throttle.is_asked_for:
+        throttle.due |= {present.key for present in foreign(run)}
+    else:
         throttle.due -= {present.key for present in foreign(run) if is_left_alone(run, present.key)}
+
+
+def note_request(run: Run) -> None:
+    """Someone asked for a throttle. What is in force is read before it is set: that would hide what others did to it.
+
+    Journals of earlier versions have no such reading.
+    """
+    throttle = run.throttle
+    if run.identity.rereads_first and is_guarded(run):
+        in_force = throttle.in_force.intersection(throttle.pending)
+        throttle.unseen |= in_force
+        throttle.due |= {key for key in in_force if key.broker is not None}
+    throttle.due |= set(throttle.doubts)
+    throttle.is_asked_for = bool(throttle.unseen)
+
+
+def note_differences(run: Run, were_set: Collection[ConfigKey], event: ThrottleChecked) -> None:
+    """What is not as the run had set it when it lost the lease: nobody's offence, for another run may have restored it.
+
+    Yet somebody else may have done it, so it is told before it is set again.
+    """
+    run.throttle.close_gone(event.gone)
+    pending = run.throttle.pending
+    for present in event.differ:
+        if present.key in were_set and present.key in pending:
+            ours = f"the run had set it to {pending[present.key].value!r} and set it again"
+            run.note(f"when the run had the lease again, {present.then}; {ours}")
 
 
 def in_force(run: Run) -> tuple[ConfigOverride, ...]:
