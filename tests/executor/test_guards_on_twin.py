@@ -48,7 +48,7 @@ def test_a_dead_destination_fails_its_own_moves_and_the_rest_goes_on(rig: TwinRi
     found = rig.run(rig.prepared(AWAY, throttle=RATE // 8))
     first, second = found.moves
     assert (first.status, second.status) == ("failed", "complete")
-    assert "destinations [2] have been down" in (first.problem or "")
+    assert "destinations [2] had been down" in (first.problem or "")
     assert set(rig.replicas[0]) == {0, 1}
     assert rig.replicas[1] == AWAY[1]
     assert any(GuardName.BROKER in told for told in guards_told(rig))

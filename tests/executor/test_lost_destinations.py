@@ -49,7 +49,7 @@ def test_a_cancelled_run_gives_up_what_it_lets_finish_when_its_destination_does_
     assert done.ended_ms is not None
     assert done.ended_ms - done.started_ms < 240_000
     assert [(move.status, bool(move.problem)) for move in done.moves] == [("failed", True), ("complete", False)]
-    assert "have been down for 60 s" in str(done.moves[0].problem)
+    assert "had been down for 60 s" in str(done.moves[0].problem)
     assert not rig.twin.metadata.reassigning
     assert set(rig.replicas[0]) == {0, 1}
 

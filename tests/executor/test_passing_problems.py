@@ -152,6 +152,19 @@ def test_a_lease_that_was_had_again(rig: TwinRig) -> None:
 
 
 @pytest.mark.thorough
+def test_moves_that_could_not_be_planned_again_at_first(tmp_path: Path) -> None:
+    rig = TwinRig(tmp_path, [[0, 1], [1, 0]], brokers=7)
+    odd = OddPort(rig.client)
+    rig.let_plan_over(odd)
+    odd.answer_always("describe_topics", not_reached)
+    during = told_at(rig, 110)
+    rig.after(4, lambda: rig.twin.crash(2))
+    rig.after(130, lambda: odd.answer_always("describe_topics", as_it_is))
+    found = rig.run(rig.prepared(AWAY, throttle=RATE // 8, replans=True))
+    assert_over(found, "moves whose destination is lost could not be planned again yet: ", *during)
+
+
+@pytest.mark.thorough
 def test_what_an_earlier_end_could_not_restore_or_found_is_not_told_while_the_run_goes_on(rig: TwinRig) -> None:
     rig.after(5, lambda: rig.twin.crash(1))
     found = rig.run(rig.prepared({0: (0, 2)}))

@@ -45,7 +45,7 @@ def test_a_dead_destination_fails_its_own_move_and_the_controller_takes_back_its
         assert process.returncode == 5, stderr
         found = json.loads(stdout)
         assert {move["partition"]: move["status"] for move in found["moves"]} == {0: "failed", 1: "complete"}
-        assert "destinations [3] have been down" in found["moves"][0]["problem"]
+        assert "destinations [3] had been down" in found["moves"][0]["problem"]
         assert "broker 3 was down: the controller took the values that it had before the run" in found["problems"]
         assert found["throttle_residue"] == []
     finally:

@@ -48,14 +48,15 @@ def advice(guard: GuardName, health: Health) -> str:
     return next(verdict.advice for verdict in verdicts if verdict.guard is guard)
 
 
-@pytest.mark.parametrize("live", [(0, 1), (0, 2)], ids=["destination", "other broker"])
-def test_a_run_that_a_lost_broker_holds_for_ever_is_told_how_it_ends(live: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("live", "has_replan"), [((0, 1), True), ((0, 2), False)], ids=["destination", "other broker"])
+def test_a_run_that_a_lost_broker_holds_for_ever_is_told_how_it_ends(live: tuple[int, ...], has_replan: bool) -> None:
     (gone,) = set(WELL.live) - set(live)
     found = advice(GuardName.UNDER_REPLICATED, Health(live, under_replicated=Troubled.of([T0], NONE)))
     assert found.startswith(
         f"Start brokers [{gone}] again. If they are lost for good the run cannot go on: end it with"
     )
     assert "`kreassign cancel`" in found
+    assert ("--replan" in found) == has_replan
 
 
 def test_a_run_that_overloads_a_broker_is_not_told_that_one_is_lost() -> None:

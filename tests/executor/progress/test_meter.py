@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from kreassign.executor.events import (
@@ -74,3 +76,20 @@ def test_a_finished_move_counts_in_full() -> None:
     assert progress.moves[0].status is MoveStatus.COMPLETE
     assert (progress.moves[0].estimate.done_bytes, progress.moves[0].estimate.left_bytes) == (1_000, 0)
     assert (progress.finished_count, progress.overall.done_bytes) == (1, 1_100)
+
+
+def test_another_leader_that_no_poll_has_measured_yet_does_not_keep_the_progress_from_being_shown() -> None:
+    looks = [look(10_000 + 1_000 * second, PlacementState.MOVING, done=50 * second) for second in range(6)]
+    led_by_1 = replace(seen(A, PlacementState.MOVING, done=250), leader=1)
+    unmeasured = MovesObserved(16_000, (led_by_1,), has_progress=False)
+    progress = fold_with_progress([*SUBMITTED, *looks, TimePassed(16_000), unmeasured])[1].progress()
+    assert progress.overall.done_bytes == 500
+    assert (progress.end is None) == (progress.why_no_end is not None)
+
+
+def test_one_copy_that_has_stood_still_for_ten_minutes_is_named_though_others_go_on() -> None:
+    events = [*SUBMITTED, look(10_000, PlacementState.MOVING, done=100)]
+    for at_ms in range(20_000, 640_000, 10_000):
+        events += [TimePassed(at_ms), MovesObserved(at_ms, (seen(B, PlacementState.MOVING, done=at_ms // 10_000),))]
+    told = fold_with_progress(events)[1].progress().why_no_end
+    assert told == "a-0 has made no progress since 00:00:10 UTC"

@@ -123,6 +123,8 @@ def _under_replicated(now: GuardInputs) -> Iterator[Breach]:
             f"Start brokers {gone} again. If they are lost for good the run cannot go on: end it with "
             "`kreassign cancel`, and plan what is left without them"
         )
+    if set(gone) & set(now.destinations):
+        advice += "; a run with `--replan` goes on without a destination that is lost"
     yield from _grown(
         now.first.under_replicated,
         now.health.under_replicated,

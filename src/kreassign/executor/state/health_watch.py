@@ -20,6 +20,9 @@ CHECK_EVERY_MS = 30_000
 FRESH_MS = 10_000
 """Before moves are started, the last check may be this old."""
 
+REPLANNING = "planning moves again"
+"""The kind of what goes wrong with it."""
+
 DOWN_MS = 60_000
 """A destination that is down for so long gets no more copies: a restart takes less."""
 
@@ -95,7 +98,7 @@ def holds(run: Run) -> bool:
 
 def away(brokers: Iterable[int]) -> str:
     """Words for destinations that are given up."""
-    return f"its destinations {list(brokers)} have been down for {DOWN_MS // 1000} s"
+    return f"its destinations {list(brokers)} had been down for {DOWN_MS // 1000} s"
 
 
 def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
@@ -104,6 +107,8 @@ def _note_absences(run: Run, at_ms: int, absent: set[int]) -> None:
     watch.absent_since_ms = {broker: watch.absent_since_ms.get(broker, at_ms) for broker in absent}
     down = {broker for broker, since in watch.absent_since_ms.items() if at_ms - since >= DOWN_MS}
     watch.lost = tuple(sorted(down))
+    if not down:
+        run.tell(REPLANNING, at_ms)
     is_replanned = run.control.replans and run.control.wind_down is None
     for record in run.moves.active if down and not is_replanned else ():
         lost = sorted(down & set(record.lagging))

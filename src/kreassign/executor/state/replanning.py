@@ -68,6 +68,7 @@ def begin(run: Run, records: tuple[MoveRecord, ...], returned: frozenset[int]) -
 
 def _take_in(run: Run, state: Replanning, event: MovesReplanned) -> Next:
     run.throttle.live_brokers = tuple(sorted({*run.throttle.live_brokers, *state.returned}))
+    run.tell(health_watch.REPLANNING, event.at_ms)
     if run.control.wind_down is None:  # Whoever cancelled the run meanwhile wants nothing to begin elsewhere.
         _change(run, event)
     return preparing.enter(run)
@@ -98,7 +99,8 @@ def _rate_of(destination: int) -> ConfigKey:
 
 def _could_not_ask(run: Run, _: Replanning, event: CallFailed) -> Next:
     """The next inspection asks again."""
-    run.note(f"moves whose destination is lost could not be planned again yet: {event.message}")
+    sentence = f"moves whose destination is lost could not be planned again yet: {event.message}"
+    run.tell(health_watch.REPLANNING, event.at_ms, sentence)
     return Next(Waiting(), (Wait(),))
 
 
