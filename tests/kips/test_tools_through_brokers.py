@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.kafka_tools.failures import ToolError
+from kreassign.kafka_tools.failures import TerseError, ToolError
 from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.config import ConfigSource
@@ -97,6 +97,53 @@ def test_cancelling_everything_writes_a_file_that_starts_it_again(tool: ServedTo
     assert parse_plan(file.read_text()).replicas == {FOO: (2, 1), BAR: (3, 0)}
     assert tool("--execute", "--reassignment-json-file", str(file), "--throttle", "1000") == 0
     assert tool.moving() == {FOO: (2, 1), BAR: (3, 0)}
+
+
+def test_cancelling_leaves_the_throttles_only_where_it_is_told_to(tool: ServedTool) -> None:
+    assert tool.execute({FOO: (2, 1)}, "--throttle", "1000") == 0
+    words = ("--cancel", "--reassignment-json-file", tool.plan({FOO: (2, 1)}))
+    before = tool.throttles()
+    assert tool(*words, "--preserve-throttles") == 0
+    assert (tool.moving(), tool.throttles()) == ({}, before)
+    assert tool(*words) == 0
+    assert tool.throttles() == {}
+
+
+def test_verifying_a_plan_leaves_the_throttles_while_anything_moves(tool: ServedTool) -> None:
+    assert tool.execute({FOO: (2, 1)}, "--throttle", "1000") == 0
+    before = tool.throttles()
+    at_rest = tool.plan({BAR: (1, 0)})
+    assert tool("--verify", "--reassignment-json-file", at_rest) == 0
+    assert tool.throttles() == before
+    assert tool("--cancel", "--reassignment-json-file", tool.plan({FOO: (2, 1)}), "--preserve-throttles") == 0
+    assert tool("--verify", "--reassignment-json-file", at_rest) == 0
+    assert str(ConfigResource.broker(0)) not in tool.throttles()
+
+
+def test_a_throttle_of_directories_alone_is_set(tool: ServedTool, tmp_path: Path) -> None:
+    with tool.client() as client:
+        path = client.describe_log_dirs([0])[0][0].path
+    entry = {"topic": "foo", "partition": 0, "replicas": [0, 1], "log_dirs": [path, "any"]}
+    file = tmp_path / "directories.json"
+    file.write_text(json.dumps({"version": 1, "partitions": [entry]}), encoding="utf-8")
+    words = ("--execute", "--reassignment-json-file", str(file), "--replica-alter-log-dirs-throttle", "5000")
+    assert tool(*words) == 0
+    assert tool.throttles() == {str(ConfigResource.broker(0)): {"5000"}}
+
+
+def test_what_somebody_else_has_cancelled_meanwhile_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    tool = ToolOnTwin(twin({"foo": [[0, 1]]}))
+    tool.admin.alter_partition_reassignments({FOO: (2, 1)}).raise_if_any()
+
+    def cancel_it_first(request: Request) -> None:
+        if request.key == LIST.key:
+            tool.transport.after = lambda _request: None
+            tool.admin.alter_partition_reassignments({FOO: None}).raise_if_any()
+
+    tool.transport.after = cancel_it_first
+    with pytest.raises(TerseError, match="Error cancelling partition reassignment for:\nfoo-0: "):
+        tool.cancel_all()
+    assert "Successfully cancelled" not in capsys.readouterr().out
 
 
 def test_beside_brokers_zookeeper_is_ignored_with_a_warning(

@@ -1,6 +1,10 @@
+from dataclasses import replace
+
+from kreassign.executor.cluster.log_dirs import ReplicaLocation
+from kreassign.executor.events import LogDirTarget
 from kreassign.executor.history.rollback_plan import rollback_plan
 from kreassign.executor.history.run_history import MoveHistory
-from kreassign.model import Partition, TopicPartition
+from kreassign.model import Partition, TopicPartition, TopicPartitionReplica
 
 ORIGINAL, TARGET = (0, 1), (2, 1)
 
@@ -36,3 +40,13 @@ def test_what_somebody_else_changed_or_deleted_is_left_alone_and_named() -> None
     assert len(back.plan) == 0
     assert back.skipped[0].startswith("t-0: its replicas are [3, 4]")
     assert back.skipped[1] == "t-1: it no longer exists"
+
+
+def test_a_copy_goes_back_into_its_directory_unless_somebody_else_moved_it_on() -> None:
+    moved = replace(move(0), target=ORIGINAL, adding=(), log_dirs=(LogDirTarget(1, "/new", before="/old"),))
+    back, left = (
+        rollback_plan([moved], now(ORIGINAL), {TopicPartitionReplica(1, "t", 0): ReplicaLocation(current=path)})
+        for path in ("/new", "/elsewhere")
+    )
+    assert [one.log_dirs for one in back.plan.assignments] == [("any", "/old")]
+    assert len(left.plan) == 0
