@@ -263,8 +263,8 @@ def test_beside_moves_of_others_there_is_one_rate_and_what_they_left_is_removed_
     with client_of(kafka) as client:
         assert client.list_partition_reassignments(), "the move of others was to go on"
     # Theirs goes on at the one rate where the senders are also ours, and at its own rate where they are not.
-    shared = [f"{LEADER_THROTTLED_RATE} of broker {broker} is '{OUR_RATE}'" for broker in (0, 1)]
-    left = [f"moves of others go on, so that a throttle stays that they had before the run: {one}" for one in shared]
+    shared = [f"{LEADER_THROTTLED_RATE} of broker {broker} was '{OUR_RATE}'" for broker in (0, 1)]
+    left = [f"moves of others went on, so that a throttle was left that they had before: {one}" for one in shared]
     assert (found["state"], found["problems"], found["throttle_residue"]) == ("done", left, [])
     assert throttles(kafka, topic_name) == before | {
         f"broker {broker} {LEADER_THROTTLED_RATE}": str(OUR_RATE) for broker in (0, 1)
