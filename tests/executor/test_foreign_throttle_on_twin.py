@@ -12,6 +12,7 @@ from kreassign.executor.events import (
     CancelRequested,
     MovesObserved,
     MovesSubmitted,
+    PlacementState,
     SubmissionIntended,
     ThrottleChecked,
     ThrottleIntended,
@@ -23,11 +24,13 @@ from kreassign.executor.history.run_history import RunHistory, fold
 from kreassign.executor.journal import read_events
 from kreassign.executor.state.throttle_watch import PROPAGATION_MS
 from kreassign.executor.throttle.adaptive import AdaptiveThrottle
+from kreassign.executor.throttle.rates import BrokerRate
 from kreassign.model import Batch, ConfigEntry, ConfigResource
 from kreassign.model.throttle import (
     BROKER_THROTTLES,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
     TOPIC_THROTTLES,
 )
 from kreassign.operations.verify import verify_run
@@ -340,3 +343,31 @@ def test_a_rate_that_follows_the_traffic_does_not_undo_what_others_set(rig: Twin
     found = rig.run(rig.prepared(AWAY, throttle=None, adaptive=adaptive, pace=ONE_BY_ONE))
     assert told_of_throttle(found)
     assert rig.throttles == {f"broker 0 {LEADER_THROTTLED_RATE}": "7777777"}
+
+
+def test_a_list_that_is_removed_right_before_the_run_changes_it_is_told_and_stays_as_it_is(tmp_path: Path) -> None:
+    """A copy that has caught up is taken off its list. That must not bring back, unseen, what others took off it."""
+
+    def run(folder: str, removed_ms: int | None) -> tuple[TwinRig, RunHistory]:
+        rig = TwinRig(tmp_path / folder, [[0, 1], [1, 0]], size_bytes=20 * RATE)
+        if removed_ms is not None:
+            rig.after(
+                removed_ms / 1000, lambda: change(rig, ConfigResource.topic("t"), LEADER_THROTTLED_REPLICAS, None)
+            )
+        return rig, rig.run(rig.prepared({0: (2, 1), 1: (3, 0)}, per_broker=(BrokerRate(3, RATE // 8),)))
+
+    def first_arrival_ms(rig: TwinRig) -> int:
+        observed = (event for event in rig.seen if isinstance(event, MovesObserved))
+        return next(
+            event.at_ms for event in observed for one in event.observations if one.placement is PlacementState.ARRIVED
+        )
+
+    whole, undisturbed = run("whole", None)
+    assert (undisturbed.state, told_of_throttle(undisturbed)) == ("done", [])
+    rig, found = run("disturbed", first_arrival_ms(whole) - 500)
+    assert first_arrival_ms(rig) == first_arrival_ms(whole)
+    (told,) = told_of_throttle(found)
+    assert f"{LEADER_THROTTLED_REPLICAS} of topic t is not set, and the run had set it to '0:0,0:1,1:0,1:1'" in told
+    intended = [one for event in rig.seen if isinstance(event, ThrottleIntended) for one in event.overrides]
+    assert [one.value for one in intended if one.key.name == LEADER_THROTTLED_REPLICAS] == ["0:0,0:1,1:0,1:1"]
+    assert (found.was_throttle_kept, rig.throttles) == (False, {})

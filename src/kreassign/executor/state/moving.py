@@ -66,6 +66,7 @@ from kreassign.executor.state.phases import (
 from kreassign.executor.state.run import Run, WindDown
 from kreassign.executor.state.transition import Next, Rows, row
 from kreassign.executor.throttle import ledger
+from kreassign.model import ConfigResource
 from kreassign.model.throttle import ThrottledMove
 
 MOVES_PER_REQUEST = 1_000
@@ -238,17 +239,28 @@ def proceed(run: Run, starting: Names, cancelling: Names) -> Next:
 
 
 def _check_then_send(run: Run, starting: Names) -> Next:
-    """Between what was read and what is sent there is nothing but the lists of these moves."""
-    if not throttle_watch.is_due(run, starting):
+    """Between what was read and what is set or sent there is nothing else.
+
+    Lists are changed to what they shall be: without a look before, that would bring back, unseen, what others took off.
+    """
+    topics = _topics(run, starting)
+    if not throttle_watch.is_due(run, topics):
         return _list_then_send(run, starting if throttle_watch.allows_start(run) else ())
-    return Next(CheckingThrottle(starting), (throttle_watch.question(run, starting),))
+    return Next(CheckingThrottle(starting), (throttle_watch.question(run, topics),))
+
+
+def _topics(run: Run, starting: Names) -> frozenset[ConfigResource]:
+    """Topics of which moves start, or lists are about to be changed."""
+    listed = _listing(run, starting) if run.identity.rereads_first else ()
+    changing = (override.key.resource for override in listed if override.is_list)
+    return frozenset((*(ConfigResource.topic(name.topic) for name in starting), *changing))
 
 
 def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChecked) -> Next:
     """A batch whose throttle is not ours, or not known, is not sent."""
     known = throttle_watch.foreign(run)
+    asked = throttle_watch.question(run, _topics(run, state.starting)).overrides
     run.throttle.close_gone(event.gone)
-    asked = throttle_watch.question(run, state.starting).overrides
     throttle_watch.take_in(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
     run.throttle.checked_ms, run.throttle.unread = event.at_ms, event.unread
     if throttle_watch.foreign(run) != known:

@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable
 from kreassign.executor.events import ConfigsRead, ThrottleChecked
 from kreassign.executor.guards import GuardName, Reaction
 from kreassign.executor.instructions import CheckThrottle
-from kreassign.executor.state.phases import Names
 from kreassign.executor.state.run import Doubt, Run, ThrottleLedger
 from kreassign.executor.throttle import ledger
 from kreassign.executor.throttle.ledger import ConfigKey, ConfigOverride, ConfigValue
@@ -30,21 +29,23 @@ DOUBT_EVERY_MS = 5_000
 """What is doubtful is read again at least so often, and sooner at first; also while nothing is about to start."""
 
 
-def is_due(run: Run, starting: Names) -> bool:
-    """Whether to read the throttle again before going on; the time is that of the last look."""
+def is_due(run: Run, topics: Collection[ConfigResource]) -> bool:
+    """Whether to read the throttle again before lists of these topics are changed and moves are sent.
+
+    The time is that of the last look.
+    """
     throttle, now_ms = run.throttle, run.moves.observed_ms
     if not run.identity.rereads_throttle or not _reaction(run) or not throttle.in_force:
         return False
     if not throttle.doubts or throttle.checked_ms is None:
-        return bool(starting) or bool(throttle.doubts)
+        return bool(topics) or bool(throttle.doubts)
     # A stale answer is over at once, and what somebody changed stays so for long.
     age_ms = now_ms - min(doubt.since_ms for doubt in throttle.doubts.values())
     return now_ms - throttle.checked_ms >= min(age_ms, DOUBT_EVERY_MS)
 
 
-def question(run: Run, starting: Names) -> CheckThrottle:
-    """Rates, the lists of the topics of these moves, and whatever is in doubt."""
-    topics = {ConfigResource.topic(name.topic) for name in starting}
+def question(run: Run, topics: Collection[ConfigResource]) -> CheckThrottle:
+    """Rates, the lists of these topics, and whatever is in doubt."""
     throttle = run.throttle
     concerned = (
         key
