@@ -60,7 +60,7 @@ RETIRED = (
     Retired(r"by lot", "at random"),
     Retired(r"mend(?:s|ed|ing)?", "repair, fix"),
     Retired(r"hangs? up|hung up|hanging up", "close the connection"),
-    Retired(r"tak(?:e|es|ing) the runs? up|takes? up the run|taken up again", "resume"),
+    Retired(r"(?:tak(?:e|es|en|ing)|took) (?:it |(?:the |a )?(?:runs?|plans?) )?up", "resume"),
     Retired(r"side files?", "facts file"),
     # Commands and options
     Retired(r"kreassign tidy", "kreassign compact"),
@@ -145,6 +145,13 @@ def test_a_retired_word_is_found_wherever_it_stands(text: str) -> None:
 @pytest.mark.parametrize("text", ["carry a plan out", "carries\n    # out", "carried-out moves", "carry_out(plan)"])
 def test_a_phrase_is_found_over_the_end_of_a_line_and_in_names(text: str) -> None:
     assert list(used(page(text, "docs/a.md"), [Retired(r"carr(?:y|ies|ied) (?:\S+ ){0,3}?out", "execute")]))
+
+
+@pytest.mark.parametrize("text", [
+    "the run was taken up", "class TakingUp: ...", "take_up(run)", "it takes the run up", "who took it up",
+])  # fmt: skip
+def test_a_run_is_resumed_in_every_form(text: str) -> None:
+    assert [word.standard for word, _ in used(page(text, "docs/a.md"), RETIRED)] == ["resume"]
 
 
 @pytest.mark.parametrize(("text", "count"), [

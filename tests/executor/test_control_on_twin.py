@@ -104,7 +104,7 @@ def test_a_held_run_starts_nothing_until_it_is_released(rig: TwinRig) -> None:
     assert found.state == "done"
 
 
-def test_a_request_is_heard_once_also_by_a_run_that_is_taken_up(rig: TwinRig) -> None:
+def test_a_request_is_heard_once_also_by_a_run_that_is_resumed(rig: TwinRig) -> None:
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 2 * RATE))
     rig.stop_after(5)
     assert rig.run(rig.prepared(AWAY)).state == "paused"

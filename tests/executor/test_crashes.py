@@ -1,4 +1,4 @@
-"""The run dies at every row of its journal, and is taken up: just after a row was written, and just before the next.
+"""The run dies at every row of its journal, and is resumed: just after a row was written, and just before the next.
 
 In the first case what the row announces was not done; in the second it was done and nobody wrote that down.
 """
@@ -57,7 +57,7 @@ def test_a_run_that_dies_at_any_row_of_its_journal_is_carried_on_to_the_same_end
 ) -> None:
     rows = rows_of_a_whole_run(tmp_path / "whole")
     assert rows > 12
-    # The first row is written with the file itself; after the last one there is nothing to take up.
+    # The first row is written with the file itself; after the last one there is nothing to resume.
     for row in range(1, rows - is_written):
         rig, starts = new_world(tmp_path / str(row))
         die(rig, rig.prepared(TARGETS, throttle=FASTER), row, is_written=is_written)

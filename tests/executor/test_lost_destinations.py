@@ -81,7 +81,7 @@ def test_no_time_is_told_while_a_destination_is_down(tmp_path: Path) -> None:
     assert any(progress.overall.eta_s for _, progress in found)
 
 
-def test_what_is_shown_first_after_a_run_was_taken_up_has_what_it_had_copied(tmp_path: Path) -> None:
+def test_what_is_shown_first_after_a_run_was_resumed_has_what_it_had_copied(tmp_path: Path) -> None:
     rig = TwinRig(tmp_path, [[0, 1], [1, 0]])
     before = shown(rig)
     rig.stop_after(15)

@@ -67,7 +67,7 @@ def test_a_broker_without_a_limit_keeps_the_rate_that_somebody_else_gave_it(rig:
     assert rig.throttles == {f"broker 2 {RECEIVED}": "123456789"}
 
 
-def test_the_rate_of_one_broker_is_changed_during_the_run_and_kept_when_it_is_taken_up(rig: TwinRig) -> None:
+def test_the_rate_of_one_broker_is_changed_during_the_run_and_kept_when_it_is_resumed(rig: TwinRig) -> None:
     rig.ask_after(3, lambda at_ms, number: ThrottleRequested(at_ms, number, 5 * RATE, (3,)))
     during = rates_after(rig, 6)
     rig.stop_after(7)

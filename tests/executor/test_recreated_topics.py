@@ -56,7 +56,7 @@ def test_moves_of_a_topic_that_is_recreated_while_they_wait_or_copy_fail_and_the
     assert (rig.replicas, rig.client.list_partition_reassignments(), rig.throttles) == (HOME, {}, {})
 
 
-def test_a_run_that_is_taken_up_leaves_a_topic_alone_that_was_recreated_meanwhile(rig: TwinRig) -> None:
+def test_a_run_that_is_resumed_leaves_a_topic_alone_that_was_recreated_meanwhile(rig: TwinRig) -> None:
     rig.stop_after(2)
     rig.run(rig.prepared(AWAY, pace=pace(moves=1)))
     recreate(rig)

@@ -457,7 +457,7 @@ def test_a_snapshot_after_any_event_is_the_run_that_was_planned_again(rig: TwinR
         assert (shown.progress().overall.done_bytes, shown.progress().overall.left_bytes) == (2 * 10 * RATE, 0), number
 
 
-# --- the process dies, and another one takes the run up ---
+# --- the process dies, and another one resumes the run ---
 
 
 @pytest.mark.parametrize("is_written", [True, False], ids=["not done", "done"])

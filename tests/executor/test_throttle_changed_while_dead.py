@@ -61,7 +61,7 @@ TWO_MOVES = {0: (2, 1), 2: (2, 1)}
 LATER_S = 25
 """So long after it is resumed a run gets its throttle back, where it still waits for that."""
 
-FOUND = "someone else had changed a throttle when the run was taken up: "
+FOUND = "someone else had changed a throttle when the run was resumed: "
 
 
 def new_rig(folder: Path) -> TwinRig:
@@ -93,7 +93,7 @@ def in_flight(events: Iterable[Event]) -> int:
 
 
 def resume(rig: TwinRig) -> RunHistory:
-    """Take the run up, and set its throttle again much later, if it waits for that."""
+    """Resume the run, and set its throttle again much later, if it waits for that."""
     rig.seen.clear()
     rig.ask_after(LATER_S, lambda at_ms, number: ThrottleRequested(at_ms, number, RATE))
     return rig.resume()
@@ -268,7 +268,7 @@ def test_a_throttle_that_the_run_itself_had_taken_off_was_removed_by_nobody_else
 
 
 def die_again(rig: TwinRig, rows: int) -> None:
-    """Take the run up and die after so many rows."""
+    """Resume the run and die after so many rows."""
     left = rows
 
     class Gone(BaseException):

@@ -145,7 +145,7 @@ class TwinRig:
 
     @property
     def resumed_pace(self) -> Pace:
-        """The pace with which a process that takes the run up would go on."""
+        """The pace with which a process that resumes the run would go on."""
         return fold(read_events(self.path())).pace
 
     def path(self, run_id: str = "run-1") -> Path:

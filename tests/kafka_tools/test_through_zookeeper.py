@@ -46,7 +46,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return said.out.splitlines()
 
 
-def test_a_plan_is_taken_up_and_verified(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_accepted_and_verified(capsys: pytest.CaptureFixture[str]) -> None:
     cluster = ZooKeeperCluster([1, 2]).begin()
     execute(cluster, (3, 4))
     assert lines(capsys)[-1] == "Successfully started partition reassignment for foo-0"

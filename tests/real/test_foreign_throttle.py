@@ -173,7 +173,7 @@ def test_a_throttle_that_is_deleted_while_the_run_is_dead_is_told_and_holds_when
     steer(tmp_path, "throttle", "5MB/s")
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stdout + stderr
-    assert "someone else had changed a throttle when the run was taken up" in stdout
+    assert "someone else had changed a throttle when the run was resumed" in stdout
     assert "throttled to 5 MB/s per broker, but not all the time" in stdout
     assert throttles(kafka, topic_name) == {}
 

@@ -1,4 +1,4 @@
-"""A campaign: runs on real Kafka, one after the other, each struck by up to four faults, taken up until its end.
+"""A campaign: runs on real Kafka, one after the other, each struck by up to four faults, resumed until its end.
 
 What is demanded of every run, once its faults are repaired:
 

@@ -169,7 +169,7 @@ class RunStarted:
     `found` tells how to treat throttles that others had set: at the end a setting that is named in `originals` gets
     the value from there, whatever it was when the run began; `adopted` ones are the run's to restore, needed or not.
     A run that `rereads_throttle` does so before every batch of moves, one that `guards_to_the_end` checks health also
-    while a cancelled run lets its moves finish, and one that `rereads_first` reads what it left when it is taken up,
+    while a cancelled run lets its moves finish, and one that `rereads_first` reads what it left when it is resumed,
     before anything is set again; journals of earlier versions have no such rows.
     One that `replans` gives moves whose destination is lost other destinations.
     """

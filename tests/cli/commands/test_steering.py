@@ -112,7 +112,7 @@ def test_a_run_is_paused_throttled_resumed_cancelled_and_rolled_back_from_anothe
         assert (heard["run_id"], heard["kind"], heard["request"]) == (run_id, "ReleaseRequested", 6)
         assert not terminal.runs[0]["is_held"]
         refused = terminal.type("resume", run_id, "--replan")
-        assert (refused.exit_code, "--replan is for a run that is taken up" in refused.stderr) == (2, True)
+        assert (refused.exit_code, "--replan is for a run that is resumed" in refused.stderr) == (2, True)
 
         second = terminal.ask_cluster("run", terminal.plan)
         assert second.exit_code == 2
@@ -160,7 +160,7 @@ def test_a_run_that_was_killed_is_cancelled_by_the_command_itself(terminal: Term
 @pytest.mark.parametrize(
     "signals", [(signal.SIGTERM,), (signal.SIGINT, signal.SIGINT)], ids=["SIGTERM", "SIGINT, twice"]
 )
-def test_a_run_that_is_sent_a_signal_can_be_taken_up(terminal: Terminal, signals: tuple[signal.Signals, ...]) -> None:
+def test_a_run_that_is_sent_a_signal_can_be_resumed(terminal: Terminal, signals: tuple[signal.Signals, ...]) -> None:
     process = terminal.start_run()
     try:
         wait_until(

@@ -66,7 +66,7 @@ def test_a_run_that_dies_around_a_snapshot_is_carried_on_to_the_same_end(tmp_pat
     whole = TwinRig(tmp_path / "whole", HOME)
     whole.run(whole.prepared(TARGETS, throttle=5 * RATE))
     rows = len(read_events(whole.path()))
-    for row in range(2, rows - 1):  # after the last one there is nothing to take up
+    for row in range(2, rows - 1):  # after the last one there is nothing to resume
         rig = TwinRig(tmp_path / str(row), HOME)
         begun = rig.prepared(TARGETS, throttle=5 * RATE)
         with Journal.create(rig.state_dir, begun) as journal, pytest.raises(Died):

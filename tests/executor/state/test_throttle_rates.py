@@ -40,7 +40,7 @@ def test_without_auto_nothing_is_measured() -> None:
     assert not throttle_rates.is_due(Run(control=Control(ThrottleRates(1_000))), 0)
 
 
-def test_a_run_that_is_taken_up_measures_at_once() -> None:
+def test_a_run_that_is_resumed_measures_at_once() -> None:
     run = Run()
     handle(run, RunStarted(0, "r", "c", (MOVE,), ThrottleRates(adaptive=AdaptiveThrottle(1_000)), (0, 1)))
     throttle_rates.take_in(run, TrafficMeasured(1, (ONE,)))

@@ -46,7 +46,7 @@ def cancel(
         return
     is_quiet = output_format == "json"
     with (
-        cluster.connect_to_take_up(path.stem) as client,
+        cluster.connect_to_resume(path.stem) as client,
         on_terminal(cluster, run_context, is_quiet=is_quiet) as watched,
     ):
         found = cancel_interrupted_run(client, path, watched, is_now=is_now)

@@ -46,14 +46,14 @@ def resume(
     if is_active(path):
         if replan:
             raise InputError(
-                f"a process executes run {path.stem}; --replan is for a run that is taken up: end that process "
+                f"a process executes run {path.stem}; --replan is for a run that is resumed: end that process "
                 "(Ctrl-C), then resume the run with --replan"
             )
         print_accepted(path, steer.release(path), "starts moves again", output_format)
         return
     is_quiet = output_format == "json"
     with (
-        cluster.connect_to_take_up(path.stem) as client,
+        cluster.connect_to_resume(path.stem) as client,
         on_terminal(cluster, run_context, is_quiet=is_quiet) as watched,
     ):
         code = report_end(client, resume_run(client, path, watched, replan=replan), watched, is_quiet=is_quiet)

@@ -34,7 +34,7 @@ class ClusterOptions:
             raise InputError("specify --bootstrap-server")
         return connect(self.bootstrap_server, self.command_config)
 
-    def connect_to_take_up(self, run_id: str) -> AdminClient:
+    def connect_to_resume(self, run_id: str) -> AdminClient:
         """The same for a run that no process executes. Raises InputError without an address."""
         if self.bootstrap_server is None:
             raise InputError(

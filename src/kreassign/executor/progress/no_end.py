@@ -23,7 +23,7 @@ STILL_MS = 30_000
 
 BEFORE_MOVING: Mapping[str, str] = {
     "New": f"{CALCULATING}; nothing was sent yet",
-    "TakingUp": "what the run had set is read again before it goes on",
+    "Resuming": "what the run had set is read again before it goes on",
     "Preparing": f"{CALCULATING}; the settings of its throttle are read first",
     "Throttling": f"{CALCULATING}; its throttle is set first",
 }

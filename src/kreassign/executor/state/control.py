@@ -26,8 +26,8 @@ from kreassign.executor.state.phases import (
     Phase,
     Preparing,
     Restoring,
+    Resuming,
     RunState,
-    TakingUp,
     Throttling,
 )
 from kreassign.executor.state.run import Run, WindDown
@@ -83,7 +83,7 @@ def _forget_brokers(run: Run, state: RunState, event: BrokersForgotten) -> Next:
     return Next(state)
 
 
-_AFTER_A_CHANGE = (TakingUp, Preparing, Throttling, Observing, Electing, Restoring)
+_AFTER_A_CHANGE = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
 _WITH_MOVES_LEFT = tuple(one for one in STATES if one.phase in {Phase.PREPARING, Phase.THROTTLING, Phase.MOVING})
 _GOING_ON = tuple(one for one in STATES if one.phase not in AT_REST | {Phase.NEW})
 _AFTER_THE_MOVES = tuple(one for one in _GOING_ON if one not in _WITH_MOVES_LEFT)

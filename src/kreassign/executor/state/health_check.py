@@ -14,8 +14,8 @@ from kreassign.executor.state.phases import (
     Preparing,
     RecordingVerdicts,
     Replanning,
+    Resuming,
     SettingLists,
-    TakingUp,
     Throttling,
 )
 from kreassign.executor.state.run import Run
@@ -54,7 +54,7 @@ _ONWARD = (
     CheckingThrottle,
     SettingLists,
     *moving.SENT,
-    TakingUp,
+    Resuming,
     Preparing,
     Throttling,
     Replanning,

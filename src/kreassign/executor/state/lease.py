@@ -27,8 +27,8 @@ from kreassign.executor.state.phases import (
     Phase,
     Preparing,
     Restoring,
+    Resuming,
     RunState,
-    TakingUp,
     Throttling,
 )
 from kreassign.executor.state.run import Run
@@ -69,14 +69,14 @@ def _wait_or_ask(_: Run, state: AwaitingLease, event: TimePassed) -> Next:
 def _go_on(run: Run, state: AwaitingLease, event: LeaseTaken) -> Next:
     _note_lease(run, state, event)
     run.tell(LOST, event.at_ms)
-    return preparing.take_up(run, event.at_ms, others_may_restore=True)
+    return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
 def _go_on_without(run: Run, state: AwaitingLease, event: LeaseForgone) -> Next:
     _note_none(run, state, event)
     run.tell(LOST, event.at_ms)
     run.note(f"the run went on without the lease of the cluster: {event.reason}")
-    return preparing.take_up(run, event.at_ms, others_may_restore=True)
+    return preparing.resume(run, event.at_ms, others_may_restore=True)
 
 
 def _pause(_: Run, __: AwaitingLease, ___: StopRequested) -> Next:
@@ -94,13 +94,13 @@ def _everywhere() -> dict[Key, Row]:
     return rows
 
 
-_TAKEN_UP = (TakingUp, Preparing, Throttling, Observing, Electing, Restoring)
+_RESUMED = (Resuming, Preparing, Throttling, Observing, Electing, Restoring)
 
 ROWS: Rows = {
     **_everywhere(),
     (AwaitingLease, TimePassed): row(_wait_or_ask, AwaitingLease),
     (AwaitingLease, LeaseRefused): row(_refused, AwaitingLease),
-    (AwaitingLease, LeaseTaken): row(_go_on, *_TAKEN_UP),
-    (AwaitingLease, LeaseForgone): row(_go_on_without, *_TAKEN_UP),
+    (AwaitingLease, LeaseTaken): row(_go_on, *_RESUMED),
+    (AwaitingLease, LeaseForgone): row(_go_on_without, *_RESUMED),
     (AwaitingLease, StopRequested): row(_pause, Paused),
 }

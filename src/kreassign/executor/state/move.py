@@ -309,7 +309,7 @@ class MoveRecord:
         self.anchor, self.losing_ground, self.progressed_ms = None, None, None
         self.is_postponed = False
 
-    def taken_up(self, at_ms: int) -> None:
+    def resumed(self, at_ms: int) -> None:
         """Let every patience begin again: how long nobody looked says nothing about the move."""
         self.doubtful_since_ms, self.leaderless_since_ms = None, None
         self.anchor, self.losing_ground = None, None

@@ -3,7 +3,7 @@
     New ─▶ Preparing ─▶ Throttling ─▶ moving ─▶ Electing ─▶ restoring ─▶ Verifying ─▶ Done | Cancelled | Failed
                                         └─▶ Paused ◀── (stop, cluster out of reach) ── resume leads back
 
-AwaitingLease is entered from everywhere when the lease of the cluster was lost, and leads back. TakingUp comes before
+AwaitingLease is entered from everywhere when the lease of the cluster was lost, and leads back. Resuming comes before
 Preparing where a throttle was left. Moving is a cycle of steps, and restoring one of three. `phase` is the word by
 which operators, journals and reports know a state. What outlives a phase (moves, throttle, health) is in `run.py`.
 """
@@ -57,7 +57,7 @@ class Preparing:
 
 
 @dataclass(frozen=True, slots=True)
-class TakingUp:
+class Resuming:
     """The throttle that was left is read before any of it is set again, since `failing_since_ms` without success.
 
     In a run that has the lease again it is read once, to tell what of `were_set` is not so any more.
@@ -281,7 +281,7 @@ Ended = Done | Cancelled | Failed
 
 RunState = (
     New
-    | TakingUp
+    | Resuming
     | Preparing
     | Throttling
     | MovingStep

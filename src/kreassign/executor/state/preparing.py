@@ -34,7 +34,7 @@ from kreassign.executor.state.phases import (
     Observing,
     Preparing,
     Restoring,
-    TakingUp,
+    Resuming,
     Throttling,
     within,
 )
@@ -57,7 +57,7 @@ def enter(run: Run) -> Next:
     if not run.moves.active or not (run.control.rates.is_limited or throttle.pending or throttle.adopted):
         return moving.enter(run)
     if throttle_watch.is_to_be_seen(run):
-        return _see(run, TakingUp())
+        return _see(run, Resuming())
     return _read(run, Preparing())
 
 
@@ -86,17 +86,17 @@ def _resume(run: Run, _: object, event: RunResumed) -> Next:
     run.identity.rereads_first = event.rereads_first
     run.control.replans = run.control.replans or event.replans
     run.throttle.live_brokers = event.live_brokers
-    return take_up(run, event.at_ms)
+    return resume(run, event.at_ms)
 
 
-def take_up(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
+def resume(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     """Continue from any state. Nothing is sent before a poll, except settings that are pending anyway.
 
     No duration spans two processes: a clock may have been set in between, and nobody looked. While `others_may_restore`
     what this run had set, that it is gone is no breach: it is told, and set again without asking.
     """
     for record in run.moves.active:
-        record.taken_up(at_ms)
+        record.resumed(at_ms)
     throttle = run.throttle
     were_set = tuple(sorted(throttle.in_force.intersection(throttle.pending))) if others_may_restore else ()
     run.moves.speed, throttle.unset_since_ms = CopySpeed(), None
@@ -114,15 +114,15 @@ def take_up(run: Run, at_ms: int, *, others_may_restore: bool = False) -> Next:
     run.traffic.measured_ms = None
     run.moves.index = MoveIndex.unseen(run.moves.records.values())
     if were_set and run.moves.active and throttle_watch.is_guarded(run):
-        return _see(run, TakingUp(were_set=were_set))
+        return _see(run, Resuming(were_set=were_set))
     return enter(run)
 
 
-def _see(run: Run, state: TakingUp) -> Next:
+def _see(run: Run, state: Resuming) -> Next:
     return Next(state, (throttle_watch.question_of_all(run),))
 
 
-def _after_seeing(run: Run, state: TakingUp, event: ThrottleChecked) -> Next:
+def _after_seeing(run: Run, state: Resuming, event: ThrottleChecked) -> Next:
     """Set again what is still ours. What is not stays as it is: the guard says so, and what follows from that."""
     if state.were_set:
         throttle_watch.note_differences(run, state.were_set, event)
@@ -132,16 +132,16 @@ def _after_seeing(run: Run, state: TakingUp, event: ThrottleChecked) -> Next:
         run.tell(READING, event.at_ms)
     else:
         return _try_again(run, state, event.at_ms, tuple(f"{one} could not be read" for one in event.unread))
-    return Next(TakingUp(), (Wait(),)) if run.throttle.unseen else enter(run)
+    return Next(Resuming(), (Wait(),)) if run.throttle.unseen else enter(run)
 
 
-def _could_not_see(run: Run, state: TakingUp, event: CallFailed) -> Next:
+def _could_not_see(run: Run, state: Resuming, event: CallFailed) -> Next:
     if state.were_set:
         return enter(run)
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
-def _see_again(run: Run, state: TakingUp, _: TimePassed) -> Next:
+def _see_again(run: Run, state: Resuming, _: TimePassed) -> Next:
     return _see(run, state)
 
 
@@ -215,9 +215,9 @@ def _could_not_read(run: Run, state: Preparing, event: CallFailed) -> Next:
     return _try_again(run, state, event.at_ms, (event.message,))
 
 
-def _try_again(run: Run, state: Preparing | TakingUp, at_ms: int, problems: tuple[str, ...]) -> Next:
+def _try_again(run: Run, state: Preparing | Resuming, at_ms: int, problems: tuple[str, ...]) -> Next:
     since_ms, is_tried_again = within(state.failing_since_ms, at_ms, CONFIG_PATIENCE_MS)
-    if isinstance(state, TakingUp) and run.throttle.is_asked_for:
+    if isinstance(state, Resuming) and run.throttle.is_asked_for:
         # The moves are not left alone for that: after each inspection it is tried again, and nothing starts before.
         run.tell(READING, at_ms, *problems)
         return moving.enter(run)
@@ -250,13 +250,13 @@ def _continue_or_fail(run: Run, at_ms: int, kind: str, problems: tuple[str, ...]
     return finishing.restore(run, Afterwards.FAIL) if run.throttle.pending else Next(Failed(at_ms))
 
 
-_INTO_MOVING = (TakingUp, Preparing, Throttling, Observing)
+_INTO_MOVING = (Resuming, Preparing, Throttling, Observing)
 
 ROWS: Rows = {
     (New, RunStarted): row(_begin, Preparing, Observing),
-    (TakingUp, ThrottleChecked): row(_after_seeing, *_INTO_MOVING, Restoring, Failed),
-    (TakingUp, CallFailed): row(_could_not_see, *_INTO_MOVING, Restoring),
-    (TakingUp, TimePassed): row(_see_again, TakingUp),
+    (Resuming, ThrottleChecked): row(_after_seeing, *_INTO_MOVING, Restoring, Failed),
+    (Resuming, CallFailed): row(_could_not_see, *_INTO_MOVING, Restoring),
+    (Resuming, TimePassed): row(_see_again, Resuming),
     (Preparing, ConfigsRead): row(_take_in, Preparing, Throttling, Observing, Restoring, Failed),
     (Preparing, CallFailed): row(_could_not_read, Preparing, Observing, Restoring, Failed),
     (Preparing, TimePassed): row(_read_again, Preparing),

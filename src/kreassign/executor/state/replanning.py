@@ -18,7 +18,7 @@ from kreassign.executor.state.phases import (
     Preparing,
     Replanning,
     Restoring,
-    TakingUp,
+    Resuming,
     Throttling,
     Waiting,
 )
@@ -105,6 +105,6 @@ def _could_not_ask(run: Run, _: Replanning, event: CallFailed) -> Next:
 
 
 ROWS: Rows = {
-    (Replanning, MovesReplanned): row(_take_in, TakingUp, Preparing, Throttling, Observing, Electing, Restoring),
+    (Replanning, MovesReplanned): row(_take_in, Resuming, Preparing, Throttling, Observing, Electing, Restoring),
     (Replanning, CallFailed): row(_could_not_ask, Waiting),
 }

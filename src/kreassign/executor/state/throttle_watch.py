@@ -90,7 +90,7 @@ def take_in_all(run: Run, event: ThrottleChecked) -> None:
     take_in(run, event.at_ms, tuple(throttle.pending), event.differ, event.unread)
     throttle.unseen = {key for key in throttle.pending if key.resource in silent or is_undecided(run, key)}
     throttle.was_found_changed = throttle.was_found_changed or bool(foreign(run))
-    read_for = "a throttle was asked for" if throttle.is_asked_for else "the run was taken up"
+    read_for = "a throttle was asked for" if throttle.is_asked_for else "the run was resumed"
     for present in foreign(run):
         if throttle.told.get(present.key) != present:
             ours = f"the run had set it to {throttle.pending[present.key].value!r}"

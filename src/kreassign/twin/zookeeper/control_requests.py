@@ -130,7 +130,7 @@ class _Batch:
     known: dict[Key, PartitionMessage] = field(default_factory=dict)
 
     def add(self, step: PartitionMessage) -> None:
-        """Take up one step; later ones win, but what is new stays new, and what is deleted stays deleted."""
+        """Apply one step; later ones win, but what is new stays new, and what is deleted stays deleted."""
         key = (step.topic, step.partition)
         for broker in step.recipients:
             before = self.told.setdefault(broker, {}).get(key)

@@ -1,4 +1,4 @@
-"""A run that is taken up reads what it left before it sets any of it again, as far as the machine decides that."""
+"""A run that is resumed reads what it left before it sets any of it again, as far as the machine decides that."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_is_odd_twice_is_told_and_left_alone_while_the_rest_is_set_again() 
     assert isinstance(instructions[0], SetThrottle)
     assert {override.key for override in instructions[0].overrides} == {one.key for one in (*RATES[1:], *LISTS)}
     (told,) = run.problems
-    assert told.startswith("someone else had changed a throttle when the run was taken up: ")
+    assert told.startswith("someone else had changed a throttle when the run was resumed: ")
     assert not run.was_throttle_kept
 
 
