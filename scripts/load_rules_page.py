@@ -23,6 +23,8 @@ is all that a reading costs: the interval across it is measured between its neig
 - **quarantined**: it does not, and is in table [`quarantine`](tables.md#quarantine) as JSON with its reason.
 - **late**: it does not count, but is not wrong. It stays in its table; in `rates` with its reason.
 - **counted**: it counts, and how many there are is told.
+- **skipped**: a whole file is not read: it is cut off, lacks a column that must not be NULL, has one in another type,
+  or is no Parquet file. Where that costs the latest snapshot its partitions or replicas, the one before stands in.
 
 How many rows of each load were treated how is in table [`load_quality`](tables.md#load_quality), and `kreassign load
 --quality` prints it.

@@ -31,10 +31,23 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
     # In a process of its own, for Spark has one session per process and the command ends the one that it uses.
     fill(tmp_path)
     script = "from kreassign.cli.main import main; main()"
-    command_line = [sys.executable, "-c", script, "load", "--data", str(tmp_path), "--master", "local[1]"]
+    command_line = [sys.executable, "-c", script, "load", "--data", str(tmp_path), "--master", "local[1]", "--quality"]
     done = subprocess.run(command_line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
+    lines = done.stdout.splitlines()
+    begin = lines.index(
+        "load (UTC)           table                good  quarantined         late      counted      skipped"
+    )
+    quality = [line[21:] if line[:1].isdigit() else line for line in lines[begin : begin + 7]]
+    assert quality[1:] == [
+        "clusters                2            0            0            0            0",
+        "partitions              2            0            0            0            0",
+        "rates                   3            0            0            0            0",
+        "replicas                5            0            0            0            0",
+        "samples                 3            1            0            0            0",
+        "samples: 1 quarantined: end_offset is below start_offset",
+    ]
+    assert lines[:begin] + lines[begin + 7 :] == [
         f"starting Spark; its log is {tmp_path / 'spark.log'}",
         "clusters: 2 rows",
         "partitions: 2 rows",

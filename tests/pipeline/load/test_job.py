@@ -2,16 +2,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.ingest.snapshots import replica_rows, sample_rows
 from kreassign.pipeline.load.job import StepCount, partition_counts, run_load
 from kreassign.pipeline.spark.session import failures_told
-from kreassign.pipeline.tables.parquet import read_rows, write_rows
+from kreassign.pipeline.tables.parquet import arrow_schema, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import (
     CLUSTERS,
     LOAD_MODEL,
@@ -149,15 +153,81 @@ def test_a_table_with_bad_rows_only_is_told(spark: SparkSession, tmp_path: Path)
     assert len(read_rows(tmp_path, QUARANTINE)) == 1
 
 
-def test_a_damaged_file_is_one_line_not_a_java_trace(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_skipped_counted_and_named(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
-    whole = next((tmp_path / "replicas").iterdir())
-    whole.write_bytes(whole.read_bytes()[:-20])
-    with pytest.raises(DataError) as caught, failures_told(tmp_path / "spark.log"):
+    samples = tmp_path / "samples"
+    good = sample_rows(sample_round(TAKEN_MS + 12_000, 160))
+    (samples / "README.md").write_text("What is in here?")
+    (samples / "empty.parquet").touch()
+    whole = next(samples.glob("2*.parquet"))
+    (samples / "a-cut-off.parquet").write_bytes(whole.read_bytes()[:-20])
+    table = pa.Table.from_pylist(good, schema=arrow_schema(SAMPLES))
+
+    def without(name: str) -> pa.Table:
+        return table.drop_columns([name])
+
+    def cast(name: str, kind: pa.DataType) -> pa.Table:
+        return table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(kind))
+
+    pq.write_table(without("size_bytes"), samples / "0-without-what-may-be-null.parquet")
+    pq.write_table(without("leader"), samples / "0-without-leader.parquet")
+    pq.write_table(cast("partition", pa.int64()), samples / "long-partition.parquet")
+    pq.write_table(cast("end_offset", pa.string()), samples / "text.parquet")
+    pq.write_table(cast("end_offset", pa.float64()), samples / "double.parquet")
+    newest = max((tmp_path / "replicas").iterdir(), key=lambda file: file.name)
+    newest.write_bytes(newest.read_bytes()[:-20])
+
+    told: dict[str, StepCount] = {}
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=TAKEN_MS + 60_000)
+    assert {each.file.name: each.reason.split(":")[0] for each in told["samples"].skipped} == {
+        "README.md": "is no file of a table",
+        "0-without-leader.parquet": "lacks the columns leader",
+        "a-cut-off.parquet": "is cut off, or not a Parquet file",
+        "double.parquet": "has end_offset as double in place of int64",
+        "empty.parquet": "is cut off, or not a Parquet file",
+        "long-partition.parquet": "has partition as int64 in place of int32",
+        "text.parquet": "has end_offset as string in place of int64",
+    }
+    assert (told["samples"].good, told["samples"].bad) == (4, 1)
+    assert str(told["replicas"]).startswith(f"replicas: 5 rows; files not read: {newest} is cut off")
+    assert "samples/0-without-leader.parquet lacks the columns leader, and 6 more" in str(told["samples"])
+    # The replicas of the latest snapshot are lost; those of the one before it stand in.
+    older = replace(observation(), taken_ms=TAKEN_MS - 60_000).snapshot_id
+    assert {row["snapshot_id"] for row in read_rows(tmp_path, PLAN_INPUTS)} == {older}
+    skipped = [row for row in read_rows(tmp_path, LOAD_QUALITY) if row["treatment"] == "skipped"]
+    assert sorted(row["table_name"] for row in skipped) == ["replicas", *["samples"] * 7]
+
+
+def test_a_table_without_any_file_that_can_be_read_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    fill(tmp_path)
+    for file in (tmp_path / "clusters").iterdir():
+        file.write_bytes(b"PAR1")
+    with pytest.raises(DataError, match=r"no file of table clusters in .*\.parquet is cut off.*snapshot`"):
         run_load(spark, tmp_path, lambda _: None)
-    assert "\n" not in str(caught.value)
-    assert whole.name in str(caught.value)
-    assert "spark.log" in str(caught.value)
+
+
+def test_what_spark_cannot_do_is_one_line_with_what_to_do(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spark.range(1000).coalesce(1).write.parquet(str(tmp_path / "numbers"))
+    capfd.readouterr()
+    (stored,) = (tmp_path / "numbers").glob("*.parquet")
+    whole = stored.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    stored.write_bytes(whole[:4] + bytes(footer - 4) + whole[footer:])
+    with pytest.raises(DataError) as damaged, failures_told(tmp_path / "spark.log"):
+        spark.read.parquet(str(tmp_path / "numbers")).collect()
+    with pytest.raises(DataError) as overflow, failures_told(tmp_path / "spark.log"):
+        spark.range(1).select((sql.col("id") + sql.lit(2**63 - 1)) * 2).collect()
+    for caught in (damaged, overflow):
+        assert "\n" not in str(caught.value)
+        assert "spark.log" in str(caught.value)
+    assert stored.name in str(damaged.value)
+    assert "Remove the file" in str(damaged.value)
+    assert "Spark failed: long overflow. Nothing was changed" in str(overflow.value)
+    assert "ansi" not in str(overflow.value)
+    printed = capfd.readouterr()
+    assert '{"ts"' not in printed.out + printed.err
 
 
 def test_a_step_that_makes_other_columns_is_a_bug_and_writes_nothing(spark: SparkSession, tmp_path: Path) -> None:

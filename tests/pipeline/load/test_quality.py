@@ -11,9 +11,9 @@ def test_rows_are_told_load_after_load_and_the_reasons_of_the_last_one() -> None
     odd = [Judged("samples", Treatment.QUARANTINED, why, count) for why, count in (("too large", 1_000), ("late", 2))]
     second = quality_rows(BEGUN_MS + 60_000, [*odd, Judged("samples", GOOD, None, 0)])
     assert list(quality_lines([*second, *first])) == [
-        "load (UTC)           table                good  quarantined         late      counted",
-        "2025-11-04 10:00:00  samples                12            0            0            0",
-        "2025-11-04 10:01:00  samples                 0        1,002            0            0",
+        "load (UTC)           table                good  quarantined         late      counted      skipped",
+        "2025-11-04 10:00:00  samples                12            0            0            0            0",
+        "2025-11-04 10:01:00  samples                 0        1,002            0            0            0",
         "samples: 2 quarantined: late",
         "samples: 1,000 quarantined: too large",
     ]

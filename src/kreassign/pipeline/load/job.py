@@ -17,6 +17,7 @@ from kreassign.pipeline.load.rates import rates
 from kreassign.pipeline.load.rules import NO_PARTITION, SAME_KEY, Treatment
 from kreassign.pipeline.load.skew import skew
 from kreassign.pipeline.load.trend import forecast, load_hours
+from kreassign.pipeline.tables.parquet import Skipped
 from kreassign.pipeline.tables.schemas import (
     CLUSTERS,
     FORECAST,
@@ -34,7 +35,7 @@ from kreassign.pipeline.tables.schemas import (
     Row,
     Table,
 )
-from kreassign.pipeline.tables.spark_io import DataDir, read_table, struct_type, write_table
+from kreassign.pipeline.tables.spark_io import DataDir, Source, read_source, read_table, struct_type, write_table
 
 _SOURCES = (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES)
 
@@ -43,18 +44,26 @@ _SOURCES = (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES)
 class StepCount:
     """Rows of a table that a step read or made.
 
-    `bad` were set aside with a reason; `late` are kept with a reason, but do not count: duplicates.
+    `bad` were set aside with a reason; `late` are kept with a reason, but do not count: duplicates. `skipped` are files
+    that could not be read.
     """
 
     table: Table
     good: int
     bad: int = 0
     late: int = 0
+    skipped: tuple[Skipped, ...] = ()
 
     def __str__(self) -> str:
         bad = f", {self.bad} bad (see table {QUARANTINE.name})" if self.bad else ""
         late = f", {self.late} late or twice" if self.late else ""
-        return f"{self.table.name}: {self.good} rows{bad}{late}"
+        return f"{self.table.name}: {self.good} rows{bad}{late}{self._files()}"
+
+    def _files(self) -> str:
+        if not self.skipped:
+            return ""
+        others = f", and {len(self.skipped) - 1} more" if len(self.skipped) > 1 else ""
+        return f"; files not read: {self.skipped[0]}{others}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,27 +137,30 @@ def _good_rows(job: Job) -> dict[str, DataFrame]:
     One pass over each source writes the bad rows and counts all. Keys are made unique only where some are not, for
     the rows are read again and that takes a sort.
     """
-    screened = _screened(job)
+    sources = {table: read_source(job.spark, job.data_dir, table) for table in _SOURCES}
+    screened = _screened(job, sources)
     unique = {name: part if name == SAMPLES.name else part.with_unique_keys() for name, part in screened.items()}
     told = {name: Observation() for name in unique}
     observed = {name: part.observed(told[name]) for name, part in unique.items()}
     alone = orphans(screened[REPLICAS.name].good, screened[PARTITIONS.name].good)
     write_table(all_bad_rows(observed.values()).unionByName(alone), job.data_dir, QUARANTINE)
-    _tell(job, {name: observation.get for name, observation in told.items()})
+    _tell(job, sources, {name: observation.get for name, observation in told.items()})
     return {name: (unique if told[name].get["late"] else screened)[name].good for name in screened}
 
 
-def _tell(job: Job, told: Mapping[str, Mapping[str, int]]) -> None:
+def _tell(job: Job, sources: Mapping[Table, Source], told: Mapping[str, Mapping[str, int]]) -> None:
     """Tell the counts of the sources. DataError when one has no good row."""
     reasons = read_table(job.spark, job.data_dir, QUARANTINE).groupBy("table_name", "reason").count().collect()
     lonely = sum(row["count"] for row in reasons if (row["table_name"], row["reason"]) == (REPLICAS.name, NO_PARTITION))
     for table in _SOURCES:
         counts, without = told[table.name], lonely if table is REPLICAS else 0
-        step = StepCount(table, counts["good"] - without, counts["bad"] + without, counts["late"])
+        skipped = sources[table].skipped
+        step = StepCount(table, counts["good"] - without, counts["bad"] + without, counts["late"], skipped)
         job.note(step)
         _require_good(step, job.data_dir)
         job.judged.append(Judged(table.name, GOOD, None, step.good))
         job.judged.append(Judged(table.name, Treatment.LATE, SAME_KEY, step.late))
+        job.judged.extend(Judged(table.name, Treatment.SKIPPED, str(each), 1) for each in skipped)
     job.judged.extend(
         Judged(row["table_name"], Treatment.QUARANTINED, row["reason"], row["count"])
         for row in sorted(reasons, key=lambda row: (row["table_name"], row["reason"]))
@@ -193,15 +205,22 @@ def _kinds_of_rates(stored: DataFrame, partitions: DataFrame) -> DataFrame:
     )
 
 
-def _screened(job: Job) -> dict[str, Screened]:
+def _screened(job: Job, sources: Mapping[Table, Source]) -> dict[str, Screened]:
     """The sources, judged; of the tables of snapshots only what belongs to the latest one of each cluster."""
-    sources = {table: job.read(table) for table in _SOURCES}
-    clusters = screen(CLUSTERS, sources[CLUSTERS], job.now_ms)
-    latest = latest_snapshots(clusters.good)
-    rows = {table: in_snapshots(sources[table], latest) for table in (PARTITIONS, REPLICAS)}
-    rows[SAMPLES] = sources[SAMPLES]
+    clusters = screen(CLUSTERS, sources[CLUSTERS].rows, job.now_ms)
+    latest = latest_snapshots(_whole(clusters.good, sources))
+    rows = {table: in_snapshots(sources[table].rows, latest) for table in (PARTITIONS, REPLICAS)}
+    rows[SAMPLES] = sources[SAMPLES].rows
     screened = {table.name: screen(table, found, job.now_ms) for table, found in rows.items()}
     return {CLUSTERS.name: clusters} | screened
+
+
+def _whole(clusters: DataFrame, sources: Mapping[Table, Source]) -> DataFrame:
+    """The snapshots whose files were read: where one was skipped, an older snapshot stands in."""
+    for table in (PARTITIONS, REPLICAS):
+        if sources[table].skipped:
+            clusters = clusters.join(sources[table].rows.select("snapshot_id").distinct(), "snapshot_id", "left_semi")
+    return clusters
 
 
 def _count_rows(job: Job) -> DataFrame:

@@ -48,6 +48,7 @@ class Treatment(StrEnum):
     QUARANTINED = "quarantined"
     LATE = "late"
     COUNTED = "counted"
+    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
@@ -63,13 +65,72 @@ def spark_session(
         session.stop()
 
 
+_FILE_GONE = "A file went away while it was read: run it again, with no other load or compact beside it."
+_FILE_DAMAGED = "Remove the file that it names, or write it again, and run it again."
+# What Java says somewhere in its trace, and what to do about it; the first that is found.
+_ADVICE = (
+    ("No space left on device", "The disk is full: free space and run it again."),
+    ("OutOfMemoryError", "Java's memory is too small: give Spark more, as with spark.driver.memory, and run it again."),
+    ("FileNotFoundException", _FILE_GONE),
+    ("FILE_NOT_EXIST", _FILE_GONE),
+    ("ChecksumException", _FILE_DAMAGED),
+    ("is not a Parquet file", _FILE_DAMAGED),
+    ("FAILED_READ_FILE", _FILE_DAMAGED),
+    ("CANNOT_READ_FILE", _FILE_DAMAGED),
+    ("Permission denied", "Give this user the right to read and write the data directory."),
+)
+_NO_ADVICE = "Nothing was changed but tables that were already finished; running it again makes all of them again."
+# PySpark prints its errors as JSON on the terminal before it raises them.
+_ERRORS_PRINTED_BY = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+
+
 @contextmanager
 def failures_told(log_file: Path) -> Iterator[None]:
-    """Turn what Spark raises, and the pages of Java's trace in it, into a DataError of one line."""
+    """Turn what Spark raises, and the pages of Java's trace in it, into a DataError of one line with what to do."""
+    for name in _ERRORS_PRINTED_BY:
+        PySparkLogger.getLogger(name).disabled = True
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise DataError(f"Spark failed: {_first_line(error)} The whole of it is in {log_file}") from error
+        raise DataError(
+            f"Spark failed: {_sentence(error)} {_advice(error)} The whole of it is in {log_file}"
+        ) from error
+
+
+def _advice(error: Exception) -> str:
+    whole = _whole(error)
+    return next((advice for words, advice in _ADVICE if words in whole), _NO_ADVICE)
+
+
+# What Spark says around what happened: the failed task, Java's classes, codes, and settings that no option sets.
+_AROUND = re.compile(
+    r"""^Job[ ]aborted[ ].*?Lost[ ]task[ ].*?\):[ ]
+      | ^(?:[a-z]\w*\.)+\w+:[ ]
+      | ^\[[A-Z_.0-9]+\][ ]
+      | [ ]*SQLSTATE:[ ]\w+.*$
+      | [ ]*(?:If[ ]necessary|Use[ ]['`"]?try_).*$""",
+    re.VERBOSE,
+)
+_SAYS_NOTHING = re.compile("Exception thrown in awaitResult|Job aborted|An error occurred while calling")
+_CAUSE = "Caused by: "
+
+
+def _sentence(error: Exception) -> str:
+    """What happened, without what Spark says around it: of its message, else of the first cause that says anything."""
+    causes = (line.removeprefix(_CAUSE) for line in _whole(error).splitlines() if line.startswith(_CAUSE))
+    told = (_plain(line) for line in (_first_line(error), *causes))
+    return next((text for text in told if text and not _SAYS_NOTHING.match(text)), _plain(_first_line(error)))
+
+
+def _plain(text: str) -> str:
+    while (shorter := _AROUND.sub("", text)) != text:
+        text = shorter
+    return text.strip()
+
+
+def _whole(error: Exception) -> str:
+    """Spark's message with Java's trace, which PySpark's own exceptions keep beside it."""
+    return f"{error}\n{getattr(error, '_stackTrace', '') or ''}"
 
 
 def _first_line(error: Exception) -> str:

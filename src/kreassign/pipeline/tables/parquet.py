@@ -98,6 +98,46 @@ def check_columns(data_dir: Path, table: Table) -> None:
         _check_columns(table, file)
 
 
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file in the folder of a table that is not read, and why."""
+
+    file: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.reason}"
+
+
+def usable_files(data_dir: Path, table: Table) -> tuple[list[Path], list[Skipped]]:
+    """The files of a table that can be read, by their footers, and those that cannot; hidden ones are neither.
+
+    A column that may be NULL may be missing. None at all is no error here.
+    """
+    folder = data_dir / table.name
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(folder)))
+    skipped = [Skipped(file, reason) for file in files if (reason := _why_not(table, file))]
+    unusable = {each.file for each in skipped}
+    return [file for file in files if file not in unusable], skipped
+
+
+def _why_not(table: Table, file: Path) -> str | None:
+    if file.suffix != ".parquet":
+        return "is no file of a table: its name does not end in .parquet"
+    try:
+        found = pq.read_schema(file)
+    except pa.ArrowException as error:
+        return f"is cut off, or not a Parquet file: {str(error).splitlines()[0]}"
+    except OSError as error:
+        return f"cannot be read: {error}"
+    required = [column.name for column in table.columns if not column.nullable]
+    if missing := [name for name in required if name not in found.names]:
+        return f"lacks the columns {', '.join(missing)}"
+    wrong = [field for field in arrow_schema(table) if field.name in found.names and not _has(found, field)]
+    told = (f"{field.name} as {found.field(field.name).type} in place of {field.type}" for field in wrong)
+    return f"has {', '.join(told)}" if wrong else None
+
+
 def arrow_schema(table: Table) -> pa.Schema:
     """The schema for pyarrow; NULL in columns that are not nullable is refused when rows are written."""
     return pa.schema([pa.field(column.name, _ARROW_TYPES[column.type]) for column in table.columns])

@@ -426,9 +426,9 @@ LOAD_QUALITY = Table(
     (
         Column("load_ms", BIGINT, "when the load was begun"),
         Column("table_name", STRING, "table whose rows were judged; `rates` for samples among their neighbours"),
-        Column("treatment", STRING, "`good`, `quarantined`, `late` or `counted`, as the [rules](load-rules.md) say"),
-        _optional("reason", STRING, "the rule that was true of the rows; NULL for good ones"),
-        Column("row_count", BIGINT, "how many rows"),
+        Column("treatment", STRING, "`good`, `quarantined`, `late`, `counted` or `skipped`: [rules](load-rules.md)"),
+        _optional("reason", STRING, "the rule that was true of the rows, or the skipped file; NULL for good ones"),
+        Column("row_count", BIGINT, "how many rows; of a skipped file 1"),
     ),
 )
 
