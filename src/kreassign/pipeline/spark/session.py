@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -88,7 +89,7 @@ _ERRORS_PRINTED_BY = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 def failures_told(log_file: Path) -> Iterator[None]:
     """Turn what Spark raises, and the pages of Java's trace in it, into a DataError of one line with what to do."""
     for name in _ERRORS_PRINTED_BY:
-        PySparkLogger.getLogger(name).disabled = True
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         yield
     except (PySparkException, Py4JError) as error:
