@@ -84,7 +84,7 @@ def known_load(shape: Shape) -> KnownLoad:
 def write_samples(data_dir: Path, load: KnownLoad) -> int:
     """Write the tables that `kreassign collect` writes, one file of samples per hour; returns the rows of samples."""
     shape, chance = load.shape, np.random.default_rng(load.shape.seed + 1)
-    _write_snapshot(data_dir, load)
+    write_snapshot(data_dir, shape)
     ends, waiting, written = np.zeros(shape.partitions), [], 0
     for number in range(shape.rounds):
         days = number * shape.interval_s / 86_400
@@ -96,7 +96,7 @@ def write_samples(data_dir: Path, load: KnownLoad) -> int:
             waiting.append(_round(load, number, ends))
         last_of_hour = (number + 1) * shape.interval_s % 3600 == 0 or number + 1 == shape.rounds
         if last_of_hour and waiting:
-            written += _write(data_dir, number * shape.interval_s * 1000, waiting)
+            written += write_round_file(data_dir, number * shape.interval_s * 1000, waiting)
             waiting = []
     return written
 
@@ -132,7 +132,8 @@ def _round(load: KnownLoad, number: int, ends: Floats) -> pa.Table:
     return pa.table(columns, schema=arrow_schema(SAMPLES))
 
 
-def _write(data_dir: Path, passed_ms: int, rounds: list[pa.Table]) -> int:
+def write_round_file(data_dir: Path, passed_ms: int, rounds: list[pa.Table]) -> int:
+    """Write rounds of samples as the file of the hour that begins or ends so long after the begin; returns the rows."""
     folder = data_dir / SAMPLES.name / hour_folder(BEGIN_MS + passed_ms)
     folder.mkdir(parents=True, exist_ok=True)
     table = pa.concat_tables(rounds)
@@ -140,9 +141,10 @@ def _write(data_dir: Path, passed_ms: int, rounds: list[pa.Table]) -> int:
     return int(table.num_rows)
 
 
-def _write_snapshot(data_dir: Path, load: KnownLoad) -> None:
+def write_snapshot(data_dir: Path, shape: Shape) -> None:
+    """Write the tables of one snapshot, taken at the end."""
     brokers = tuple(Broker(number, f"b{number}", 9092) for number in range(BROKERS))
-    names = range(load.shape.partitions // PARTITIONS_PER_TOPIC)
+    names = range(shape.partitions // PARTITIONS_PER_TOPIC)
     topics = tuple(
         Topic(f"topic-{number:04}", None, is_internal=False, partitions=tuple(_partitions(number))) for number in names
     )
@@ -153,7 +155,7 @@ def _write_snapshot(data_dir: Path, load: KnownLoad) -> None:
                 copies[broker].append(LogDirReplica(partition.topic_partition, 1_000_000, 0, is_future=False))
     dirs = {broker: (LogDir("/data", None, None, None, is_cordoned=False, replicas=tuple(each)),)
             for broker, each in copies.items()}  # fmt: skip
-    taken_ms = BEGIN_MS + round(load.shape.days * DAY_MS)
+    taken_ms = BEGIN_MS + round(shape.days * DAY_MS)
     seen = Observation(taken_ms, Cluster("synthetic", 0, brokers), topics, Batch(dirs, {}), {})
     for table, rows in snapshot_tables(seen):
         write_rows(data_dir, table, rows, file_stem=seen.snapshot_id, taken_ms=taken_ms)

@@ -31,7 +31,6 @@ def measure() -> None:
     places = np.array([_place(row) for row in model])
     for name, truth in true_statistics(load).items():
         print(_line(name, truth[places], np.array([_number(row[name]) for row in model])))
-    _print_growth(load, places, model)
 
 
 def true_statistics(load: KnownLoad) -> dict[str, Floats]:
@@ -44,21 +43,6 @@ def true_statistics(load: KnownLoad) -> dict[str, Floats]:
         found[name] = np.nanquantile(flow, quantile, axis=0) * load.record_bytes
     by_hour = np.array([np.nanmean(flow[np.floor(days * 24 + 1e-9) % 24 == hour], axis=0) for hour in range(24)])
     return found | {"peak_write_bytes_per_s": by_hour.max(axis=0) * load.record_bytes}
-
-
-def _print_growth(load: KnownLoad, places: Floats, model: list[Row]) -> None:
-    truth = (load.growth * load.rate * load.record_bytes)[places]
-    told = np.array([_number(row["growth_bytes_per_s_per_day"]) for row in model])
-    error = np.array([_number(row["growth_error_bytes_per_s_per_day"]) for row in model])
-    known = ~np.isnan(told)
-    # Relative to the rate, for many partitions do not grow at all.
-    base = (load.rate * load.record_bytes)[places]
-    off = np.abs(told - truth)[known] / base[known]
-    within = float(np.mean(np.abs(told - truth)[known] <= error[known]))
-    print(
-        f"| growth per day, of the rate | {known.sum()} | {np.median(off):.2%} | {np.quantile(off, 0.95):.2%} "
-        f"| {off.max():.2%} |\n\nThe truth is within the error told for {within:.0%} of the partitions."
-    )
 
 
 def _line(name: str, truth: Floats, told: Floats) -> str:

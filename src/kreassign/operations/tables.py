@@ -91,17 +91,22 @@ def load(
     horizon_days: float = 30.0,
     say: Callable[[str], None] = _to_nobody,
     *,
+    window_days: int = 28,
     quality: bool = False,
 ) -> Mapping[str, Mapping[str, int]]:
     """Compute the load model from snapshots and samples in `data`, a directory or an address that Spark understands.
 
-    `say` gets what each step did, and with `quality` how the rows of this load and of those before it were treated.
-    Returns how many partitions have which kind of rates, and which verdict. Raises DataError for tables that are
-    missing, KreassignError without PySpark.
+    The forecast looks `horizon_days` ahead and rests on the last `window_days`. `say` gets what each step did, how good
+    the forecasts of the last week were, and with `quality` how the rows of this load and of those before it were
+    treated. Returns how many partitions have which kind of rates, and which verdict. Raises DataError for tables that
+    are missing, KreassignError without PySpark.
     """
     jobs = spark_jobs("the load job")
+    now_ms = SystemClock().now_ms()
     with jobs.session.spark_session(load_log(data), master) as spark:
-        jobs.job.run_load(spark, data, say, horizon_days=horizon_days, now_ms=SystemClock().now_ms())
+        jobs.job.run_load(spark, data, say, horizon_days=horizon_days, window_days=window_days, now_ms=now_ms)
+        for sentence in jobs.job.backtest_results(spark, data):
+            say(sentence)
         for line in quality_lines(jobs.job.quality(spark, data)) if quality else ():
             say(line)
         return {what: jobs.job.partition_counts(spark, data, column) for what, column in _SUMMARY.items()}

@@ -56,9 +56,11 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
         "rates: 3 rows",
         "load_hours: 1 rows",
         "load_model: 2 rows",
+        "backtests: 1 rows",
         "forecast: 2 rows",
         "skew: 1 rows",
         "plan_inputs: 5 rows",
+        "backtest of c.1: none, no partition has two whole weeks of samples",
         "rates: 1 measured, 1 no samples",
         "enough to plan by: 1 short, 1 unknown",
     ]

@@ -8,9 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kreassign.pipeline.load.load_model import load_model
 from kreassign.pipeline.load.rates import rates
 from kreassign.pipeline.load.skew import skew
-from kreassign.pipeline.load.trend import DAY_S, HOUR_MS, forecast, load_hours, peak_hours, trends
+from kreassign.pipeline.load.trend import HOUR_MS, load_hours, peak_hours
 from kreassign.pipeline.tables.schemas import (
-    FORECAST,
     LOAD_HOURS,
     LOAD_MODEL,
     PARTITIONS,
@@ -22,8 +21,6 @@ from kreassign.pipeline.tables.schemas import (
 from tests.pipeline.load.test_load_model import DEFAULTS, frame
 
 pytestmark = pytest.mark.spark
-
-DAY_MS = round(1000 * DAY_S)
 
 
 def told(rows: DataFrame, *names: str) -> list[tuple[Any, ...]]:
@@ -109,60 +106,10 @@ def test_the_peak_is_the_busiest_hour_of_the_day_if_every_hour_was_seen(spark: S
     assert told(found, "partition", "peak_hour", "peak_records_per_s") == [(0, 20, 50.0)]
 
 
-def test_growth_is_a_line_through_whole_days_with_its_error(spark: SparkSession) -> None:
-    def day(number: int, partition: int, rate: float, seconds: float = DAY_S) -> dict[str, Any]:
-        own = {
-            "partition": partition,
-            "hour_ms": number * DAY_MS,
-            "seconds": seconds,
-            "mean_size_bytes": 100.0 * number,
-        }
-        return HOUR | own | {"new_records": round(rate * seconds)}
-
-    lines = {0: (10, 12, 14, 16), 1: (10, 14, 10, 14), 2: (10, 12)}
-    rows = [day(n, partition, rate) for partition, line in lines.items() for n, rate in enumerate(line)]
-    broken = day(4, 0, 1000, seconds=DAY_S / 2)
-    found = {row["partition"]: row for row in trends(frame(spark, LOAD_HOURS, *rows, broken)).collect()}
-    growth = {
-        key: (row["growth_records_per_s_per_day"], row["growth_error_records_per_s_per_day"])
-        for key, row in found.items()
-    }
-    assert growth[0] == pytest.approx((2.0, 0.0), abs=1e-6)
-    # By hand: slope 4/5, the residuals' squares add up to 12.8, so that its error is 4.303 * sqrt(12.8 / 2 / 5).
-    assert growth[1] == pytest.approx((0.8, 4.303 * 1.28**0.5))
-    assert growth[2] == (None, None)
-    assert found[0]["size_growth_bytes_per_day"] == pytest.approx(100)
-
-
 MODEL = {name: DEFAULTS.get(name) for name in LOAD_MODEL.column_names} | {
     "sample_count": 9, "span_s": 1.0, "covered_share": 1.0, "day_count": 9, "reset_count": 0, "coverage": "measured",
-    "verdict": "enough",
+    "verdict": "enough", "has_trend": False,
 }  # fmt: skip
-
-
-def test_a_forecast_follows_growth_only_when_it_is_sure(spark: SparkSession) -> None:
-    def partition(number: int, rate: float | None, growth: float | None, error: float | None) -> dict[str, Any]:
-        trend = {"growth_bytes_per_s_per_day": growth, "growth_error_bytes_per_s_per_day": error}
-        return MODEL | {"partition": number, "write_bytes_per_s": rate} | trend
-
-    loads = frame(
-        spark,
-        LOAD_MODEL,
-        partition(0, 100.0, 2.0, 1.0),
-        partition(1, 100.0, 2.0, 3.0),
-        partition(2, 100.0, -20.0, 1.0),
-        partition(3, 100.0, None, None),
-        partition(4, None, None, None),
-    )
-    found = forecast(loads, 10)
-    assert found.columns == list(FORECAST.column_names)
-    assert [row[1:] for row in told(found, "partition", "write_bytes_per_s", "high_write_bytes_per_s", "basis")] == [
-        (120.0, 130.0, "trend"),
-        (100.0, 150.0, "flat"),
-        (0.0, 100.0, "trend"),
-        (100.0, 100.0, "no trend"),
-        (None, None, "no trend"),
-    ]
 
 
 def test_skew_names_the_hot_partition_and_how_even_a_topic_is(spark: SparkSession) -> None:

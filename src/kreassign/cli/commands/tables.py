@@ -171,15 +171,25 @@ def compact(data: Path, keep_days: float | None) -> None:
     metavar="DAYS",
     help="How far ahead to forecast.",
 )
+@click.option(
+    "--window",
+    "window_days",
+    type=click.IntRange(min=1, max=366),
+    default=28,
+    show_default=True,
+    metavar="DAYS",
+    help="Recent days that the forecast is based on.",
+)
 @click.option("--quality", is_flag=True, help="Show how rows were treated, load after load.")
-def load(data: Path | str, master: str | None, horizon_days: float, *, quality: bool) -> None:
+def load(data: Path | str, master: str | None, horizon_days: float, window_days: int, *, quality: bool) -> None:
     """Compute load per partition from snapshots and samples.
 
-    Makes tables `rates`, `load_hours`, `load_model`, `forecast`, `skew` and `plan_inputs` in DIR from the latest
-    snapshot and all samples; bad rows go to table `quarantine`, the counts of all steps to `step_counts` and
-    `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log. DIR may be an
-    address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
+    Makes tables `rates`, `load_hours`, `load_model`, `backtests`, `forecast`, `skew` and `plan_inputs` in DIR
+    from the latest snapshot and all samples; bad rows go to table `quarantine`, the counts of all steps to
+    `step_counts` and `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log.
+    DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
     click.echo(f"starting Spark; its log is {tables.load_log(data)}")
-    for what, counts in tables.load(data, master, horizon_days, click.echo, quality=quality).items():
+    told = tables.load(data, master, horizon_days, click.echo, window_days=window_days, quality=quality)
+    for what, counts in told.items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))

@@ -11,14 +11,16 @@ from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
 from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, bad_rows, orphans, screen
+from kreassign.pipeline.load.forecast import backtests, forecast
 from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots, load_model, plan_inputs
 from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
 from kreassign.pipeline.load.rates import rates
 from kreassign.pipeline.load.rules import NO_PARTITION, SAME_KEY, Treatment
 from kreassign.pipeline.load.skew import skew
-from kreassign.pipeline.load.trend import forecast, load_hours
+from kreassign.pipeline.load.trend import WINDOW_DAYS, load_hours
 from kreassign.pipeline.tables.parquet import Skipped
 from kreassign.pipeline.tables.schemas import (
+    BACKTESTS,
     CLUSTERS,
     FORECAST,
     LOAD_HOURS,
@@ -100,20 +102,23 @@ def run_load(
     on_step: Callable[[StepCount], None],
     *,
     horizon_days: float = 30.0,
+    window_days: int = WINDOW_DAYS,
     now_ms: int = NEVER_MS,
 ) -> None:
     """Make every table of the load from snapshots and samples; tell the counts of each step.
 
-    `now_ms` is the time of the load: what claims to be later is set aside. DataError when a table is missing or has no
-    good row. Doing it again gives the same tables.
+    The forecast looks `horizon_days` ahead and rests on the last `window_days`. `now_ms` is the time of the load: what
+    claims to be later is set aside. DataError when a table is missing or has no good row. Doing it again gives the same
+    tables.
     """
     job = Job(spark, data_dir, on_step, now_ms)
     good = _good_rows(job)
     partitions, replicas = good[PARTITIONS.name], good[REPLICAS.name]
     known = _rates(job, good[SAMPLES.name], partitions)
     hours = job.write(load_hours(known), LOAD_HOURS)
-    loads = job.write(load_model(partitions, replicas, known, hours), LOAD_MODEL)
-    ahead = job.write(forecast(loads, horizon_days), FORECAST)
+    loads = job.write(load_model(partitions, replicas, known, hours, window_days), LOAD_MODEL)
+    tested = job.write(backtests(loads), BACKTESTS)
+    ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
     job.write(skew(loads, partitions), SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
     write_table(_count_rows(job), data_dir, STEP_COUNTS)
@@ -129,6 +134,23 @@ def partition_counts(spark: SparkSession, data_dir: DataDir, column: str) -> dic
     """Partitions of table `load_model` by what a column of words says of them."""
     told = read_table(spark, data_dir, LOAD_MODEL).groupBy(column).agg(sql.count("*").alias("partitions"))
     return {row[column]: row["partitions"] for row in told.orderBy(column).collect()}
+
+
+def backtest_results(spark: SparkSession, data_dir: DataDir) -> list[str]:
+    """What table `backtests` says, one sentence per cluster."""
+    rows = read_table(spark, data_dir, BACKTESTS).orderBy("cluster_id").collect()
+    return [_backtest_sentence(row.asDict()) for row in rows]
+
+
+def _backtest_sentence(tested: Row) -> str:
+    name = f"backtest of {tested['cluster_id']}"
+    if not tested["partition_count"]:
+        return f"{name}: none, no partition has two whole weeks of samples"
+    return (
+        f"{name}: {tested['partition_count']} partitions, their last week as forecast from the days before it: "
+        f"median error {tested['median_error']:.1%}, 95th percentile {tested['p95_error']:.1%}; "
+        f"{tested['covered_share']:.1%} were in the 95% interval, which was widened {tested['widening']:.2f} times"
+    )
 
 
 def _good_rows(job: Job) -> dict[str, DataFrame]:

@@ -11,8 +11,9 @@ and bytes_per_record is, by the first of these that can be told (`record_size_ba
             which the log only grew: same leader, same start offset, size not smaller
     log     size / (end offset - start offset), at the last sample
 
-Percentiles are of the intervals between neighbouring samples, those across gaps left out; the peak hour and growth are
-made from whole hours and days (see `load_hours.py`). All are rates of records times the one bytes_per_record.
+Percentiles are of the intervals between neighbouring samples, those across gaps left out; the peak hour and what the
+forecast rests on are made from hours and days (`trend.py`, `forecast.py`). All are rates of records times the one
+bytes_per_record.
 
 What that is worth. The rate of records is exact for the span, up to the time that a round of questions takes: a tenth
 of a second over a span of ten seconds is one per cent. Offsets count what a log holds, so markers of transactions
@@ -28,8 +29,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from kreassign.pipeline.load.forecast import DAY_S
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.trend import DAY_S, WHOLE, peak_hours, trends
+from kreassign.pipeline.load.trend import WHOLE, WINDOW_DAYS, peak_hours, trends
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
 
 _SNAPSHOT_KEY = ("cluster_id", "snapshot_id")
@@ -39,8 +41,7 @@ _BYTES_OF_RECORDS = {
     "p95_write_bytes_per_s": "p95_records_per_s",
     "p99_write_bytes_per_s": "p99_records_per_s",
     "peak_write_bytes_per_s": "peak_records_per_s",
-    "growth_bytes_per_s_per_day": "growth_records_per_s_per_day",
-    "growth_error_bytes_per_s_per_day": "growth_error_records_per_s_per_day",
+    "recent_write_bytes_per_s": "recent_records_per_s",
 }
 
 
@@ -55,17 +56,27 @@ def in_snapshots(rows: DataFrame, snapshots: DataFrame) -> DataFrame:
     return rows.join(sql.broadcast(snapshots), on=list(_SNAPSHOT_KEY), how="left_semi").select(*rows.columns)
 
 
-def load_model(partitions: DataFrame, replicas: DataFrame, rates: DataFrame, hours: DataFrame) -> DataFrame:
-    """Table `load_model`: one row per given partition; `partitions` and `replicas` are of one snapshot per cluster."""
+def load_model(
+    partitions: DataFrame,
+    replicas: DataFrame,
+    rates: DataFrame,
+    hours: DataFrame,
+    window_days: int = WINDOW_DAYS,
+) -> DataFrame:
+    """Table `load_model`: one row per given partition; `partitions` and `replicas` are of one snapshot per cluster.
+
+    `window_days` are the last days on which the forecast rests.
+    """
     sizes = partition_sizes(replicas)
     joined = partitions.join(sizes, on=[*_SNAPSHOT_KEY, "topic", "partition"], how="left").join(
-        write_rates(rates, hours), on=list(PARTITION_KEY), how="left"
+        write_rates(rates, hours, window_days), on=list(PARTITION_KEY), how="left"
     )
     return (
         joined.withColumns(
             {name: sql.coalesce(name, sql.lit(0)) for name in ("sample_count", "reset_count", "day_count")}
         )
         .withColumns({name: sql.coalesce(name, sql.lit(0.0)) for name in ("span_s", "covered_share")})
+        .withColumn("has_trend", sql.coalesce("has_trend", sql.lit(col=False)))
         .withColumns({name: in_bytes(sql.col(records)) for name, records in _BYTES_OF_RECORDS.items()})
         .withColumn("write_bytes_per_s", in_bytes(sql.col("write_records_per_s")))
         .withColumn("coverage", coverage())
@@ -84,13 +95,13 @@ def partition_sizes(replicas: DataFrame) -> DataFrame:
     )
 
 
-def write_rates(rates: DataFrame, hours: DataFrame) -> DataFrame:
+def write_rates(rates: DataFrame, hours: DataFrame, window_days: int) -> DataFrame:
     """Rates of records per partition since its log last restarted; see the top of this module."""
     epoch_key = [*PARTITION_KEY, "epoch"]
     latest = latest_epochs(rates)
     return (
         latest.join(peak_hours(hours), on=epoch_key, how="left")
-        .join(trends(hours), on=epoch_key, how="left")
+        .join(trends(hours, window_days), on=epoch_key, how="left")
         .withColumn("reset_count", sql.col("epoch"))
     )
 

@@ -1,38 +1,29 @@
-"""DataFrame → DataFrame. From rates to hours, from hours to peak hour and growth, from growth to a forecast.
+"""DataFrame → DataFrame. From rates to hours, from hours to the peak hour and to what a forecast needs of some weeks.
 
-Growth is the slope b of a straight line through the means of whole days, by least squares over n days:
+Days are counted back from the last hour in which a partition was measured: day 0 is the last 24 hours. Seven of them
+are a week, whatever day it begins with.
 
-    b = Sxy / Sxx        error = t(0.975, n - 2) * sqrt((Syy / Sxx - b²) / (n - 2))
-
-so that the true slope is within b ± error in 19 of 20 cases, if days scatter about the line independently of each
-other. Weeks have a rhythm of their own: with less than two of them a weekend looks like a trend, and the error says so
-only in part.
-
-    forecast = now + growth per day * days        never below 0
-
-Growth counts only when it is significant: when its 95% interval does not contain 0. A size bounded by retention grows
-only while it fills up, which a line through the last days cannot know.
+The peak is the busiest hour of the last week over the mean of its hours. Where there is a trend, its share is taken
+out: hours of the last day are not large only because they are the last.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
+from kreassign.pipeline.load.forecast import DAY_S, DAYS_A_WEEK, with_backtest, with_fit, with_size_fit
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.tables.schemas import FORECAST, LOAD_HOURS
+from kreassign.pipeline.tables.schemas import LOAD_HOURS
 
 HOUR_MS = 3_600_000
 HOURS_A_DAY = 24
-DAY_S = 86_400.0
+HOURS_A_WEEK = HOURS_A_DAY * DAYS_A_WEEK
 WHOLE = 0.9
 """A day counts as whole when at least this part of it was measured."""
-DAYS_OF_TREND = 3
-_T_975 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
-_T_MANY = 1.960
+WINDOW_DAYS = 28
+"""Days of history that the forecast rests on: four weeks show a rhythm of the week, and are still recent."""
+_EPOCH_KEY = (*PARTITION_KEY, "epoch")
 
 
 def load_hours(rates: DataFrame) -> DataFrame:
@@ -75,97 +66,79 @@ def peak_hours(hours: DataFrame) -> DataFrame:
     )
 
 
-def trends(hours: DataFrame) -> DataFrame:
-    """Growth by partition and epoch with its error, of records per second and of the size, both per day."""
-    day = sql.floor(sql.col("hour_ms") / (HOUR_MS * HOURS_A_DAY)).cast("double").alias("day")
-    days = (
-        hours.groupBy(*PARTITION_KEY, "epoch", day)
-        .agg(
-            sql.sum("seconds").alias("seconds"),
-            (sql.sum("new_records") / sql.sum("seconds")).alias("records_per_s"),
-            sql.avg("mean_size_bytes").alias("size_bytes"),
-        )
-        .where(sql.col("seconds") >= WHOLE * DAY_S)
-    )
-    fitted = days.groupBy(*PARTITION_KEY, "epoch").agg(
-        sql.count("*").cast("int").alias("day_count"), *_sums("records_per_s"), *_sums("size_bytes")
-    )
-    return fitted.select(
-        *PARTITION_KEY,
-        "epoch",
-        "day_count",
-        _slope("records_per_s").alias("growth_records_per_s_per_day"),
-        _error("records_per_s").alias("growth_error_records_per_s_per_day"),
-        _slope("size_bytes").alias("size_growth_bytes_per_day"),
-        _error("size_bytes").alias("size_growth_error_bytes_per_day"),
-    )
+def trends(hours: DataFrame, window_days: int = WINDOW_DAYS) -> DataFrame:
+    """What the last days say, by partition and epoch: level, growth, spread, peaks and backtest; see `forecast.py`.
 
-
-def _sums(name: str) -> tuple[Column, Column, Column]:
-    return (
-        sql.regr_sxx(name, "day").alias(f"{name}_sxx"),
-        sql.regr_sxy(name, "day").alias(f"{name}_sxy"),
-        sql.regr_syy(name, "day").alias(f"{name}_syy"),
+    The level is in records per second; growth, spread and peaks are shares and ratios; growth of the size is in bytes.
+    """
+    days = _days(_recent(hours, window_days), window_days)
+    fitted = with_backtest(with_size_fit(with_fit(days, "rates", "fit"), "sizes", "size_fit"), "rates", window_days)
+    return fitted.withColumn("ordered", sql.array_sort(_without_trend("last_hours"))).select(
+        *_EPOCH_KEY,
+        sql.col("fit.days").alias("day_count"),
+        # What was never measured for a whole day has the mean of all that there is.
+        sql.coalesce("fit.level", "mean_records_per_s").alias("recent_records_per_s"),
+        sql.col("fit.growth").alias("growth_per_day"),
+        sql.col("fit.growth_error").alias("growth_error_per_day"),
+        sql.col("fit.has_trend").alias("has_trend"),
+        sql.col("fit.spread").alias("week_spread"),
+        _ratio_to_mean("ordered", 1.0).alias("week_peak_ratio"),
+        _ratio_to_mean("ordered", 0.95).alias("week_p95_ratio"),
+        sql.col("size_fit.growth").alias("size_growth_bytes_per_day"),
+        sql.col("size_fit.growth_error").alias("size_growth_error_bytes_per_day"),
+        sql.col("size_fit.spread").alias("size_spread_bytes"),
+        "backtest_error",
+        "backtest_sigmas",
     )
 
 
-def _enough() -> Column:
-    return sql.col("day_count") >= DAYS_OF_TREND
+def _recent(hours: DataFrame, window_days: int) -> DataFrame:
+    """The hours of the window, with their age in hours: 0 is the last."""
+    last_ms = sql.max("hour_ms").over(Window.partitionBy(*_EPOCH_KEY))
+    age = ((last_ms - sql.col("hour_ms")) / HOUR_MS).cast("int")
+    return hours.withColumn("age_hours", age).where(sql.col("age_hours") < window_days * HOURS_A_DAY)
 
 
-def _slope(name: str) -> Column:
-    return sql.when(_enough(), sql.col(f"{name}_sxy") / sql.col(f"{name}_sxx"))
+def _days(recent: DataFrame, window_days: int) -> DataFrame:
+    """One row per partition and epoch: rates and sizes by age in days, NULL where a day is not whole, and last_hours.
+
+    last_hours are age in hours and rate of the hours of the last week. Partitions stay where the window has put them:
+    all of it needs one exchange.
+    """
+    age = sql.floor(sql.col("age_hours") / HOURS_A_DAY).cast("int").alias("age")
+    is_whole = sql.sum("seconds") >= WHOLE * DAY_S
+    hour = sql.struct("age_hours", (sql.col("new_records") / sql.col("seconds")).alias("rate"))
+    is_recent = sql.col("age_hours") < HOURS_A_WEEK
+    days = recent.groupBy(*_EPOCH_KEY, age).agg(
+        sql.sum(sql.when(is_recent, sql.col("seconds"))).alias("seconds"),
+        sql.sum(sql.when(is_recent, sql.col("new_records"))).alias("new_records"),
+        sql.when(is_whole, sql.sum("new_records") / sql.sum("seconds")).alias("rate"),
+        sql.when(is_whole, sql.avg("mean_size_bytes")).alias("size"),
+        # `collect_list` passes over NULL.
+        sql.collect_list(sql.when(is_recent, hour)).alias("hours"),
+    )
+    by_age = sql.map_from_entries(sql.collect_list(sql.struct("age", sql.struct("rate", "size")))).alias("by_age")
+    mean = (sql.sum("new_records") / sql.sum("seconds")).alias("mean_records_per_s")
+    whole = days.groupBy(*_EPOCH_KEY).agg(by_age, mean, sql.flatten(sql.collect_list("hours")).alias("last_hours"))
+    arrays = (_array("rate", window_days).alias("rates"), _array("size", window_days).alias("sizes"))
+    return whole.select(*_EPOCH_KEY, "mean_records_per_s", "last_hours", *arrays)
 
 
-def _error(name: str) -> Column:
-    freedom = sql.col("day_count") - 2
-    # Rounding can push what is left of a perfect line below zero.
-    unexplained = sql.greatest(sql.col(f"{name}_syy") / sql.col(f"{name}_sxx") - _slope(name) ** 2, sql.lit(0.0))
-    quantile = sql.coalesce(sql.get(sql.array(*map(sql.lit, _T_975)), freedom - 1), sql.lit(_T_MANY))
-    return sql.when(_enough(), quantile * sql.sqrt(unexplained / freedom))
+def _array(field: str, window_days: int) -> Column:
+    ages = sql.sequence(sql.lit(0), sql.lit(window_days - 1))
+    return sql.transform(ages, lambda age: sql.element_at("by_age", age)[field])
 
 
-_RATE = ("write_bytes_per_s", "growth_bytes_per_s_per_day", "growth_error_bytes_per_s_per_day")
-_SIZE = ("size_bytes", "size_growth_bytes_per_day", "size_growth_error_bytes_per_day")
+def _without_trend(hours: str) -> Column:
+    """The rates of these hours as if all were as old as the last."""
+    growth = sql.when(sql.col("fit.has_trend"), sql.col("fit.growth")).otherwise(sql.lit(0.0))
+    return sql.transform(hours, lambda hour: hour["rate"] * sql.exp(growth * hour["age_hours"] / HOURS_A_DAY))
 
 
-def forecast(loads: DataFrame, horizon_days: float) -> DataFrame:
-    """Table `forecast` of the partitions of table `load_model`."""
-    return loads.select(
-        "cluster_id",
-        "snapshot_id",
-        "topic",
-        "partition",
-        sql.lit(float(horizon_days)).alias("horizon_days"),
-        _then(*_SIZE, horizon_days).alias("size_bytes"),
-        _then(*_RATE, horizon_days).alias("write_bytes_per_s"),
-        _at_most(*_SIZE, horizon_days).alias("high_size_bytes"),
-        _at_most(*_RATE, horizon_days).alias("high_write_bytes_per_s"),
-        _basis().alias("basis"),
-    ).select(*FORECAST.column_names)
-
-
-def _then(now: str, growth: str, error: str, days: float) -> Column:
-    sure = sql.coalesce(sql.when(_is_sure(growth, error), sql.col(growth)), sql.lit(0.0))
-    return _not_below_zero(sql.col(now) + sure * days)
-
-
-def _at_most(now: str, growth: str, error: str, days: float) -> Column:
-    highest = sql.coalesce(sql.greatest(sql.col(growth) + sql.col(error), sql.lit(0.0)), sql.lit(0.0))
-    return _not_below_zero(sql.col(now) + highest * days)
-
-
-def _is_sure(growth: str, error: str) -> Column:
-    return sql.abs(growth) > sql.col(error)
-
-
-def _not_below_zero(value: Column) -> Column:
-    # `greatest` passes over NULL, but what is unknown stays so.
-    return sql.when(value.isNotNull(), sql.greatest(value.cast("double"), sql.lit(0.0)))
-
-
-def _basis() -> Column:
-    _, growth, error = _RATE
-    is_told = sql.col(growth).isNotNull()
-    is_sure = sql.coalesce(_is_sure(growth, error), sql.lit(col=False))
-    return sql.when(~is_told, "no trend").when(is_told & is_sure, "trend").when(is_told & ~is_sure, "flat")
+def _ratio_to_mean(ordered: str, quantile: float) -> Column:
+    """A quantile of a sorted array over its mean; NULL with less than a day of hours, or when nothing was written."""
+    rates = sql.col(ordered)
+    count = sql.size(rates)
+    total = sql.aggregate(rates, sql.lit(0.0), lambda so_far, rate: so_far + rate)
+    found = sql.get(rates, sql.ceil(quantile * count).cast("int") - 1)
+    return sql.when((count >= HOURS_A_DAY) & (total > 0), found * count / total)

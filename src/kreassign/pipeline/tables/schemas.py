@@ -92,7 +92,9 @@ _WRITE_BYTES = _optional(
 )
 _EPOCH = Column("epoch", INT, "how often the log had been reset by then")
 _NO_INTERVAL = ", bytes per second; NULL without an interval outside gaps, or without bytes per record"
-_NO_TREND = ", by a straight line through the means of whole days; NULL with less than three such days"
+_NO_TREND = "; NULL with less than 14 whole days"
+_NO_HOURS = "; NULL without two samples"
+_NO_BACKTEST = "; NULL without two whole weeks"
 _COVERAGE = Column(
     "coverage",
     STRING,
@@ -321,10 +323,50 @@ LOAD_MODEL = Table(
             "peak_hour", INT, "hour of the day (UTC) with most writes; NULL unless all hours of the day were measured"
         ),
         _optional("peak_write_bytes_per_s", DOUBLE, "mean rate in that hour of the day; NULL as `peak_hour`"),
-        _optional("growth_bytes_per_s_per_day", DOUBLE, "growth of the rate from day to day" + _NO_TREND),
-        _optional("growth_error_bytes_per_s_per_day", DOUBLE, "half of its 95% interval" + _NO_TREND),
-        _optional("size_growth_bytes_per_day", DOUBLE, "growth of the size from day to day" + _NO_TREND),
+        _optional(
+            "recent_write_bytes_per_s",
+            DOUBLE,
+            "mean rate of the last seven days that were measured: where the forecast begins; NULL as the rate",
+        ),
+        _optional(
+            "growth_per_day",
+            DOUBLE,
+            "growth of the rate per day, 0.05 being 5 % (continuous): the median change of the days of the window "
+            "against the same weekday a week earlier, over 7" + _NO_TREND,
+        ),
+        _optional("growth_error_per_day", DOUBLE, "half of its 95% interval" + _NO_TREND),
+        Column("has_trend", BOOLEAN, "whether the forecast follows this growth"),
+        _optional(
+            "week_spread",
+            DOUBLE,
+            "how much the rate varies from week to week besides growing, as a share (deviation of its logarithm); "
+            "what is usual where less than 14 whole days do not show it" + _NO_HOURS,
+        ),
+        _optional(
+            "week_peak_ratio",
+            DOUBLE,
+            "busiest hour of the week over its mean; NULL when less than 24 hours were measured or nothing was written",
+        ),
+        _optional("week_p95_ratio", DOUBLE, "95th percentile of the hours of the week over its mean; NULL likewise"),
+        _optional(
+            "size_growth_bytes_per_day",
+            DOUBLE,
+            "growth of the size per day: the median difference to the same weekday a week earlier, over 7" + _NO_TREND,
+        ),
         _optional("size_growth_error_bytes_per_day", DOUBLE, "half of its 95% interval" + _NO_TREND),
+        _optional("size_spread_bytes", DOUBLE, "how much the size varies from week to week besides" + _NO_TREND),
+        _optional(
+            "backtest_error",
+            DOUBLE,
+            "distance of the rate of the last seven days from its forecast from the days before, as a share of the "
+            "larger" + _NO_BACKTEST,
+        ),
+        _optional(
+            "backtest_sigmas",
+            DOUBLE,
+            "how far that rate was beyond the forecast, in spreads; 0 between growth that ended and growth that went "
+            "on" + _NO_BACKTEST,
+        ),
         _optional(
             "write_records_per_s",
             DOUBLE,
@@ -333,7 +375,7 @@ LOAD_MODEL = Table(
         Column("sample_count", INT, "samples that the rates are based on: those since the last reset"),
         Column("span_s", DOUBLE, "seconds between the first and the last of them; 0 with less than two"),
         Column("covered_share", DOUBLE, "share of the span outside gaps; 0 with less than two samples"),
-        Column("day_count", INT, "whole days that growth is based on"),
+        Column("day_count", INT, "whole days in the window (`--window`), on which the forecast is based"),
         Column(
             "reset_count",
             INT,
@@ -344,9 +386,34 @@ LOAD_MODEL = Table(
     ),
 )
 
+BACKTESTS = Table(
+    "backtests",
+    "How the forecast of the last seven days, made from the days before them, compares with what came. Of all "
+    "partitions with two whole weeks.",
+    _LOAD,
+    ("cluster_id",),
+    (
+        CLUSTER_ID,
+        Column("partition_count", INT, "partitions that could be tested"),
+        _optional("median_error", DOUBLE, "median of their `backtest_error`; NULL without any"),
+        _optional("p95_error", DOUBLE, "95th percentile of it; NULL without any"),
+        _optional(
+            "covered_share",
+            DOUBLE,
+            "share of them whose rate was in the interval that was made for 95 %; NULL without any",
+        ),
+        Column(
+            "widening",
+            DOUBLE,
+            "factor by which the intervals of the forecast are wider than the spread alone says, so that they would "
+            "have held the rates of 95 % of these partitions; 1 to 4",
+        ),
+    ),
+)
+
 FORECAST = Table(
     "forecast",
-    "Size and write rate of each partition some days from the latest snapshot, by its growth.",
+    "Size and write rate of each partition some days from the last sample. Rates are means of the week around then.",
     _LOAD,
     ("cluster_id", "topic", "partition"),
     (
@@ -358,17 +425,26 @@ FORECAST = Table(
         _optional("size_bytes", DOUBLE, "size then; NULL when the present size is unknown"),
         _optional("write_bytes_per_s", DOUBLE, "rate then; NULL when the present rate is unknown"),
         _optional(
-            "high_size_bytes", DOUBLE, "size then at the upper end of the growth's 95% interval; NULL as `size_bytes`"
+            "p95_write_bytes_per_s",
+            DOUBLE,
+            "95th percentile of the hours of the week then; NULL when less than 24 hours were measured",
+        ),
+        _optional("peak_write_bytes_per_s", DOUBLE, "busiest hour of the week then; NULL likewise"),
+        _optional("low_size_bytes", DOUBLE, "lower end of the 95% interval of the size; NULL as `size_bytes`"),
+        _optional(
+            "high_size_bytes",
+            DOUBLE,
+            "upper end; with less than 14 whole days all that is written is taken as kept; NULL as `size_bytes`",
         ),
         _optional(
-            "high_write_bytes_per_s",
-            DOUBLE,
-            "rate then at the upper end of the growth's 95% interval; NULL as `write_bytes_per_s`",
+            "low_write_bytes_per_s", DOUBLE, "lower end of the 95% interval of the rate; NULL as `write_bytes_per_s`"
         ),
+        _optional("high_write_bytes_per_s", DOUBLE, "upper end; NULL as `write_bytes_per_s`"),
         Column(
             "basis",
             STRING,
-            "`trend`, growth is significant; `flat`, growth is not and is ignored; `no trend`, there are too few days",
+            "`trend`, growth is significant and followed, damped; `flat`, it is not, or there are less than 14 whole "
+            "days; `unknown`, there is no rate",
         ),
     ),
 )
@@ -537,6 +613,7 @@ TABLES = (
     RATES,
     LOAD_HOURS,
     LOAD_MODEL,
+    BACKTESTS,
     FORECAST,
     SKEW,
     STEP_COUNTS,
