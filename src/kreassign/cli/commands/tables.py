@@ -12,7 +12,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, data_or_address_option, master_option
-from kreassign.cli.options.values import BROKER_ID, FiniteRange, ReadBy
+from kreassign.cli.options.values import BROKER_ID, FiniteRange, ReadBy, WholeRange
 from kreassign.cli.output import examples
 from kreassign.model.printable import shortened
 from kreassign.model.whole_number import parse_whole
@@ -174,7 +174,7 @@ def compact(data: Path, keep_days: float | None) -> None:
 @click.option(
     "--window",
     "window_days",
-    type=click.IntRange(min=1, max=366),
+    type=WholeRange(min=1, max=366),
     default=28,
     show_default=True,
     metavar="DAYS",
