@@ -243,24 +243,26 @@ def _check_then_send(run: Run, starting: Names) -> Next:
 
     Lists are changed to what they shall be: without a look before, that would bring back, unseen, what others took off.
     """
-    topics = _topics(run, starting)
-    if not throttle_watch.is_due(run, topics):
-        return _list_then_send(run, starting if throttle_watch.allows_start(run) else ())
-    return Next(CheckingThrottle(starting), (throttle_watch.question(run, topics),))
+    changes = _listing(run, starting)
+    topics = _topics(starting, changes if run.identity.rereads_first else ())
+    if throttle_watch.is_due(run, topics):
+        return Next(CheckingThrottle(starting, topics), (throttle_watch.question(run, topics),))
+    if starting and not throttle_watch.allows_start(run):
+        return _list_then_send(run)
+    return _set_then_send(run, starting, changes)
 
 
-def _topics(run: Run, starting: Names) -> frozenset[ConfigResource]:
+def _topics(starting: Names, changes: Iterable[ledger.ConfigOverride]) -> frozenset[ConfigResource]:
     """Topics of which moves start, or lists are about to be changed."""
-    listed = _listing(run, starting) if run.identity.rereads_first else ()
-    changing = (override.key.resource for override in listed if override.is_list)
+    changing = (override.key.resource for override in changes if override.is_list)
     return frozenset((*(ConfigResource.topic(name.topic) for name in starting), *changing))
 
 
 def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChecked) -> Next:
     """A batch whose throttle is not ours, or not known, is not sent."""
     known = throttle_watch.foreign(run)
-    asked = throttle_watch.question(run, _topics(run, state.starting)).overrides
     run.throttle.close_gone(event.gone)
+    asked = throttle_watch.question(run, state.topics).overrides
     throttle_watch.take_in(run, event.at_ms, (one.key for one in asked), event.differ, event.unread)
     run.throttle.checked_ms, run.throttle.unread = event.at_ms, event.unread
     if throttle_watch.foreign(run) != known:
@@ -273,7 +275,10 @@ def _after_throttle_check(run: Run, state: CheckingThrottle, event: ThrottleChec
 
 
 def _list_then_send(run: Run, starting: Names = ()) -> Next:
-    changes = _listing(run, starting)
+    return _set_then_send(run, starting, _listing(run, starting))
+
+
+def _set_then_send(run: Run, starting: Names, changes: tuple[ledger.ConfigOverride, ...]) -> Next:
     return Next(SettingLists(starting), (SetThrottle(changes),)) if changes else _send(run, starting)
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from kreassign.executor.throttle.ledger import ConfigKey
-from kreassign.model import TopicPartition
+from kreassign.model import ConfigResource, TopicPartition
 
 Names = tuple[TopicPartition, ...]
 
@@ -117,10 +117,11 @@ class Replanning:
 
 @dataclass(frozen=True, slots=True)
 class CheckingThrottle:
-    """The throttle is read again before `starting` moves are sent; so it is, too, while there is doubt about it."""
+    """The throttle is read again before `starting` moves are sent or lists of `topics` changed, or while in doubt."""
 
     phase: ClassVar = Phase.MOVING
     starting: Names
+    topics: frozenset[ConfigResource] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
