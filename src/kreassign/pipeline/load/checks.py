@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.rules import NO_PARTITION, ROW_RULES, SAME_KEY, Rule
-from kreassign.pipeline.tables.schemas import QUARANTINE, REPLICAS, Table
+from kreassign.pipeline.tables.schemas import PARTITIONS, QUARANTINE, REPLICAS, Table
 
 _REASON = "_reason"
 NEVER_MS = 2**62
@@ -116,7 +116,7 @@ def bad_rows(table: Table, rows: DataFrame, reason: str) -> DataFrame:
 
 def orphans(replicas: DataFrame, partitions: DataFrame) -> DataFrame:
     """Replicas without a row of their partition, as rows of table `quarantine`."""
-    key = ["snapshot_id", "topic", "partition"]
+    key = list(PARTITIONS.key)
     found = replicas.join(partitions.select(*key), on=key, how="left_anti").withColumn(_REASON, sql.lit(NO_PARTITION))
     return bad_rows(REPLICAS, found, _REASON)
 

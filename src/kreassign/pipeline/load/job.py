@@ -14,7 +14,7 @@ from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, bad
 from kreassign.pipeline.load.forecast import backtests, forecast
 from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots, load_model, plan_inputs
 from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
-from kreassign.pipeline.load.rates import rates
+from kreassign.pipeline.load.rates import PARTITION_KEY, rates
 from kreassign.pipeline.load.rules import NO_PARTITION, SAME_KEY, Treatment
 from kreassign.pipeline.load.skew import skew
 from kreassign.pipeline.load.trend import WINDOW_DAYS, load_hours
@@ -215,7 +215,7 @@ def _rates(job: Job, samples: DataFrame, partitions: DataFrame) -> DataFrame:
 
 def _kinds_of_rates(stored: DataFrame, partitions: DataFrame) -> DataFrame:
     """Rows by verdict (`odd`, `twice` or the others), reason, and whether the snapshot has their partition."""
-    verdict, key = sql.col("verdict"), ["cluster_id", "topic", "partition"]
+    verdict, key = sql.col("verdict"), list(PARTITION_KEY)
     kind = sql.when(verdict.isin("odd", "twice"), verdict).otherwise("good").alias("kind")
     by_partition = stored.groupBy(*key, kind, "reason").agg(sql.count("*").alias("rows"))
     known = partitions.select(*key, sql.lit(col=True).alias("is_known"))

@@ -28,7 +28,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.checks import first_broken
-from kreassign.pipeline.load.rules import FIRST_SERIES_RULES, SECOND_SERIES_RULES
+from kreassign.pipeline.load.rules import FIRST_SERIES_RULES, SAME_TIME, SECOND_SERIES_RULES
 from kreassign.pipeline.tables.schemas import RATES, SAMPLES
 
 PARTITION_KEY = ("cluster_id", "topic", "partition")
@@ -91,7 +91,7 @@ def with_verdict(samples: DataFrame) -> DataFrame:
     counts, has_before = sql.col(REASON).isNull(), sql.col("seconds").isNotNull()
     grew = sql.col("new_records").isNotNull()
     verdict = (
-        sql.when(sql.col(REASON) == _TWICE, "twice")
+        sql.when(sql.col(REASON) == SAME_TIME, "twice")
         .when(~counts, "odd")
         .when(~has_before, "first")
         .when(sql.col("is_reset") == 1, "reset")
@@ -100,9 +100,6 @@ def with_verdict(samples: DataFrame) -> DataFrame:
         .otherwise("good")
     )
     return samples.withColumns(dict(zip(names, near, strict=True))).withColumn("verdict", verdict)
-
-
-_TWICE = FIRST_SERIES_RULES[0].reason
 
 
 def is_reset() -> Column:

@@ -160,10 +160,11 @@ KEY_RULES = (
 )
 """Rules of declared keys, told in words: `checks.py` computes them."""
 
+SAME_TIME = "another row has the same time"
 FIRST_SERIES_RULES = (
     Rule(
         SAMPLES,
-        "another row has the same time",
+        SAME_TIME,
         "is_twice",
         "a round that was stored twice counts once; of rows that differ, the one that is ahead was seen",
         Treatment.LATE,
