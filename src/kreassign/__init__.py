@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Restore,
         WhatIf,
     )
+    from kreassign.operations.show_load import show_load
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
     from kreassign.operations.tables import MetricStream, compact_tables, import_metrics, load, stream_metrics
     from kreassign.operations.twin import serve_twin
@@ -100,6 +101,7 @@ __all__ = [
     "run",
     "serve_twin",
     "set_throttle",
+    "show_load",
     "snapshot",
     "status",
     "store_snapshot",
@@ -124,6 +126,7 @@ _OTHERS = {
     "load": "tables",
     "read_records": "audit",
     "serve_twin": "twin",
+    "show_load": "show_load",
     "store_snapshot": "snapshot",
     "stream_metrics": "tables",
     "write_plan": "plan_files",

@@ -45,6 +45,7 @@ COMMANDS = {
     "stream-metrics": LazyCommand("kreassign.cli.commands.tables:stream_metrics", "Stream a Kafka topic of metrics."),
     "compact": LazyCommand("kreassign.cli.commands.tables:compact", "Compact table files; delete expired ones."),
     "load": LazyCommand("kreassign.cli.commands.tables:load", "Compute load per partition."),
+    "show-load": LazyCommand("kreassign.cli.commands.show_load:command", "Show what the last load says."),
     "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan."),
     "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Rehearse a plan on a simulated cluster."),
     "run": LazyCommand("kreassign.cli.commands.run:run", "Execute a plan."),

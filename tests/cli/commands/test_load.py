@@ -31,10 +31,10 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
     # In a process of its own, for Spark has one session per process and the command ends the one that it uses.
     fill(tmp_path)
     script = "from kreassign.cli.main import main; main()"
-    command_line = [sys.executable, "-c", script, "load", "--data", str(tmp_path), "--master", "local[1]", "--quality"]
-    done = subprocess.run(command_line, capture_output=True, text=True, check=False)
+    command_line = [sys.executable, "-c", script, "load", "--data", str(tmp_path), "--master", "local[1]"]
+    done = subprocess.run([*command_line, "--quality", "--show"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
+    lines, shown = (part.splitlines() for part in done.stdout.split("\n\n", maxsplit=1))
     begin = lines.index(
         "load (UTC)           table                good  quarantined         late      counted      skipped"
     )
@@ -64,4 +64,9 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
         "rates: 1 measured, 1 no samples",
         "enough to plan by: 1 short, 1 unknown",
     ]
+    assert shown[0] == "cluster c.1, snapshot of 2025-11-04 10:00:00 UTC: 2 partitions of 1 topics"
+    assert [line.split() for line in shown[-2:]] == [
+        ["orders-1", "-", "70", "B", "no", "rate:", "no", "samples"],
+        ["orders-0", "8", "B/s", "80", "B", "measured", "for", "8", "s,", "less", "than", "a", "day"],
+    ][::-1]
     assert "log4j" in (tmp_path / "spark.log").read_text()

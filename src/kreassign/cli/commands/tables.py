@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from kreassign.cli.commands.show_load import print_loads
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, data_or_address_option, master_option
 from kreassign.cli.options.values import BROKER_ID, FiniteRange, ReadBy, WholeRange
@@ -158,6 +159,7 @@ def compact(data: Path, keep_days: float | None) -> None:
 @click.command(
     epilog=examples(
         "kreassign load --data ./data",
+        "kreassign load --data ./data --show",
         "kreassign load --data s3a://bucket/data --master spark://host:7077",
     )
 )
@@ -181,7 +183,10 @@ def compact(data: Path, keep_days: float | None) -> None:
     help="Recent days that the forecast is based on.",
 )
 @click.option("--quality", is_flag=True, help="Show how rows were treated, load after load.")
-def load(data: Path | str, master: str | None, horizon_days: float, window_days: int, *, quality: bool) -> None:
+@click.option("--show", is_flag=True, help="Show what the load says, as `kreassign show-load` does.")
+def load(
+    data: Path | str, master: str | None, horizon_days: float, window_days: int, *, quality: bool, show: bool
+) -> None:
     """Compute load per partition from snapshots and samples.
 
     Makes tables `rates`, `load_hours`, `load_model`, `backtests`, `forecast`, `skew` and `plan_inputs` in DIR
@@ -189,7 +194,12 @@ def load(data: Path | str, master: str | None, horizon_days: float, window_days:
     `step_counts` and `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log.
     DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
+    if show and not isinstance(data, Path):
+        raise click.UsageError("--show reads the tables without Spark, and takes a directory; copy them to one first")
     click.echo(f"starting Spark; its log is {tables.load_log(data)}")
     told = tables.load(data, master, horizon_days, click.echo, window_days=window_days, quality=quality)
     for what, counts in told.items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))
+    if show and isinstance(data, Path):
+        click.echo()
+        print_loads(data)

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 
+from kreassign.model.load_quality import LoadAccount, ReasonCount
 from kreassign.pipeline.load.rules import Treatment
 from kreassign.pipeline.tables.schemas import Row
 
 GOOD = "good"
-_KINDS = (GOOD, *Treatment)
+TREATMENTS = (GOOD, *map(str, Treatment))
 _LOADS_SHOWN = 10
 
 
@@ -41,20 +42,32 @@ def quality_rows(load_ms: int, judged: Iterable[Judged]) -> list[Row]:
     ]
 
 
+def load_accounts(rows: Iterable[Row]) -> tuple[LoadAccount, ...]:
+    """Rows of table `load_quality`, load by load, oldest first."""
+    by_load = groupby(_sorted(rows), itemgetter("load_ms"))
+    return tuple(_account(load_ms, list(of_load)) for load_ms, of_load in by_load)
+
+
 def quality_lines(rows: Iterable[Row]) -> Iterator[str]:
     """The latest loads, oldest first, as a table of text; then the reasons of the last one."""
-    by_load = [(load_ms, list(of_load)) for load_ms, of_load in groupby(_sorted(rows), itemgetter("load_ms"))]
-    shown = by_load[-_LOADS_SHOWN:]
-    yield f"{'load (UTC)':<20} {'table':<12}" + "".join(f" {kind:>12}" for kind in _KINDS)
-    for load_ms, of_load in shown:
-        begun = f"{datetime.fromtimestamp(load_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
-        for name, of_table in groupby(of_load, itemgetter("table_name")):
-            found = list(of_table)
-            sums = (sum(row["row_count"] for row in found if row["treatment"] == kind) for kind in _KINDS)
-            yield f"{begun:<20} {name:<12}" + "".join(f" {count:>12,}" for count in sums)
-    for row in shown[-1][1] if shown else ():
-        if row["reason"] is not None:
-            yield f"{row['table_name']}: {row['row_count']:,} {row['treatment']}: {row['reason']}"
+    shown = load_accounts(rows)[-_LOADS_SHOWN:]
+    yield f"{'load (UTC)':<20} {'table':<12}" + "".join(f" {kind:>12}" for kind in TREATMENTS)
+    for load in shown:
+        begun = f"{datetime.fromtimestamp(load.load_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+        for name, counts in load.tables.items():
+            yield f"{begun:<20} {name:<12}" + "".join(f" {count:>12,}" for count in map(counts.__getitem__, TREATMENTS))
+    for each in shown[-1].reasons if shown else ():
+        yield f"{each.table_name}: {each.row_count:,} {each.treatment}: {each.reason}"
+
+
+def _account(load_ms: int, rows: list[Row]) -> LoadAccount:
+    tables: dict[str, dict[str, int]] = {}
+    for row in rows:
+        counts = tables.setdefault(row["table_name"], dict.fromkeys(TREATMENTS, 0))
+        counts[row["treatment"]] = counts.get(row["treatment"], 0) + row["row_count"]
+    reasons = (row for row in rows if row["reason"] is not None)
+    told = (ReasonCount(row["table_name"], row["treatment"], row["reason"], row["row_count"]) for row in reasons)
+    return LoadAccount(load_ms, tables, tuple(told))
 
 
 def _sorted(rows: Iterable[Row]) -> list[Row]:

@@ -1,0 +1,65 @@
+"""`kreassign show-load`: what the tables of the last load say, without a new load and without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kreassign.cli.load_text import csv_lines, document, print_load
+from kreassign.cli.options.data_dir import data_option
+from kreassign.cli.options.values import WholeRange
+from kreassign.cli.output import console, examples, print_json
+from kreassign.operations.show_load import SHOWN, partition_rows, quality_text, show_load
+
+
+def print_loads(data: Path, cluster: str | None = None, top: int = SHOWN) -> None:
+    """Print the load of each cluster, or of one."""
+    terminal = console()
+    for number, found in enumerate(show_load(data, cluster, top)):
+        if number:
+            terminal.print()
+        print_load(terminal, found)
+
+
+@click.command(
+    "show-load",
+    epilog=examples(
+        "kreassign show-load --data ./data",
+        "kreassign show-load --data ./data --top 20",
+        "kreassign show-load --data ./data --format csv",
+    ),
+)
+@data_option
+@click.option("--cluster", metavar="ID", help="Cluster to show.  [default: all in the tables]")
+@click.option(
+    "--top",
+    type=WholeRange(min=1),
+    metavar="COUNT",
+    help=f"Entries of each list.  [default: {SHOWN}; with --format csv all]",
+)
+@click.option("--quality", is_flag=True, help="Show how rows were treated, load after load, instead.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "csv"]),
+    default="text",
+    show_default=True,
+    help="Output format; csv has one row per partition, the busiest first.",
+)
+def command(data: Path, cluster: str | None, top: int | None, output_format: str, *, quality: bool) -> None:
+    """Show what the last load says: totals, the busiest and largest partitions and topics, and what is doubtful.
+
+    Reads the tables in DIR; needs no Spark.
+    """
+    if quality:
+        if output_format != "text":
+            raise click.UsageError("--quality is text; the rows are in table load_quality")
+        click.echo("\n".join(quality_text(data)))
+    elif output_format == "csv":
+        for line in csv_lines(partition_rows(data, cluster, top)):
+            click.echo(line)
+    elif output_format == "json":
+        print_json(document(show_load(data, cluster, top or SHOWN)))
+    else:
+        print_loads(data, cluster, top or SHOWN)

@@ -1,0 +1,131 @@
+"""How the load of a cluster is shown: words and tables for people, a document or rows for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from kreassign.model.load_summary import (
+    Doubtful,
+    Expected,
+    LoadSummary,
+    PartitionLoad,
+    TopicLoad,
+)
+from kreassign.report.text import format_bytes, format_count, format_rate, format_time
+
+_COLUMNS = ("cluster_id", *(field.name for field in fields(PartitionLoad)))
+
+
+def document(found: Iterable[LoadSummary]) -> dict[str, Any]:
+    """Every figure, for programs: names end in their units, what is not known is null."""
+    return {"clusters": [asdict(one) for one in found]}
+
+
+def csv_lines(rows: Iterable[tuple[str, PartitionLoad]]) -> Iterator[str]:
+    """One line per partition after that of the names of the columns; what is not known is empty."""
+    yield _csv_line(_COLUMNS)
+    for cluster_id, partition in rows:
+        yield _csv_line([cluster_id, *asdict(partition).values()])
+
+
+def _csv_line(values: Iterable[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return line.getvalue()
+
+
+def print_load(terminal: Console, found: LoadSummary) -> None:
+    """The load of one cluster; readable in 80 columns."""
+    totals = found.totals
+    terminal.print(
+        f"cluster {found.cluster_id}, snapshot of {format_time(found.taken_ms)}: "
+        f"{format_count(totals.partition_count)} partitions of {format_count(totals.topic_count)} topics"
+    )
+    terminal.print(_totals(found))
+    terminal.print(f"rates are based on: {_counted(found.coverage)}")
+    terminal.print(f"enough to plan by: {_counted(found.verdicts)}")
+    for title, partitions in (("busiest", found.busiest), ("largest", found.largest)):
+        _print_table(terminal, _partitions(f"{title} partitions", partitions), partitions)
+    for title, topics in (("busiest", found.busiest_topics), ("largest", found.largest_topics)):
+        _print_table(terminal, _topics(f"{title} topics", topics), topics)
+    _print_doubtful(terminal, found.doubtful)
+
+
+def _totals(found: LoadSummary) -> Table:
+    totals, ahead = found.totals, found.outlook
+    horizon = [] if ahead is None else [f"in {ahead.horizon_days:g} days", "95% interval"]
+    table = _table("", "now", "last week", *horizon, "partitions")
+    size, rate = (None, None) if ahead is None else (ahead.size_bytes, ahead.write_bytes_per_s)
+    counts = (format_count(totals.known_size_count), format_count(totals.known_rate_count))
+    table.add_row("size", format_bytes(totals.size_bytes), "-", *_expected(found, size, format_bytes), counts[0])
+    if totals.replica_bytes is not None:
+        table.add_row("replicas", format_bytes(totals.replica_bytes))
+    rates = (totals.write_bytes_per_s, totals.recent_write_bytes_per_s)
+    table.add_row("write rate", *map(format_rate, rates), *_expected(found, rate, format_rate), counts[1])
+    return table
+
+
+def _expected(found: LoadSummary, one: Expected | None, text: Callable[[float | None], str]) -> tuple[str, ...]:
+    if found.outlook is None:
+        return ()
+    return ("-", "-") if one is None else (text(one.value), f"{text(one.low)} to {text(one.high)}")
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{format_count(count)} {word}" for word, count in counts.items())
+
+
+def _print_table(terminal: Console, table: Table, rows: tuple[object, ...]) -> None:
+    if rows:
+        terminal.print()
+        terminal.print(table)
+
+
+def _table(title: str, *figures: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    # A name may take several lines; a figure never does.
+    table.add_column(title, overflow="fold")
+    for figure in figures:
+        table.add_column(figure, justify="right", no_wrap=True)
+    return table
+
+
+def _partitions(title: str, partitions: Iterable[PartitionLoad]) -> Table:
+    table = _table(title, "write rate", "p95", "busiest hour (UTC)", "size")
+    for one in partitions:
+        peak = "-" if one.peak_hour is None else f"{one.peak_hour:02}:00 {format_rate(one.peak_write_bytes_per_s)}"
+        rates = (format_rate(one.write_bytes_per_s), format_rate(one.p95_write_bytes_per_s))
+        table.add_row(str(one), *rates, peak, format_bytes(one.size_bytes))
+    return table
+
+
+def _topics(title: str, topics: Iterable[TopicLoad]) -> Table:
+    table = _table(title, "write rate", "size", "partitions with a rate")
+    for one in topics:
+        rate, size = format_rate(one.write_bytes_per_s), format_bytes(one.size_bytes)
+        table.add_row(one.topic, rate, size, f"{format_count(one.known_count)} of {format_count(one.partition_count)}")
+    return table
+
+
+def _print_doubtful(terminal: Console, found: Doubtful) -> None:
+    terminal.print()
+    if not found.count:
+        terminal.print("no partition is doubtful")
+        return
+    shares = ((found.size_share, "size"), (found.write_share, "write rate"))
+    told = " and ".join(f"{share:.1%} of the {what}" for share, what in shares if share is not None)
+    terminal.print(f"doubtful: {format_count(found.count)} partitions" + (f", {told}" if told else ""))
+    table = _table("doubtful partitions", "write rate", "size")
+    table.add_column("why")
+    for one in found.first:
+        table.add_row(str(one), format_rate(one.write_bytes_per_s), format_bytes(one.size_bytes), one.doubt)
+    terminal.print(table)
+    if more := found.count - len(found.first):
+        terminal.print(f"and {format_count(more)} more; --format csv has all")

@@ -1,0 +1,109 @@
+"""What the tables of a load say of a cluster, in a few figures.
+
+Sizes are bytes, rates bytes per second before replication. A figure that is not known is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLoad:
+    """One partition; `doubt` says why there is not enough data to plan with, None if there is."""
+
+    topic: str
+    partition: int
+    size_bytes: float | None
+    write_bytes_per_s: float | None
+    p95_write_bytes_per_s: float | None
+    peak_write_bytes_per_s: float | None
+    peak_hour: int | None
+    coverage: str
+    verdict: str
+    doubt: str | None
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLoad:
+    """One topic: its size and rate are sums of the partitions that are known, `known_count` those with a rate."""
+
+    topic: str
+    partition_count: int
+    known_count: int
+    size_bytes: float | None
+    write_bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A forecast with its 95% interval; of several partitions the sums, as if all of them erred alike."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTotals:
+    """A cluster as a whole; sums are of what is known, `known_rate_count` partitions have a rate.
+
+    `size_bytes` counts each partition once, `replica_bytes` every replica. `recent_write_bytes_per_s` is of the last
+    seven days.
+    """
+
+    partition_count: int
+    topic_count: int
+    known_size_count: int
+    known_rate_count: int
+    size_bytes: float
+    replica_bytes: float | None
+    write_bytes_per_s: float | None
+    recent_write_bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The forecast of a whole cluster; None of what is known of no partition."""
+
+    horizon_days: float
+    size_bytes: Expected | None
+    write_bytes_per_s: Expected | None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """The partitions whose data is not enough, those of most weight first: how many, and their shares of the cluster.
+
+    `first` are some of them. A share is None where the cluster's total is 0 or unknown.
+    """
+
+    count: int
+    size_share: float | None
+    write_share: float | None
+    first: tuple[PartitionLoad, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSummary:
+    """What a load says of one cluster. `coverage` and `verdicts` count partitions by the words of `load_model`.
+
+    `taken_ms` is when the snapshot was begun, ms since the epoch.
+    """
+
+    cluster_id: str
+    snapshot_id: str
+    taken_ms: int | None
+    totals: LoadTotals
+    outlook: Outlook | None
+    coverage: Mapping[str, int]
+    verdicts: Mapping[str, int]
+    busiest: tuple[PartitionLoad, ...]
+    largest: tuple[PartitionLoad, ...]
+    busiest_topics: tuple[TopicLoad, ...]
+    largest_topics: tuple[TopicLoad, ...]
+    doubtful: Doubtful

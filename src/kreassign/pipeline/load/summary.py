@@ -1,0 +1,269 @@
+"""The tables of a load → what they say of each cluster, in a few figures. Needs no Spark.
+
+Rules:
+
+- Sums are of what is known, and say of how many partitions.
+- A partition is doubtful when its `verdict` is not `enough`; why, is told with the figure that decided.
+- Doubtful partitions come by their weight: the larger of their shares of the cluster's size and rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kreassign.errors import DataError
+from kreassign.model.load_summary import (
+    Doubtful,
+    Expected,
+    LoadSummary,
+    LoadTotals,
+    Outlook,
+    PartitionLoad,
+    TopicLoad,
+)
+from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, has_table, read_columns, read_rows
+from kreassign.pipeline.tables.schemas import CLUSTERS, FORECAST, LOAD_MODEL, PLAN_INPUTS
+
+ENOUGH = "enough"
+_COLUMNS = (
+    "snapshot_id", "topic", "partition", "size_bytes", "bytes_per_record", "write_bytes_per_s",
+    "recent_write_bytes_per_s", "p95_write_bytes_per_s", "peak_write_bytes_per_s", "peak_hour", "span_s",
+    "covered_share", "coverage", "verdict",
+)  # fmt: skip
+EXPECTED = {name: (name, f"low_{name}", f"high_{name}") for name in ("size_bytes", "write_bytes_per_s")}
+"""Figures of table `forecast`, and their columns: the figure, and both ends of its interval."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadColumns:
+    """Table `load_model` of one cluster as arrays: one entry per partition, by topic and number; NaN for NULL."""
+
+    cluster_id: str
+    snapshot_id: str
+    topic_names: tuple[str, ...]
+    topics: npt.NDArray[np.int32]
+    partitions: npt.NDArray[np.int64]
+    figures: Mapping[str, Floats]
+    words: Mapping[str, Dictionary]
+
+    def name(self, place: int) -> str:
+        """The partition at this place, as `topic-number`."""
+        return f"{self.topic_names[self.topics[place]]}-{self.partitions[place]}"
+
+
+def loaded_clusters(data_dir: Path) -> tuple[str, ...]:
+    """The clusters that table `load_model` is about, sorted. Raises DataError when it is missing."""
+    return dictionary(read_columns(data_dir, LOAD_MODEL, ("cluster_id",))["cluster_id"]).names
+
+
+def load_columns(data_dir: Path, cluster_id: str) -> LoadColumns:
+    """Table `load_model` of a cluster. Raises DataError when it is missing, or holds nothing of this cluster."""
+    found = read_columns(data_dir, LOAD_MODEL, _COLUMNS, only={"cluster_id": cluster_id})
+    topics, snapshots = dictionary(found["topic"]), dictionary(found["snapshot_id"])
+    if not snapshots.names:
+        others = ", ".join(loaded_clusters(data_dir))
+        raise DataError(f"the tables hold nothing of cluster {cluster_id}, only of {others}")
+    order = np.lexsort((np.asarray(found["partition"], np.int64), topics.codes))
+    words = {name: dictionary(found[name]) for name in ("coverage", "verdict")}
+    numbers = [name for name, column in found.items() if not isinstance(column, Dictionary) and name != "partition"]
+    return LoadColumns(
+        cluster_id,
+        snapshots.names[-1],
+        topics.names,
+        topics.codes[order],
+        np.asarray(found["partition"], np.int64)[order],
+        {name: np.asarray(found[name], np.float64)[order] for name in numbers},
+        {name: Dictionary(each.names, each.codes[order]) for name, each in words.items()},
+    )
+
+
+def summary(data_dir: Path, loads: LoadColumns, top: int) -> LoadSummary:
+    """What the tables say of a cluster; lists have `top` entries at most."""
+    only = {"cluster_id": loads.cluster_id}
+    size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
+    by_topic = _topics(loads)
+    return LoadSummary(
+        cluster_id=loads.cluster_id,
+        snapshot_id=loads.snapshot_id,
+        taken_ms=_taken_ms(data_dir, loads.snapshot_id),
+        totals=_totals(loads, _replica_bytes(data_dir, only)),
+        outlook=_outlook(data_dir, only),
+        coverage=_counts(loads.words["coverage"]),
+        verdicts=_counts(loads.words["verdict"]),
+        busiest=partition_loads(loads, largest(rate, top)),
+        largest=partition_loads(loads, largest(size, top)),
+        busiest_topics=_largest_topics(by_topic, "write_bytes_per_s", top),
+        largest_topics=_largest_topics(by_topic, "size_bytes", top),
+        doubtful=_doubtful(loads, top),
+    )
+
+
+def partition_loads(loads: LoadColumns, places: npt.NDArray[np.intp]) -> tuple[PartitionLoad, ...]:
+    """The partitions at these places."""
+    return tuple(_partition_load(loads, place) for place in places.tolist())
+
+
+def busiest_partitions(loads: LoadColumns, top: int | None = None) -> tuple[PartitionLoad, ...]:
+    """All partitions, or `top`: the busiest first, then those that are idle or whose rate is not known."""
+    rate = loads.figures["write_bytes_per_s"]
+    return partition_loads(loads, np.argsort(np.where(np.isnan(rate), np.inf, -rate), kind="stable")[:top])
+
+
+def largest(amounts: Floats, top: int) -> npt.NDArray[np.intp]:
+    """The places of the largest amounts that are more than 0, the largest first; of equal ones the first."""
+    order = np.argsort(-np.nan_to_num(amounts), kind="stable")[:top]
+    return order[np.nan_to_num(amounts[order]) > 0]
+
+
+def doubt(verdict: str, coverage: str, span_s: float, covered_share: float) -> str | None:
+    """Why there is not enough data to plan with, from a row of `load_model`; None if there is."""
+    match verdict:
+        case "enough":
+            return None
+        case "short":
+            return f"measured for {_span(span_s)}, less than a day"
+        case "gaps":
+            return f"{1 - covered_share:.0%} of the time is missing"
+        case "unknown":
+            return f"no rate: {coverage}"
+        case _:
+            return verdict
+
+
+def _span(seconds: float) -> str:
+    """A time of less than a day."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def dictionary(column: ColumnArray) -> Dictionary:
+    """A column of texts."""
+    assert isinstance(column, Dictionary)
+    return column
+
+
+def known(value: float) -> float | None:
+    """NaN as None."""
+    return None if np.isnan(value) else float(value)
+
+
+def _partition_load(loads: LoadColumns, place: int) -> PartitionLoad:
+    figures = {name: known(column[place]) for name, column in loads.figures.items()}
+    words = {name: each.names[each.codes[place]] for name, each in loads.words.items()}
+    hour = figures["peak_hour"]
+    return PartitionLoad(
+        topic=loads.topic_names[loads.topics[place]],
+        partition=int(loads.partitions[place]),
+        size_bytes=figures["size_bytes"],
+        write_bytes_per_s=figures["write_bytes_per_s"],
+        p95_write_bytes_per_s=figures["p95_write_bytes_per_s"],
+        peak_write_bytes_per_s=figures["peak_write_bytes_per_s"],
+        peak_hour=None if hour is None else int(hour),
+        coverage=words["coverage"],
+        verdict=words["verdict"],
+        doubt=doubt(words["verdict"], words["coverage"], figures["span_s"] or 0.0, figures["covered_share"] or 0.0),
+    )
+
+
+def _totals(loads: LoadColumns, replica_bytes: float | None) -> LoadTotals:
+    size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
+    return LoadTotals(
+        partition_count=len(loads.partitions),
+        topic_count=len(loads.topic_names),
+        known_size_count=int((~np.isnan(size)).sum()),
+        known_rate_count=int((~np.isnan(rate)).sum()),
+        size_bytes=float(np.nansum(size)),
+        replica_bytes=replica_bytes,
+        write_bytes_per_s=_sum(rate),
+        recent_write_bytes_per_s=_sum(loads.figures["recent_write_bytes_per_s"]),
+    )
+
+
+def _sum(amounts: Floats) -> float | None:
+    """The sum of those that are known; None without any."""
+    return None if np.isnan(amounts).all() else float(np.nansum(amounts))
+
+
+def _counts(column: Dictionary) -> dict[str, int]:
+    counts = np.bincount(column.codes, minlength=len(column.names))
+    return dict(zip(column.names, counts.tolist(), strict=True))
+
+
+def _topics(loads: LoadColumns) -> tuple[TopicLoad, ...]:
+    size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
+    count = len(loads.topic_names)
+
+    def sums(amounts: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+        amount = np.bincount(loads.topics, np.nan_to_num(amounts), count).astype(np.float64)
+        return amount, np.bincount(loads.topics, ~np.isnan(amounts), count).astype(np.int64)
+
+    (sizes, known_sizes), (rates, known_rates) = sums(size), sums(rate)
+    partitions = np.bincount(loads.topics, minlength=count)
+    return tuple(
+        TopicLoad(
+            name,
+            int(partitions[place]),
+            int(known_rates[place]),
+            float(sizes[place]) if known_sizes[place] else None,
+            float(rates[place]) if known_rates[place] else None,
+        )
+        for place, name in enumerate(loads.topic_names)
+    )
+
+
+def _largest_topics(topics: tuple[TopicLoad, ...], figure: str, top: int) -> tuple[TopicLoad, ...]:
+    amounts = np.array([getattr(topic, figure) or 0.0 for topic in topics])
+    return tuple(topics[place] for place in largest(amounts, top).tolist())
+
+
+def _doubtful(loads: LoadColumns, top: int) -> Doubtful:
+    verdicts = loads.words["verdict"]
+    is_doubtful = np.array([name != ENOUGH for name in verdicts.names], np.bool_)[verdicts.codes]
+    size, rate = (_shares(loads.figures[name]) for name in ("size_bytes", "write_bytes_per_s"))
+    weight = np.where(is_doubtful, np.fmax(np.nan_to_num(size), np.nan_to_num(rate)), -1.0)
+    order = np.argsort(-weight, kind="stable")[: min(top, int(is_doubtful.sum()))]
+    shares = [float(np.nansum(each[is_doubtful])) if np.nansum(each) else None for each in (size, rate)]
+    return Doubtful(int(is_doubtful.sum()), shares[0], shares[1], partition_loads(loads, order))
+
+
+def _shares(amounts: Floats) -> Floats:
+    total = np.nansum(amounts)
+    return amounts / total if total > 0 else np.zeros_like(amounts)
+
+
+def _outlook(data_dir: Path, only: Mapping[str, object]) -> Outlook | None:
+    if not has_table(data_dir, FORECAST):
+        return None
+    names = ("horizon_days", *(name for three in EXPECTED.values() for name in three))
+    columns = read_columns(data_dir, FORECAST, names, only=only)
+    found = {name: np.asarray(each, np.float64) for name, each in columns.items()}
+    if not len(found["horizon_days"]):
+        return None
+    of = {name: expected(*(_sum(found[each]) for each in three)) for name, three in EXPECTED.items()}
+    return Outlook(float(found["horizon_days"][0]), of["size_bytes"], of["write_bytes_per_s"])
+
+
+def expected(value: float | None, low: float | None, high: float | None) -> Expected | None:
+    """A forecast with its interval, if all of it is known."""
+    return None if value is None or low is None or high is None else Expected(value, low, high)
+
+
+def _replica_bytes(data_dir: Path, only: Mapping[str, object]) -> float | None:
+    if not has_table(data_dir, PLAN_INPUTS):
+        return None
+    return _sum(np.asarray(read_columns(data_dir, PLAN_INPUTS, ("size_bytes",), only=only)["size_bytes"], np.float64))
+
+
+def _taken_ms(data_dir: Path, snapshot_id: str) -> int | None:
+    if not has_table(data_dir, CLUSTERS):
+        return None
+    rows = read_rows(data_dir, CLUSTERS, only={"snapshot_id": snapshot_id})
+    return rows[0]["taken_ms"] if rows else None

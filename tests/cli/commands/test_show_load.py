@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kreassign.cli.load_text import print_load
+from kreassign.cli.main import kreassign
+from kreassign.cli.output import PlainConsole
+from kreassign.operations.show_load import show_load
+from tests.pipeline.load_tables import MB, a_cluster, fill, load_row
+
+
+def show(data: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(kreassign, ["show-load", "--data", str(data), *arguments])
+
+
+def test_the_load_is_shown_with_units_and_what_is_doubtful(tmp_path: Path) -> None:
+    fill(tmp_path, **a_cluster())
+    result = show(tmp_path, "--top", "2")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [" ".join(line.split()) for line in result.stdout.splitlines()] == [
+        "cluster c.1, snapshot of 2025-11-04 10:00:00 UTC: 12 partitions of 3 topics",
+        "now last week in 30 days 95% interval partitions",
+        "size 244 GB - 292 GB 234 GB to 351 GB 12",
+        "replicas 487 GB",
+        "write rate 69.6 MB/s 69.6 MB/s 83.5 MB/s 66.8 MB/s to 100 MB/s 11",
+        "rates are based on: 11 measured, 1 no samples",
+        "enough to plan by: 10 enough, 1 gaps, 1 unknown",
+        "",
+        "busiest partitions write rate p95 busiest hour (UTC) size",
+        "clicks-0 27 MB/s 18 MB/s 20:00 13.5 MB/s 2 GB",
+        "orders-0 12 MB/s 8 MB/s 14:00 6 MB/s 9 GB",
+        "",
+        "largest partitions write rate p95 busiest hour (UTC) size",
+        "audit-0 300 kB/s 200 kB/s 02:00 150 kB/s 50 GB",
+        "audit-1 100 kB/s 200 kB/s 02:00 150 kB/s 50 GB",
+        "",
+        "busiest topics write rate size partitions with a rate",
+        "clicks 45 MB/s 7.5 GB 3 of 4",
+        "orders 24 MB/s 36 GB 4 of 4",
+        "",
+        "largest topics write rate size partitions with a rate",
+        "audit 600 kB/s 200 GB 4 of 4",
+        "orders 24 MB/s 36 GB 4 of 4",
+        "",
+        "doubtful: 2 partitions, 1.4% of the size and 12.9% of the write rate",
+        "doubtful partitions write rate size why",
+        "clicks-1 9 MB/s 2 GB 25% of the time is missing",
+        "clicks-2 - 1.5 GB no rate: no samples",
+    ]
+
+
+def test_eighty_columns_are_enough_for_the_longest_names(tmp_path: Path) -> None:
+    name = "a-topic-" + "x" * 241  # as long as Kafka allows
+    loads = [
+        load_row(name, 123_456, 987.0 * MB, size_bytes=987 * MB, p95_write_bytes_per_s=987.0 * MB, peak_hour=22,
+                 peak_write_bytes_per_s=987.0 * MB, verdict="gaps", covered_share=0.5),
+        load_row("t", 0),
+    ]  # fmt: skip
+    fill(tmp_path, loads)
+    (found,) = show_load(tmp_path)
+    shown = io.StringIO()
+    print_load(PlainConsole(shown, width=80), replace(found, cluster_id="c" * 22))
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "987 MB/s  987 MB/s      22:00 987 MB/s  987 MB" in shown.getvalue()
+    assert "50% of the time is" in shown.getvalue()
+    assert lines[-1].split() == ["t-0", "-", "-", "no", "rate:", "no", "samples"]
+
+
+def test_what_is_cut_says_how_much_and_where_all_of_it_is(tmp_path: Path) -> None:
+    fill(tmp_path, [load_row("t", number) for number in range(7)])
+    assert show(tmp_path).stdout.splitlines()[-1] == "and 2 more; --format csv has all"
+    assert len(show(tmp_path, "--format", "csv").stdout.splitlines()) == 1 + 7
+    fill(tmp_path, [load_row("t", 0, 1.0)])
+    assert show(tmp_path).stdout.splitlines()[-1] == "no partition is doubtful"
+
+
+def test_programs_get_every_figure_as_json_and_every_partition_as_csv(tmp_path: Path) -> None:
+    fill(tmp_path, **a_cluster())
+    (cluster,) = json.loads(show(tmp_path, "--format", "json").stdout)["clusters"]
+    assert cluster["totals"]["write_bytes_per_s"] == pytest.approx(69.6 * MB)
+    assert cluster["outlook"]["size_bytes"]["low"] == pytest.approx(243_500 * MB * 1.2 * 0.8)
+    assert cluster["doubtful"]["first"][1]["write_bytes_per_s"] is None
+    rows = list(csv.DictReader(io.StringIO(show(tmp_path, "--format", "csv").stdout)))
+    assert len(rows) == 12
+    assert (rows[0]["cluster_id"], rows[0]["topic"], rows[0]["partition"]) == ("c.1", "clicks", "0")
+    assert float(rows[0]["write_bytes_per_s"]) == 27 * MB
+    assert (rows[-1]["topic"], rows[-1]["write_bytes_per_s"], rows[-1]["doubt"]) == (
+        "clicks",
+        "",
+        "no rate: no samples",
+    )
+
+
+def test_every_cluster_is_shown_or_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    fill(tmp_path, [load_row("t", 0, 1.0), load_row("u", 0, 2.0) | {"cluster_id": "c.2"}])
+    assert show(tmp_path).stdout.count("snapshot of") == 2
+    assert show(tmp_path, "--cluster", "c.2").stdout.startswith("cluster c.2, ")
+    result = show(tmp_path, "--cluster", "c.3")
+    assert (result.exit_code, result.stdout) == (6, "")
+    assert result.stderr == "error: the tables hold nothing of cluster c.3, only of c.1, c.2\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--format", "csv"), ("--format", "json"), ("--quality",)])
+def test_without_a_load_there_is_an_error_and_nothing_on_stdout(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    result = show(tmp_path, *arguments)
+    assert result.stdout == ""
+    assert "error: there is no table load_" in result.stderr
+    assert "make it with `kreassign load`" in result.stderr
+
+
+def test_how_rows_were_treated_is_shown_without_a_load(tmp_path: Path) -> None:
+    fill(tmp_path, **a_cluster())
+    lines = show(tmp_path, "--quality").stdout.splitlines()
+    assert lines[0].split() == ["load", "(UTC)", "table", "good", "quarantined", "late", "counted", "skipped"]
+    assert lines[8].split() == ["2025-11-07", "10:00:00", "samples", "9,880", "120", "0", "0", "0"]
+    assert lines[-1] == "samples: 4 quarantined: end_offset is below start_offset"
+    assert show(tmp_path, "--quality", "--format", "json").exit_code == 2
+
+
+def test_it_needs_no_spark(tmp_path: Path) -> None:
+    fill(tmp_path, **a_cluster())
+    program = (
+        "import sys; sys.modules['pyspark'] = sys.modules['py4j'] = None\nfrom kreassign.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", program, "show-load", "--data", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "clicks-0" in done.stdout
+
+
+def test_after_a_load_at_an_address_it_is_refused_before_spark_starts() -> None:
+    result = CliRunner().invoke(kreassign, ["load", "--data", "s3a://bucket/data", "--show"])
+    assert result.exit_code == 2
+    assert "--show reads the tables without Spark, and takes a directory" in result.stderr
+    assert result.stdout == ""
