@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         Restore,
         WhatIf,
     )
-    from kreassign.operations.show_load import show_load
+    from kreassign.operations.show_load import load_page, show_load
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
     from kreassign.operations.tables import MetricStream, compact_tables, import_metrics, load, stream_metrics
     from kreassign.operations.twin import serve_twin
@@ -89,6 +89,7 @@ __all__ = [
     "forget_journal",
     "import_metrics",
     "load",
+    "load_page",
     "pareto",
     "pause",
     "plan",
@@ -124,6 +125,7 @@ _OTHERS = {
     "connect_controllers": "connect",
     "import_metrics": "tables",
     "load": "tables",
+    "load_page": "show_load",
     "read_records": "audit",
     "serve_twin": "twin",
     "show_load": "show_load",

@@ -60,3 +60,39 @@ def test_a_stair_goes_up_and_down_at_its_steps() -> None:
         "0,120", "0.0,120.0", "0.0,60.0", "250.0,60.0", "250.0,0.0", "500.0,0.0", "500.0,120.0",
         "1000,120.0", "1000,120",
     ]  # fmt: skip
+
+
+def points(chart: str, shape: str) -> list[tuple[float, float]]:
+    (found,) = re.findall(rf'class="{shape}" points="([^"]*)"', chart)
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in found.split())]
+
+
+def test_a_daily_curve_has_a_point_per_hour_and_no_line_where_nothing_is_known() -> None:
+    whole = points(charts.daily_curve([float(hour) for hour in range(24)], 24.0, "t"), "curve")
+    assert len(whole) == 24
+    assert [x for x, _ in whole] == sorted(x for x, _ in whole)
+    assert whole[0][1] == charts.PLOT_HEIGHT
+    broken = charts.daily_curve([1.0, 1.0, None, 2.0, None, *[None] * 19], 2.0, "t")
+    assert len(points(broken, "curve")) == 2
+    assert broken.count('class="dot"') == 1
+    assert "polyline" not in charts.daily_curve([None] * 24, 0.0, "t")
+
+
+def test_a_history_goes_on_in_a_band_from_the_present_to_the_horizon() -> None:
+    chart = charts.history_and_band([(9.0, 1.0), (0.0, 2.0)], 3.0, (9.5, 6.0, 4.0, 8.0), 8.0, "t")
+    line = points(chart, "curve")
+    assert line == [(0, 105), (473.7, 90), (500, 75)]
+    band = points(chart, "band")
+    assert band[0] == line[-1]
+    assert band[1:] == [(1000, 0), (1000, 60)]
+    assert points(chart, "ahead")[-1] == (1000, 30)
+    alone = charts.history_and_band([], 3.0, None, 4.0, "t")
+    assert 'class="dot"' in alone
+    assert "band" not in alone
+    assert "band" not in charts.history_and_band([(0.0, 1.0)], None, (30.0, 1.0, 1.0, 1.0), 1.0, "t")
+
+
+def test_columns_show_little_as_little_and_nothing_as_nothing() -> None:
+    chart = charts.columns([0, 1, 10**9], 10**9, "t")
+    assert re.findall(r' height="([\d.]+)"', chart) == ["2.0", "120.0"]
+    assert charts.columns([], 0, "t").count("rect") == 0

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+HOT = 3.0
+"""A partition is hot when it gets more than so many times the mean of its topic."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionLoad:
@@ -107,3 +110,52 @@ class LoadSummary:
     busiest_topics: tuple[TopicLoad, ...]
     largest_topics: tuple[TopicLoad, ...]
     doubtful: Doubtful
+
+
+@dataclass(frozen=True, slots=True)
+class DailyCurve:
+    """Mean write rate by hour of the day (UTC), 24 of them; None for hours in which nothing was measured."""
+
+    name: str
+    hours: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Mean write rate of whole days, and what is expected.
+
+    `days` are (days before the last measured hour, rate), oldest first; `now` is the rate from which the forecast
+    begins.
+    """
+
+    name: str
+    days: tuple[tuple[int, float], ...]
+    now: float | None
+    horizon_days: float
+    expected: Expected | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSkew:
+    """How unevenly a topic is used: a row of table `skew`."""
+
+    topic: str
+    partition_count: int
+    write_bytes_per_s: float | None
+    hottest_partition: int | None
+    hottest_ratio: float | None
+    evenness: float | None
+    leader_broker_count: int
+    most_leaders_on_a_broker: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCharts:
+    """What a page shows of one cluster besides its summary."""
+
+    brokers: tuple[DailyCurve, ...]
+    partitions: tuple[DailyCurve, ...]
+    cluster: History
+    histories: tuple[History, ...]
+    skew: tuple[TopicSkew, ...]

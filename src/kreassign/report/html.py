@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from kreassign import __version__
-from kreassign.model.printable import printable
-from kreassign.report import charts
-from kreassign.report.text import (
-    format_bytes,
-    format_count,
-    format_duration,
-    format_rate,
-    format_replicas,
-    format_time,
-)
+from kreassign.report.environment import page_environment
+from kreassign.report.text import format_bytes, format_rate
 from kreassign.report.verdicts import Outcome
 from kreassign.report.view import BrokerView, Holding, MoveView, ReportView
 
@@ -58,10 +47,11 @@ class MeasureView:
 def render(view: ReportView) -> str:
     """The whole page."""
     return (
-        _environment()
+        page_environment()
         .get_template("report.html")
         .render(
             view=view,
+            Outcome=Outcome,
             version=__version__,
             steps=[(step.start_s, step.rate_bytes_per_s) for step in view.rate_steps],
             verdict=verdict(view),
@@ -127,29 +117,3 @@ def _whole_s(view: ReportView) -> float:
 def _largest_rate(view: ReportView) -> float:
     rates = [receiver.rate_bytes_per_s or 0.0 for receiver in view.receivers]
     return max([view.run.throttle_bytes_per_s or 0.0, *rates]) * 1.02
-
-
-def _shown(value: object) -> object:
-    """A value as the page shows it: names and messages of a cluster without characters that deceive."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("kreassign.report"),
-        autoescape=True,
-        finalize=_shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "bytes": format_bytes,
-        "rate": format_rate,
-        "duration": format_duration,
-        "time": format_time,
-        "count": format_count,
-        "replicas": format_replicas,
-    }
-    environment.globals |= {"charts": charts, "Outcome": Outcome}
-    return environment

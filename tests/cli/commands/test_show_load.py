@@ -127,19 +127,35 @@ def test_how_rows_were_treated_is_shown_without_a_load(tmp_path: Path) -> None:
     assert show(tmp_path, "--quality", "--format", "json").exit_code == 2
 
 
+def test_the_page_is_one_file_of_each_cluster_or_of_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    fill(tmp_path, **a_cluster())
+    page = tmp_path / "load.html"
+    result = show(tmp_path, "--page", str(page))
+    assert (result.exit_code, result.stdout) == (0, f"page of the load: {page}\n")
+    assert page.read_text().count('class="band"') == 1 + 8
+    assert show(tmp_path, "--page", str(page), "--top", "2").exit_code == 0
+    assert page.read_text().count('class="band"') == 1 + 2
+    assert show(tmp_path, "--page", str(page), "--format", "json").exit_code == 2
+    page.unlink()
+    assert show(tmp_path, "--page", str(page), "--cluster", "c.3").exit_code == 6
+    assert not page.exists()
+
+
 def test_it_needs_no_spark(tmp_path: Path) -> None:
     fill(tmp_path, **a_cluster())
     program = (
         "import sys; sys.modules['pyspark'] = sys.modules['py4j'] = None\nfrom kreassign.cli.main import main; main()"
     )
     command = [sys.executable, "-c", program, "show-load", "--data", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "clicks-0" in done.stdout
+    for more, said in (([], "clicks-0"), (["--page", str(tmp_path / "load.html")], "page of the load")):
+        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert said in done.stdout
 
 
-def test_after_a_load_at_an_address_it_is_refused_before_spark_starts() -> None:
-    result = CliRunner().invoke(kreassign, ["load", "--data", "s3a://bucket/data", "--show"])
+@pytest.mark.parametrize("option", [("--show",), ("--page", "load.html")])
+def test_after_a_load_at_an_address_it_is_refused_before_spark_starts(option: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(kreassign, ["load", "--data", "s3a://bucket/data", *option])
     assert result.exit_code == 2
-    assert "--show reads the tables without Spark, and takes a directory" in result.stderr
+    assert f"{option[0]} reads the tables without Spark, and takes a directory" in result.stderr
     assert result.stdout == ""

@@ -8,9 +8,9 @@ import click
 
 from kreassign.cli.load_text import csv_lines, document, print_load
 from kreassign.cli.options.data_dir import data_option
-from kreassign.cli.options.values import WholeRange
+from kreassign.cli.options.values import OUTPUT_FILE, WholeRange
 from kreassign.cli.output import console, examples, print_json
-from kreassign.operations.show_load import SHOWN, partition_rows, quality_text, show_load
+from kreassign.operations.show_load import CHARTED, SHOWN, load_page, partition_rows, quality_text, show_load
 
 
 def print_loads(data: Path, cluster: str | None = None, top: int = SHOWN) -> None:
@@ -22,12 +22,27 @@ def print_loads(data: Path, cluster: str | None = None, top: int = SHOWN) -> Non
         print_load(terminal, found)
 
 
+def write_page(page: Path, data: Path, cluster: str | None = None, top: int = CHARTED) -> None:
+    """Write the page of each cluster, or of one, and say so."""
+    page.write_text(load_page(data, cluster, top), encoding="utf-8")
+    click.echo(f"page of the load: {page}")
+
+
+page_option = click.option(
+    "--page",
+    type=OUTPUT_FILE,
+    metavar="FILE",
+    help="Write an HTML page with charts, and how rows were treated.  [default: none]",
+)
+
+
 @click.command(
     "show-load",
     epilog=examples(
         "kreassign show-load --data ./data",
         "kreassign show-load --data ./data --top 20",
         "kreassign show-load --data ./data --format csv",
+        "kreassign show-load --data ./data --page load.html",
     ),
 )
 @data_option
@@ -36,9 +51,10 @@ def print_loads(data: Path, cluster: str | None = None, top: int = SHOWN) -> Non
     "--top",
     type=WholeRange(min=1),
     metavar="COUNT",
-    help=f"Entries of each list.  [default: {SHOWN}; with --format csv all]",
+    help=f"Entries of each list.  [default: {SHOWN}; with --format csv all, with --page {CHARTED}]",
 )
 @click.option("--quality", is_flag=True, help="Show how rows were treated, load after load, instead.")
+@page_option
 @click.option(
     "--format",
     "output_format",
@@ -47,12 +63,18 @@ def print_loads(data: Path, cluster: str | None = None, top: int = SHOWN) -> Non
     show_default=True,
     help="Output format; csv has one row per partition, the busiest first.",
 )
-def command(data: Path, cluster: str | None, top: int | None, output_format: str, *, quality: bool) -> None:
+def command(
+    data: Path, cluster: str | None, top: int | None, page: Path | None, output_format: str, *, quality: bool
+) -> None:
     """Show what the last load says: totals, the busiest and largest partitions and topics, and what is doubtful.
 
-    Reads the tables in DIR; needs no Spark.
+    Reads the tables in DIR; needs no Spark. The page is one self-contained file.
     """
-    if quality:
+    if page is not None:
+        if quality or output_format != "text":
+            raise click.UsageError("--page has everything; leave out --quality and --format")
+        write_page(page, data, cluster, top or CHARTED)
+    elif quality:
         if output_format != "text":
             raise click.UsageError("--quality is text; the rows are in table load_quality")
         click.echo("\n".join(quality_text(data)))

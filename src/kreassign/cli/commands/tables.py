@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from kreassign.cli.commands.show_load import print_loads
+from kreassign.cli.commands.show_load import page_option, print_loads, write_page
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, data_or_address_option, master_option
 from kreassign.cli.options.values import BROKER_ID, FiniteRange, ReadBy, WholeRange
@@ -184,8 +184,16 @@ def compact(data: Path, keep_days: float | None) -> None:
 )
 @click.option("--quality", is_flag=True, help="Show how rows were treated, load after load.")
 @click.option("--show", is_flag=True, help="Show what the load says, as `kreassign show-load` does.")
+@page_option
 def load(
-    data: Path | str, master: str | None, horizon_days: float, window_days: int, *, quality: bool, show: bool
+    data: Path | str,
+    master: str | None,
+    horizon_days: float,
+    window_days: int,
+    page: Path | None,
+    *,
+    quality: bool,
+    show: bool,
 ) -> None:
     """Compute load per partition from snapshots and samples.
 
@@ -194,12 +202,17 @@ def load(
     `step_counts` and `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log.
     DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
-    if show and not isinstance(data, Path):
-        raise click.UsageError("--show reads the tables without Spark, and takes a directory; copy them to one first")
+    for option in ["--show"] * show + ["--page"] * (page is not None):
+        if not isinstance(data, Path):
+            said = f"{option} reads the tables without Spark, and takes a directory; copy them to one first"
+            raise click.UsageError(said)
     click.echo(f"starting Spark; its log is {tables.load_log(data)}")
     told = tables.load(data, master, horizon_days, click.echo, window_days=window_days, quality=quality)
     for what, counts in told.items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))
-    if show and isinstance(data, Path):
-        click.echo()
-        print_loads(data)
+    if isinstance(data, Path):
+        if show:
+            click.echo()
+            print_loads(data)
+        if page is not None:
+            write_page(page, data)

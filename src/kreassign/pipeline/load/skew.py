@@ -13,10 +13,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
+from kreassign.model.load_summary import HOT
 from kreassign.pipeline.tables.schemas import SKEW
 
-HOT = 3.0
-"""A partition is hot when it gets more than so many times the mean of its topic."""
 _TOPIC_KEY = ("cluster_id", "snapshot_id", "topic")
 
 
