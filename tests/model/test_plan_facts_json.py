@@ -1,13 +1,27 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
 from kreassign.errors import MalformedPlan
 from kreassign.model import TopicPartition
+from kreassign.model.load_basis import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals
 from kreassign.model.plan_facts_json import format_facts, parse_facts
 
+LOADS = LoadBasis(
+    "forecast",
+    taken_ms=5,
+    partitions=9,
+    last_hour_ms=3_600_000,
+    reasons={"short": 1, "unknown": 1},
+    priors={"topic": 2},
+    unsized=1,
+    doubtful=(DoubtfulLoad(TopicPartition("ä", 1), "short", "topic", 1.5),),
+    brokers=(DoubtfulShare(1, 2, 0.25, 0.5),),
+    forecast=ForecastBasis(30.0, 0.7, 1.4, 8, 0.06, 0.95),
+)
 FACTS = PlanFacts(
     plan_id="0123456789abcdef",
     input_hash="fe",
@@ -23,6 +37,7 @@ FACTS = PlanFacts(
     brokers=(PlannedBroker(1, {"disk": 0.0}, {"disk": 300.5}, bytes_in=300, peak_bytes=300),),
     prediction=Prediction(rate_bytes_per_s=10.0, seconds=30.0, longest_move_s=math.inf),
     remaining=("broker 3 still holds 1 replica",),
+    loads=LOADS,
 )
 
 
@@ -42,6 +57,15 @@ def test_facts_without_anything_optional_are_read_back_too():
     assert parse_facts(format_facts(bare)) == bare
 
 
+def test_facts_of_an_older_kreassign_say_nothing_of_loads():
+    assert parse_facts(without("loads")) == replace(FACTS, loads=None)
+
+
+def test_a_forecast_without_a_backtest_is_read_back_too():
+    bare = replace(FACTS, loads=replace(LOADS, last_hour_ms=None, forecast=ForecastBasis(30.0)))
+    assert parse_facts(format_facts(bare)) == bare
+
+
 def without(name):
     return json.dumps({key: value for key, value in json.loads(format_facts(FACTS)).items() if key != name})
 
@@ -55,6 +79,9 @@ def without(name):
     (format_facts(FACTS).replace("150.0", "1e999"), "1e999 is not a finite number"),
     (without("partitions"), "it has no 'partitions'"),
     (format_facts(FACTS).replace('"amount"', '"amonut"'), "amonut"),
+    (format_facts(FACTS).replace('"short": 1', '"short": "many"'), "reasons is"),
+    (format_facts(FACTS).replace('"write_share"', '"wirte_share"'), "wirte_share"),
+    (format_facts(FACTS).replace('"prior": "topic", ', ""), "it has no 'prior'"),
 ])  # fmt: skip
 def test_what_is_no_facts_file_is_refused(text, words):
     with pytest.raises(MalformedPlan, match=words):

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kreassign.model.load_basis import LoadBasis
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import Plan
 from kreassign.model.plan_json import format_plan
@@ -105,6 +106,7 @@ class PlanFacts:
     """The facts file of a plan. `remaining` says in sentences what the plan leaves undone.
 
     `topic_ids` are those of its topics, by name, as far as the cluster reported them; a recreated topic has another.
+    `loads` is what its loads rest on; None where nobody said.
     """
 
     plan_id: str
@@ -118,6 +120,7 @@ class PlanFacts:
     prediction: Prediction | None = None
     remaining: tuple[str, ...] = field(default=())
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    loads: LoadBasis | None = None
 
     @property
     def expected(self) -> dict[TopicPartition, tuple[int, ...]]:

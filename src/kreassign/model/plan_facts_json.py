@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from kreassign.errors import MalformedPlan
 from kreassign.model import strict_json
 from kreassign.model.amount import LARGEST_AMOUNT
+from kreassign.model.load_basis import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
 from kreassign.model.partition import TopicPartition
 from kreassign.model.plan import partition_order
 from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals
 from kreassign.model.printable import shortened
 
 VERSION = 1
-Record = TypeVar("Record", Totals, Prediction, PlannedBroker, Reason)
+Record = TypeVar("Record", Totals, Prediction, PlannedBroker, Reason, LoadBasis, DoubtfulShare, ForecastBasis)
 
 # A JSON value as the standard library reads it.
 Json = Any
@@ -39,9 +40,28 @@ def format_facts(facts: PlanFacts) -> str:
         "remaining": list(facts.remaining),
     }
     parts = [f"{_text(name)}: {_text(value)}" for name, value in head.items()]
+    parts.append(f'"loads": {"null" if facts.loads is None else _load_lines(load_fields(facts.loads))}')
     parts.append(f'"brokers": {_lines(_fields(broker) for broker in facts.brokers)}')
     parts.append(f'"partitions": {_lines(map(_partition, partitions))}')
     return "{" + ",\n ".join(parts) + "}"
+
+
+def load_fields(basis: LoadBasis) -> dict[str, Json]:
+    """What loads rest on, as field `loads` of a facts file has it."""
+    return _fields(basis) | {
+        "doubtful": [
+            {
+                "topic": one.topic_partition.topic,
+                "partition": one.topic_partition.partition,
+                "reason": one.reason,
+                "prior": one.prior,
+                "write_bytes_per_s": _written(one.write_bytes_per_s),
+            }
+            for one in basis.doubtful
+        ],
+        "brokers": [_fields(one) for one in basis.brokers],
+        "forecast": None if basis.forecast is None else _fields(basis.forecast),
+    }
 
 
 def parse_facts(text: str) -> PlanFacts:
@@ -67,6 +87,7 @@ def _facts(document: dict[str, Json]) -> PlanFacts:
         cluster_id=_fit("cluster_id", document["cluster_id"], "str | None"),
         snapshot_id=_fit("snapshot_id", document["snapshot_id"], "str | None"),
         topic_ids=_texts(document.get("topic_ids", {})),
+        loads=None if document.get("loads") is None else _read_loads(document["loads"]),
         totals=_made(Totals, totals),
         prediction=None if prediction is None else _made(Prediction, {k: _number(v) for k, v in prediction.items()}),
         remaining=_all_fit("remaining", document["remaining"], "str"),
@@ -96,6 +117,27 @@ def _read_partition(entry: dict[str, Json]) -> PlannedPartition:
         log_dirs=_all_fit("log_dirs", entry.get("log_dirs", []), "str"),
         size_bytes=_fit("size_bytes", entry["size_bytes"], "int"),
         reasons=tuple(_made(Reason, reason) for reason in entry["reasons"]),
+    )
+
+
+def _read_loads(entry: dict[str, Json]) -> LoadBasis:
+    parts = {"doubtful", "brokers", "forecast"}
+    plain = _made(LoadBasis, {name: value for name, value in entry.items() if name not in parts})
+    forecast = entry["forecast"]
+    return replace(
+        plain,
+        doubtful=tuple(map(_read_doubtful, entry["doubtful"])),
+        brokers=tuple(_made(DoubtfulShare, one) for one in entry["brokers"]),
+        forecast=None if forecast is None else _made(ForecastBasis, forecast),
+    )
+
+
+def _read_doubtful(entry: dict[str, Json]) -> DoubtfulLoad:
+    return DoubtfulLoad(
+        TopicPartition(_fit("topic", entry["topic"], "str"), _fit("partition", entry["partition"], "int")),
+        _fit("reason", entry["reason"], "str"),
+        _fit("prior", entry["prior"], "str"),
+        _fit("write_bytes_per_s", entry["write_bytes_per_s"], "float"),
     )
 
 
@@ -130,9 +172,11 @@ def _is_number(value: Json) -> bool:
 _FITS: dict[str, Callable[[Json], bool]] = {
     "bool": lambda value: type(value) is bool,
     "float": _is_number,
+    "float | None": _is_number,
     "int": _is_whole,
     "int | None": lambda value: value is None or _is_whole(value),
     "list": lambda value: type(value) is list,
+    "Mapping[str, int]": lambda value: type(value) is dict and all(map(_is_whole, value.values())),
     "Mapping[str, float]": lambda value: type(value) is dict and all(map(_is_number, value.values())),
     "str": lambda value: type(value) is str,
     "str | None": lambda value: value is None or type(value) is str,
@@ -146,7 +190,9 @@ def _texts(value: Json) -> dict[str, str]:
     return dict(value)
 
 
-def _fields(record: Reason | PlannedBroker | Prediction | Totals) -> dict[str, Json]:
+def _fields(
+    record: Reason | PlannedBroker | Prediction | Totals | LoadBasis | DoubtfulShare | ForecastBasis,
+) -> dict[str, Json]:
     return {name: _written(getattr(record, name)) for name in record.__dataclass_fields__}
 
 
@@ -161,6 +207,12 @@ def _written(value: Json) -> Json:
 
 def _number(value: float | None) -> float:
     return math.inf if value is None else value
+
+
+def _load_lines(found: dict[str, Json]) -> str:
+    lists = {"doubtful", "brokers"}
+    parts = [f"{_text(name)}: {_text(value)}" for name, value in found.items() if name not in lists]
+    return "{" + ",\n  ".join([*parts, *(f"{_text(name)}: {_lines(found[name])}" for name in sorted(lists))]) + "}"
 
 
 def _lines(entries: Any) -> str:

@@ -77,7 +77,8 @@ def plan(
 ) -> Outcome:
     """A plan for a task, by default to rebalance: its `plan`, the `facts` about it, and its `evaluation`.
 
-    Raises Infeasible when no plan keeps the rules, InputError, DataError for tables that are missing.
+    `facts.loads` is what its loads rest on, and which are doubtful; with `require_load` in the request that is an
+    InputError. Raises Infeasible when no plan keeps the rules, InputError, DataError for tables that are missing.
     """
     return planning.make_plan(_inputs(snapshot, policy), task or Rebalance(), request)
 
@@ -95,12 +96,13 @@ def brokers_needed(
     *,
     at_most: float = 0.7,
     policy: PlanPolicy = ANY_POLICY,
+    request: planning.PlanRequest = planning.PLAIN,
 ) -> RightSize:
     """How many brokers like these the load needs, each using at most this fraction of its limits.
 
-    Raises InputError for brokers without limits, DataError.
+    Of the request only `require_load` counts. Raises InputError for brokers without limits, DataError.
     """
-    return planning.brokers_needed(_inputs(snapshot, policy), circumstances, at_most)
+    return planning.brokers_needed(_inputs(snapshot, policy), circumstances, at_most, request)
 
 
 def rehearse(

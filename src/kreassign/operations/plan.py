@@ -58,12 +58,19 @@ class PlanRequest:
     """What is asked of a plan, whatever the task: at most this budget, and only what is done in `fit_in_s` seconds.
 
     `rate_bytes_per_s` is what each broker may send and receive: the time is predicted with it, and `fit_in_s` needs it.
+    With `require_load` there is no plan that rests on doubtful loads.
     """
 
     budget: Budget = NO_BUDGET
     fit_in_s: float | None = None
     rate_bytes_per_s: int | None = None
     search: Search = LOCAL
+    require_load: bool = False
+
+    def check_loads(self, inputs: Inputs) -> None:
+        """Raise InputError, which names the first doubtful loads, where they are not to be planned with."""
+        if self.require_load:
+            inputs.loads.require()
 
     def budgeted(self, problem: Problem) -> Problem:
         """The problem with the budget. Raises InputError for a time without a rate."""
@@ -113,6 +120,7 @@ class Reply:
 
 def make_plan(inputs: Inputs, task: Task, request: PlanRequest = PLAIN) -> Outcome:
     """Search a plan within the budget, or judge the task's own. Raises Infeasible, IllegalPlan, InputError."""
+    request.check_loads(inputs)
     posed = task.pose(inputs)
     if posed.assignment is not None:
         judged = replace(posed.problem, budget=request.budgeted(posed.problem).budget)
@@ -127,29 +135,48 @@ def make_plan(inputs: Inputs, task: Task, request: PlanRequest = PLAIN) -> Outco
 
 
 def make_plans(questions: Sequence[Question], request: PlanRequest = PLAIN) -> list[Reply]:
-    """Many plans at once, each problem solved as a whole."""
-    posed = [ignore_dead_brokers(question.problem) for question in questions]
+    """Many plans at once, each problem solved as a whole; doubtful loads keep only their own cluster from a plan."""
+    refusals = [_refusal(question.inputs, request) for question in questions]
+    asked = [question for question, refusal in zip(questions, refusals, strict=True) if refusal is None]
+    posed = [ignore_dead_brokers(question.problem) for question in asked]
     problems = [request.budgeted(problem) for problem, _ in posed]
     answers = request.search.solve_all(problems)
-    return [
+    replies = (
         Reply(question.name, None, answer)
         if isinstance(answer, str)
         else Reply(question.name, outcome_of(problem, answer, _origin(question.inputs, question.task, request, left)))
-        for question, problem, (_, left), answer in zip(questions, problems, posed, answers, strict=True)
+        for question, problem, (_, left), answer in zip(asked, problems, posed, answers, strict=True)
+    )
+    return [
+        next(replies) if refusal is None else Reply(question.name, None, refusal)
+        for question, refusal in zip(questions, refusals, strict=True)
     ]
 
 
 def pareto(inputs: Inputs, request: PlanRequest = PLAIN) -> Alternatives:
-    """Several plans to choose from. Raises Infeasible."""
+    """Several plans to choose from. Raises Infeasible, InputError."""
+    request.check_loads(inputs)
     problem, left = ignore_dead_brokers(inputs.problem)
     problem = request.budgeted(problem)
     choices = pareto_choices(problem, request.rate_bytes_per_s or ANY_RATE)
     return Alternatives(choices, problem, _origin(inputs, "rebalance", request, left))
 
 
-def brokers_needed(inputs: Inputs, circumstances: WhatIf, at_most: float) -> RightSize:
-    """How many brokers like these the load needs, each using at most this fraction of its limits."""
+def brokers_needed(inputs: Inputs, circumstances: WhatIf, at_most: float, request: PlanRequest = PLAIN) -> RightSize:
+    """How many brokers like these the load needs, each using at most this fraction of its limits.
+
+    Of the request only `require_load` counts. Raises InputError.
+    """
+    request.check_loads(inputs)
     return right_size(what_if(inputs.problem, circumstances.circumstances(inputs)), at_most)
+
+
+def _refusal(inputs: Inputs, request: PlanRequest) -> str | None:
+    try:
+        request.check_loads(inputs)
+    except InputError as refusal:
+        return str(refusal)
+    return None
 
 
 def _name(task: Task, inputs: Inputs) -> str:
@@ -159,5 +186,5 @@ def _name(task: Task, inputs: Inputs) -> str:
 def _origin(inputs: Inputs, task: str, request: PlanRequest, left: tuple[str, ...] = ()) -> Origin:
     """What the facts file says of where a plan comes from, and what it was not to touch."""
     return Origin(
-        task, inputs.cluster_id, inputs.snapshot_id, request.rate_bytes_per_s, left, topic_ids=inputs.topic_ids
+        task, inputs.cluster_id, inputs.snapshot_id, request.rate_bytes_per_s, left, inputs.topic_ids, inputs.loads
     )

@@ -6,13 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kreassign.model.load_basis import LoadBasis
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations.snapshot_files import read_snapshot
-from kreassign.pipeline.load.plan_inputs import PlanColumns, planned_clusters, read_plan_columns, read_topic_ids
+from kreassign.pipeline.load.doubt import ReplicaLoads, heed
+from kreassign.pipeline.load.plan_inputs import (
+    PlanColumns,
+    planned_clusters,
+    read_forecast_basis,
+    read_last_hour,
+    read_plan_columns,
+    read_topic_ids,
+)
 from kreassign.pipeline.tables.parquet import has_table, read_rows
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
-from kreassign.planner.problem.from_columns import ReplicaColumns, ReplicaRow, columns_of, problem_from
+from kreassign.planner.problem.from_columns import Ints, ReplicaColumns, ReplicaRow, columns_of, problem_from
 from kreassign.planner.problem.policy import PlanPolicy, with_policy
 
 __all__ = [
@@ -29,18 +38,23 @@ __all__ = [
 class Inputs:
     """The present state of one cluster, with the policy in it, and where it comes from.
 
-    `topic_ids` is by name, without the topics of which it is not known.
+    `loads` is what the rates of the problem rest on: in place of doubtful ones it has priors. `topic_ids` is by name,
+    without the topics of which it is not known.
     """
 
     problem: Problem
     cluster_id: str
     snapshot_id: str
     taken_ms: int
+    loads: LoadBasis
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 def inputs_of_tables(data: Path, cluster: str | None, policy: PlanPolicy, by: str = "mean") -> Inputs:
-    """What the planner needs, from the tables; `by` is one of `STATISTICS`. Raises DataError or InputError."""
+    """What the planner needs, from the tables; `by` is `mean`, or another load that `plan --by` takes.
+
+    Raises DataError or InputError.
+    """
     columns = read_plan_columns(data, cluster, by)
     snapshot = {"snapshot_id": columns.snapshot_id}
     rows = read_rows(data, BROKERS, only=snapshot)
@@ -54,10 +68,16 @@ def inputs_of_tables(data: Path, cluster: str | None, policy: PlanPolicy, by: st
         )
         for row in rows
     ]
-    problem = problem_from(_limited(hosts), _replicas(columns), reads_per_write=policy.reads_per_write)
     taken_ms = max((int(row["taken_ms"]) for row in rows), default=0)
+    replicas, loads = _heeded(_replicas(columns), by, taken_ms, columns.reason_names, columns.reasons)
+    loads = replace(
+        loads,
+        last_hour_ms=read_last_hour(data, columns.cluster_id),
+        forecast=read_forecast_basis(data, columns.cluster_id) if by.startswith("forecast") else None,
+    )
+    problem = with_policy(problem_from(_limited(hosts), replicas, reads_per_write=policy.reads_per_write), policy)
     topic_ids = read_topic_ids(data, columns.snapshot_id)
-    return Inputs(with_policy(problem, policy), columns.cluster_id, columns.snapshot_id, taken_ms, topic_ids)
+    return Inputs(problem, columns.cluster_id, columns.snapshot_id, taken_ms, loads, topic_ids)
 
 
 def inputs_of_snapshot_file(path: Path, policy: PlanPolicy) -> Inputs:
@@ -71,9 +91,10 @@ def inputs_of_snapshot(found: ClusterSnapshot, policy: PlanPolicy, snapshot_id: 
         replace(_host(one.broker.id, one.broker.rack, one.log_dirs, policy), is_live=not one.broker.is_fenced)
         for one in found.brokers
     ]
-    problem = problem_from(_limited(hosts), columns_of(_rows(found)), reads_per_write=policy.reads_per_write)
+    replicas, loads = _heeded(columns_of(_rows(found)), "snapshot", found.taken_ms)
+    problem = with_policy(problem_from(_limited(hosts), replicas, reads_per_write=policy.reads_per_write), policy)
     topic_ids = {topic.name: topic.topic_id for topic in found.topics if topic.topic_id is not None}
-    return Inputs(with_policy(problem, policy), found.cluster_id, snapshot_id, found.taken_ms, topic_ids)
+    return Inputs(problem, found.cluster_id, snapshot_id, found.taken_ms, loads, topic_ids)
 
 
 def disk_bytes(dirs: Iterable[SnapshotLogDir]) -> int | None:
@@ -116,6 +137,16 @@ def _rows(snapshot: ClusterSnapshot) -> Iterable[ReplicaRow]:
         for position, (broker, path) in enumerate(zip(seen.replicas, seen.log_dirs, strict=True)):
             load = seen.is_moving, seen.size_bytes, seen.write_bytes_per_s
             yield ReplicaRow(topic, partition, broker, position, *load, path)
+
+
+def _heeded(
+    columns: ReplicaColumns, source: str, taken_ms: int, reason_names: Sequence[str] = (), reasons: Ints | None = None
+) -> tuple[ReplicaColumns, LoadBasis]:
+    """The columns with priors in place of doubtful rates, and what their rates rest on."""
+    places = columns.topic_names, columns.topics, columns.partitions, columns.brokers
+    given = ReplicaLoads(*places, columns.size_bytes, columns.write_bytes_per_s, reason_names, reasons)
+    rates, loads = heed(given, source, taken_ms)
+    return replace(columns, write_bytes_per_s=rates), loads
 
 
 def _replicas(columns: PlanColumns) -> ReplicaColumns:

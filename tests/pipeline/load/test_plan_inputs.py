@@ -1,11 +1,19 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kreassign.errors import DataError, InputError
-from kreassign.pipeline.load.plan_inputs import STATISTICS, read_plan_columns
+from kreassign.model.load_basis import ForecastBasis
+from kreassign.pipeline.load.plan_inputs import (
+    FORECAST_HIGH,
+    STATISTICS,
+    read_forecast_basis,
+    read_last_hour,
+    read_plan_columns,
+)
 from kreassign.pipeline.tables.parquet import write_rows
-from kreassign.pipeline.tables.schemas import PLAN_INPUTS, REPLICAS
+from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PLAN_INPUTS, REPLICAS
 from tests.pipeline.clusters import UNKNOWN_LOADS
 
 INPUT = {"topic": "t", "partition": 0, "position": 0, "is_leader": True, "is_reassigning": False, "size_bytes": 5,
@@ -69,3 +77,86 @@ def test_the_load_to_plan_by_stands_in_for_the_mean_where_it_is_known(tmp_path: 
     assert rates == {"mean": [10, 10], "p95": [20, 10], "p99": [10, 10], "peak": [10, 10], "forecast": [12, 10]}
     assert read_plan_columns(tmp_path, None, "forecast").size_bytes.tolist() == [7, 5]
     assert read_plan_columns(tmp_path, None, "p95").size_bytes.tolist() == [5, 5]
+
+
+def partitions(data: Path, *rows: dict[str, Any], cluster: str = "c") -> None:
+    """Partitions t-0, t-1, … with one replica each, of which this is known."""
+    key = {"snapshot_id": f"s-{cluster}", "cluster_id": cluster, "broker": 1}
+    found = [{**INPUT, **key, "partition": number, **known} for number, known in enumerate(rows)]
+    write_rows(data, PLAN_INPUTS, found, file_stem=cluster)
+
+
+def reasons(data: Path, statistic: str) -> list[str | None]:
+    found = read_plan_columns(data, "c", statistic)
+    return [found.reason_names[code] if code >= 0 else None for code in found.reasons]
+
+
+def test_every_verdict_but_enough_is_a_reason_for_doubt_in_its_own_words(tmp_path: Path) -> None:
+    words = ("enough", "short", "gaps", "unknown", "error of 40 %")
+    partitions(tmp_path, *({"verdict": word, "write_bytes_per_s": 5.0} for word in words))
+    assert reasons(tmp_path, "mean") == [None, *words[1:]]
+
+
+def test_where_all_is_enough_or_nothing_is_there_is_no_other_verdict_to_find(tmp_path: Path) -> None:
+    partitions(tmp_path, {"verdict": "enough", "write_bytes_per_s": 5.0})
+    assert reasons(tmp_path, "mean") == [None]
+    partitions(tmp_path, {"verdict": "short", "write_bytes_per_s": 5.0})
+    assert reasons(tmp_path, "mean") == ["short"]
+
+
+def test_that_the_mean_stands_in_for_the_load_to_plan_by_is_a_reason_too(tmp_path: Path) -> None:
+    enough = {"verdict": "enough", "write_bytes_per_s": 5.0}
+    partitions(tmp_path, enough, {**enough, "peak_write_bytes_per_s": 9.0}, {**enough, "verdict": "gaps"})
+    assert reasons(tmp_path, "peak") == ["no peak", None, "gaps"]
+    assert read_plan_columns(tmp_path, "c", "peak").write_bytes_per_s.tolist() == [5.0, 9.0, 5.0]
+
+
+def ahead(partition: int, cluster: str = "c", **known: float | None) -> dict[str, Any]:
+    figures = dict.fromkeys(column.name for column in FORECAST.columns)
+    key = {"cluster_id": cluster, "snapshot_id": f"s-{cluster}", "topic": "t", "partition": partition}
+    return {**figures, **key, "horizon_days": 30.0, "basis": "flat", **known}
+
+
+def test_the_upper_end_of_the_forecast_comes_from_its_own_table_by_the_key(tmp_path: Path) -> None:
+    enough = {"verdict": "enough", "write_bytes_per_s": 5.0, "forecast_write_bytes_per_s": 6.0}
+    partitions(tmp_path, enough, enough, enough)
+    high = {"high_write_bytes_per_s": 8.0, "high_size_bytes": 70.0}
+    other = ahead(0, "d", high_write_bytes_per_s=99.0, high_size_bytes=99.0)
+    stranger = {**ahead(0, high_write_bytes_per_s=99.0), "topic": "gone"}
+    write_rows(tmp_path, FORECAST, [other, stranger, ahead(2, **high), ahead(1)], file_stem="a")
+    found = read_plan_columns(tmp_path, "c", FORECAST_HIGH)
+    assert found.write_bytes_per_s.tolist() == [5.0, 5.0, 8.0]
+    assert found.size_bytes.tolist() == [5.0, 5.0, 70.0]
+    assert reasons(tmp_path, FORECAST_HIGH) == ["no forecast-high", "no forecast-high", None]
+
+
+def test_the_upper_end_of_the_forecast_needs_the_table_that_has_it(tmp_path: Path) -> None:
+    partitions(tmp_path, {"verdict": "enough", "write_bytes_per_s": 5.0})
+    with pytest.raises(DataError, match=r"no table forecast in .*; make it with `kreassign load`"):
+        read_plan_columns(tmp_path, "c", FORECAST_HIGH)
+
+
+def test_the_forecast_says_how_sure_it_is_by_medians_of_what_is_written_and_by_its_backtest(tmp_path: Path) -> None:
+    rates = [(10.0, 5.0, 40.0), (100.0, 80.0, 120.0), (4.0, 3.0, 6.0), (0.0, 0.0, 0.0), (None, None, None)]
+    rows = [
+        ahead(number, write_bytes_per_s=middle, low_write_bytes_per_s=low, high_write_bytes_per_s=high)
+        for number, (middle, low, high) in enumerate(rates)
+    ]
+    assert read_forecast_basis(tmp_path, "c") is None
+    write_rows(tmp_path, FORECAST, rows, file_stem="a")
+    assert read_forecast_basis(tmp_path, "c") == ForecastBasis(30.0, 0.75, 1.5)
+    assert read_forecast_basis(tmp_path, "d") is None
+    tested = {"partition_count": 2, "median_error": 0.1, "p95_error": 0.2, "covered_share": 1.0, "widening": 1.0}
+    write_rows(tmp_path, BACKTESTS, [{"cluster_id": "c", **tested}], file_stem="a")
+    assert read_forecast_basis(tmp_path, "c") == ForecastBasis(30.0, 0.75, 1.5, 2, 0.1, 1.0)
+
+
+def test_the_last_hour_is_that_of_the_cluster(tmp_path: Path) -> None:
+    def hour(cluster: str, start: int) -> dict[str, Any]:
+        figures = {"epoch": 0, "seconds": 60.0, "new_records": 1, "mean_size_bytes": None}
+        return {"cluster_id": cluster, "topic": "t", "partition": 0, "hour_ms": start * 3_600_000, **figures}
+
+    assert read_last_hour(tmp_path, "c") is None
+    write_rows(tmp_path, LOAD_HOURS, [hour("c", 3), hour("c", 7), hour("c", 5), hour("d", 9)], file_stem="a")
+    assert read_last_hour(tmp_path, "c") == 7 * 3_600_000
+    assert read_last_hour(tmp_path, "e") is None

@@ -44,6 +44,7 @@ class PlanOptions:
     snapshot: Path | None
     cluster: str | None
     by: str
+    require_load: bool
     out: Path | None
     current_out: Path | None
     goals_file: Path | None
@@ -73,7 +74,7 @@ class PlanOptions:
         parts = self.parts or (PARTS_ON_SPARK if on_spark else 1)
         search = Search(on_spark, parts, self.seed, self.master, (self.data or Path()) / SPARK_LOG)
         budget = Budget(self.budget_bytes, self.budget_moves, self.max_leader_changes)
-        return PlanRequest(budget, self.fit_in_s, self.rate, search)
+        return PlanRequest(budget, self.fit_in_s, self.rate, search, self.require_load)
 
     def inputs(self) -> Inputs:
         """The state to plan from. Raises DataError or InputError."""
@@ -120,8 +121,11 @@ def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tu
 
 _OPTIONS: tuple[Decorator, ...] = (
     data_or_load_option,
-    click.option("--by", type=click.Choice(["mean", "p95", "p99", "peak", "forecast"]), default="mean",
-                 show_default=True, help="Load to plan for: mean, a percentile, the peak hour, or the forecast."),
+    click.option("--by", type=click.Choice(["mean", "p95", "p99", "peak", "forecast", "forecast-high"]),
+                 default="mean", show_default=True,
+                 help="Load to plan for: mean, a percentile, the peak hour, the forecast, or its upper end."),
+    click.option("--require-load", is_flag=True,
+                 help="Refuse to plan with doubtful loads.  [default: name them, and plan with priors instead]"),
     click.option("--snapshot", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
                  help="Plan for a snapshot file (from `kreassign snapshot --out`), instead of the tables in DIR.  "
                  "[default: none]"),

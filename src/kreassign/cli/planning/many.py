@@ -16,8 +16,10 @@ from kreassign.cli.options.circumstances import MOST_ADDED, MOST_TIMES, growth_o
 from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.options.values import DIRECTORY, FiniteRange
 from kreassign.cli.output import console, examples, print_json
+from kreassign.cli.planning.loads import print_loads
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals
+from kreassign.model.plan_facts_json import load_fields
 from kreassign.model.printable import shortened
 from kreassign.model.strict_json import finite
 from kreassign.model.whole_number import MOST_REPLICAS, parse_whole
@@ -43,15 +45,19 @@ from kreassign.report.text import format_bytes, format_duration
 @planning_options
 def pareto(options: PlanOptions, out_dir: Path | None) -> None:
     """Compute several plans of which none beats another in bytes, balance, time and leader changes."""
-    found = operation.pareto(options.inputs(), options.request)
+    inputs = options.inputs()
+    found = operation.pareto(inputs, options.request)
     for choice in found.choices if out_dir else ():
         assert out_dir is not None
         _write(out_dir / f"{choice.id}.json", found.outcome(choice))
     is_timed = options.rate is not None
     if options.output_format == "json":
-        print_json({"choices": [_choice_fields(choice, is_timed=is_timed) for choice in found.choices]})
+        choices = [_choice_fields(choice, is_timed=is_timed) for choice in found.choices]
+        print_json({"choices": choices, "loads": load_fields(inputs.loads)})
     else:
-        console().print(_choices(found.choices, is_timed=is_timed))
+        terminal = console()
+        print_loads(terminal, inputs.loads)
+        terminal.print(_choices(found.choices, is_timed=is_timed))
 
 
 @click.command(
@@ -68,9 +74,9 @@ def pareto(options: PlanOptions, out_dir: Path | None) -> None:
 def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> None:
     """Compute how many brokers like these the load needs, now or under other circumstances."""
     inputs = options.inputs()
-    found = operation.brokers_needed(inputs, what_if, at_most / PERCENT)
+    found = operation.brokers_needed(inputs, what_if, at_most / PERCENT, options.request)
     if options.output_format == "json":
-        print_json(_size_document(found))
+        print_json({**_size_document(found), "loads": load_fields(inputs.loads)})
         return
     terminal = console()
     circumstances = described(what_if.circumstances(inputs))
@@ -78,6 +84,7 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
         f"{circumstances}: {found.brokers} brokers carry this load at {found.at_most:.0%} of their limits; "
         f"there are {found.present}"
     )
+    print_loads(terminal, inputs.loads)
     for need in found.needs:
         total, limit = format_amount(need.total, need.unit), format_amount(need.limit, need.unit)
         terminal.print(f"{need.goal} alone needs {need.brokers}: {total} at {limit} each")
@@ -144,11 +151,15 @@ def _values(kind: Callable[[str], Any]) -> Callable[[click.Context, click.Parame
 def grid(options: PlanOptions, added: tuple[int, ...], factors: tuple[int, ...], traffic: tuple[float, ...]) -> None:
     """Plan for every combination of other circumstances, and compare the plans."""
     inputs = options.inputs()
+    options.request.check_loads(inputs)
     cells = [WhatIf(more, (), copies, times) for more, copies, times in product(added, factors or (None,), traffic)]
     questions = [
         Question(described(cell.circumstances(inputs)), cell.name, inputs, cell.pose(inputs).problem) for cell in cells
     ]
-    _show("circumstances", make_plans(questions, options.request), options.output_format)
+    replies = make_plans(questions, options.request)
+    if options.output_format == "text":
+        print_loads(console(), inputs.loads)
+    _show("circumstances", replies, options.output_format)
 
 
 def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs]:
@@ -201,7 +212,8 @@ def _show(title: str, replies: list[Reply], output_format: str) -> None:
     if output_format == "json":
         print_json({"plans": [_reply_fields(title, reply) for reply in replies]})
         return
-    table = Table(title, "partitions", "copied", "above the bound", "leaders", "brokers off target", box=None)
+    columns = ("partitions", "copied", "above the bound", "leaders", "brokers off target", "doubtful loads")
+    table = Table(title, *columns, box=None)
     for reply in replies:
         table.add_row(reply.name, *_cells(reply))
     console().print(table)
@@ -216,14 +228,21 @@ def _cells(reply: Reply) -> tuple[str, ...]:
     totals, missed = reply.outcome.facts.totals, len(reply.outcome.evaluation.misses())
     gap = "-" if totals.gap is None else f"{totals.gap:.1%}"
     return (
-        str(len(reply.outcome.plan)), format_bytes(totals.moved_bytes), gap, str(totals.leader_changes), str(missed)
+        str(len(reply.outcome.plan)), format_bytes(totals.moved_bytes), gap, str(totals.leader_changes), str(missed),
+        _doubtful(reply.outcome),
     )  # fmt: skip
+
+
+def _doubtful(outcome: Outcome) -> str:
+    loads = outcome.facts.loads
+    return "-" if loads is None else f"{loads.doubtful_count} of {loads.partitions}"
 
 
 def _reply_fields(title: str, reply: Reply) -> dict[str, Any]:
     if reply.outcome is None:
         return {title: reply.name, "refusal": reply.refusal}
     totals: Totals = reply.outcome.facts.totals
+    loads = reply.outcome.facts.loads
     return {
         title: reply.name,
         "plan_id": reply.outcome.facts.plan_id,
@@ -232,4 +251,5 @@ def _reply_fields(title: str, reply: Reply) -> dict[str, Any]:
         "least_bytes": totals.least_bytes,
         "leader_changes": totals.leader_changes,
         "missed": [str(miss) for miss in reply.outcome.evaluation.misses()],
+        "doubtful_loads": 0 if loads is None else loads.doubtful_count,
     }

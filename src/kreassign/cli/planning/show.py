@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kreassign.cli.output import console, print_json
+from kreassign.cli.planning.loads import print_loads
 from kreassign.model.plan_facts import PlanFacts, Prediction
 from kreassign.model.plan_facts_json import format_facts
 from kreassign.model.plan_json import format_plan
@@ -62,9 +63,11 @@ def document(outcome: Outcome, out: Path | None, explained: Sequence[str]) -> di
 
 
 def summary(terminal: Console, outcome: Outcome) -> None:
-    """What it costs, how near that is to the least possible, how long it takes, and each broker before and after."""
+    """What it costs, what its loads rest on, how near that is to the least possible, how long it takes, each broker."""
     facts = outcome.facts
     terminal.print(_cost(outcome))
+    if facts.loads is not None:
+        print_loads(terminal, facts.loads)
     terminal.print(_bound(facts))
     if facts.prediction is not None:
         terminal.print(_time(facts.prediction))

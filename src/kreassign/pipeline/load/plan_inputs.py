@@ -1,4 +1,8 @@
-"""What the planner reads, as arrays: table `plan_inputs` of one cluster, with the log directories of its snapshot."""
+"""What the planner reads, as arrays: table `plan_inputs` of one cluster, with the log directories of its snapshot.
+
+Beside the loads stands what they rest on: the verdict of each, the last hour that was measured, and how well the
+forecast did so far. `doubt.py` decides what to plan with where a load is doubtful.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import DataError, InputError
-from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, has_table, read_columns
-from kreassign.pipeline.tables.schemas import PARTITIONS, PLAN_INPUTS, REPLICAS
+from kreassign.model.load_basis import ForecastBasis
+from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, has_table, read_columns, read_rows
+from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PARTITIONS, PLAN_INPUTS, REPLICAS
 
 _COLUMNS = (
     "snapshot_id", "topic", "partition", "broker", "position", "is_reassigning", "size_bytes", "write_bytes_per_s",
+    "verdict",
 )  # fmt: skip
+ENOUGH = "enough"
+"""The verdict of loads that one may plan by; every other one is a reason for doubt."""
 STATISTICS: dict[str, dict[str, str]] = {
     "mean": {},
     "p95": {"write_bytes_per_s": "p95_write_bytes_per_s"},
@@ -23,6 +31,9 @@ STATISTICS: dict[str, dict[str, str]] = {
     "forecast": {"write_bytes_per_s": "forecast_write_bytes_per_s", "size_bytes": "forecast_size_bytes"},
 }
 """What to plan by, and the columns that it has in place of the mean rate and the present size."""
+FORECAST_HIGH = "forecast-high"
+_HIGH = {"write_bytes_per_s": "high_write_bytes_per_s", "size_bytes": "high_size_bytes"}
+"""The upper ends of the forecast's intervals. They are in table `forecast` only."""
 _KEY = ("topic", "partition", "broker")
 
 
@@ -30,7 +41,8 @@ _KEY = ("topic", "partition", "broker")
 class PlanColumns:
     """One entry per replica of one cluster; NaN where a size or rate is unknown. See `PLAN_INPUTS`.
 
-    `log_dirs` are indices into `paths`, -1 where the directory is unknown.
+    `log_dirs` are indices into `paths`, -1 where the directory is unknown. `reasons` are indices into `reason_names`:
+    why the rate is doubtful, -1 where it is not. That the mean stands in for the load that was asked for is one, too.
     """
 
     cluster_id: str
@@ -43,6 +55,8 @@ class PlanColumns:
     is_reassigning: npt.NDArray[np.bool_]
     size_bytes: npt.NDArray[np.float64]
     write_bytes_per_s: npt.NDArray[np.float64]
+    reason_names: tuple[str, ...]
+    reasons: npt.NDArray[np.int32]
     paths: tuple[str, ...]
     log_dirs: npt.NDArray[np.int32]
 
@@ -50,14 +64,17 @@ class PlanColumns:
 def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mean") -> PlanColumns:
     """The columns of a cluster; `cluster` may be None if the tables hold only one.
 
-    `statistic` is one of `STATISTICS`. Where it is unknown, the mean and the present size stand in.
+    `statistic` is one of `STATISTICS`, or `FORECAST_HIGH`. Where it is unknown, the mean and the present size stand in.
     Raises InputError when there are several to choose from, DataError when there is nothing of this one.
     """
     chosen = _chosen(data_dir, cluster)
-    names = (*_COLUMNS, *STATISTICS[statistic].values())
+    names = (*_COLUMNS, *STATISTICS.get(statistic, {}).values())
     found = read_columns(data_dir, PLAN_INPUTS, names, only={"cluster_id": chosen})
     topics, (snapshot_id, *_) = _dictionary(found["topic"]), _dictionary(found["snapshot_id"]).names
     paths, log_dirs = _log_dirs(data_dir, snapshot_id, topics, found)
+    special = _special(data_dir, chosen, statistic, topics, found)
+    sizes, rates = special.get("size_bytes"), special.get("write_bytes_per_s")
+    reason_names, reasons = _reasons(_dictionary(found["verdict"]), statistic, rates)
     return PlanColumns(
         cluster_id=chosen,
         snapshot_id=snapshot_id,
@@ -67,11 +84,40 @@ def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mea
         brokers=_ints(found["broker"]),
         positions=_ints(found["position"]),
         is_reassigning=np.asarray(found["is_reassigning"], np.bool_),
-        size_bytes=_by(statistic, "size_bytes", found),
-        write_bytes_per_s=_by(statistic, "write_bytes_per_s", found),
+        size_bytes=_instead(sizes, found["size_bytes"]),
+        write_bytes_per_s=_instead(rates, found["write_bytes_per_s"]),
+        reason_names=reason_names,
+        reasons=reasons,
         paths=paths,
         log_dirs=log_dirs,
     )
+
+
+def read_last_hour(data_dir: Path, cluster: str) -> int | None:
+    """The start of the last hour of which the tables hold samples of a cluster, ms; None where they do not say."""
+    if not has_table(data_dir, LOAD_HOURS):
+        return None
+    hours = np.asarray(read_columns(data_dir, LOAD_HOURS, ("hour_ms",), only={"cluster_id": cluster})["hour_ms"])
+    return int(hours.max()) if len(hours) else None
+
+
+def read_forecast_basis(data_dir: Path, cluster: str) -> ForecastBasis | None:
+    """How far the forecast of a cluster looks, and how sure it is; None where the tables do not say."""
+    if not has_table(data_dir, FORECAST):
+        return None
+    names = ("horizon_days", "write_bytes_per_s", "low_write_bytes_per_s", "high_write_bytes_per_s")
+    columns = read_columns(data_dir, FORECAST, names, only={"cluster_id": cluster})
+    horizon, middle, low, high = (np.asarray(columns[name], np.float64) for name in names)
+    if not len(horizon):
+        return None
+    known = (middle > 0) & ~np.isnan(low) & ~np.isnan(high)
+    low_ratio, high_ratio = (_median(end[known] / middle[known]) for end in (low, high))
+    tested = read_rows(data_dir, BACKTESTS, only={"cluster_id": cluster}) if has_table(data_dir, BACKTESTS) else []
+    backtest = {
+        "tested_partitions": sum(row["partition_count"] for row in tested),
+        **{name: row[name] for row in tested for name in ("median_error", "covered_share")},
+    }
+    return ForecastBasis(float(horizon[0]), low_ratio, high_ratio, **backtest)
 
 
 def read_topic_ids(data_dir: Path, snapshot_id: str) -> dict[str, str]:
@@ -106,16 +152,12 @@ def _log_dirs(
     if not has_table(data_dir, REPLICAS):
         return (), nowhere
     told = read_columns(data_dir, REPLICAS, (*_KEY, "log_dir"), only={"snapshot_id": snapshot_id})
-    paths, theirs = _dictionary(told["log_dir"]), _dictionary(told["topic"])
+    paths = _dictionary(told["log_dir"])
     if not len(paths.codes):
         return (), nowhere
-    number = {name: code for code, name in enumerate(topics.names)}
-    codes = np.array([number.get(name, -1) for name in theirs.names], np.int64)[theirs.codes]
-    keys = _key(codes, told)
-    order = np.argsort(keys, kind="stable")
-    wanted = _key(topics.codes.astype(np.int64), found)
-    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return paths.names, np.where(keys[place] == wanted, paths.codes[place], -1).astype(np.int32)
+    keys = _key(_codes(topics, _dictionary(told["topic"])), told)
+    places = _places(keys, _key(topics.codes.astype(np.int64), found))
+    return paths.names, np.append(paths.codes, np.int32(-1))[places].astype(np.int32)
 
 
 def _key(topics: npt.NDArray[np.int64], columns: dict[str, ColumnArray]) -> npt.NDArray[np.int64]:
@@ -124,13 +166,54 @@ def _key(topics: npt.NDArray[np.int64], columns: dict[str, ColumnArray]) -> npt.
     return (topics << 40) + (partitions << 20) + brokers
 
 
-def _by(statistic: str, name: str, found: dict[str, ColumnArray]) -> npt.NDArray[np.float64]:
-    plain = np.asarray(found[name], np.float64)
-    wanted = STATISTICS[statistic].get(name)
-    if wanted is None:
-        return plain
-    special = np.asarray(found[wanted], np.float64)
-    return np.where(np.isnan(special), plain, special)
+def _special(
+    data_dir: Path, cluster: str, statistic: str, topics: Dictionary, found: dict[str, ColumnArray]
+) -> dict[str, npt.NDArray[np.float64]]:
+    """What the load to plan by has in place of columns of the mean, by their names; NaN where it is unknown."""
+    if statistic != FORECAST_HIGH:
+        return {name: np.asarray(found[other], np.float64) for name, other in STATISTICS[statistic].items()}
+    key = ("topic", "partition")
+    ahead = read_columns(data_dir, FORECAST, (*key, *_HIGH.values()), only={"cluster_id": cluster})
+    theirs = _codes(topics, _dictionary(ahead["topic"])) << 32 | np.asarray(ahead["partition"], np.int64)
+    wanted = topics.codes.astype(np.int64) << 32 | np.asarray(found["partition"], np.int64)
+    places = _places(theirs, wanted)
+    return {name: np.append(np.asarray(ahead[high], np.float64), np.nan)[places] for name, high in _HIGH.items()}
+
+
+def _codes(known: Dictionary, others: Dictionary) -> npt.NDArray[np.int64]:
+    """The codes of the others' values in the known dictionary, -1 where it does not have them."""
+    number = {name: code for code, name in enumerate(known.names)}
+    return np.array([number.get(name, -1) for name in others.names], np.int64)[others.codes]
+
+
+def _places(keys: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where each wanted key is among the keys, -1 where it is not."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys, kind="stable")
+    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[place] == wanted, place, -1)
+
+
+def _instead(special: npt.NDArray[np.float64] | None, column: ColumnArray) -> npt.NDArray[np.float64]:
+    plain = np.asarray(column, np.float64)
+    return plain if special is None else np.where(np.isnan(special), plain, special)
+
+
+def _reasons(
+    verdicts: Dictionary, statistic: str, rates: npt.NDArray[np.float64] | None
+) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+    """Why loads are doubtful: their verdict, else that the load to plan by is unknown."""
+    names = (*verdicts.names, f"no {statistic}")
+    is_enough = verdicts.codes == (names.index(ENOUGH) if ENOUGH in names else len(names))
+    reasons = np.where(is_enough, -1, verdicts.codes)
+    if rates is not None:
+        reasons = np.where(is_enough & np.isnan(rates), len(names) - 1, reasons)
+    return names, reasons.astype(np.int32)
+
+
+def _median(ratios: npt.NDArray[np.float64]) -> float | None:
+    return float(np.median(ratios)) if len(ratios) else None
 
 
 def _dictionary(column: ColumnArray) -> Dictionary:

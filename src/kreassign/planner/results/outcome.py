@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kreassign.errors import IllegalPlan
+from kreassign.model.load_basis import LoadBasis
 from kreassign.model.plan import Plan
 from kreassign.model.plan_facts import PlanFacts, PlannedBroker, PlannedPartition, Prediction, Reason, Totals, plan_id
 from kreassign.planner.arrays import NOWHERE
@@ -23,7 +24,8 @@ from kreassign.planner.results.reasons import reasons_of
 class Origin:
     """What a plan is for and where its inputs come from. Without a rate, no time is predicted.
 
-    `left` are sentences on what the plan was not to touch; `topic_ids` is by name, as far as known.
+    `left` are sentences on what the plan was not to touch; `topic_ids` is by name, as far as known; `loads` is what the
+    rates of the problem rest on.
     """
 
     task: str
@@ -32,6 +34,7 @@ class Origin:
     rate_bytes_per_s: float | None = None
     left: tuple[str, ...] = ()
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    loads: LoadBasis | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +64,7 @@ def outcome_of(problem: Problem, assignment: Assignment, origin: Origin) -> Outc
         cluster_id=origin.cluster_id,
         snapshot_id=origin.snapshot_id,
         topic_ids={topic: origin.topic_ids[topic] for topic in plan.topics if topic in origin.topic_ids},
+        loads=origin.loads,
         partitions=_partitions(problem, assignment, reasons_of(problem, assignment, evaluation)),
         brokers=_brokers(evaluation),
         prediction=None if rate is None else _prediction(problem, assignment, evaluation, rate),

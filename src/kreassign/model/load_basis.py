@@ -1,0 +1,115 @@
+"""What the loads of a plan rest on: which were doubtful, why, what was taken in their place, and how old they are.
+
+A load is *doubtful* where `kreassign load` does not call it `enough`, or where the rate that was asked for is unknown.
+The planner gets a prior for it, never a silent 0. `PRIORS` are the words for where a prior comes from:
+
+    topic      the median rate of the partitions of its topic whose loads are enough
+    measured   its own rate although it is doubtful, unless no partition with enough load has so large a one
+    size       its size, times the bytes per second and byte of all partitions whose loads are enough
+    unknown    nothing to go by: 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kreassign.errors import InputError
+from kreassign.model.partition import TopicPartition
+from kreassign.model.printable import shortened
+
+PRIORS = ("topic", "measured", "size", "unknown")
+MOST_NAMED = 100
+"""How many doubtful loads are kept by name; all are counted."""
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulLoad:
+    """A partition whose rate is doubtful: why, and the rate that was taken in its place, from which prior."""
+
+    topic_partition: TopicPartition
+    reason: str
+    prior: str
+    write_bytes_per_s: float
+
+    def __str__(self) -> str:
+        return f"{shortened(str(self.topic_partition))} ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulShare:
+    """What of a broker's present replicas is doubtful: their count, and which part of its writes and of its bytes."""
+
+    broker: int
+    replicas: int
+    write_share: float
+    size_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastBasis:
+    """How sure the forecast is that a plan was made by.
+
+    `low_ratio` and `high_ratio` are the ends of the 95% interval of the rate over the forecast, medians of the
+    partitions; None where nothing is written. Of the backtest: how many partitions, their median error (a share of the
+    larger rate), how many of them were in the interval; None without any.
+    """
+
+    horizon_days: float
+    low_ratio: float | None = None
+    high_ratio: float | None = None
+    tested_partitions: int = 0
+    median_error: float | None = None
+    covered_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBasis:
+    """What the loads of a plan rest on.
+
+    `source` is the load of the tables that was planned by (`mean`, `p95` …), or `snapshot` for rates of a snapshot
+    file. `taken_ms` is when the snapshot was begun; `last_hour_ms` the start of the last hour that samples measured,
+    None where there are none. `reasons` and `priors` count the doubtful partitions; `doubtful` names the largest of
+    them, at most `MOST_NAMED`. `unsized` partitions have no known size, and stay. `brokers` are those with doubtful
+    replicas.
+    """
+
+    source: str
+    taken_ms: int
+    partitions: int
+    last_hour_ms: int | None = None
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    priors: Mapping[str, int] = field(default_factory=dict)
+    unsized: int = 0
+    doubtful: tuple[DoubtfulLoad, ...] = ()
+    brokers: tuple[DoubtfulShare, ...] = ()
+    forecast: ForecastBasis | None = None
+
+    @property
+    def doubtful_count(self) -> int:
+        """How many partitions have a doubtful load."""
+        return sum(self.reasons.values())
+
+    @property
+    def measured_ms(self) -> int:
+        """Since when nothing was measured any more."""
+        return self.taken_ms if self.last_hour_ms is None else self.last_hour_ms
+
+    def require(self) -> None:
+        """Raise InputError, which names the first of them and what to do, if there are doubtful loads."""
+        if not self.doubtful_count:
+            return
+        named = ", ".join(map(str, self.doubtful[:_SHOWN]))
+        more = f" and {left} more" if (left := self.doubtful_count - _SHOWN) > 0 else ""
+        raise InputError(
+            f"the loads of {self.doubtful_count} of {self.partitions} partitions are doubtful: {named}{more}; "
+            f"{_REMEDY['snapshot' if self.source == 'snapshot' else 'tables']}, or leave out --require-load "
+            "(`require_load`) to plan with priors"
+        )
+
+
+_REMEDY = {
+    "snapshot": "take the snapshot again with `--measure-for 60`",
+    "tables": "collect samples for a whole day without gaps, run `kreassign load` and plan again",
+}

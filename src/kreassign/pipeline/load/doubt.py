@@ -1,0 +1,165 @@
+"""PURE. Which loads are doubtful, and the priors that stand in for them: see `kreassign.model.load_basis`.
+
+Both are decided per partition, from arrays with one entry per replica, whether they come from tables or from a snapshot
+file. Whose load is enough keeps its rate, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kreassign.model import TopicPartition
+from kreassign.model.load_basis import MOST_NAMED, PRIORS, DoubtfulLoad, DoubtfulShare, LoadBasis
+
+NO_RATE = "no rate"
+Ints = npt.NDArray[np.integer]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplicaLoads:
+    """One entry per replica, in any order; sizes and rates are those of the partition, NaN where unknown.
+
+    `topics` are indices into `topic_names`, which are sorted. `reasons` are indices into `reason_names`, -1 where
+    nothing speaks against the load; None where that is so of all.
+    """
+
+    topic_names: Sequence[str]
+    topics: Ints
+    partitions: Ints
+    brokers: Ints
+    size_bytes: Floats
+    write_bytes_per_s: Floats
+    reason_names: Sequence[str] = ()
+    reasons: Ints | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Partitions:
+    """One entry per partition; `of_replica` says which one each replica belongs to."""
+
+    topics: Ints
+    numbers: Ints
+    size_bytes: Floats
+    own: Floats
+    reasons: Ints
+    of_replica: Ints
+
+    @property
+    def is_doubtful(self) -> npt.NDArray[np.bool_]:
+        return self.reasons >= 0
+
+
+def heed(loads: ReplicaLoads, source: str, taken_ms: int) -> tuple[Floats, LoadBasis]:
+    """The rates to plan with, one per replica, without NaN; and what they rest on.
+
+    Where a rate is unknown, and nothing says why, the reason is `NO_RATE`.
+    """
+    found = _per_partition(loads)
+    names = (*loads.reason_names, NO_RATE)
+    rates, priors = _settled(found)
+    doubtful = found.is_doubtful
+    basis = LoadBasis(
+        source,
+        taken_ms,
+        len(rates),
+        reasons=_counts(names, found.reasons[doubtful]),
+        priors=_counts(PRIORS, priors[doubtful]),
+        unsized=int(np.isnan(found.size_bytes).sum()),
+        doubtful=_named((loads.topic_names, names), found, rates, priors),
+        brokers=_shares(loads.brokers, found, rates),
+    )
+    return rates[found.of_replica], basis
+
+
+def _per_partition(loads: ReplicaLoads) -> _Partitions:
+    key = loads.topics.astype(np.int64) << 32 | loads.partitions.astype(np.int64)
+    _, first, of_replica = np.unique(key, return_index=True, return_inverse=True)
+    rates = loads.write_bytes_per_s[first]
+    reasons = np.full(len(first), -1) if loads.reasons is None else loads.reasons[first]
+    own = np.where(np.isfinite(rates) & (rates >= 0), rates, np.nan)
+    reasons = np.where(np.isnan(own) & (reasons < 0), len(loads.reason_names), reasons)
+    places = loads.topics[first], loads.partitions[first]
+    return _Partitions(*places, loads.size_bytes[first], own, reasons, of_replica.reshape(-1))
+
+
+def _settled(found: _Partitions) -> tuple[Floats, Ints]:
+    """The rate of each partition, and the index of its prior among `PRIORS`, which holds for doubtful ones."""
+    is_enough = ~found.is_doubtful
+    medians = _medians(found.topics[is_enough], found.own[is_enough], int(found.topics.max(initial=-1)) + 1)
+    by_topic = medians[found.topics]
+    # Beyond what any partition with enough load writes, an error is likelier than a record.
+    most = found.own[is_enough].max(initial=-np.inf) if is_enough.any() else np.inf
+    by_size = found.size_bytes * _rate_per_byte(found.size_bytes[is_enough], found.own[is_enough])
+    candidates = np.stack(
+        [by_topic, np.where(found.own <= most, found.own, np.nan), by_size, np.zeros(len(by_size))]
+    )  # in the order of PRIORS
+    priors = np.argmax(~np.isnan(candidates), axis=0)
+    rates = candidates[priors, np.arange(len(priors))]
+    return np.where(is_enough, found.own, rates), priors
+
+
+def _medians(topics: Ints, rates: Floats, count: int) -> Floats:
+    """The median rate of each of `count` topics; NaN where it has none."""
+    order = np.lexsort((rates, topics))
+    ranked = np.append(rates[order], np.nan)
+    bounds = np.searchsorted(topics[order], np.arange(count + 1))
+    starts, sizes = bounds[:-1], np.diff(bounds)
+    lower = ranked[starts + np.maximum(sizes - 1, 0) // 2]
+    upper = ranked[np.minimum(starts + sizes // 2, len(ranked) - 1)]
+    return np.where(sizes > 0, lower + (upper - lower) / 2, np.nan)
+
+
+def _rate_per_byte(sizes: Floats, rates: Floats) -> float:
+    """Bytes per second and byte of those with a known size; NaN where they hold nothing."""
+    known = ~np.isnan(sizes)
+    total = float(sizes[known].sum())
+    return float(rates[known].sum()) / total if total > 0 else float("nan")
+
+
+def _counts(names: Sequence[str], codes: Ints) -> dict[str, int]:
+    counts = np.bincount(codes, minlength=len(names)).tolist()
+    return {name: count for name, count in sorted(zip(names, counts, strict=True)) if count}
+
+
+def _named(
+    names: tuple[Sequence[str], Sequence[str]], found: _Partitions, rates: Floats, priors: Ints
+) -> tuple[DoubtfulLoad, ...]:
+    """The largest doubtful loads: by rate, then by size, then by name. `names` are those of topics and of reasons."""
+    topic_names, reason_names = names
+    places = np.flatnonzero(found.is_doubtful)
+    size = np.nan_to_num(found.size_bytes[places])
+    order = np.lexsort((found.numbers[places], found.topics[places], -size, -rates[places]))
+    return tuple(
+        DoubtfulLoad(
+            TopicPartition(topic_names[int(found.topics[place])], int(found.numbers[place])),
+            reason_names[int(found.reasons[place])],
+            PRIORS[int(priors[place])],
+            float(rates[place]),
+        )
+        for place in places[order[:MOST_NAMED]].tolist()
+    )
+
+
+def _shares(brokers: Ints, found: _Partitions, rates: Floats) -> tuple[DoubtfulShare, ...]:
+    """Of the brokers that hold doubtful replicas, by id."""
+    # In the order of partitions, for sums of floats depend on it, and rows come in any.
+    order = np.argsort(found.of_replica, kind="stable")
+    held = found.of_replica[order]
+    ids, which = np.unique(brokers[order], return_inverse=True)
+    which, is_doubtful = which.reshape(-1), found.is_doubtful[held]
+
+    def share(loads: Floats) -> Floats:
+        part, whole = (np.bincount(which, each, len(ids)) for each in (np.where(is_doubtful, loads, 0.0), loads))
+        return np.divide(part, whole, out=np.zeros(len(ids)), where=whole > 0)
+
+    counts = np.bincount(which, is_doubtful, len(ids))
+    writes, sizes = share(rates[held]), share(np.nan_to_num(found.size_bytes)[held])
+    return tuple(
+        DoubtfulShare(int(ids[place]), int(counts[place]), float(writes[place]), float(sizes[place]))
+        for place in np.flatnonzero(counts).tolist()
+    )

@@ -1,0 +1,266 @@
+"""What plans say of the loads that they rest on, and what they refuse: from the command line and from Python."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import kreassign
+from kreassign.cli.main import kreassign as command
+from kreassign.cli.planning.loads import load_lines
+from kreassign.errors import InputError
+from kreassign.model import Broker, TopicPartition
+from kreassign.model.load_basis import DoubtfulLoad, DoubtfulShare, ForecastBasis, LoadBasis
+from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPartition, SnapshotTopic
+from kreassign.operations.plan import PlanRequest
+from kreassign.operations.plan_files import read_plan_file
+from kreassign.operations.snapshot_files import write_snapshot
+from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.schemas import BROKERS, FORECAST, LOAD_HOURS, PLAN_INPUTS
+from tests.pipeline.clusters import UNKNOWN_LOADS
+
+HOUR_MS = 3_600_000
+TAKEN_MS = 1_767_225_600_000  # 2026-01-01
+MEGABYTE = 1_000_000
+REQUIRED = PlanRequest(require_load=True)
+ENOUGH = ("enough", 1.0 * MEGABYTE)
+Loads = dict[str, list[tuple[str, float | None]]]
+
+
+def tables(data: Path, topics: Loads, cluster: str = "c") -> Path:
+    """Brokers 0 to 2, and partitions of 10 MB on brokers 0 and 1 by topic, each with a verdict and a rate."""
+    snapshot = {"snapshot_id": f"s-{cluster}", "cluster_id": cluster}
+    host = {**snapshot, "taken_ms": TAKEN_MS, "host": "h", "port": 9092, "rack": None, "is_fenced": False}
+    rows = [
+        {**snapshot, **UNKNOWN_LOADS, "topic": topic, "partition": number, "broker": broker, "position": position,
+         "is_leader": position == 0, "is_reassigning": False, "size_bytes": 10 * MEGABYTE, "write_bytes_per_s": rate,
+         "coverage": "no samples" if rate is None else "measured", "verdict": verdict}
+        for topic, loads in topics.items()
+        for number, (verdict, rate) in enumerate(loads)
+        for position, broker in enumerate((number % 2, 1 - number % 2))
+    ]  # fmt: skip
+    hour = {"cluster_id": cluster, "topic": "t", "partition": 0, "epoch": 0, "hour_ms": TAKEN_MS - 2 * HOUR_MS}
+    write_rows(data, BROKERS, [{**host, "broker": one, "log_dirs_error": None} for one in range(3)], file_stem=cluster)
+    write_rows(data, PLAN_INPUTS, rows, file_stem=cluster)
+    write_rows(
+        data, LOAD_HOURS, [{**hour, "seconds": 9.0, "new_records": 1, "mean_size_bytes": None}], file_stem=cluster
+    )
+    return data
+
+
+DIRTY: Loads = {
+    "orders": [ENOUGH] * 6 + [("short", 1.91e14), ("unknown", None)],
+    "audit": [("short", 1.91e14)],
+    "audit-old": [("gaps", 0.5 * MEGABYTE)],
+}
+
+
+def snapshot(*rates: float | None, cluster: str = "c") -> ClusterSnapshot:
+    partitions = tuple(
+        SnapshotPartition((1, 2), (1, 2), 1, 1, ("/d",) * 2, (10 * MEGABYTE,) * 2, write_bytes_per_s=rate)
+        for rate in rates
+    )
+    hosts = tuple(SnapshotBroker(Broker(number, "h", 9092), ()) for number in range(1, 4))
+    return ClusterSnapshot(TAKEN_MS, cluster, hosts, (SnapshotTopic("t", partitions),))
+
+
+def plan(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, ["plan", *map(str, arguments)])
+
+
+def loads_of(outcome: Any) -> LoadBasis:
+    found: LoadBasis | None = outcome.facts.loads
+    assert found is not None
+    return found
+
+
+def test_a_few_absurd_loads_are_named_and_move_nothing_by_themselves(tmp_path: Path) -> None:
+    found = kreassign.plan(tables(tmp_path, DIRTY))
+    loads = loads_of(found)
+    assert (loads.partitions, loads.doubtful_count) == (10, 4)
+    assert loads.reasons == {"gaps": 1, "short": 2, "unknown": 1}
+    assert loads.priors == {"topic": 2, "measured": 1, "size": 1}
+    assert {str(one.topic_partition): (one.prior, one.write_bytes_per_s) for one in loads.doubtful} == {
+        "orders-6": ("topic", MEGABYTE),
+        "orders-7": ("topic", MEGABYTE),
+        "audit-0": ("size", MEGABYTE),
+        "audit-old-0": ("measured", 0.5 * MEGABYTE),
+    }
+    assert {one.broker: one.replicas for one in loads.brokers} == {0: 4, 1: 4}
+    assert all(one.write_share == 3.5 / 9.5 and one.size_share == 0.4 for one in loads.brokers)
+    assert max(broker.before["net-in"] for broker in found.facts.brokers) == 9.5 * MEGABYTE
+
+
+def test_the_first_lines_name_them_with_their_age_and_share_and_fit_80_columns(tmp_path: Path) -> None:
+    lines = plan("--data", tables(tmp_path, DIRTY), "--out", tmp_path / "plan.json").stdout.splitlines()
+    assert lines[0].startswith("rebalance: ")
+    assert lines[1].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
+    assert lines[2:6] == [
+        "doubtful loads: 4 of 10 partitions: 1 gaps, 2 short, 1 unknown",
+        "  planned with: 1 by size, 2 topic's median, 1 as measured",
+        "  largest: audit-0, orders-6, orders-7, audit-old-0",
+        "  share of brokers' writes/bytes: 0: 37%/40%, 1: 37%/40%",
+    ]
+    assert max(map(len, lines[:7])) < 80
+
+
+def test_the_facts_beside_the_plan_say_the_same_as_the_json_and_as_python(tmp_path: Path) -> None:
+    data, out = tables(tmp_path, DIRTY), tmp_path / "plan.json"
+    told = json.loads(plan("--data", data, "--out", out, "--format", "json").stdout)["loads"]
+    facts = read_plan_file(out).facts
+    assert facts is not None
+    assert facts.loads is not None
+    assert (told["priors"], told["reasons"]) == (facts.loads.priors, facts.loads.reasons)
+    assert (facts.loads.last_hour_ms, facts.loads.taken_ms) == (TAKEN_MS - 2 * HOUR_MS, TAKEN_MS)
+    python = loads_of(kreassign.plan(data))
+    assert (python.doubtful, python.reasons) == (facts.loads.doubtful, facts.loads.reasons)
+
+
+@pytest.mark.parametrize("task", [(), ("pareto",), ("grid",), ("brokers-needed", "--goals-file")])
+def test_whoever_requires_load_gets_no_plan_from_doubtful_ones(tmp_path: Path, task: tuple[str, ...]) -> None:
+    data = tables(tmp_path, DIRTY)
+    goals = tmp_path / "goals.toml"
+    goals.write_text('[capacity]\ndisk = "1GB"\n')
+    arguments = (*task, goals) if "--goals-file" in task else task
+    assert plan(*arguments, "--data", data, "--goals-file", goals).exit_code == 0
+    refused = plan(*arguments, "--data", data, "--require-load", "--out", tmp_path / "plan.json")
+    assert refused.exit_code == 2
+    assert "4 of 10 partitions are doubtful: audit-0 (short), orders-6 (short), orders-7 (unknown)" in refused.stderr
+    assert "and 1 more; collect samples for a whole day without gaps, run `kreassign load`" in refused.stderr
+    assert not (tmp_path / "plan.json").exists()
+
+
+def test_from_python_too_the_refusal_is_an_input_error(tmp_path: Path) -> None:
+    data = tables(tmp_path, DIRTY)
+    for ask in (kreassign.plan, kreassign.pareto, kreassign.brokers_needed):
+        with pytest.raises(InputError, match="4 of 10 partitions are doubtful: audit-0"):
+            ask(data, request=REQUIRED)
+
+
+def test_where_all_loads_are_enough_one_line_says_so_and_nothing_is_refused(tmp_path: Path) -> None:
+    data = tables(tmp_path, {"orders": [ENOUGH] * 6})
+    found = plan("--data", data, "--require-load", "--out", tmp_path / "plan.json")
+    assert found.exit_code == 0, found.output
+    lines = found.stdout.splitlines()
+    assert lines[1].startswith("loads: mean, samples until 2025-12-31 22:00 UTC (")
+    assert lines[1].endswith("; none doubtful")
+    assert not any("doubtful loads" in line for line in lines)
+
+
+def test_where_everything_is_unknown_it_is_said_and_the_sizes_alone_decide(tmp_path: Path) -> None:
+    found = kreassign.plan(tables(tmp_path, {"t": [("unknown", None)] * 6}))
+    loads = loads_of(found)
+    assert (loads.reasons, loads.priors) == ({"unknown": 6}, {"unknown": 6})
+    assert all((one.write_share, one.size_share) == (0.0, 1.0) for one in loads.brokers)
+    assert found.facts.totals.moved_bytes > 0
+
+
+def test_an_hour_of_samples_is_doubtful_but_better_than_nothing(tmp_path: Path) -> None:
+    rates = [float(number) * MEGABYTE for number in range(1, 7)]
+    found = kreassign.plan(tables(tmp_path, {"t": [("short", rate) for rate in rates]}))
+    assert loads_of(found).priors == {"measured": 6}
+    assert found.problem.partitions.write_bytes_per_s.tolist() == rates
+
+
+def test_one_cluster_of_a_fleet_with_doubtful_loads_does_not_keep_the_others_from_their_plans(tmp_path: Path) -> None:
+    tables(tmp_path, DIRTY, "dirty")
+    tables(tmp_path, {"t": [ENOUGH] * 6}, "clean")
+    found = plan("fleet", "--data", tmp_path, "--require-load")
+    assert found.exit_code == 1
+    assert "dirty: no plan: the loads of 4 of 10 partitions are doubtful" in found.stdout
+    rows = {
+        row["cluster"]: row for row in json.loads(plan("fleet", "--data", tmp_path, "--format", "json").stdout)["plans"]
+    }
+    assert {name: row["doubtful_loads"] for name, row in rows.items()} == {"clean": 0, "dirty": 4}
+
+
+def test_rates_that_a_snapshot_lacks_are_doubtful_and_the_others_tell_them() -> None:
+    found = kreassign.plan(snapshot(2.0, None, 4.0, 3.0, None, 0.0))
+    loads = loads_of(found)
+    assert (loads.source, loads.reasons, loads.priors) == ("snapshot", {"no rate": 2}, {"topic": 2})
+    assert found.problem.partitions.write_bytes_per_s.tolist() == [2.0, 2.5, 4.0, 3.0, 2.5, 0.0]
+
+
+def test_a_snapshot_without_rates_is_no_basis_for_who_requires_load(tmp_path: Path) -> None:
+    bare, measured = tmp_path / "bare.json", tmp_path / "measured.json"
+    write_snapshot(bare, snapshot(None, None))
+    write_snapshot(measured, snapshot(1.0, 2.0))
+    text = plan("--snapshot", bare).stderr
+    assert "\nloads: those of the snapshot, 2026-01-01 00:00 UTC (" in text
+    assert "\ndoubtful loads: 2 of 2 partitions: 2 no rate\n  planned with: 2 as 0, unknown\n" in text
+    refused = plan("--snapshot", bare, "--require-load")
+    assert refused.exit_code == 2
+    assert "take the snapshot again with `--measure-for 60`" in refused.stderr
+    assert plan("--snapshot", measured, "--require-load").exit_code == 0
+
+
+def ahead(number: int, low: float, middle: float, high: float) -> dict[str, Any]:
+    figures = dict.fromkeys(column.name for column in FORECAST.columns)
+    key = {"cluster_id": "c", "snapshot_id": "s-c", "topic": "t", "partition": number, "horizon_days": 30.0}
+    rates = {"low_write_bytes_per_s": low, "write_bytes_per_s": middle, "high_write_bytes_per_s": high}
+    return {**figures, **key, **rates, "high_size_bytes": 20.0 * MEGABYTE, "basis": "flat"}
+
+
+def test_a_plan_by_the_forecast_says_how_sure_it_is_and_one_by_its_upper_end_has_more_load(tmp_path: Path) -> None:
+    data = tables(tmp_path, {"t": [ENOUGH] * 6})
+    write_rows(data, FORECAST, [ahead(number, 0.5e6, 1e6, 3e6) for number in range(6)], file_stem="a")
+    out = tmp_path / "plan.json"
+    lines = plan("--data", data, "--by", "forecast-high", "--out", out).stdout.splitlines()
+    assert lines[1].startswith("loads: forecast-high, samples until 2025-12-31 22:00 UTC (")
+    assert lines[2:4] == [
+        "forecast: 30 days ahead, 95% interval from x 0.50 to x 3.00 (median)",
+        "  not tested: that takes two whole weeks of samples",
+    ]
+    facts = read_plan_file(out).facts
+    assert facts is not None
+    assert facts.loads is not None
+    assert (facts.loads.forecast, facts.loads.doubtful_count) == (ForecastBasis(30.0, 0.5, 3.0), 0)
+    assert facts.brokers[0].before["net-in"] == 18 * MEGABYTE
+    assert facts.brokers[0].before["disk"] == 120 * MEGABYTE
+
+
+WIDE = LoadBasis(
+    "forecast-high",
+    TAKEN_MS,
+    1_000_000,
+    TAKEN_MS,
+    reasons={"gaps": 100_000, "no forecast-high": 10, "short": 800_000, "unknown": 12_345},
+    priors={"measured": 400_000, "size": 100_000, "topic": 400_000, "unknown": 12_355},
+    unsized=12_345,
+    doubtful=tuple(DoubtfulLoad(TopicPartition("t" * 249, number), "short", "topic", 1.0) for number in range(100)),
+    brokers=tuple(DoubtfulShare(number, 9, 1 / (number + 1), 0.5) for number in range(2_000)),
+    forecast=ForecastBasis(30.0, 0.01, 123.45, 1_000_000, 0.06, 0.95),
+)
+
+
+def test_however_large_the_cluster_the_lines_fit_80_columns() -> None:
+    lines = list(load_lines(WIDE, TAKEN_MS + 40 * 24 * HOUR_MS))
+    assert max(map(len, lines)) < 80, lines
+    assert lines[0] == "loads: forecast-high, samples until 2026-01-01 00:00 UTC (40 days ago)"
+    assert lines[2] == "  tested on 1000000 partitions: error 6%, 95% in the interval"
+    assert lines[-1] == "unknown sizes: 12345 of 1000000 partitions, which stay"
+    assert "and 912354 more" in lines[5]
+    assert lines[4].startswith("  planned with: 12355 as 0, unknown, ")
+    assert lines[6] == "  share of brokers' writes/bytes: 0: 100%/50%, 1: 50%/50% and 1998 more"
+
+
+@pytest.mark.parametrize(("age_ms", "words"), [
+    (0, "0 seconds ago"),
+    (119_000, "119 seconds ago"),
+    (120_000, "2 minutes ago"),
+    (2 * HOUR_MS, "2 hours ago"),
+    (72 * HOUR_MS, "3 days ago"),
+    (-1, "ahead of this clock"),
+])  # fmt: skip
+def test_the_age_is_told_in_the_unit_that_people_would_use(age_ms: int, words: str) -> None:
+    assert next(load_lines(WIDE, TAKEN_MS + age_ms)).endswith(f"({words})")
+
+
+def test_a_time_that_no_calendar_has_is_told_as_it_is() -> None:
+    basis = replace(WIDE, source="snapshot", last_hour_ms=None, taken_ms=2**63 - 1)
+    assert next(load_lines(basis, TAKEN_MS)) == f"loads: those of the snapshot, {2**63 - 1} ms (ahead of this clock)"

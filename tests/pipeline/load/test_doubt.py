@@ -1,0 +1,168 @@
+"""Doubtful loads and their priors, from arrays: what is taken in the place of what."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.model import TopicPartition
+from kreassign.model.load_basis import MOST_NAMED, PRIORS, LoadBasis
+from kreassign.pipeline.load.doubt import NO_RATE, ReplicaLoads, heed
+
+NAN = math.nan
+REASONS = ("gaps", "short", "unknown")
+
+
+class Load(NamedTuple):
+    """A partition: topic, number, rate and size (NaN where unknown), why it is doubtful, its brokers."""
+
+    topic: str
+    number: int
+    rate: float
+    size: float = 100.0
+    reason: str | None = None
+    brokers: tuple[int, ...] = (1, 2)
+
+
+def heeded(*loads: Load) -> tuple[dict[tuple[str, int], float], LoadBasis]:
+    """The rate of each partition to plan with, and what the rates rest on."""
+    rows = [(load, broker) for load in loads for broker in load.brokers]
+    names = sorted({load.topic for load in loads})
+    rates, basis = heed(
+        ReplicaLoads(
+            names,
+            np.array([names.index(load.topic) for load, _ in rows], np.int32),
+            np.array([load.number for load, _ in rows], np.int32),
+            np.array([broker for _, broker in rows], np.int32),
+            np.array([load.size for load, _ in rows], np.float64),
+            np.array([load.rate for load, _ in rows], np.float64),
+            REASONS,
+            np.array([-1 if load.reason is None else REASONS.index(load.reason) for load, _ in rows], np.int32),
+        ),
+        "mean",
+        0,
+    )
+    return {(load.topic, load.number): rate for (load, _), rate in zip(rows, rates.tolist(), strict=True)}, basis
+
+
+def test_loads_that_are_enough_are_taken_as_they_are_and_nothing_is_doubtful() -> None:
+    rates, basis = heeded(Load("a", 0, 0.1), Load("a", 1, 0.0), Load("b", 0, 1e12))
+    assert rates == {("a", 0): 0.1, ("a", 1): 0.0, ("b", 0): 1e12}
+    assert (basis.partitions, basis.doubtful_count, basis.doubtful, basis.brokers) == (3, 0, (), ())
+
+
+def test_a_few_absurd_partitions_get_the_median_of_their_topic() -> None:
+    enough = [Load("t", number, float(number)) for number in range(1, 6)]
+    rates, basis = heeded(*enough, Load("t", 8, 1.91e14, reason="short"), Load("t", 9, NAN, reason="unknown"))
+    assert (rates["t", 8], rates["t", 9]) == (3.0, 3.0)
+    assert (basis.reasons, basis.priors) == ({"short": 1, "unknown": 1}, {"topic": 2})
+
+
+def test_the_median_of_an_even_number_is_between_the_middle_two_also_when_all_are_the_same() -> None:
+    four = [Load("t", number, rate) for number, rate in enumerate((9.0, 1.0, 2.0, 4.0))]
+    same = [Load("u", number, 5.0) for number in range(4)]
+    rates, _ = heeded(*four, Load("t", 9, NAN, reason="unknown"), *same, Load("u", 9, 7.0, reason="gaps"))
+    assert (rates["t", 9], rates["u", 9]) == (3.0, 5.0)
+
+
+def test_a_topic_of_one_partition_keeps_its_doubtful_rate_unless_no_enough_one_is_so_large() -> None:
+    known = Load("a", 0, 50.0, size=1000.0)
+    rates, basis = heeded(
+        known, Load("new", 0, 50.0, reason="short"), Load("absurd", 0, 51.0, size=200.0, reason="short")
+    )
+    assert (rates["new", 0], rates["absurd", 0]) == (50.0, 10.0)
+    assert basis.priors == {"measured": 1, "size": 1}
+
+
+def test_without_a_rate_and_siblings_the_size_tells_and_without_a_size_nothing_does() -> None:
+    known = Load("a", 0, 30.0, size=100.0), Load("a", 1, 10.0, size=300.0)
+    rates, basis = heeded(
+        *known,
+        Load("b", 0, NAN, size=1000.0, reason="unknown"),
+        Load("c", 0, NAN, size=0.0, reason="unknown"),
+        Load("d", 0, NAN, size=NAN, reason="unknown"),
+        Load("e", 0, 1e9, size=NAN, reason="short"),
+    )
+    assert [rates[topic, 0] for topic in "bcde"] == [100.0, 0.0, 0.0, 0.0]
+    assert basis.priors == {"size": 2, "unknown": 2}
+    assert basis.unsized == 2
+
+
+def test_where_no_load_is_enough_each_keeps_what_was_measured_and_the_rest_is_unknown() -> None:
+    rates, basis = heeded(
+        Load("a", 0, 7.0, reason="short"), Load("a", 1, 0.0, reason="short"), Load("b", 0, NAN, reason="unknown")
+    )
+    assert rates == {("a", 0): 7.0, ("a", 1): 0.0, ("b", 0): 0.0}
+    assert basis.priors == {"measured": 2, "unknown": 1}
+
+
+def test_a_cluster_of_which_nothing_is_known_is_all_unknown() -> None:
+    loads = [Load("t", number, NAN, size=NAN, reason="unknown") for number in range(3)]
+    rates, basis = heeded(*loads)
+    assert set(rates.values()) == {0.0}
+    assert (basis.reasons, basis.priors, basis.unsized) == ({"unknown": 3}, {"unknown": 3}, 3)
+    assert [(one.write_share, one.size_share, one.replicas) for one in basis.brokers] == [(0.0, 0.0, 3)] * 2
+
+
+def test_an_idle_or_empty_cluster_divides_nothing_by_zero() -> None:
+    rates, basis = heeded(Load("a", 0, 0.0, size=0.0), Load("b", 0, NAN, size=9.0, reason="unknown"))
+    assert (rates["b", 0], basis.priors) == (0.0, {"unknown": 1})
+
+
+def test_a_rate_that_is_no_rate_is_doubtful_whatever_its_verdict() -> None:
+    for rate in (NAN, -1.0, math.inf):
+        rates, basis = heeded(Load("t", 0, 4.0), Load("t", 1, rate))
+        assert (rates["t", 1], basis.reasons, basis.priors) == (4.0, {NO_RATE: 1}, {"topic": 1})
+
+
+def test_shares_are_of_the_present_writes_and_bytes_of_each_broker() -> None:
+    _, basis = heeded(
+        Load("t", 0, 30.0, size=100.0, brokers=(1, 2)),
+        Load("t", 1, NAN, size=300.0, reason="unknown", brokers=(2,)),
+        Load("u", 0, 90.0, size=100.0, brokers=(2, 3)),
+    )
+    (share,) = basis.brokers
+    assert (share.broker, share.replicas, share.write_share, share.size_share) == (2, 1, 30 / 150, 300 / 500)
+
+
+def test_the_largest_are_named_first_and_of_equal_ones_those_whose_names_come_first() -> None:
+    loads = [Load("b", 1, NAN, size=1.0), Load("a", 1, NAN, size=1.0), Load("a", 0, NAN, size=2.0), Load("c", 0, 5.0)]
+    _, basis = heeded(*(load._replace(reason="short") for load in loads))
+    assert [one.topic_partition for one in basis.doubtful] == [
+        TopicPartition("c", 0), TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 1)
+    ]  # fmt: skip
+    _, many = heeded(*(Load("t", number, NAN, reason="unknown") for number in range(MOST_NAMED + 1)))
+    assert (len(many.doubtful), many.doubtful_count) == (MOST_NAMED, MOST_NAMED + 1)
+
+
+ANY_LOADS = st.lists(
+    st.builds(
+        Load,
+        st.sampled_from("abc"),
+        st.integers(0, 3),
+        st.sampled_from((NAN, 0.0, 1.0, 2.5, 1e14)),
+        st.sampled_from((NAN, 0.0, 10.0, 1e15)),
+        st.sampled_from((None, *REASONS)),
+        st.sampled_from(((1,), (2, 1), (3, 1, 2))),
+    ),
+    min_size=1,
+    max_size=12,
+    unique_by=lambda load: (load.topic, load.number),
+)
+
+
+@given(ANY_LOADS, st.randoms(use_true_random=False))
+def test_every_doubtful_load_is_counted_once_and_no_rate_depends_on_the_order_of_rows(loads, random) -> None:
+    rates, basis = heeded(*loads)
+    assert all(math.isfinite(rate) and rate >= 0 for rate in rates.values())
+    doubtful = {load for load in loads if load.reason is not None or math.isnan(load.rate)}
+    assert basis.doubtful_count == sum(basis.priors.values()) == len(doubtful)
+    assert all(rates[load.topic, load.number] == load.rate for load in loads if load not in doubtful)
+    assert set(basis.priors) <= set(PRIORS)
+    assert all(0 <= one.write_share <= 1 and 0 <= one.size_share <= 1 for one in basis.brokers)
+    again, same = heeded(*random.sample(loads, len(loads)))
+    assert (again, same) == (rates, basis)
