@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kreassign.operations.audit import ReadingRequest, compare_readings, read_records
     from kreassign.operations.collect import collect
     from kreassign.operations.connect import connect, connect_controllers
+    from kreassign.operations.imports import import_metrics, import_samples
     from kreassign.operations.plan_files import write_plan
     from kreassign.operations.plan_tasks import (
         AddBrokers,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     )
     from kreassign.operations.show_load import load_page, show_load
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
-    from kreassign.operations.tables import MetricStream, compact_tables, import_metrics, load, stream_metrics
+    from kreassign.operations.tables import MetricStream, compact_tables, load, stream_metrics
     from kreassign.operations.twin import serve_twin
 
 __version__ = "0.1.0"
@@ -88,6 +89,7 @@ __all__ = [
     "forget_brokers",
     "forget_journal",
     "import_metrics",
+    "import_samples",
     "load",
     "load_page",
     "pareto",
@@ -123,7 +125,8 @@ _OTHERS = {
     "compare_readings": "audit",
     "connect": "connect",
     "connect_controllers": "connect",
-    "import_metrics": "tables",
+    "import_metrics": "imports",
+    "import_samples": "imports",
     "load": "tables",
     "load_page": "show_load",
     "read_records": "audit",

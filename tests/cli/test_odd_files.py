@@ -30,6 +30,7 @@ SNAPSHOT = ClusterSnapshot(
 )
 COMMAND_LINES = {
     "import-metrics files": "import-metrics {odd} --data {folder} --cluster c --broker 1",
+    "import-samples files": "import-samples {odd} --data {folder} --cluster c",
     "plan --goals-file": "plan rebalance --snapshot {snapshot} --goals-file {odd}",
     "plan --snapshot": "plan rebalance --snapshot {odd}",
     "plan file": "plan restore {odd} --snapshot {snapshot}",

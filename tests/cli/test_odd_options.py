@@ -30,7 +30,7 @@ NO_ARGUMENT = {"empty", "half", "NUL"}
 
 TEXT = set(ODD) - NO_ARGUMENT
 ENDS = ("is not a properties file: it holds a malformed", "this is JSON, but not an object", "received []",
-        "there is no run ", "there is no table load_model",
+        "there is no run ", "there is no table load_model", "it lacks the columns",
         "no twin takes orders at", "is not TOML", "not a text in UTF-8")  # fmt: skip
 """What is said where a command line ends that was accepted."""
 

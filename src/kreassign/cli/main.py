@@ -41,7 +41,8 @@ NO_TEXT = "is not text in UTF-8"
 COMMANDS = {
     "snapshot": LazyCommand("kreassign.cli.commands.snapshot:snapshot", "Take a snapshot of the cluster."),
     "collect": LazyCommand("kreassign.cli.commands.collect:collect", "Sample the cluster, round after round."),
-    "import-metrics": LazyCommand("kreassign.cli.commands.tables:import_metrics", "Import Prometheus metrics."),
+    "import-metrics": LazyCommand("kreassign.cli.commands.tables:import_metrics", "Import metrics of exporters."),
+    "import-samples": LazyCommand("kreassign.cli.commands.tables:import_samples", "Import samples of your own."),
     "stream-metrics": LazyCommand("kreassign.cli.commands.tables:stream_metrics", "Stream a Kafka topic of metrics."),
     "compact": LazyCommand("kreassign.cli.commands.tables:compact", "Compact table files; delete expired ones."),
     "load": LazyCommand("kreassign.cli.commands.tables:load", "Compute load per partition."),

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
 
 from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
-from kreassign.errors import InputError
 from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
 from kreassign.pipeline.ingest.metric_records import RecordForm
-from kreassign.pipeline.ingest.prometheus import Origin, Parsed, metric_rows, parse
 from kreassign.pipeline.load.quality import quality_lines
 from kreassign.pipeline.tables.compaction import compact, expire, repair
-from kreassign.pipeline.tables.parquet import hour_folder, write_rows
-from kreassign.pipeline.tables.schemas import METRIC_TABLES, METRICS, TABLES, Row
+from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES
 
 __all__ = [
     "Compacted",
-    "Imported",
     "MetricStream",
     "RecordForm",
     "compact_tables",
-    "import_metrics",
     "load",
     "load_log",
     "stream_metrics",
@@ -34,7 +27,6 @@ __all__ = [
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 COUNT_EVERY_S = 60
-ONE_INSTANCE: Mapping[str, int] = {}
 
 # What is shown of the load model, and the column that says it.
 _SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
@@ -48,16 +40,6 @@ class Compacted:
     merged: int
     expired: int
     repaired: int
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What a file with metrics held: readings stored, and those of no use or of unknown brokers."""
-
-    file: Path
-    rows: int
-    others: int
-    unreadable: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +105,6 @@ def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compa
             yield Compacted(table.name, merged, expired, repaired)
 
 
-def import_metrics(
-    file: Path, data: Path, cluster: str, broker: int | None = None, instances: Mapping[str, int] = ONE_INSTANCE
-) -> Imported:
-    """Add a file with metrics of Prometheus to table `metrics`. Raises InputError, which names the file.
-
-    They are from `broker`, or from the brokers of their labels `instance`.
-    """
-    content = file.read_bytes()
-    parsed = _parsed(file, content)
-    origin = Origin(cluster, SystemClock().now_ms(), broker, instances)
-    rows = sorted(metric_rows(parsed.readings, origin), key=lambda row: row["taken_ms"])
-    _store(data, rows, sha256(content).hexdigest()[:16])
-    return Imported(file, len(rows), len(parsed.readings) - len(rows), tuple(parsed.unreadable))
-
-
 def stream_metrics(
     source: MetricStream,
     data: Path,
@@ -160,19 +127,3 @@ def stream_metrics(
         query = stream.start(rows, data, say, once=once)
         late: int = stream.watch(query, spark, data, COUNT_EVERY_S)
     return late
-
-
-def _parsed(file: Path, content: bytes) -> Parsed:
-    try:
-        return parse(content.decode())
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not a text in UTF-8: {error}") from error
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from error
-
-
-def _store(data: Path, rows: list[Row], stem: str) -> None:
-    """Write rows, sorted by time, into the folders of their hours, as files of this name."""
-    for _, of_hour in groupby(rows, key=lambda row: hour_folder(row["taken_ms"])):
-        chunk = list(of_hour)
-        write_rows(data, METRICS, chunk, file_stem=stem, taken_ms=chunk[0]["taken_ms"])

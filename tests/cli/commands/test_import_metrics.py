@@ -1,43 +1,157 @@
+"""What `import-metrics` and `import-samples` store, say and refuse."""
+
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
+from kreassign.operations.tables import compact_tables
 from kreassign.pipeline.tables.parquet import read_rows
-from kreassign.pipeline.tables.schemas import METRICS
+from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Table
 
-SCRAPE = """
-process_cpu_seconds_total 5 3600000
-process_cpu_seconds_total 6 7200000
+HOUR_MS = 3_600_000
+MS = 1_750_000_000_000
+SCRAPE = f"""
+process_cpu_seconds_total 5 {MS}
+process_cpu_seconds_total 6 {MS + HOUR_MS}
+process_cpu_seconds_total 7 {MS // 10**6}
+process_cpu_seconds_total NaN {MS}
+kafka_server_brokertopicmetrics_bytesin_total -1 {MS}
 jvm_threads_current 41
 rubbish
 """
+SAMPLES_CSV = f"""taken_ms,topic,partition,start_offset,end_offset,size_bytes
+{MS},orders,0,10,100,5000
+{MS + HOUR_MS},orders,0,10,200,
+{MS // 1000},orders,0,10,300,5000
+{MS},orders,0,10,101,5000
+{MS},orders,0,10,100,5000
+{MS},orders,zero,10,100,5000
+"""
 
 
-def imported(tmp_path: Path, *arguments: str) -> tuple[int, str]:
-    file = tmp_path / "scrape.txt"
-    file.write_text(SCRAPE)
-    fixed = ["import-metrics", str(file), "--data", str(tmp_path / "data"), "--cluster", "c"]
-    result = CliRunner().invoke(kreassign, [*fixed, *arguments])
-    return result.exit_code, result.output
+def imported(command: str, tmp_path: Path, content: str, *arguments: str) -> tuple[int, list[str]]:
+    file = tmp_path / "measures"
+    file.write_text(content)
+    result = CliRunner().invoke(kreassign, [command, str(file), "--data", str(tmp_path / "data"), *arguments])
+    return result.exit_code, result.output.replace(f"{tmp_path}/", "").splitlines()
 
 
-def test_a_file_goes_into_the_folders_of_its_hours_and_twice_is_as_good_as_once(tmp_path: Path) -> None:
-    for _ in range(2):
-        code, said = imported(tmp_path, "--broker", "1")
-        assert code == 0
-        assert said.endswith("2 readings, 1 of no use here or of unknown brokers, 1 unreadable, first 'rubbish'\n")
-    rows = read_rows(tmp_path / "data", METRICS)
-    assert sorted((row["taken_ms"], row["broker"], row["value"]) for row in rows) == [
-        (3_600_000, 1, 5),
-        (7_200_000, 1, 6),
+def test_what_can_be_is_stored_by_its_hour_and_the_rest_is_counted_by_reason_and_kept(tmp_path: Path) -> None:
+    code, said = imported("import-metrics", tmp_path, SCRAPE, "--cluster", "c", "--broker", "1")
+    assert code == 0
+    assert said == [
+        "measures: 5 readings, 1 of no use here",
+        "measures: 1 not stored: is no reading; first line 8",
+        "measures: 1 not stored: taken_ms is before 2011; first line 4",
+        "measures: 1 not stored: value is negative; first line 6",
+        "added 2 to metrics",
     ]
-    folders = {file.parent.name for file in (tmp_path / "data").rglob("*.parquet")}
-    assert folders == {"hour=01", "hour=02"}
+    rows = read_rows(tmp_path / "data", METRICS)
+    assert sorted((row["taken_ms"], row["broker"], row["value"]) for row in rows) == [(MS, 1, 5), (MS + HOUR_MS, 1, 6)]
+    kept = {row["place"]: (row["reason"], row["text"]) for row in read_rows(tmp_path / "data", IMPORT_QUARANTINE)}
+    assert kept["line 8"] == ("is no reading", "rubbish")
+    assert json.loads(kept["line 6"][1])["name"] == "bytes_in_total"
+
+
+@pytest.mark.parametrize(("command", "content", "table"), [
+    ("import-metrics", SCRAPE, METRICS), ("import-samples", SAMPLES_CSV, SAMPLES),
+], ids=["metrics", "samples"])  # fmt: skip
+def test_to_import_a_file_again_adds_nothing_not_even_after_compaction(
+    tmp_path: Path, command: str, content: str, table: Table
+) -> None:
+    data = tmp_path / "data"
+    options = ("--cluster", "c", *(("--broker", "1") if command == "import-metrics" else ()))
+    imported(command, tmp_path, content, *options)
+    before = read_rows(data, table), read_rows(data, IMPORT_QUARANTINE)
+    code, said = imported(command, tmp_path, content, *options)
+    assert (code, said[-1].split(";")[0]) == (0, "added nothing")
+    longer = content + content.splitlines()[1].replace(str(MS), str(MS + 5)) + "\n"
+    assert imported(command, tmp_path, longer, *options)[1][-1].startswith("added 1 to ")
+    list(compact_tables(data))
+    assert imported(command, tmp_path, longer, *options)[1][-1].startswith("added nothing")
+    after = read_rows(data, table)
+    assert len(after) == len(before[0]) + 1
+    assert all(row in after for row in before[0])
+    assert all(row in read_rows(data, IMPORT_QUARANTINE) for row in before[1])
+
+
+def test_a_page_without_times_was_taken_when_its_file_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "kafka-1.txt"
+    file.write_text("process_cpu_seconds_total 5\n")
+    os.utime(file, (MS / 1000, MS / 1000))
+    words = ["import-metrics", str(file), "--data", str(tmp_path / "data"), "--cluster", "c"]
+    result = CliRunner().invoke(kreassign, [*words, "--instance", "kafka-1.txt=4"])
+    assert result.exit_code == 0, result.output
+    (row,) = read_rows(tmp_path / "data", METRICS)
+    assert (row["taken_ms"], row["broker"]) == (MS, 4), "a file is an instance by its name"
 
 
 def test_whose_metrics_they_are_must_be_said(tmp_path: Path) -> None:
-    assert "specify the broker" in imported(tmp_path)[1]
-    assert "'b=x' is not INSTANCE=ID" in imported(tmp_path, "--instance", "b=x")[1]
+    code, said = imported("import-metrics", tmp_path, SCRAPE, "--cluster", "c")
+    assert (code, said[-1]) == (
+        2, "error: measures: specify the broker: --broker ID, or --instance INSTANCE=ID for measures",
+    )  # fmt: skip
+    assert "'b=x' is not INSTANCE=ID" in imported("import-metrics", tmp_path, SCRAPE, "--instance", "b=x")[1][-1]
+    confluent = f'confluent_kafka_server_sent_bytes{{kafka_id="lkc-1",topic="t"}} 1 {MS}\n'
+    code, said = imported("import-metrics", tmp_path, confluent, "--cluster", "c")
+    assert (code, said[-1]) == (2, "error: measures: it is of another cluster: specify --cluster lkc-1")
+    assert imported("import-metrics", tmp_path, confluent, "--cluster", "lkc-1")[1][-1] == "added 1 to metrics"
+
+
+def test_one_file_that_cannot_be_read_keeps_no_other_from_being_imported(tmp_path: Path) -> None:
+    files = {"a.json": "[]", "b.txt": f"process_cpu_seconds_total 5 {MS}\n", "c.bin": "\0\0\n"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    words = ["import-metrics", *(str(tmp_path / name) for name in files), "--data", str(tmp_path / "data")]
+    result = CliRunner().invoke(kreassign, [*words, "--cluster", "c", "--broker", "1"])
+    assert result.exit_code == 2
+    assert f"error: {tmp_path}/a.json: this is neither" in result.stderr
+    assert result.stderr.endswith("(and 1 more files)\n")
+    assert len(read_rows(tmp_path / "data", METRICS)) == 1
+
+
+def test_samples_of_ones_own_are_stored_and_each_bad_row_is_counted_and_kept(tmp_path: Path) -> None:
+    code, said = imported("import-samples", tmp_path, SAMPLES_CSV, "--cluster", "c")
+    assert code == 0
+    assert said == [
+        "measures: 3 rows",
+        "measures: 1 not stored: partition is not a whole number of 32 bits; first line 7",
+        "measures: 1 not stored: taken_ms is in seconds, not in milliseconds; first line 4",
+        "measures: 1 not stored: has the key of another row, and other values; first line 5",
+        "added 2 to samples; 1 were there already",
+    ]
+    rows = read_rows(tmp_path / "data", SAMPLES)
+    assert sorted((row["taken_ms"], row["end_offset"], row["size_bytes"]) for row in rows) == [
+        (MS, 100, 5000), (MS + HOUR_MS, 200, None),
+    ]  # fmt: skip
+    assert len(read_rows(tmp_path / "data", IMPORT_QUARANTINE)) == 3
+
+
+def test_samples_in_parquet_may_have_other_types_and_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    columns = {
+        "taken_ms": pa.array([MS, MS + 1], pa.int64()),
+        "cluster_id": pa.array(["c", "c"]).dictionary_encode(),
+        "topic": pa.array(["orders", "orders"], pa.large_string()),
+        "partition": pa.array([0, 0], pa.int16()),
+        "start_offset": pa.array([10.0, 10.0]),
+        "end_offset": pa.array([100, None], pa.int64()),
+        "size_bytes": pa.array([5000.0, float("nan")]),
+    }
+    whole, cut = tmp_path / "whole.parquet", tmp_path / "cut.parquet"
+    pq.write_table(pa.table(columns), whole)
+    cut.write_bytes(whole.read_bytes()[:-10])
+    words = ["import-samples", str(cut), str(whole), "--data", str(tmp_path / "data")]
+    result = CliRunner().invoke(kreassign, words)
+    assert result.exit_code == 2
+    assert f"error: {cut}: it is cut off, or not a Parquet file" in result.stderr
+    assert f"{whole}: 1 not stored: end_offset is missing; first row 2" in result.stdout
+    (row,) = read_rows(tmp_path / "data", SAMPLES)
+    assert (row["end_offset"], row["size_bytes"], row["leader"]) == (100, 5000, -1)

@@ -1,11 +1,16 @@
+"""What Prometheus writes, at its edges: pages line by line, answers point by point."""
+
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from kreassign.errors import InputError
-from kreassign.pipeline.ingest.prometheus import Origin, Parsed, metric_rows, parse
+from kreassign.pipeline.ingest.measure_files import parse as parse_file
+from kreassign.pipeline.ingest.readings import NO_READING, NO_TEXT, Parsed
+from tests.pipeline.ingest.golden_files import READ_MS, golden, read
 
 SCRAPE = r"""
 # HELP kafka_server_brokertopicmetrics_bytesin_total by topic
@@ -13,33 +18,30 @@ SCRAPE = r"""
 kafka_server_brokertopicmetrics_bytesin_total{topic="orders",} 1.5E6
 kafka_server_brokertopicmetrics_bytesout_total{topic="or\"ders"} 7 1700000000123
 kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec",topic="orders",} 12.0
-kafka_server_brokertopicmetrics_totalproducerequests_total{topic="orders"} 3
+kafka_server_brokertopicmetrics_failedproducerequests_total{topic="orders"} 3
 kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent 0.93
 kafka_network_socketserver_networkprocessoravgidle_percent 0.5
 process_cpu_seconds_total 88.25
 jvm_threads_current 41
-kafka_server_brokertopicmetrics_bytesin_total{topic="gone"} NaN
 half a line
 """
-HERE = Origin("c", 5000, 3, {})
 
 
-def found(parsed: Parsed, origin: Origin = HERE) -> list[tuple[object, ...]]:
-    names = ("broker", "topic", "taken_ms", "name", "value")
-    return [tuple(row[name] for name in names) for row in metric_rows(parsed.readings, origin)]
+def parse(text: str) -> Parsed:
+    return parse_file(text.encode())
 
 
-def test_a_scrape_is_read_line_by_line_and_what_is_no_reading_is_kept_apart() -> None:
-    parsed = parse(SCRAPE)
-    assert found(parsed) == [
-        (3, "orders", 5000, "bytes_in_total", 1.5e6),
+def test_a_scrape_is_read_line_by_line_and_what_is_no_reading_is_kept_apart_with_its_line() -> None:
+    found = read(SCRAPE.encode(), broker=3)
+    assert found.values == [
+        (3, "orders", READ_MS, "bytes_in_total", 1.5e6),
         (3, 'or"ders', 1_700_000_000_123, "bytes_out_total", 7.0),
-        (3, "orders", 5000, "messages_in_total", 12.0),
-        (3, None, 5000, "request_handler_idle_share", 0.93),
-        (3, None, 5000, "network_idle_share", 0.5),
-        (3, None, 5000, "cpu_seconds_total", 88.25),
+        (3, "orders", READ_MS, "messages_in_total", 12.0),
+        (3, None, READ_MS, "request_handler_idle_share", 0.93),
+        (3, None, READ_MS, "network_idle_share", 0.5),
+        (3, None, READ_MS, "cpu_seconds_total", 88.25),
     ]
-    assert parsed.unreadable == ('kafka_server_brokertopicmetrics_bytesin_total{topic="gone"} NaN', "half a line")
+    assert [(one.place, one.reason, one.text) for one in found.bad] == [("line 12", NO_READING, "half a line")]
 
 
 @pytest.mark.parametrize(
@@ -59,8 +61,41 @@ def test_labels_are_read_as_prometheus_reads_them(line: str, name: str, labels: 
 @pytest.mark.parametrize("line", ["up{a=b} 1", 'up{a-b="c"} 1', 'up{a="b",a="c"} 1', "café 1", "up 1_000", "up one"])
 def test_a_bad_line_is_kept_apart_and_the_rest_of_the_page_read(line: str) -> None:
     parsed = parse(f'before 1\n{line}\nafter{{a="b"}} 2')
-    assert parsed.unreadable == (line,)
+    assert [(one.place, one.text) for one in parsed.unreadable] == [("line 2", line)]
     assert [reading.name for reading in parsed.readings] == ["before", "after"]
+
+
+def test_a_line_that_is_not_utf_8_costs_itself_and_says_which_it_is() -> None:
+    parsed = parse_file(b"before 1\n" + 'up{topic="gr\xfc\xdfe"} 1\n'.encode("latin-1") + b"after 2\n")
+    assert [str(one) for one in parsed.unreadable] == [f"line 2 {NO_TEXT}"]
+    assert [reading.name for reading in parsed.readings] == ["before", "after"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_page_with_a_byte_order_mark_is_read(encoding: str) -> None:
+    (reading,) = parse_file('up{topic="größer"} 1\n'.encode(encoding)).readings
+    assert (reading.name, reading.labels) == ("up", {"topic": "größer"})
+
+
+def test_an_exemplar_never_stands_for_its_sample_and_openmetrics_has_seconds() -> None:
+    found = read(golden("openmetrics.txt"), broker=1)
+    assert found.values == [
+        (1, "orders", 1_750_000_000_500, "bytes_in_total", 3.0),
+        (1, 'a # {b="c"} 9', READ_MS, "bytes_out_total", 4.0),
+        (1, None, 1_750_000_000_000, "cpu_seconds_total", 88.25),
+    ]
+    assert not found.bad
+
+
+@pytest.mark.parametrize(("written", "taken_ms"), [
+    ("1750000000123", 1_750_000_000_123),
+    ("1750000000", 1_750_000_000_000),
+    ("1750000000.5", 1_750_000_000_500),
+    ("3600000", 3_600_000),
+])  # fmt: skip
+def test_a_time_that_can_only_be_in_seconds_is_read_so(written: str, taken_ms: int) -> None:
+    (reading,) = parse(f"up 1 {written}\nup").readings
+    assert reading.taken_ms == taken_ms
 
 
 def test_a_counter_keeps_the_name_that_it_has_on_the_page() -> None:
@@ -73,22 +108,20 @@ def labels(topic: str, instance: str) -> dict[str, str]:
 
 
 def test_answers_of_the_query_api_name_their_instance() -> None:
-    matrix = {"metric": labels("t", "b1:7071"), "values": [[10.5, "1"], [20.5, "2"], [30.5, "+Inf"]]}
+    matrix = {"metric": labels("t", "b1:7071"), "values": [[10.5, "1"], [20.5, "2"], [30.5, "one"]]}
     vector = {"metric": labels("u", "b9:7071"), "value": [40, "3"]}
-    parsed = parse(json.dumps({"status": "success", "data": {"result": [matrix, vector]}}))
-    origin = Origin("c", 0, None, {"b1:7071": 1})
-    assert found(parsed, origin) == [
-        (1, "t", 10_500, "bytes_out_total", 1.0),
-        (1, "t", 20_500, "bytes_out_total", 2.0),
-    ]
-    assert len(parsed.readings) == 3
-    assert len(parsed.unreadable) == 1
+    answer = json.dumps({"status": "success", "data": {"result": [matrix, vector]}}).encode()
+    found = read(answer, brokers={"b1:7071": 1})
+    assert found.values == [(1, "t", 10_500, "bytes_out_total", 1.0), (1, "t", 20_500, "bytes_out_total", 2.0)]
+    assert len(parse_file(answer).readings) == 3
+    assert [one.place for one in found.bad] == ["series 1"]
 
 
 def test_series_of_remote_read_have_times_in_milliseconds() -> None:
     pairs = [{"name": name, "value": value} for name, value in labels("t", "b1:7071").items()]
     series = {"labels": pairs, "samples": [{"timestamp": "1234", "value": 9}]}
-    assert found(parse(json.dumps({"timeseries": [series]}))) == [(3, "t", 1234, "bytes_out_total", 9.0)]
+    found = read(json.dumps({"timeseries": [series]}).encode(), broker=3)
+    assert found.values == [(3, "t", 1234, "bytes_out_total", 9.0)]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"data": 3}', '{"data": {"result": [{"metric": {}}]}}', "[" * 100_000])
@@ -105,7 +138,7 @@ def test_other_json_is_refused(text: str) -> None:
     ({"__name__": "up"}, "inf", "1"),
     ({"__name__": "up"}, 1e15, "1"),
     ({"__name__": "up"}, -1, "1"),
-    ({"__name__": "up"}, 1, "NaN"),
+    ({"__name__": "up"}, 1, "one"),
     ({"__name__": "up"}, 1, 10**400),
 ])  # fmt: skip
 def test_a_point_that_is_no_reading_is_kept_apart_and_the_rest_is_read(
@@ -117,6 +150,22 @@ def test_a_point_that_is_no_reading_is_kept_apart_and_the_rest_is_read(
     assert (len(parsed.readings), len(parsed.unreadable)) == (1, 1)
 
 
+def test_nan_is_a_reading_for_it_says_that_a_series_has_ended() -> None:
+    (reading,) = parse("up NaN").readings
+    assert math.isnan(reading.value)
+    twins = b"process_cpu_seconds_total NaN\nprocess_cpu_seconds_total 5\nprocess_cpu_seconds_total NaN\n"
+    assert [row["value"] for row in read(twins, broker=1).metrics] == [5], "it never stands for a number"
+
+
+def test_the_result_of_a_function_has_no_name_and_a_native_histogram_no_value() -> None:
+    rate = {"metric": {"topic": "t"}, "values": [[1, "1"]]}
+    histogram = {"metric": {"__name__": "h"}, "histograms": [[1, {"count": "1"}]]}
+    parsed = parse(json.dumps({"data": {"result": [rate, histogram]}}))
+    assert [str(one) for one in parsed.unreadable] == [
+        "series 1 has no name; query the series themselves, not a function of them"
+    ]
+
+
 @pytest.mark.parametrize("line", ["up 1 1e300", "up 1 -5", "up 1 99999999999999999999"])
 def test_a_line_with_a_time_that_no_calendar_has_is_kept_apart(line: str) -> None:
-    assert parse(line).unreadable == (line,)
+    assert [one.text for one in parse(line).unreadable] == [line]

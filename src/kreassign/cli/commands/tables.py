@@ -1,6 +1,6 @@
-"""What keeps the tables of a directory: metrics from Prometheus and from a topic, fewer files, and load per partition.
+"""What keeps the tables of a directory: measures from files and from a topic, fewer files, and load per partition.
 
-`kreassign import-metrics`, `stream-metrics`, `compact` and `load`.
+`kreassign import-metrics`, `import-samples`, `stream-metrics`, `compact` and `load`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kreassign.cli.options.values import BROKER_ID, FiniteRange, ReadBy, WholeRa
 from kreassign.cli.output import examples
 from kreassign.model.printable import shortened
 from kreassign.model.whole_number import parse_whole
-from kreassign.operations import tables
+from kreassign.operations import imports, tables
 from kreassign.operations.tables import MetricStream, RecordForm
 
 MOST_DAYS = 36_600
@@ -38,14 +38,18 @@ def parse_instances(context: click.Context, option: click.Parameter, given: tupl
     return found
 
 
+_FILES = click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
 @click.command(
     "import-metrics",
     epilog=examples(
         "kreassign import-metrics scrape.txt --data ./data --cluster prod --broker 1",
-        "kreassign import-metrics query.json --data ./data --cluster prod --instance broker-1:7071=1",
+        "kreassign import-metrics b1.txt b2.txt --data ./data --cluster prod --instance b1.txt=1 --instance b2.txt=2",
+        "kreassign import-metrics kafka-exporter.json --data ./data --cluster prod",
     ),
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_FILES
 @data_option
 @click.option("--cluster", required=True, metavar="ID", help="Cluster that the files are from.")
 @click.option(
@@ -57,25 +61,60 @@ def parse_instances(context: click.Context, option: click.Parameter, given: tupl
     multiple=True,
     callback=parse_instances,
     metavar="INSTANCE=ID",
-    help="Broker of the readings with this label `instance`; may be repeated.  [default: none]",
+    help="Broker of the readings with this label `instance`, or without one in the file of this name; may be "
+    "repeated.  [default: as labels say]",
 )
 def import_metrics(
     files: tuple[Path, ...], data: Path, cluster: str, broker: int | None, instances: dict[str, int]
 ) -> None:
-    """Import FILES with Prometheus metrics into table `metrics` in DIR.
+    """Import FILES with measures of exporters into tables `metrics` and `samples` in DIR.
 
-    A file is a scrape of the JMX exporter in Prometheus' text format, an answer of the query API, or series of remote
-    read as JSON. A scrape without timestamps counts as taken now; importing a file with timestamps again adds nothing.
+    A file is a page of the JMX exporter, of kafka_exporter, of Amazon MSK or of Confluent Cloud in Prometheus' text
+    format, an answer of Prometheus' query API, series of remote read as JSON, or an answer of Confluent's Metrics API.
+    Import the files of one time together: offsets and sizes are joined. A page without times was taken when its file
+    was last written. What is there already is not added again; what is not good goes to table `import_quarantine`.
     """
-    if broker is None and not instances:
-        raise click.UsageError("specify the broker: --broker ID, or --instance INSTANCE=ID for each broker")
-    for file in files:
-        click.echo(_line(tables.import_metrics(file, data, cluster, broker, instances)))
+    _show(imports.import_metrics(files, data, cluster, broker, instances), "readings")
 
 
-def _line(done: tables.Imported) -> str:
-    bad = f", {len(done.unreadable)} unreadable, first {done.unreadable[0]!r}" if done.unreadable else ""
-    return f"{done.file}: {done.rows} readings, {done.others} of no use here or of unknown brokers{bad}"
+@click.command(
+    "import-samples",
+    epilog=examples(
+        "kreassign import-samples samples.csv --data ./data --cluster prod",
+        "kreassign import-samples 2026-01-*.parquet --data ./data",
+    ),
+)
+@_FILES
+@data_option
+@click.option(
+    "--cluster", metavar="ID", help="Cluster of the rows that do not name theirs.  [default: none; each names it]"
+)
+def import_samples(files: tuple[Path, ...], data: Path, cluster: str | None) -> None:
+    """Import FILES with offsets and sizes of partitions, of whatever origin, into table `samples` in DIR.
+
+    A file is Parquet, CSV with a header, or JSON lines, and has the columns of the table by their names: taken_ms,
+    topic, partition, start_offset, end_offset; cluster_id unless --cluster is given; if known topic_id, leader and
+    size_bytes. What is there already is not added again; bad rows go to table `import_quarantine`.
+    """
+    _show(imports.import_samples(files, data, cluster), "rows")
+
+
+def _show(done: imports.Imported, what: str) -> None:
+    for each in done.files:
+        others = f", {each.others} of no use here" if each.others else ""
+        click.echo(f"{each.file}: {each.usable} {what}{others}")
+        _show_bad(each.file, each.bad)
+        for instance, count in each.unknown.items():
+            click.echo(f"{each.file}: {count} of {instance}, whose broker nobody says: --instance {instance}=ID")
+    _show_bad("all files", done.together)
+    added = ", ".join(f"{count} to {table}" for table, count in done.added.items())
+    click.echo(f"added {added or 'nothing'}" + (f"; {done.known} were there already" if done.known else ""))
+    done.check()
+
+
+def _show_bad(subject: object, bad: imports.Bad) -> None:
+    for reason, count in bad.counts.items():
+        click.echo(f"{subject}: {count} not stored: {reason}; first {bad.first[reason]}")
 
 
 def _watermark(text: str) -> str:

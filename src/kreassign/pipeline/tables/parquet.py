@@ -82,6 +82,25 @@ def dataset_of(table: Table, files: Sequence[Path]) -> ds.Dataset:
     return ds.dataset(list(files), schema=arrow_schema(table), format="parquet")
 
 
+def keys_between(data_dir: Path, table: Table, first_ms: int, last_ms: int) -> set[tuple[object, ...]]:
+    """The keys of the rows that were taken in this time, so that nobody adds them twice; of files that can be read."""
+    return _keys(data_dir, table, (ds.field("taken_ms") >= first_ms) & (ds.field("taken_ms") <= last_ms))
+
+
+def keys_with(data_dir: Path, table: Table, column: str, value: object) -> set[tuple[object, ...]]:
+    """The keys of the rows with this value in a column, likewise."""
+    return _keys(data_dir, table, ds.field(column) == value)
+
+
+def _keys(data_dir: Path, table: Table, wanted: ds.Expression) -> set[tuple[object, ...]]:
+    files, _ = usable_files(data_dir, table) if has_table(data_dir, table) else ([], [])
+    if not files:
+        return set()
+    stored = ds.dataset(files, schema=arrow_schema(table), format="parquet")
+    found = stored.to_table(filter=wanted, columns=list(table.key))
+    return set(zip(*(found.column(name).to_pylist() for name in table.key), strict=True))
+
+
 def hour_folder(time_ms: int) -> str:
     """Date and hour (UTC) as folders, as Hive names partitions."""
     return f"{datetime.fromtimestamp(time_ms // 1000, UTC):date=%Y-%m-%d/hour=%H}"

@@ -207,8 +207,8 @@ REPLICAS = Table(
 SAMPLES = Table(
     "samples",
     "Offsets and size of each partition, one row per partition and round. Partitions whose leader did not answer "
-    "have no row in that round.",
-    _COLLECT,
+    "have no row in that round. What `import-metrics` and `import-samples` add has the times of its source.",
+    f"{_COLLECT}`, `kreassign import-metrics` or `kreassign import-samples",
     ("cluster_id", "taken_ms", "topic", "partition"),
     (
         CLUSTER_ID,
@@ -216,9 +216,14 @@ SAMPLES = Table(
         _TOPIC,
         _TOPIC_ID,
         _PARTITION,
-        Column("leader", INT, "leader; -1 without one"),
+        Column("leader", INT, "leader; -1 without one, or where it is not known"),
         Column("start_offset", BIGINT, "log start offset of the leader"),
-        Column("end_offset", BIGINT, "high watermark: the offset after the last record that all in-sync replicas have"),
+        Column(
+            "end_offset",
+            BIGINT,
+            "high watermark: the offset after the last record that all in-sync replicas have; from the JMX exporter "
+            "the end of the leader's log",
+        ),
         _SIZE,
     ),
 )
@@ -553,13 +558,14 @@ _STREAM = "kreassign stream-metrics"
 
 METRICS = Table(
     "metrics",
-    "Metrics of brokers, from Prometheus or from Cruise Control's metrics reporter.",
+    "Metrics of brokers, from Prometheus or from Cruise Control's metrics reporter, and of topics of Confluent Cloud. "
+    "[What is read from where](../guides/where-the-measures-come-from.md).",
     "kreassign import-metrics` or `kreassign stream-metrics",
     ("cluster_id", "taken_ms", "broker", "topic", "partition", "name"),
     (
         CLUSTER_ID,
-        Column("taken_ms", BIGINT, "when the metric was taken"),
-        BROKER,
+        Column("taken_ms", BIGINT, "when the metric was taken; of a rate the end of its interval"),
+        Column("broker", INT, "id of the broker; -1 for metrics of the whole cluster"),
         Column("topic", STRING, "topic that it is about; NULL for metrics of the whole broker", nullable=True),
         Column(
             "partition",
@@ -600,7 +606,21 @@ METRIC_BATCHES = Table(
     ),
 )
 
-METRIC_TABLES = (METRICS, METRICS_QUARANTINE, METRIC_BATCHES)
+IMPORT_QUARANTINE = Table(
+    "import_quarantine",
+    "What imported files have and no other table took: lines that are no reading and rows that are implausible, each "
+    "with its reason. [What is read from where](../guides/where-the-measures-come-from.md).",
+    "kreassign import-metrics` or `kreassign import-samples",
+    ("file", "place", "reason", "text"),
+    (
+        Column("file", STRING, "file that was imported, as it was named"),
+        Column("place", STRING, "where in it, such as `line 7`"),
+        Column("reason", STRING, "why it was not stored"),
+        Column("text", STRING, "the line, or the row as JSON; bytes that are not UTF-8 as `\\udc..`"),
+    ),
+)
+
+METRIC_TABLES = (METRICS, METRICS_QUARANTINE, METRIC_BATCHES, IMPORT_QUARANTINE)
 
 TABLES = (
     CLUSTERS,

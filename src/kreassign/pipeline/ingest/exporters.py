@@ -1,0 +1,153 @@
+"""PURE. Which series of which exporter are read, and what each becomes: a metric, or a fact of a partition.
+
+The tables below are the specification; `docs/guides/where-the-measures-come-from.md` shows them. Names are compared in
+lower case, and as the JMX exporter writes them with its example rules:
+
+    kafka_server_brokertopicmetrics_bytesin_total{topic="t"}              its rules kafka-2_0_0.yml
+    kafka_server_brokertopicmetrics_bytesinpersec_count{topic="t"}        rules that keep the bean's name
+    kafka_server_BrokerTopicMetrics_Count{name="BytesInPerSec",topic="t"} no rules, as Amazon MSK has it
+
+The three are one measure. Confluent Cloud has its own names, of which each value is the sum of the last minute.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kreassign.pipeline.ingest.readings import Reading
+
+
+class Fact(StrEnum):
+    """What a series says of a partition."""
+
+    END_OFFSET = "end offset"
+    START_OFFSET = "start offset"
+    SIZE = "size"
+    LEADER = "leader"
+    REPLICA_COUNT = "replicas of it that this broker leads"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a series is in table `metrics`: its name there, and what its values are multiplied by."""
+
+    name: str
+    factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFact:
+    """What a series is for table `samples`. `is_of_replica` unless it is of the partition, whoever leads."""
+
+    fact: Fact
+    is_of_replica: bool
+
+
+PER_MINUTE = 1 / 60
+NO_BROKER = -1
+"""Broker of what is measured for a cluster as a whole."""
+CONFLUENT = "confluent_kafka_server_"
+_BEANS = {
+    "bytesin": "bytes_in",
+    "bytesout": "bytes_out",
+    "messagesin": "messages_in",
+    "replicationbytesin": "replication_bytes_in",
+    "replicationbytesout": "replication_bytes_out",
+    "totalproducerequests": "produce_requests",
+    "totalfetchrequests": "fetch_requests",
+}
+_ATTRIBUTES = {"total": "total", "count": "total", "oneminuterate": "per_s"}
+_TOPIC_BEAN = "kafka_server_brokertopicmetrics_"
+_IDLE_HANDLERS = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle"
+_IDLE_NETWORK = "kafka_network_socketserver_networkprocessoravgidle"
+
+METRICS_OF_BROKERS = {
+    **{
+        f"{_TOPIC_BEAN}{bean}{suffix}_{attribute}": Metric(f"{name}_{unit}")
+        for bean, name in _BEANS.items()
+        for suffix in ("", "persec")
+        for attribute, unit in _ATTRIBUTES.items()
+    },
+    f"{_IDLE_HANDLERS}_percent": Metric("request_handler_idle_share"),
+    f"{_IDLE_HANDLERS}percent": Metric("request_handler_idle_share"),
+    f"{_IDLE_HANDLERS}percent_oneminuterate": Metric("request_handler_idle_share"),
+    f"{_IDLE_NETWORK}_percent": Metric("network_idle_share"),
+    f"{_IDLE_NETWORK}percent": Metric("network_idle_share"),
+    f"{_IDLE_NETWORK}percent_value": Metric("network_idle_share"),
+    "process_cpu_seconds_total": Metric("cpu_seconds_total"),
+    "java_lang_operatingsystem_processcpuload": Metric("cpu_share"),
+}
+"""Series of the JMX exporter that are about a broker, or about a topic on a broker."""
+
+METRICS_OF_CLUSTERS = {
+    f"{CONFLUENT}received_bytes": Metric("bytes_in_per_s", PER_MINUTE),
+    f"{CONFLUENT}sent_bytes": Metric("bytes_out_per_s", PER_MINUTE),
+    f"{CONFLUENT}received_records": Metric("messages_in_per_s", PER_MINUTE),
+    f"{CONFLUENT}retained_bytes": Metric("size_bytes"),
+    f"{CONFLUENT}request_count": Metric("requests_per_s", PER_MINUTE),
+}
+"""Series of Confluent Cloud, by cluster, topic or partition, but not by broker."""
+_REQUEST_TYPES = {"produce": "produce_requests_per_s", "fetch": "fetch_requests_per_s"}
+
+FACTS_OF_PARTITIONS = {
+    "kafka_topic_partition_current_offset": PartitionFact(Fact.END_OFFSET, is_of_replica=False),
+    "kafka_topic_partition_oldest_offset": PartitionFact(Fact.START_OFFSET, is_of_replica=False),
+    "kafka_topic_partition_leader": PartitionFact(Fact.LEADER, is_of_replica=False),
+    **{
+        f"{bean}{attribute}": PartitionFact(fact, is_of_replica=True)
+        for bean, fact in {
+            "kafka_log_log_logendoffset": Fact.END_OFFSET,
+            "kafka_log_log_logstartoffset": Fact.START_OFFSET,
+            "kafka_log_log_size": Fact.SIZE,
+            "kafka_cluster_partition_replicascount": Fact.REPLICA_COUNT,
+        }.items()
+        for attribute in ("", "_value")
+    },
+}
+"""Series of kafka_exporter, of a partition, and of the JMX exporter, of a replica."""
+
+METRIC_NAMES = frozenset(
+    {f"{name}_{unit}" for name in (*_BEANS.values(), "requests") for unit in ("total", "per_s")}
+    | {metric.name for metric in (*METRICS_OF_BROKERS.values(), *METRICS_OF_CLUSTERS.values())}
+)
+"""Every name in table `metrics`."""
+
+_KEEPS_NAME = re.compile(r"(?P<type>.+)_(?P<attribute>total|count|value|oneminuterate)")
+_MSK_HOST = re.compile(r"b-(\d{1,6})\.")
+
+
+def plain_name(reading: Reading) -> str:
+    """The name in lower case; without rules the exporter leaves the bean's name in a label, and it is put back."""
+    name, bean = reading.name.lower(), reading.labels.get("name", "").lower()
+    parts = _KEEPS_NAME.fullmatch(name) if bean else None
+    return name if parts is None else f"{parts['type']}_{bean}_{parts['attribute']}"
+
+
+def metric_of(reading: Reading) -> tuple[Metric, bool] | None:
+    """What a series is in table `metrics`, and whether it is of a broker; None for what is of no use there."""
+    name = plain_name(reading)
+    if name in METRICS_OF_BROKERS:
+        return METRICS_OF_BROKERS[name], True
+    if name not in METRICS_OF_CLUSTERS:
+        return None
+    kind = reading.labels.get("type", "").lower()
+    if not kind:
+        return METRICS_OF_CLUSTERS[name], False
+    return (Metric(_REQUEST_TYPES[kind], PER_MINUTE), False) if kind in _REQUEST_TYPES else None
+
+
+def fact_of(reading: Reading) -> PartitionFact | None:
+    """What a series says of a partition, or None."""
+    return FACTS_OF_PARTITIONS.get(plain_name(reading))
+
+
+def told_broker(reading: Reading, instance: str) -> int | None:
+    """The broker that labels name: one that says so, or the host of an instance as Amazon MSK names its brokers."""
+    for label in ("broker_id", "broker"):
+        text = reading.labels.get(label, "")
+        if text.isascii() and text.isdigit() and len(text) < 10:
+            return int(text)
+    found = _MSK_HOST.match(instance)
+    return None if found is None else int(found[1])

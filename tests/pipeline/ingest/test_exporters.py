@@ -1,0 +1,169 @@
+"""Each source of measures, as its documentation has it: what is read from it, and into which table."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.pipeline.ingest.partition_samples import NO_END, NO_LEADER, NO_OFFSET, NO_START
+from tests.pipeline.ingest.golden_files import READ_MS, golden, read
+
+MS = 1_750_000_000_000
+
+
+def test_the_jmx_exporter_has_one_row_for_each_measure_and_a_sample_for_each_partition_that_the_broker_leads() -> None:
+    found = read(golden("jmx-exporter.txt"), broker=1)
+    assert found.values == [
+        (1, "orders", READ_MS, "bytes_in_total", 1.5e6),
+        (1, None, READ_MS, "bytes_in_total", 2.0e6),
+        (1, "orders", READ_MS, "bytes_out_total", 3.0e6),
+        (1, "orders", READ_MS, "fetch_requests_total", 900.0),
+        (1, None, READ_MS, "request_handler_idle_share", 0.9985),
+        (1, None, READ_MS, "cpu_share", 0.011176381795768447),
+        (1, None, READ_MS, "cpu_seconds_total", 88.25),
+    ]
+    assert found.offsets == [(0, READ_MS, 1, 10, 12_345_678_901, 5000)]
+    assert not found.bad
+
+
+def test_kafka_exporter_has_offsets_without_sizes_and_minus_one_is_no_offset() -> None:
+    found = read(golden("kafka-exporter.txt"))
+    assert found.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, None), (1, READ_MS, -1, 0, 70, None)]
+    assert not found.metrics
+    assert [(one.place, one.reason) for one in found.bad] == [("line 17", NO_OFFSET)]
+
+
+def test_amazon_msk_keeps_the_names_of_beans_and_its_hosts_name_their_brokers() -> None:
+    found = read(golden("msk-open-monitoring.txt"))
+    assert found.values == [
+        (1, "orders", MS + 1, "bytes_in_total", 1.5e6),
+        (2, "orders", MS + 2, "bytes_in_total", 250.0),
+        (1, None, MS + 1, "bytes_out_total", 9.0),
+        (1, "orders", MS + 1, "messages_in_per_s", 12.5),
+        (1, None, MS + 1, "request_handler_idle_share", 0.93),
+        (1, None, MS + 1, "network_idle_share", 0.5),
+    ]
+    assert found.offsets == [(0, MS + 1, 1, 10, 100, 5000)]
+    assert not found.bad
+
+
+def test_answers_of_the_query_api_have_times_in_seconds_and_the_replica_that_is_ahead_is_the_leader() -> None:
+    brokers = {"kafka-1:7071": 1, "kafka-2:7071": 2}
+    found = read(golden("query-range.json"), brokers=brokers)
+    assert found.offsets == [
+        (0, MS, 1, 10, 100, 5000),
+        (0, MS + 60_000, 1, 10, 160, 8000),
+        (0, MS + 120_000, 2, 10, 230, 11_500),
+    ]
+    assert [value[:4] for value in found.values] == [
+        (1, "orders", MS, "bytes_in_total"),
+        (1, "orders", MS + 60_000, "bytes_in_total"),
+    ]
+    anonymous = read(golden("query-range.json"))
+    assert [row[2:] for row in anonymous.offsets] == [(-1, 10, 100, 5000), (-1, 10, 160, 8000), (-1, 10, 230, 11_500)]
+    assert not anonymous.metrics
+
+
+def test_answers_to_one_query_each_are_joined_over_files() -> None:
+    together = json.loads(golden("query-range.json"))
+    files = [
+        json.dumps({"status": "success", "data": {"result": [one]}}).encode() for one in together["data"]["result"]
+    ]
+    assert read(*files).samples == read(golden("query-range.json")).samples
+    assert read(b"\n".join(files)).samples == read(golden("query-range.json")).samples, "appended to one file"
+    sizes = b"\n".join(
+        line for line in golden("jmx-exporter.txt").splitlines() if line.startswith(b"kafka_log_log_size")
+    )
+    sized = read(golden("kafka-exporter.txt"), sizes, broker=2)
+    assert sized.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, 5000), (1, READ_MS, -1, 0, 70, 7000)]
+
+
+def test_confluent_cloud_has_no_brokers_and_tells_what_came_in_each_minute() -> None:
+    found = read(golden("confluent-export.txt"), cluster="lkc-abc12")
+    assert found.values == [
+        (-1, "orders", MS, "bytes_in_per_s", 1000.0),
+        (-1, "orders", MS, "bytes_out_per_s", 2000.0),
+        (-1, "orders", MS, "size_bytes", 5e9),
+        (-1, None, MS, "produce_requests_per_s", 3.0),
+    ]
+    twice = read(golden("confluent-export.txt") * 2, cluster="lkc-abc12")
+    assert twice.values == found.values, "a page that was appended twice adds nothing up"
+
+
+def test_an_answer_of_the_metrics_api_is_read_with_its_query_and_tells_the_end_of_each_interval() -> None:
+    found = read(golden("confluent-query.json"), cluster="lkc-abc12")
+    five_minutes = 300_000
+    assert found.values == [
+        (-1, "orders", MS - 400_000 + five_minutes, "bytes_in_per_s", 200.0),
+        (-1, "orders", MS - 400_000 + 2 * five_minutes, "bytes_in_per_s", 300.0),
+    ]
+    assert [row["partition"] for row in found.metrics] == [0, 0]
+    assert [(one.place, one.reason) for one in found.bad] == [("entry 3", "is no reading")]
+    assert not read(golden("confluent-query.json"), cluster="other").metrics
+
+
+def query(**changes: object) -> bytes:
+    document = json.loads(golden("confluent-query.json")) | changes
+    return json.dumps({key: value for key, value in document.items() if value is not None}).encode()
+
+
+@pytest.mark.parametrize(("content", "said"), [
+    (query(aggregations=None), "does not name its metric; join it with its query.*jq -s add query.json answer.json"),
+    (query(granularity=None), "has no granularity such as PT1M"),
+    (query(granularity="ALL"), "has no granularity such as PT1M"),
+    (query(aggregations=[{"metric": "io.confluent.kafka.server/retained_bytes"}]), "with the granularity PT1M"),
+    (b'{"status":"error","errorType":"bad_data","error":"invalid parameter"}', "an error of Prometheus.*invalid param"),
+])  # fmt: skip
+def test_an_answer_that_cannot_be_understood_says_what_to_do(content: bytes, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read(content)
+
+
+def test_the_first_page_of_an_answer_is_known_to_be_not_all() -> None:
+    found = read(query(meta={"pagination": {"next_page_token": "x"}}), cluster="lkc-abc12")
+    assert [str(one) for one in found.bad][-1] == "the answer has further pages that are not in the file"
+
+
+def test_the_grouped_format_of_an_answer_is_read_too() -> None:
+    points = [{"timestamp": "2025-06-15T15:00:00Z", "value": 60000.0}]
+    found = read(query(data=[{"metric.topic": "orders", "points": points}]), cluster="lkc-abc12")
+    assert found.values == [(-1, "orders", MS - 100_000, "bytes_in_per_s", 200.0)]
+
+
+OFFSETS = (
+    'kafka_log_log_logendoffset{{instance="{0}",topic="t",partition="0"}} {1} {2}\n'
+    'kafka_log_log_logstartoffset{{instance="{0}",topic="t",partition="0"}} 0 {2}\n'
+)
+
+
+def pages(*seen: tuple[str, int, int]) -> bytes:
+    return "".join(OFFSETS.format(*one) for one in seen).encode()
+
+
+def test_where_brokers_are_read_in_turn_one_replica_stands_for_all() -> None:
+    found = read(pages(("a", 10, MS), ("b", 11, MS + 5), ("a", 20, MS + 60), ("b", 19, MS + 65)))
+    assert [row[1] for row in found.offsets] == [MS, MS + 60], "the one that is ahead in the end"
+
+
+def test_of_one_broker_it_must_be_said_what_it_leads() -> None:
+    found = read(pages(("a", 10, MS), ("a", 20, MS + 60)))
+    assert not found.samples
+    assert [(one.place, one.reason, one.text) for one in found.bad] == [("partition t-0", NO_LEADER, "2 times")]
+
+
+@pytest.mark.parametrize(("line", "reason"), [
+    ('kafka_log_log_logendoffset{topic="t",partition="0"} 5', NO_START),
+    ('kafka_log_log_size{topic="t",partition="0"} 5', NO_END),
+    ('kafka_topic_partition_oldest_offset{topic="t",partition="0"} 5', NO_END),
+    ('kafka_log_log_logendoffset{topic="t",partition="0"} NaN', NO_OFFSET),
+    ('kafka_log_log_logendoffset{topic="t",partition="0"} 1e300', NO_OFFSET),
+    ('kafka_log_log_logendoffset{topic="t",partition="0"} 1.5', NO_OFFSET),
+    ('kafka_log_log_logendoffset{partition="0"} 1', "has no topic or no number of a partition"),
+    ('kafka_log_log_logendoffset{topic="t",partition="x"} 1', "has no topic or no number of a partition"),
+])  # fmt: skip
+def test_what_is_no_sample_says_why(line: str, reason: str) -> None:
+    found = read(line.encode())
+    assert not found.samples
+    assert [one.reason for one in found.bad] == [reason]

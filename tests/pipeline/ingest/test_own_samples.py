@@ -1,0 +1,95 @@
+"""Samples of one's own: a bad row costs itself, and a file that is no table of samples says so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kreassign.errors import InputError
+from kreassign.pipeline.ingest.own_samples import sample_row, text_rows
+from kreassign.pipeline.ingest.readings import BadRow
+from kreassign.pipeline.tables.schemas import Row
+
+MS = 1_750_000_000_000
+HEADER = "taken_ms,topic,partition,start_offset,end_offset,size_bytes,leader,remark"
+GOOD: Row = {"taken_ms": MS, "topic": "orders", "partition": 0, "start_offset": 10, "end_offset": 100}
+WHOLE = GOOD | {"cluster_id": "c", "topic_id": None, "leader": -1, "size_bytes": None}
+
+
+def rows(text: str | bytes, cluster: str | None = "c") -> tuple[list[Row], list[str]]:
+    """The good rows, and what is wrong with the others."""
+    content = text if isinstance(text, bytes) else text.encode()
+    found = [row for _, row in text_rows(content.splitlines(keepends=True), cluster)]
+    good = [row for row in found if not isinstance(row, BadRow)]
+    return good, [str(row) for row in found if isinstance(row, BadRow)]
+
+
+def test_csv_has_its_columns_in_any_order_and_unknown_ones_are_passed_over() -> None:
+    good, bad = rows(f"{HEADER}\n{MS},orders,0,10,100,5000,3,x\n\n{MS},orders,1,0,7.0,nan,,\n")
+    assert good == [
+        WHOLE | {"size_bytes": 5000, "leader": 3},
+        WHOLE | {"partition": 1, "start_offset": 0, "end_offset": 7},
+    ]
+    assert not bad
+    for other in (";", "\t"):
+        assert rows(f"{HEADER}\n{MS},orders,0,10,100,5000,3,x\n".replace(",", other))[0] == good[:1]
+
+
+def test_json_lines_may_name_their_cluster() -> None:
+    lines = (json.dumps(GOOD), json.dumps(GOOD | {"cluster_id": "d", "topic_id": "t", "size_bytes": 5000.0}))
+    assert rows("\n".join(lines)) == ([WHOLE, WHOLE | {"cluster_id": "d", "topic_id": "t", "size_bytes": 5000}], [])
+
+
+@pytest.mark.parametrize(("line", "reason"), [
+    (f"{MS},orders,0,10", "has 4 fields in place of 8"),
+    (f'{MS},"orders,0,10,100,5000,3,x', "has 2 fields in place of 8"),
+    (f"{MS},,0,10,100,5000,3,x", "topic is missing"),
+    (f"{MS},orders,0,10,,5000,3,x", "end_offset is missing"),
+    (f"{MS},orders,0,10,many,5000,3,x", "end_offset is not a whole number of 64 bits"),
+    (f"{MS},orders,0,10,1e3,5000,3,x", "end_offset is not a whole number of 64 bits"),
+    (f"{MS},orders,0,10,{2**63},5000,3,x", "end_offset is not a whole number of 64 bits"),
+    (f"{MS},orders,{2**31},10,100,5000,3,x", "partition is not a whole number of 32 bits"),
+    (f"{MS},orders,0,10,100,5000.5,3,x", "size_bytes is not a whole number of 64 bits"),
+    (f"{MS},orders,0,10,100,5000,-2,x", "leader is not a whole number of 32 bits"),
+    ("2025-06-15T15:06:40Z,orders,0,10,100,5000,3,x", "taken_ms is not a whole number of 64 bits"),
+])  # fmt: skip
+def test_a_bad_line_is_named_and_the_others_are_good(line: str, reason: str) -> None:
+    good, bad = rows(f"{HEADER}\n{MS},before,0,10,100,5000,3,x\n{line}\n{MS},after,0,10,100,5000,3,x\n")
+    assert [row["topic"] for row in good] == ["before", "after"]
+    assert bad == [f"line 3 {reason}"]
+
+
+@pytest.mark.parametrize(("line", "reason"), [
+    (b"{", "is not JSON"),
+    (b"7", "is no object"),
+    (b'{"topic": "gr\xfc"}', "is not a text in UTF-8"),
+    (json.dumps(GOOD | {"topic": 5}).encode(), "topic is not a text"),
+    (json.dumps(GOOD | {"partition": True}).encode(), "partition is not a whole number of 32 bits"),
+    (json.dumps(GOOD).replace("100", "NaN").encode(), "is not JSON"),
+])  # fmt: skip
+def test_a_bad_object_is_named_and_the_others_are_good(line: bytes, reason: str) -> None:
+    one = json.dumps(GOOD).encode()
+    assert rows(b"\n".join([one, line, one])) == ([WHOLE, WHOLE], [f"line 2 {reason}"])
+
+
+def test_a_text_that_is_not_utf_8_costs_its_line() -> None:
+    latin = f"{HEADER}\n{MS},größe,0,10,100,5000,3,x\n{MS},orders,0,10,100,5000,3,x\n".encode("latin-1")
+    good, bad = rows(latin)
+    assert [row["topic"] for row in good] == ["orders"]
+    assert bad == ["line 2 topic is not a text in UTF-8"]
+
+
+@pytest.mark.parametrize(("text", "cluster", "said"), [
+    ("", "c", "it is empty"),
+    ("[]", "c", "jq -c"),
+    ("time,topic\n", "c", "it lacks the columns taken_ms, partition, start_offset, end_offset of table samples"),
+    (HEADER, None, "it lacks the columns cluster_id of table samples; specify --cluster, or add the column"),
+])  # fmt: skip
+def test_a_file_that_is_no_table_of_samples_says_why(text: str, cluster: str | None, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        rows(text, cluster)
+
+
+def test_a_row_without_a_cluster_is_bad_unless_the_file_has_one() -> None:
+    assert str(sample_row(GOOD, "row 1", None)) == "row 1 cluster_id is missing"
