@@ -20,7 +20,7 @@ SHARE_OF_SHORT_FUNCTIONS = 0.9
 # Lower this number whenever a silenced check goes away; raise it only with a reason that a reviewer accepts.
 SILENCED_CHECKS = 14
 
-FOLDERS = ("src/kreassign", "tests", "testbed", "bench", "scripts")
+FOLDERS = ("src/kreassign", "tests", "testbed", "bench", "scripts", "examples")
 EMPTY_WORDS = ("utils", "util", "helpers", "helper", "common", "manager", "base", "misc")
 NO_MOCKS = dict.fromkeys(
     ("unittest.mock", "mock", "pytest_mock"),
@@ -32,7 +32,16 @@ NO_SLEEPS = dict.fromkeys(
 )
 NO_PRINTING = {"builtins.print": "only the command line, the testbed and the benchmarks print"}
 BUILD_FILES = ("constraints*.txt", "pyproject.toml", "*.lock", "Makefile", "jvm/*.xml", "scripts/*", ".ci/*", "*.cfg")
-TEXTS = ("src/**/*", "tests/**/*.py", "testbed/**/*.py", "bench/**/*.py", "docs/**/*.md", "changelog/*", "*.md")
+TEXTS = (
+    "src/**/*",
+    "tests/**/*.py",
+    "testbed/**/*.py",
+    "bench/**/*.py",
+    "examples/*",
+    "docs/**/*.md",
+    "changelog/*",
+    "*.md",
+)
 COMMANDS_PAGE = "docs/reference/kreassign.md"
 
 
@@ -51,7 +60,7 @@ def pages() -> dict[str, Source]:
 def every_path() -> set[str]:
     """All files and folders that a page may link to."""
     files = [path.relative_to(ROOT) for folder in ("docs", "src", "tests", "testbed", "bench", "jvm", "scripts",
-             "changelog", ".ci") for path in (ROOT / folder).rglob("*")]  # fmt: skip
+             "changelog", ".ci", "examples") for path in (ROOT / folder).rglob("*")]  # fmt: skip
     return {path.as_posix() for path in [*files, *(path.relative_to(ROOT) for path in ROOT.glob("*"))]}
 
 

@@ -1,0 +1,88 @@
+"""The examples: they compile, use what kreassign has, and their command lines can be typed as they stand there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import kreassign
+from kreassign.cli.main import kreassign as command_line
+from tests.checks.source import ROOT, read
+from tests.cli.test_help import every_command
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EACH = pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+
+
+def texts(example: Path) -> Iterator[str]:
+    """The texts of a program, but for those that document it."""
+    tree = ast.parse(example.read_text(encoding="utf-8"), str(example))
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+
+
+def command_lines(example: Path) -> list[list[str]]:
+    """The words of each command line of kreassign, up to a pipe."""
+    lines = (shlex.split(text.partition("|")[0]) for text in texts(example) if text.startswith("kreassign "))
+    return [words[1:] for words in lines]
+
+
+def test_the_examples_are_found_and_each_is_on_a_page() -> None:
+    assert {path.name for path in EXAMPLES} >= {"airflow_load.py", "dagster_load.py"}
+    pages = "\n".join(page.text for page in read("docs/guides/*.md"))
+    assert not [path.name for path in EXAMPLES if f"`examples/{path.name}`" not in pages]
+
+
+@EACH
+def test_an_example_compiles_and_says_what_it_is(example: Path) -> None:
+    text = example.read_text(encoding="utf-8")
+    compile(text, str(example), "exec")
+    assert ast.get_docstring(ast.parse(text))
+
+
+@EACH
+def test_command_lines_of_examples_can_be_typed(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that a command needs: on the line, or from the variables that the example names."""
+    monkeypatch.setenv("KREASSIGN_BOOTSTRAP_SERVER", "broker-1:9092")
+    monkeypatch.setenv("KREASSIGN_DATA", str(tmp_path))
+    for words in command_lines(example):
+        parsed = [str(tmp_path / "page.html") if word.endswith(".html") else word for word in words]
+        name, rest = parsed[0], parsed[1:]
+        command = command_line.get_command(click.Context(command_line), name)
+        assert command is not None, words
+        command.make_context(name, rest)
+
+
+@EACH
+def test_variables_of_the_environment_that_examples_name_are_read(example: Path) -> None:
+    options = [option for _, command in every_command() for option in command.params]
+    known = {option.envvar for option in options if isinstance(option, click.Option)}
+    named = set(re.findall(r"\bKREASSIGN_\w+", example.read_text(encoding="utf-8")))
+    assert named <= known
+
+
+@EACH
+def test_names_of_kreassign_in_examples_are_offered(example: Path) -> None:
+    tree = ast.parse(example.read_text(encoding="utf-8"))
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "kreassign"
+    }
+    assert used <= set(kreassign.__all__)
+
+
+def test_a_command_line_that_cannot_be_typed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text('"""kreassign gone is only told."""\nrun("kreassign load --gone 1 | cat")\n')
+    assert command_lines(wrong) == [["load", "--gone", "1"]]
+    with pytest.raises(click.NoSuchOption):
+        test_command_lines_of_examples_can_be_typed(wrong, tmp_path, monkeypatch)
