@@ -119,6 +119,13 @@ def test_a_rate_that_is_no_rate_is_doubtful_whatever_its_verdict() -> None:
         assert (rates["t", 1], basis.reasons, basis.priors) == (4.0, {NO_RATE: 1}, {"topic": 1})
 
 
+def test_a_size_that_is_no_size_makes_no_rate() -> None:
+    for size in (-5.0, math.inf):
+        rates, basis = heeded(Load("a", 0, 4.0), Load("b", 0, NAN, size=size), Load("c", 0, 4.0, size=size))
+        assert (rates["b", 0], basis.priors, basis.unsized) == (0.0, {"unknown": 1}, 2)
+        assert all(0 <= one.size_share <= 1 for one in basis.brokers)
+
+
 def test_shares_are_of_the_present_writes_and_bytes_of_each_broker() -> None:
     _, basis = heeded(
         Load("t", 0, 30.0, size=100.0, brokers=(1, 2)),

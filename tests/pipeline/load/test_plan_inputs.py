@@ -1,6 +1,8 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kreassign.errors import DataError, InputError
@@ -104,11 +106,25 @@ def test_where_all_is_enough_or_nothing_is_there_is_no_other_verdict_to_find(tmp
     assert reasons(tmp_path, "mean") == ["short"]
 
 
+def test_a_load_without_a_verdict_is_not_taken_for_enough(tmp_path: Path) -> None:
+    partitions(tmp_path, *({"verdict": word, "write_bytes_per_s": 5.0} for word in ("enough", "short")))
+    (file,) = (tmp_path / PLAN_INPUTS.name).glob("*.parquet")
+    found = pq.read_table(file)
+    place = found.column_names.index("verdict")
+    pq.write_table(found.set_column(place, "verdict", pa.array([None, "enough"], pa.string())), file)
+    assert reasons(tmp_path, "mean") == ["no verdict", None]
+
+
 def test_that_the_mean_stands_in_for_the_load_to_plan_by_is_a_reason_too(tmp_path: Path) -> None:
     enough = {"verdict": "enough", "write_bytes_per_s": 5.0}
     partitions(tmp_path, enough, {**enough, "peak_write_bytes_per_s": 9.0}, {**enough, "verdict": "gaps"})
     assert reasons(tmp_path, "peak") == ["no peak", None, "gaps"]
     assert read_plan_columns(tmp_path, "c", "peak").write_bytes_per_s.tolist() == [5.0, 9.0, 5.0]
+
+
+def test_a_load_to_plan_by_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no load 'p90' to plan by; there are mean, p95, .*, forecast-high"):
+        read_plan_columns(tmp_path, "c", "p90")
 
 
 def ahead(partition: int, cluster: str = "c", **known: float | None) -> dict[str, Any]:

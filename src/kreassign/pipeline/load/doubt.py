@@ -83,8 +83,9 @@ def _per_partition(loads: ReplicaLoads) -> _Partitions:
     reasons = np.full(len(first), -1) if loads.reasons is None else loads.reasons[first]
     own = np.where(np.isfinite(rates) & (rates >= 0), rates, np.nan)
     reasons = np.where(np.isnan(own) & (reasons < 0), len(loads.reason_names), reasons)
-    places = loads.topics[first], loads.partitions[first]
-    return _Partitions(*places, loads.size_bytes[first], own, reasons, of_replica.reshape(-1))
+    sizes = loads.size_bytes[first]
+    sizes = np.where(np.isfinite(sizes) & (sizes >= 0), sizes, np.nan)
+    return _Partitions(loads.topics[first], loads.partitions[first], sizes, own, reasons, of_replica.reshape(-1))
 
 
 def _settled(found: _Partitions) -> tuple[Floats, Ints]:

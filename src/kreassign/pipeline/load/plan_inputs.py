@@ -65,8 +65,13 @@ def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mea
     """The columns of a cluster; `cluster` may be None if the tables hold only one.
 
     `statistic` is one of `STATISTICS`, or `FORECAST_HIGH`. Where it is unknown, the mean and the present size stand in.
-    Raises InputError when there are several to choose from, DataError when there is nothing of this one.
+    Raises InputError when there are several to choose from or no such statistic, DataError when there is nothing of
+    this one.
     """
+    if statistic not in (*STATISTICS, FORECAST_HIGH):
+        raise InputError(
+            f"there is no load {statistic!r} to plan by; there are {', '.join((*STATISTICS, FORECAST_HIGH))}"
+        )
     chosen = _chosen(data_dir, cluster)
     names = (*_COLUMNS, *STATISTICS.get(statistic, {}).values())
     found = read_columns(data_dir, PLAN_INPUTS, names, only={"cluster_id": chosen})
@@ -204,11 +209,13 @@ def _reasons(
     verdicts: Dictionary, statistic: str, rates: npt.NDArray[np.float64] | None
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """Why loads are doubtful: their verdict, else that the load to plan by is unknown."""
-    names = (*verdicts.names, f"no {statistic}")
-    is_enough = verdicts.codes == (names.index(ENOUGH) if ENOUGH in names else len(names))
-    reasons = np.where(is_enough, -1, verdicts.codes)
+    names = (*verdicts.names, "no verdict", f"no {statistic}")
+    no_verdict, no_statistic = len(names) - 2, len(names) - 1
+    codes = np.where(verdicts.codes < 0, no_verdict, verdicts.codes)
+    is_enough = codes == (names.index(ENOUGH) if ENOUGH in names else len(names))
+    reasons = np.where(is_enough, -1, codes)
     if rates is not None:
-        reasons = np.where(is_enough & np.isnan(rates), len(names) - 1, reasons)
+        reasons = np.where(is_enough & np.isnan(rates), no_statistic, reasons)
     return names, reasons.astype(np.int32)
 
 
