@@ -16,9 +16,10 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "tables.m
 _HEAD = """\
 # Tables of the data directory
 
-Every command that takes `--data DIR` reads or writes tables there. A table is a folder of Parquet files with the
-table's name; all files of a folder together are the table. Any tool that reads Parquet can open it. Files whose names
-begin with a dot or an underscore are not part of it.
+Every command that takes `--data DIR` reads or writes tables there. A table is a
+[Delta table](../design/decisions/delta.md): a folder with the table's name, of Parquet files and a log, `_delta_log`,
+that says which of them are the table. Any tool that reads Delta Lake can open it. A file that lies in the folder and is
+not in the log is not part of it.
 
 Times are milliseconds since the epoch, sizes are bytes, and a column marked *nullable* is NULL only for the reason
 given.
@@ -46,7 +47,7 @@ def _section(table: Table) -> str:
         "",
         table.comment,
         "",
-        f"Written by `{table.made_by}`. One row per {', '.join(f'`{name}`' for name in table.key)}.",
+        f"Written by `{table.made_by}`. One row per {', '.join(f'`{name}`' for name in table.key)}.{_grouped(table)}",
         "",
         "| Column | Type | Meaning |",
         "|---|---|---|",
@@ -57,6 +58,13 @@ def _section(table: Table) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _grouped(table: Table) -> str:
+    part = table.partition_by
+    if part is None:
+        return ""
+    return f" The log groups its files by `{part.name}`{', the UTC date' if part.is_date else ''} of `{part.column}`."
 
 
 if __name__ == "__main__":

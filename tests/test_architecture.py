@@ -67,6 +67,13 @@ THIRD_PARTY = (
     ),
     Home("Parquet", ("pyarrow",), ("pipeline/",), "tables are read and written in one package", "import pyarrow"),
     Home(
+        "the logs of tables",
+        ("deltalake",),
+        ("pipeline/tables/",),
+        "which files are a table is asked and decided in one package",
+        "from deltalake import DeltaTable",
+    ),
+    Home(
         "the ZooKeeper client",
         ("kazoo",),
         ("twin/store/", "kafka_tools/"),
@@ -149,7 +156,7 @@ EFFECTS = (
     Home(
         "randomness",
         ("random.*", "secrets", "uuid.uuid1", "uuid.uuid4", "os.urandom"),
-        ("executor/runner.py", "operations/run.py", "kafka_tools/"),
+        ("executor/runner.py", "operations/run.py", "kafka_tools/", "pipeline/tables/"),
         "take a seeded random.Random, so that a run can be repeated",
         "import random\nx = random.random()",
         but=("random.Random",),
@@ -184,7 +191,7 @@ EFFECTS = (
     ),
 )  # fmt: skip
 
-HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "jinja2", "sqlite3", "kazoo")
+HEAVY = ("pyspark", "py4j", "pandas", "numpy", "pyarrow", "deltalake", "jinja2", "sqlite3", "kazoo")
 QUICK_STARTS = (
     QuickStart(
         "kreassign.kafka_tools.reassign_partitions", HEAVY, "The drop-in tool must start faster than Kafka's own."

@@ -69,9 +69,9 @@ def survived(number: int, store: Callable[[], int]) -> Round:
 
 def store_round(data: Path, collected: CollectedRound) -> int:
     """Write the files of a round, the seal of its snapshot last; returns the number of partitions."""
-    taken_ms, stem = collected.samples.taken_ms, collected.samples.file_stem
+    stem = collected.samples.file_stem
     for table, rows in round_tables(collected):
-        write_rows(data, table, rows, file_stem=stem, taken_ms=taken_ms)
+        write_rows(data, table, rows, file_stem=stem)
     return len(collected.samples.end_offsets)
 
 

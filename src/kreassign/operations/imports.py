@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 
 from kreassign.clock import SystemClock
@@ -23,7 +23,7 @@ from kreassign.pipeline.ingest.partition_samples import PartitionReadings, is_fa
 from kreassign.pipeline.ingest.plausible import why_not
 from kreassign.pipeline.ingest.readings import BadRow, Parsed
 from kreassign.pipeline.tables.foreign import MAGIC, foreign_columns, foreign_rows
-from kreassign.pipeline.tables.parquet import hour_folder, keys_between, keys_with, write_rows
+from kreassign.pipeline.tables.parquet import keys_between, keys_with, write_rows
 from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table
 
 NO_INSTANCE: Mapping[str, int] = {}
@@ -221,7 +221,7 @@ def _plausible(table: Table, rows: Iterable[_Placed], bad: _Quarantine, now_ms: 
 
 
 def _store(done: Imported, data: Path, table: Table, rows: Iterable[_Placed], bad: _Quarantine) -> int:
-    """Add the rows whose keys are new, in files by hour; how many are in the table now."""
+    """Add the rows whose keys are new, in one commit; how many are in the table now."""
     placed = sorted(rows, key=lambda each: each[1]["taken_ms"])
     if not placed:
         return 0
@@ -234,11 +234,8 @@ def _store(done: Imported, data: Path, table: Table, rows: Iterable[_Placed], ba
             known += key in stored or new[key] is not row
         else:
             bad.extend([BadRow(place, SAME_KEY, json.dumps(row))])
-    for _, of_hour in groupby(new.items(), key=lambda each: hour_folder(each[1]["taken_ms"])):
-        chunk = dict(of_hour)
-        taken_ms = next(iter(chunk.values()))["taken_ms"]
-        write_rows(data, table, list(chunk.values()), file_stem=_named_by(list(chunk)), taken_ms=taken_ms)
     if new:
+        write_rows(data, table, list(new.values()), file_stem=_named_by(list(new)))
         done.added[table.name] += len(new)
     done.known += known
     return len(new) + known

@@ -11,8 +11,10 @@ from kreassign.clock import SystemClock
 from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
 from kreassign.pipeline.ingest.metric_records import RecordForm
 from kreassign.pipeline.load.quality import quality_lines
-from kreassign.pipeline.tables.compaction import compact, expire, repair
-from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES
+from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
+from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
+from kreassign.pipeline.tables.parquet import has_table
+from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES, date_of
 
 __all__ = [
     "Compacted",
@@ -24,8 +26,7 @@ __all__ = [
     "stream_metrics",
 ]
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
+DAY_MS = 86_400_000
 COUNT_EVERY_S = 60
 
 # What is shown of the load model, and the column that says it.
@@ -34,12 +35,13 @@ _SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What became of the files of one table."""
+    """What became of the files of one table: how many are fewer, expired, were missing, and were in no use."""
 
     table: str
     merged: int
     expired: int
-    repaired: int
+    missing: int
+    vacuumed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +97,17 @@ def load(
 
 
 def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compacted]:
-    """Merge the files of every past hour and delete hours that are older than `keep_days`; tables that changed."""
-    now_ms = SystemClock().now_ms()
-    for table in (*TABLES, *METRIC_TABLES):
-        repaired = repair(data, table)
-        expired = 0 if keep_days is None else expire(data, table, ended_before_ms=now_ms - round(keep_days * DAY_MS))
-        merged = compact(data, table, ended_before_ms=now_ms - HOUR_MS)
-        if repaired or expired or merged:
-            yield Compacted(table.name, merged, expired, repaired)
+    """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed."""
+    oldest_ms = SystemClock().now_ms() - round((keep_days or 0) * DAY_MS)
+    for table in (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES):
+        if not has_table(data, table):
+            continue
+        missing = repair(data, table)
+        expired = 0 if keep_days is None else expire(data, table, date_of(oldest_ms))
+        merged = compact(data, table)
+        vacuumed = vacuum(data, table)
+        if missing or expired or merged or vacuumed:
+            yield Compacted(table.name, merged, expired, missing, vacuumed)
 
 
 def stream_metrics(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -86,9 +87,8 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
 
 def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
-    for table in (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES):  # as a copy beside the compacted files would be
-        for number, file in enumerate(sorted((tmp_path / table.name).glob("*.parquet"))):
-            shutil.copy(file, file.with_name(f"again-{number}.parquet"))
+    for table in (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES):  # as if they had been imported once more
+        write_rows(tmp_path, table, read_rows(tmp_path, table), file_stem="again")
     alone = replica_rows(observation())[0] | {"topic": "gone"}
     write_rows(tmp_path, REPLICAS, [alone], file_stem="alone")
     gone = sample_rows(sample_round(TAKEN_MS, 110))[0] | {"topic": "gone"}
@@ -131,23 +131,27 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
 
 def test_what_is_missing_or_wrong_is_told_before_anything_is_made(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
-    for file in (tmp_path / "samples").iterdir():
+    for file in (tmp_path / "samples").rglob("*.parquet"):
         file.unlink()
-    with pytest.raises(DataError, match=r"no table samples in .*kreassign collect"):
+    with pytest.raises(DataError, match=r"no file of table samples in .* can be read: .*\.parquet is in the log .*not"):
         run_load(spark, tmp_path, lambda _: None)
-    (tmp_path / "samples").rmdir()
+    shutil.rmtree(tmp_path / "samples")
     with pytest.raises(DataError, match=r"no table samples in .*kreassign collect"):
         run_load(spark, tmp_path, lambda _: None)
     assert not (tmp_path / "load_model").exists()
 
     spark.range(3).write.parquet(str(tmp_path / "samples"))
-    with pytest.raises(DataError, match=r"samples in .* lacks the columns cluster_id, taken_ms, .*kreassign collect"):
+    with pytest.raises(DataError, match=r"samples holds Parquet files without a log.*kreassign convert-tables"):
+        run_load(spark, tmp_path, lambda _: None)
+    shutil.rmtree(tmp_path / "samples")
+    write_rows(tmp_path, replace(SAMPLES, columns=SAMPLES.columns[:3], key=()), [], file_stem="a")
+    with pytest.raises(DataError, match=r"samples in .* lacks the columns partition, leader, .*kreassign collect"):
         run_load(spark, tmp_path, lambda _: None)
 
 
 def test_a_table_with_bad_rows_only_is_told(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
-    for file in (tmp_path / "samples").glob("2*.parquet"):
+    for file in (tmp_path / "samples").rglob("2*.parquet"):
         file.unlink()
     with pytest.raises(DataError, match=r"samples in .* has no good row \(1 bad, see table quarantine\)"):
         run_load(spark, tmp_path, lambda _: None)
@@ -160,8 +164,6 @@ def test_files_that_cannot_be_read_are_skipped_counted_and_named(spark: SparkSes
     good = sample_rows(sample_round(TAKEN_MS + 12_000, 160))
     (samples / "README.md").write_text("What is in here?")
     (samples / "empty.parquet").touch()
-    whole = next(samples.glob("2*.parquet"))
-    (samples / "a-cut-off.parquet").write_bytes(whole.read_bytes()[:-20])
     table = pa.Table.from_pylist(good, schema=arrow_schema(SAMPLES))
 
     def without(name: str) -> pa.Table:
@@ -170,38 +172,52 @@ def test_files_that_cannot_be_read_are_skipped_counted_and_named(spark: SparkSes
     def cast(name: str, kind: pa.DataType) -> pa.Table:
         return table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(kind))
 
-    pq.write_table(without("size_bytes"), samples / "0-without-what-may-be-null.parquet")
-    pq.write_table(without("leader"), samples / "0-without-leader.parquet")
-    pq.write_table(cast("partition", pa.int64()), samples / "long-partition.parquet")
-    pq.write_table(cast("end_offset", pa.string()), samples / "text.parquet")
-    pq.write_table(cast("end_offset", pa.float64()), samples / "double.parquet")
-    newest = max((tmp_path / "replicas").iterdir(), key=lambda file: file.name)
+    def put(stem: str, damaged: pa.Table | None) -> None:
+        """A file in the log that is not what was written; cut off without a table."""
+        write_rows(tmp_path, SAMPLES, good, file_stem=stem)
+        (file,) = samples.rglob(f"{stem}.*.parquet")
+        if damaged is None:
+            file.write_bytes(file.read_bytes()[:-20])
+        else:
+            pq.write_table(damaged, file)
+
+    put("0-without-what-may-be-null", without("size_bytes"))
+    put("0-without-leader", without("leader"))
+    put("a-cut-off", None)
+    put("long-partition", cast("partition", pa.int64()))
+    put("text", cast("end_offset", pa.string()))
+    put("double", cast("end_offset", pa.float64()))
+    put("lost", None)
+    next(samples.rglob("lost.*.parquet")).unlink()
+    newest = max((tmp_path / "replicas").rglob("*.parquet"), key=lambda file: file.name)
     newest.write_bytes(newest.read_bytes()[:-20])
 
     told: dict[str, StepCount] = {}
     run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=TAKEN_MS + 60_000)
-    assert {each.file.name: each.reason.split(":")[0] for each in told["samples"].skipped} == {
-        "README.md": "is no file of a table",
-        "0-without-leader.parquet": "lacks the columns leader",
-        "a-cut-off.parquet": "is cut off, or not a Parquet file",
-        "double.parquet": "has end_offset as double in place of int64",
-        "empty.parquet": "is cut off, or not a Parquet file",
-        "long-partition.parquet": "has partition as int64 in place of int32",
-        "text.parquet": "has end_offset as string in place of int64",
+    skipped = {Path(each.file).name.split(".")[0]: each.reason.split(":")[0] for each in told["samples"].skipped}
+    assert skipped == {
+        "README": "is no file of a table",
+        "0-without-leader": "lacks the columns leader",
+        "a-cut-off": "is cut off, or not a Parquet file",
+        "double": "has end_offset as double in place of int64",
+        "empty": "is not in the log of the table; import it with `kreassign import-samples`",
+        "long-partition": "has partition as int64 in place of int32",
+        "lost": "is in the log of the table, but not there",
+        "text": "has end_offset as string in place of int64",
     }
     assert (told["samples"].good, told["samples"].bad) == (4, 1)
     assert str(told["replicas"]).startswith(f"replicas: 5 rows; files not read: {newest} is cut off")
-    assert "samples/0-without-leader.parquet lacks the columns leader, and 6 more" in str(told["samples"])
+    assert re.search(r"0-without-leader\S* lacks the columns leader, and 7 more", str(told["samples"]))
     # The replicas of the latest snapshot are lost; those of the one before it stand in.
     older = replace(observation(), taken_ms=TAKEN_MS - 60_000).snapshot_id
     assert {row["snapshot_id"] for row in read_rows(tmp_path, PLAN_INPUTS)} == {older}
-    skipped = [row for row in read_rows(tmp_path, LOAD_QUALITY) if row["treatment"] == "skipped"]
-    assert sorted(row["table_name"] for row in skipped) == ["replicas", *["samples"] * 7]
+    rows = [row for row in read_rows(tmp_path, LOAD_QUALITY) if row["treatment"] == "skipped"]
+    assert sorted(row["table_name"] for row in rows) == ["replicas", *["samples"] * 8]
 
 
 def test_a_table_without_any_file_that_can_be_read_says_why(spark: SparkSession, tmp_path: Path) -> None:
     fill(tmp_path)
-    for file in (tmp_path / "clusters").iterdir():
+    for file in (tmp_path / "clusters").rglob("*.parquet"):
         file.write_bytes(b"PAR1")
     with pytest.raises(DataError, match=r"no file of table clusters in .*\.parquet is cut off.*snapshot`"):
         run_load(spark, tmp_path, lambda _: None)

@@ -2,26 +2,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import pytest
-
-from kreassign.errors import DataError
 from kreassign.pipeline.ingest.snapshots import sample_rows
-from kreassign.pipeline.tables.compaction import compact, expire, repair
-from kreassign.pipeline.tables.parquet import read_rows, write_rows
+from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
+from kreassign.pipeline.tables.delta import open_log
+from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES, Row
 from tests.pipeline.clusters import sample_round
 
-HOUR_MS = 3_600_000
-TEN = 10 * HOUR_MS
+DAY_MS = 86_400_000
 
 
 def fill(data: Path) -> list[Row]:
-    """Three rounds in the hour from ten, one in the next."""
-    for taken_ms in (TEN, TEN + 1, TEN + 2, TEN + HOUR_MS):
+    """Three rounds on the second of January 1970, one on the third."""
+    for taken_ms in (DAY_MS, DAY_MS + 1, DAY_MS + 2, 2 * DAY_MS):
         seen = sample_round(taken_ms, 120)
-        write_rows(data, SAMPLES, sample_rows(seen), file_stem=seen.file_stem, taken_ms=taken_ms)
+        write_rows(data, SAMPLES, sample_rows(seen), file_stem=seen.file_stem)
     return by_time(data)
 
 
@@ -29,63 +24,50 @@ def by_time(data: Path) -> list[Row]:
     return sorted(read_rows(data, SAMPLES), key=lambda row: row["taken_ms"])
 
 
-def files(data: Path) -> dict[str, int]:
-    hours = sorted((data / "samples").glob("date=*/*"))
-    return {hour.name: len(list(hour.glob("*.parquet"))) for hour in hours}
+def files(data: Path) -> list[str | None]:
+    return [file.part for file in open_log(data, SAMPLES).files()]
 
 
-def test_the_files_of_an_hour_that_is_over_become_one_with_the_same_rows(tmp_path: Path) -> None:
+def test_the_files_of_a_date_become_one_with_the_same_rows(tmp_path: Path) -> None:
     before = fill(tmp_path)
-    assert compact(tmp_path, SAMPLES, ended_before_ms=TEN + HOUR_MS - 1) == 0
-    assert compact(tmp_path, SAMPLES, ended_before_ms=TEN + HOUR_MS) == 2
-    assert files(tmp_path) == {"hour=10": 1, "hour=11": 1}
+    assert files(tmp_path) == ["1970-01-02"] * 3 + ["1970-01-03"]
+    assert compact(tmp_path, SAMPLES) == 2
+    assert sorted(map(str, files(tmp_path))) == ["1970-01-02", "1970-01-03"]
     assert by_time(tmp_path) == before
-    assert compact(tmp_path, SAMPLES, ended_before_ms=TEN + 9 * HOUR_MS) == 0
+    assert compact(tmp_path, SAMPLES) == 0
 
 
-def test_hours_that_are_too_old_go_and_with_the_last_the_day(tmp_path: Path) -> None:
+def test_dates_that_are_too_old_go(tmp_path: Path) -> None:
     fill(tmp_path)
-    assert expire(tmp_path, SAMPLES, ended_before_ms=TEN + HOUR_MS) == 3
-    assert [row["taken_ms"] for row in by_time(tmp_path)] == [TEN + HOUR_MS]
-    assert expire(tmp_path, SAMPLES, ended_before_ms=TEN + 2 * HOUR_MS) == 1
-    assert list((tmp_path / "samples").iterdir()) == []
+    assert expire(tmp_path, SAMPLES, "1970-01-02") == 0
+    assert expire(tmp_path, SAMPLES, "1970-01-03") == 3
+    assert [row["taken_ms"] for row in by_time(tmp_path)] == [2 * DAY_MS]
 
 
-@pytest.mark.parametrize("moment", ["while it writes", "between the renames", "before the old files are gone"])
-def test_a_kill_at_any_moment_is_put_right_without_loss(tmp_path: Path, moment: str) -> None:
+def test_a_version_of_the_last_days_reads_as_it_was_after_compaction_and_vacuum(tmp_path: Path) -> None:
     before = fill(tmp_path)
-    day = next((tmp_path / "samples").iterdir())
-    hour, merged, old = day / "hour=10", day / ".hour=10.merged", day / ".hour=10.old"
-    merged.mkdir()
-    if moment == "while it writes":
-        (merged / "a.parquet").write_bytes(b"half")
-    else:
-        hour.rename(old)
-    if moment == "before the old files are gone":
-        merged.rmdir()
-        hour.mkdir()
-        for file in old.iterdir():
-            (hour / file.name).write_bytes(file.read_bytes())
-    assert repair(tmp_path, SAMPLES) > 0
+    version = open_log(tmp_path, SAMPLES).version
+    compact(tmp_path, SAMPLES)
+    expire(tmp_path, SAMPLES, "1970-01-03")
+    assert vacuum(tmp_path, SAMPLES) == 0
+    then = read_rows(TablesAt(tmp_path, {"samples": version}), SAMPLES)
+    assert sorted(then, key=lambda row: row["taken_ms"]) == before
+
+
+def test_copies_that_a_sync_brought_back_after_compaction_are_nobodys(tmp_path: Path) -> None:
+    before = fill(tmp_path)
+    copies = {file: file.read_bytes() for file in (tmp_path / "samples").rglob("*.parquet")}
+    compact(tmp_path, SAMPLES)
+    for file, content in copies.items():
+        file.write_bytes(content)
+        file.with_name(f"copy-of-{file.name}").write_bytes(content)
     assert by_time(tmp_path) == before
-    assert sorted(files(tmp_path)) == ["hour=10", "hour=11"]
+
+
+def test_a_lost_file_is_taken_out_of_the_table(tmp_path: Path) -> None:
+    fill(tmp_path)
+    lost = next(file for file in open_log(tmp_path, SAMPLES).files() if file.part == "1970-01-03")
+    (tmp_path / "samples" / lost.path).unlink()
+    assert repair(tmp_path, SAMPLES) == 1
+    assert [row["taken_ms"] for row in by_time(tmp_path)] == [DAY_MS, DAY_MS + 1, DAY_MS + 2]
     assert repair(tmp_path, SAMPLES) == 0
-
-
-def test_what_is_hidden_while_it_is_not_done_is_not_read(tmp_path: Path) -> None:
-    before = fill(tmp_path)
-    day = next((tmp_path / "samples").iterdir())
-    hidden = day / ".hour=10.merged"
-    hidden.mkdir()
-    for file in (day / "hour=10").iterdir():
-        (hidden / file.name).write_bytes(file.read_bytes())
-    assert by_time(tmp_path) == before
-
-
-def test_a_file_of_another_version_is_named_and_nothing_is_touched(tmp_path: Path) -> None:
-    fill(tmp_path)
-    hour = tmp_path / "samples" / "date=1970-01-01" / "hour=10"
-    pq.write_table(pa.table({"taken_ms": [1]}), hour / "older.parquet")
-    with pytest.raises(DataError, match=r"older\.parquet lacks the columns"):
-        compact(tmp_path, SAMPLES, ended_before_ms=TEN + HOUR_MS)
-    assert files(tmp_path) == {"hour=10": 4, "hour=11": 1}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,8 +9,9 @@ import pytest
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.ingest.snapshots import partition_rows, sample_rows, snapshot_tables
-from kreassign.pipeline.tables.audit_schemas import RUN_ETA_HISTORY, RUNS
-from kreassign.pipeline.tables.parquet import check_columns, read_rows, write_rows
+from kreassign.pipeline.tables.audit_schemas import RUN_ETA_HISTORY
+from kreassign.pipeline.tables.delta import new_name
+from kreassign.pipeline.tables.parquet import has_table, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import PARTITIONS, PLAN_INPUTS, QUARANTINE, SAMPLES, STRING, Column, Row, Table
 from tests.pipeline.clusters import observation, sample_round
 
@@ -32,15 +34,16 @@ def test_files_are_read_in_order_of_their_names(tmp_path: Path) -> None:
 
 def test_writing_the_same_file_again_replaces_it(tmp_path: Path) -> None:
     write_rows(tmp_path, SAMPLES, a_sample(1000), file_stem="a")
-    path = write_rows(tmp_path, SAMPLES, a_sample(2000), file_stem="a")
-    assert path == tmp_path / "samples" / "a.parquet"
-    assert read_rows(tmp_path, SAMPLES) == a_sample(2000)
-    assert [file.name for file in path.parent.iterdir()] == ["a.parquet"]
+    write_rows(tmp_path, SAMPLES, a_sample(2000), file_stem="a.b")
+    write_rows(tmp_path, SAMPLES, a_sample(3000), file_stem="a")
+    assert sorted(row["taken_ms"] for row in read_rows(tmp_path, SAMPLES)) == [2000, 3000]
 
 
 def test_what_a_killed_writer_leaves_is_not_read(tmp_path: Path) -> None:
-    written = write_rows(tmp_path, SAMPLES, a_sample(), file_stem="a")
-    (written.parent / ".b.77.unfinished").write_bytes(written.read_bytes()[:50])
+    write_rows(tmp_path, SAMPLES, a_sample(), file_stem="a")
+    (written,) = (tmp_path / "samples").rglob("*.parquet")
+    written.with_name(new_name("b")).write_bytes(written.read_bytes()[:50])
+    written.with_name(new_name("c")).write_bytes(written.read_bytes())
     for name in ("_SUCCESS", "_c.parquet", ".d.parquet"):
         (written.parent / name).touch()
     assert read_rows(tmp_path, SAMPLES) == a_sample()
@@ -58,20 +61,32 @@ def test_a_table_without_rows_is_told(tmp_path: Path) -> None:
         read_rows(tmp_path, QUARANTINE)
 
 
-def test_a_table_with_missing_or_changed_columns_is_told_with_their_names(tmp_path: Path) -> None:
-    written = write_rows(tmp_path, SAMPLES, a_sample(), file_stem="a")
-    old = pq.read_table(written).drop_columns(["topic_id"])
-    old = old.set_column(old.schema.get_field_index("leader"), "leader", pa.array(["2"]))
-    pq.write_table(old, written.with_name("b.parquet"))
-    with pytest.raises(DataError, match=r"b\.parquet lacks the columns topic_id, leader .*kreassign collect"):
+def test_a_file_that_was_damaged_or_lost_is_told_with_what_to_do(tmp_path: Path) -> None:
+    write_rows(tmp_path, SAMPLES, a_sample(), file_stem="a")
+    (written,) = (tmp_path / "samples").rglob("*.parquet")
+    old = pq.read_table(written).drop_columns(["topic_id", "end_offset"])
+    pq.write_table(old.set_column(old.schema.get_field_index("leader"), "leader", pa.array(["2"])), written)
+    with pytest.raises(DataError, match=rf"{written} lacks the columns end_offset; restore it .*kreassign compact"):
+        read_rows(tmp_path, SAMPLES)
+    written.write_text("not a table at all")
+    with pytest.raises(DataError, match=rf"{written} is cut off, or not a Parquet file"):
+        read_rows(tmp_path, SAMPLES)
+    written.unlink()
+    with pytest.raises(DataError, match=rf"{written} is in the log of the table, but not there"):
         read_rows(tmp_path, SAMPLES)
 
 
-def test_a_file_that_is_not_parquet_is_told(tmp_path: Path) -> None:
-    (tmp_path / "samples").mkdir()
-    (tmp_path / "samples" / "a.parquet").write_text("not a table at all")
-    with pytest.raises(DataError, match=r"a\.parquet is not a Parquet file.*kreassign collect"):
-        read_rows(tmp_path, SAMPLES)
+def test_files_without_a_log_are_told_with_the_command_that_converts_them(tmp_path: Path) -> None:
+    (tmp_path / "samples" / "date=2025-01-01").mkdir(parents=True)
+    (tmp_path / "samples" / "date=2025-01-01" / "a.parquet").touch()
+    told = rf"{tmp_path}/samples holds Parquet files without a log.*kreassign convert-tables --data {tmp_path}"
+    for attempt in (
+        lambda: read_rows(tmp_path, SAMPLES),
+        lambda: has_table(tmp_path, SAMPLES),
+        lambda: write_rows(tmp_path, SAMPLES, a_sample(), file_stem="a"),
+    ):
+        with pytest.raises(DataError, match=told):
+            attempt()
 
 
 def test_a_row_that_does_not_fit_the_schema_is_a_bug_and_writes_nothing(tmp_path: Path) -> None:
@@ -96,8 +111,28 @@ def test_a_table_with_the_name_of_an_older_version_is_refused_by_name(tmp_path: 
         read_rows(tmp_path, RUN_ETA_HISTORY)
 
 
-def test_columns_of_an_older_version_are_refused_in_any_file(tmp_path: Path) -> None:
-    old = Table("runs", "Runs.", "kreassign audit run", ("run_id",), (Column("run_id", STRING, "id"),))
-    write_rows(tmp_path, old, [{"run_id": "run-1"}], file_stem="run-1")
-    with pytest.raises(DataError, match=r"run-1\.parquet lacks the columns .*unrestored_count"):
-        check_columns(tmp_path, RUNS)
+def test_columns_that_changed_are_refused_and_ones_that_are_new_are_added(tmp_path: Path) -> None:
+    label, note = Column("label", STRING, "label"), Column("note", STRING, "a note", nullable=True)
+    older, newer, other = (
+        Table("notes", "Notes.", "kreassign note", ("label",), columns)
+        for columns in ((label,), (label, note), (label, replace(note, nullable=False)))
+    )
+    write_rows(tmp_path, older, [{"label": "a"}], file_stem="a")
+    assert read_rows(tmp_path, newer) == [{"label": "a", "note": None}]
+    for attempt in (
+        lambda: read_rows(tmp_path, other),
+        lambda: write_rows(tmp_path, other, [{"label": "b", "note": "x"}], file_stem="b"),
+    ):
+        with pytest.raises(DataError, match=r"table notes in .* lacks the columns note .*kreassign note"):
+            attempt()
+    write_rows(tmp_path, newer, [{"label": "b", "note": "x"}], file_stem="b")
+    assert read_rows(tmp_path, newer) == [{"label": "a", "note": None}, {"label": "b", "note": "x"}]
+
+
+@pytest.mark.parametrize("name", ["with space", "a#b?c&d=e", "größe", "[x]"])
+def test_a_directory_may_have_any_name_but_one_that_looks_like_an_address(tmp_path: Path, name: str) -> None:
+    write_rows(tmp_path / name, SAMPLES, a_sample(), file_stem="a:b c%20d")
+    assert read_rows(tmp_path / name, SAMPLES) == a_sample()
+    with pytest.raises(DataError, match="has a `%` with digits"):
+        write_rows(tmp_path / "50%20off", SAMPLES, a_sample(), file_stem="a")
+    assert not (tmp_path / "50%20off").exists()

@@ -183,16 +183,19 @@ def stream_metrics(
     "--keep-days",
     type=FiniteRange(0, MOST_DAYS, min_open=True),
     metavar="DAYS",
-    help="Delete data older than this.  [default: keep everything]",
+    help="Delete dates before this many days ago.  [default: keep everything]",
 )
 def compact(data: Path, keep_days: float | None) -> None:
     """Compact table files; delete expired ones.
 
-    Merges the files of every past hour, in the tables that grow with time. Collectors may run meanwhile, `kreassign
-    load` should not. It may be killed at any time; run it again to continue.
+    Merges the small files of every date, and deletes files that no version of the last 7 days has. Collectors and loads
+    may run meanwhile. It may be killed at any time.
     """
     for done in tables.compact_tables(data, keep_days):
-        click.echo(f"{done.table}: {done.merged} files merged, {done.expired} deleted, {done.repaired} hours repaired")
+        missing = f", {done.missing} missing files taken out of the table" if done.missing else ""
+        click.echo(
+            f"{done.table}: {done.merged} files merged, {done.expired} expired, {done.vacuumed} deleted{missing}"
+        )
 
 
 @click.command(

@@ -280,10 +280,10 @@ def read_records(
 
     A reading of the same label is replaced. Raises DataError when the cluster cannot be read through Spark.
     """
-    part = f"label={label}"
-    write_table(record_digests(kafka_records(spark, partitions, client), label), data_dir, RECORD_DIGESTS, part)
+    found = record_digests(kafka_records(spark, partitions, client), label)
+    write_table(found, data_dir, RECORD_DIGESTS, parts=[label])
     digests = read_table(spark, data_dir, RECORD_DIGESTS).where(sql.col("label") == label)
-    write_table(audited_partitions(digests, partitions, label, taken_ms), data_dir, AUDITED_PARTITIONS, part)
+    write_table(audited_partitions(digests, partitions, label, taken_ms), data_dir, AUDITED_PARTITIONS, parts=[label])
     return digests.count()
 
 

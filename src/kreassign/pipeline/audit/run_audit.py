@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_TABLES
-from kreassign.pipeline.tables.parquet import check_columns, has_table
+from kreassign.pipeline.tables.parquet import has_table
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, Row, Table
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
@@ -352,8 +352,6 @@ def write_run_audit(spark: SparkSession, data_dir: Path) -> Mapping[str, list[Ro
 
     Doing it again makes the same tables. Snapshots may be missing: then what they would tell is NULL.
     """
-    for table in RUN_TABLES:
-        check_columns(data_dir, table)
     sources = Sources(
         *(read_table(spark, data_dir, table) for table in RUN_TABLES),
         *(_read_or_empty(spark, data_dir, table) for table in (CLUSTERS, BROKERS, PARTITIONS, REPLICAS)),

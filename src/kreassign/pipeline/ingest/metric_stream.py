@@ -1,9 +1,9 @@
 """A Kafka topic of metrics → table `metrics`, batch after batch, each record exactly once.
 
 Spark notes in the checkpoint which offsets a batch has before it begins, so that a batch that was broken off comes
-again with the same offsets and the same number. A batch replaces the folder of its number: done twice it is as good as
-done once. What producers sent twice is left out within the watermark; what comes later than the watermark is left out,
-too, and counted. How many of each, table `metric_batches` tells.
+again with the same offsets and the same number. The tables remember the number of the last batch: done twice it is as
+good as done once. What producers sent twice is left out within the watermark; what comes later than the watermark is
+left out, too, and counted. How many of each, table `metric_batches` tells.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ CHECKPOINT = "_metrics_checkpoint"
 AHEAD_MS = 3_600_000
 """A metric that claims to be further ahead of its record is bad: it would take the watermark with it."""
 _KEY = METRICS.key
+_STREAM = "kreassign stream-metrics"
 _EXTRA = ("reason", "raw")
 
 
@@ -95,18 +96,19 @@ def start(rows: DataFrame, data_dir: Path, tell: Callable[[BatchCount], None], *
 
 
 def store_batch(batch: DataFrame, data_dir: Path, number: int) -> BatchCount:
-    """Write the rows of a batch into the folder of its number, in place of what is there."""
+    """Add the rows of a batch to the tables, unless they are there."""
     kept = batch.persist()
     is_bad = sql.col("reason").isNotNull()
     bad = kept.where(is_bad).select(
         sql.lit(METRICS.name).alias("table_name"), "reason", sql.col("raw").alias("row_json")
     )
     good = kept.where(~is_bad).select(*METRICS.column_names)
-    write_batch(bad, data_dir, METRICS_QUARANTINE, _folder(number))
-    write_batch(good, data_dir, METRICS, _folder(number))
+    identity = _identity(batch.sparkSession)
+    write_batch(bad, data_dir, METRICS_QUARANTINE, identity, number)
+    write_batch(good, data_dir, METRICS, identity, number)
     told = BatchCount(number, good.count(), bad.count())
     kept.unpersist()
-    _write_counts(batch.sparkSession, data_dir, number, "stored", {"good": told.good, "bad": told.bad})
+    _write_counts(batch.sparkSession, data_dir, f"{identity}, stored", number, {"good": told.good, "bad": told.bad})
     return told
 
 
@@ -126,18 +128,19 @@ def watch(query: StreamingQuery, spark: SparkSession, data_dir: Path, every_s: i
         is_over = bool(query.awaitTermination(every_s))
         for number, count in _late_counts(query).items():
             if number not in late:
-                _write_counts(spark, data_dir, number, "late", {"late": count})
+                _write_counts(spark, data_dir, f"{_STREAM} {query.id}, late", number, {"late": count})
                 late[number] = count
     return sum(late.values())
 
 
-def _write_counts(spark: SparkSession, data_dir: Path, number: int, part: str, counts: Mapping[str, int]) -> None:
+def _identity(spark: SparkSession) -> str:
+    """The stream whose batch this is: with another checkpoint its numbers begin again."""
+    return f"{_STREAM} {spark.sparkContext.getLocalProperty('sql.streaming.queryId')}"
+
+
+def _write_counts(spark: SparkSession, data_dir: Path, identity: str, number: int, counts: Mapping[str, int]) -> None:
     rows = spark.createDataFrame([(number, *count) for count in counts.items()], struct_type(METRIC_BATCHES))
-    write_batch(rows, data_dir, METRIC_BATCHES, f"{_folder(number)}/{part}")
-
-
-def _folder(number: int) -> str:
-    return f"batch={number:09}"
+    write_batch(rows, data_dir, METRIC_BATCHES, identity, number)
 
 
 def _read(batches: Iterable[pa.RecordBatch], form: RecordForm, cluster_id: str) -> Iterator[pa.RecordBatch]:

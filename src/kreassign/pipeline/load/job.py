@@ -18,6 +18,7 @@ from kreassign.pipeline.load.rates import PARTITION_KEY, rates
 from kreassign.pipeline.load.rules import NO_PARTITION, SAME_KEY, Treatment
 from kreassign.pipeline.load.skew import skew
 from kreassign.pipeline.load.trend import WINDOW_DAYS, load_hours
+from kreassign.pipeline.tables.delta import DataDir
 from kreassign.pipeline.tables.parquet import Skipped
 from kreassign.pipeline.tables.schemas import (
     BACKTESTS,
@@ -37,7 +38,7 @@ from kreassign.pipeline.tables.schemas import (
     Row,
     Table,
 )
-from kreassign.pipeline.tables.spark_io import DataDir, Source, read_source, read_table, struct_type, write_table
+from kreassign.pipeline.tables.spark_io import Source, read_source, read_table, struct_type, write_table
 
 _SOURCES = (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES)
 
@@ -122,7 +123,7 @@ def run_load(
     job.write(skew(loads, partitions), SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
     write_table(_count_rows(job), data_dir, STEP_COUNTS)
-    write_table(_quality(job), data_dir, LOAD_QUALITY, part=f"load={now_ms}")
+    write_table(_quality(job), data_dir, LOAD_QUALITY, parts=[str(now_ms)])
 
 
 def quality(spark: SparkSession, data_dir: DataDir) -> list[Row]:
@@ -201,7 +202,7 @@ def _rates(job: Job, samples: DataFrame, partitions: DataFrame) -> DataFrame:
     by_kind = {kind: sum(count for (each, _), count in kinds.items() if each == kind) for kind in ("odd", "twice")}
     if by_kind["odd"]:
         odd = bad_rows(SAMPLES, stored.where(sql.col("verdict") == "odd"), "reason")
-        write_table(odd, job.data_dir, QUARANTINE, part=RATES.name)
+        write_table(odd, job.data_dir, QUARANTINE, append=True)
     good = kinds.total() - by_kind["odd"] - by_kind["twice"]
     job.note(StepCount(RATES, good, by_kind["odd"], by_kind["twice"]))
     job.judged.append(Judged(RATES.name, GOOD, None, good))

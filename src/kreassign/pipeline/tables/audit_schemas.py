@@ -12,10 +12,12 @@ from kreassign.pipeline.tables.schemas import (
     STRING,
     Column,
     ColumnType,
+    Partitioning,
     Table,
 )
 
 _RECORDS = "kreassign audit records"
+_BY_LABEL = Partitioning("reading", "label")
 _LABEL = Column("label", STRING, "label of the reading, for example `before`")
 _TOPIC = Column("topic", STRING, "name of the topic")
 _PARTITION = Column("partition", INT, "number of the partition within its topic")
@@ -39,6 +41,7 @@ RECORD_DIGESTS = Table(
         ),
         Column("is_tombstone", BOOLEAN, "whether the record has no value, so that compaction may drop it in the end"),
     ),
+    partition_by=_BY_LABEL,
 )
 AUDITED_PARTITIONS = Table(
     "audited_partitions",
@@ -61,6 +64,7 @@ AUDITED_PARTITIONS = Table(
         ),
         Column("checksum", STRING, "sum of the xxHash64 of (offset, content) over all records"),
     ),
+    partition_by=_BY_LABEL,
 )
 DATA_AUDIT = Table(
     "data_audit",
@@ -93,6 +97,7 @@ AUDIT_TABLES = (RECORD_DIGESTS, AUDITED_PARTITIONS, DATA_AUDIT)
 
 
 _AUDIT = "kreassign audit run"
+_BY_RUN = Partitioning("run", "run_id")
 _RUN = (
     Column("run_id", STRING, "id of the run"),
     Column("cluster_id", STRING, "cluster of the run"),
@@ -131,6 +136,7 @@ RUNS = Table(
         Column("unrestored_count", INT, "settings of the throttle that were not restored"),
         _PROBLEM,
     ),
+    partition_by=_BY_RUN,
 )
 RUN_MOVES = Table(
     "run_moves",
@@ -152,6 +158,7 @@ RUN_MOVES = Table(
         _STATUS,
         _PROBLEM,
     ),
+    partition_by=_BY_RUN,
 )
 RUN_COPY_PROGRESS = Table(
     "run_copy_progress",
@@ -169,6 +176,7 @@ RUN_COPY_PROGRESS = Table(
         _THROTTLE,
     ),
     former_name="run_arrivals",
+    partition_by=_BY_RUN,
 )
 RUN_ETA_HISTORY = Table(
     "run_eta_history",
@@ -183,6 +191,7 @@ RUN_ETA_HISTORY = Table(
         Column("eta_s", DOUBLE, "estimated seconds until the end"),
     ),
     former_name="run_promises",
+    partition_by=_BY_RUN,
 )
 RUN_CALLS = Table(
     "run_calls",
@@ -200,6 +209,7 @@ RUN_CALLS = Table(
         Column("unknown", INT, "those for which no answer came"),
         _PROBLEM,
     ),
+    partition_by=_BY_RUN,
 )
 RUN_GUARD_BREACHES = Table(
     "run_guard_breaches",
@@ -216,6 +226,7 @@ RUN_GUARD_BREACHES = Table(
         _optional("until_ms", BIGINT, "when it was no longer reported; NULL if that is not in the journal"),
     ),
     former_name="run_verdicts",
+    partition_by=_BY_RUN,
 )
 
 _RATE_OVER = "over any minute between two observations, or over all if that was shorter; NULL without data"

@@ -1,16 +1,15 @@
-"""Tables in Parquet files, without Spark: row by row, or columns as arrays where there are a million rows.
+"""Rows of tables, without Spark: row by row, or columns as arrays where there are a million rows.
 
-A file appears under its name only when it is complete, so a killed writer leaves nothing that a reader would see
-(pyarrow and Spark skip names that begin with a dot).
+What belongs to a table its log says (`delta.py`): a killed writer leaves nothing that a reader would see.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from functools import reduce
+from itertools import groupby
 from operator import and_
 from pathlib import Path
 
@@ -19,191 +18,256 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+from pyarrow import fs
 
 from kreassign.errors import DataError, InvariantBroken
-from kreassign.pipeline.tables.schemas import BIGINT, BOOLEAN, DOUBLE, INT, INTS, STRING, Row, Table
+from kreassign.pipeline.tables.delta import (
+    ARROW_TYPES,
+    DataDir,
+    DataFile,
+    TableLog,
+    commit,
+    described,
+    has_log,
+    is_of_stem,
+    is_own_name,
+    local_place,
+    log_to_write,
+    modified_ms,
+    new_name,
+    open_log,
+    refuse_wrong_columns,
+    storage,
+    visible_files,
+)
+from kreassign.pipeline.tables.schemas import Row, Table
 
-_ARROW_TYPES = {
-    STRING: pa.string(),
-    INT: pa.int32(),
-    BIGINT: pa.int64(),
-    DOUBLE: pa.float64(),
-    BOOLEAN: pa.bool_(),
-    INTS: pa.list_(pa.int32()),
-}
+
+@dataclass(frozen=True, slots=True)
+class TablesAt:
+    """The tables of a directory as they were together: by name, the version to read; the others as they are."""
+
+    data_dir: DataDir
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return str(self.data_dir)
 
 
-def write_rows(
-    data_dir: Path, table: Table, rows: Sequence[Row], *, file_stem: str, taken_ms: int | None = None
-) -> Path:
-    """Write rows as one file of a table; a file of the same stem is replaced. Returns its path.
+Where = DataDir | TablesAt
+"""A directory of tables as they are, or as they were together."""
 
-    With `taken_ms` the file goes into a folder of that date and hour, so that old ones are found by their name.
+
+def write_rows(data_dir: DataDir, table: Table, rows: Sequence[Row], *, file_stem: str) -> int:
+    """Add rows to a table, in one commit; the number of its version with them.
+
+    Rows that were written by the same stem, and not yet compacted, are replaced; so is, in a table that is not
+    partitioned by date, everything with the same value in the column of its partitioning.
     """
     _check_rows(table, rows)
-    folder = data_dir / table.name / ("" if taken_ms is None else hour_folder(taken_ms))
-    folder.mkdir(parents=True, exist_ok=True)
-    finished = folder / f"{file_stem}.parquet"
-    unfinished = folder / f".{file_stem}.{os.getpid()}.unfinished"
-    with unfinished.open("wb") as stream:
-        pq.write_table(pa.Table.from_pylist(list(rows), schema=arrow_schema(table)), stream)
-        stream.flush()
+    log = log_to_write(data_dir, table)
+    files = _written(log, table, rows, file_stem)
+    if not files:
+        return log.version
+    part = table.partition_by
+    if part is not None and not part.is_date:
+        return commit(log, files, replace=True, parts=sorted({part.value_of(row) for row in rows}))
+    return commit(log, files, removed=_of_stem(log, file_stem))
+
+
+def _written(log: TableLog, table: Table, rows: Sequence[Row], stem: str) -> list[AddAction]:
+    """Write a file for each value of the partitioning; they are nobody's before the commit."""
+    part = table.partition_by
+    if part is None:
+        return [_write_file(log, list(rows), stem, None)] if rows else []
+    ordered = sorted(rows, key=part.value_of)
+    return [_write_file(log, list(chunk), stem, value) for value, chunk in groupby(ordered, key=part.value_of)]
+
+
+def _write_file(log: TableLog, rows: list[Row], stem: str, value: str | None) -> AddAction:
+    table = log.table
+    folder = f"{table.partition_by.name}={value}/" if table.partition_by and table.partition_by.is_date else ""
+    path = f"{folder}{new_name(stem)}"
+    system, root = storage(log.data_dir, table)
+    system.create_dir(f"{root}{folder}".rstrip("/") or ".", recursive=True)
+    arrow = pa.Table.from_pylist(rows, schema=arrow_schema(table))
+    with system.open_output_stream(f"{root}{path}") as stream, pq.ParquetWriter(stream, arrow.schema) as writer:
+        writer.write_table(arrow)
+    if isinstance(system, fs.LocalFileSystem):
+        _sync(Path(f"{root}{path}"))
+    info = system.get_file_info(f"{root}{path}")
+    with system.open_input_file(f"{root}{path}") as stream:
+        metadata = pq.read_metadata(stream)
+    return described(log, path, info.size, modified_ms(info), metadata, value)
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as stream:
         os.fsync(stream.fileno())
-    return unfinished.replace(finished)
 
 
-def read_rows(data_dir: Path, table: Table, *, only: Mapping[str, object] | None = None) -> list[Row]:
+def _of_stem(log: TableLog, stem: str) -> list[DataFile]:
+    """The files that `write_rows` made under this stem."""
+    return [file for file in log.files() if is_of_stem(file, stem)]
+
+
+def log_of(where: Where, table: Table) -> TableLog:
+    """The log of a table, as it is, or at the version to read."""
+    if isinstance(where, TablesAt):
+        return open_log(where.data_dir, table, where.versions.get(table.name))
+    if local_place(where) is not None:
+        refuse_former(where, [table])
+    return open_log(where, table)
+
+
+def read_rows(where: Where, table: Table, *, only: Mapping[str, object] | None = None) -> list[Row]:
     """All rows of a table, in order of file name; with `only`, those that have these values in these columns.
 
     Raises DataError when the table is missing or empty or a file has other columns than the schema. That no row
     has the values asked for is no error.
     """
-    rows: list[Row] = read_table(data_dir, table, only=only).to_pylist()
+    rows: list[Row] = read_table(where, table, only=only).to_pylist()
     return rows
 
 
 def read_table(
-    data_dir: Path, table: Table, *, only: Mapping[str, object] | None = None, columns: Sequence[str] | None = None
+    where: Where, table: Table, *, only: Mapping[str, object] | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """What `read_rows` reads, as pyarrow has it, with some of its columns or all."""
+    log = log_of(where, table)
+    refuse_wrong_columns(log)
     wanted = reduce(and_, (ds.field(name) == value for name, value in (only or {}).items()), ds.scalar(value=True))
-    found = dataset_of(table, _files(data_dir, table)).to_table(
-        filter=wanted, columns=None if columns is None else list(columns)
+    found = dataset_of(log, log.files(only)).to_table(
+        filter=wanted,
+        columns=None if columns is None else list(columns),
+        # Through a file system that is written in Python, as that of other addresses is, a thread that still reads when
+        # the interpreter ends aborts the process.
+        use_threads=local_place(log.data_dir) is not None,
     )
     if not found.num_rows and not only:
-        raise DataError(f"table {table.name} in {data_dir} has no rows; make it again with `{table.made_by}`")
+        raise DataError(f"table {table.name} in {log.data_dir} has no rows; make it again with `{table.made_by}`")
     return found
 
 
-def dataset_of(table: Table, files: Sequence[Path]) -> ds.Dataset:
-    """Files of a table as one; DataError when one of them has other columns than the schema."""
+def dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
+    """Files of a table as one; DataError when one of them cannot be read."""
     for file in files:
-        _check_columns(table, file)
-    return ds.dataset(list(files), schema=arrow_schema(table), format="parquet")
+        if reason := _why_not(log, file):
+            raise DataError(
+                f"table {log.table.name}: {log.place_of(file)} {reason}; restore it from a copy, or take it out of the "
+                f"table with `kreassign compact --data {log.data_dir}` and run `{log.table.made_by}` again"
+            )
+    system, root = storage(log.data_dir, log.table)
+    return ds.dataset(
+        [f"{root}{file.path}" for file in files], schema=arrow_schema(log.table), format="parquet", filesystem=system
+    )
 
 
-def keys_between(data_dir: Path, table: Table, first_ms: int, last_ms: int) -> set[tuple[object, ...]]:
+def keys_between(data_dir: DataDir, table: Table, first_ms: int, last_ms: int) -> set[tuple[object, ...]]:
     """The keys of the rows that were taken in this time, so that nobody adds them twice; of files that can be read."""
-    return _keys(data_dir, table, (ds.field("taken_ms") >= first_ms) & (ds.field("taken_ms") <= last_ms))
-
-
-def keys_with(data_dir: Path, table: Table, column: str, value: object) -> set[tuple[object, ...]]:
-    """The keys of the rows with this value in a column, likewise."""
-    return _keys(data_dir, table, ds.field(column) == value)
-
-
-def _keys(data_dir: Path, table: Table, wanted: ds.Expression) -> set[tuple[object, ...]]:
-    files, _ = usable_files(data_dir, table) if has_table(data_dir, table) else ([], [])
-    if not files:
+    if not has_table(data_dir, table):
         return set()
-    stored = ds.dataset(files, schema=arrow_schema(table), format="parquet")
-    found = stored.to_table(filter=wanted, columns=list(table.key))
-    return set(zip(*(found.column(name).to_pylist() for name in table.key), strict=True))
+    log = log_of(data_dir, table)
+    wanted = (ds.field("taken_ms") >= first_ms) & (ds.field("taken_ms") <= last_ms)
+    return _keys(log, log.files(time="taken_ms", begin_ms=first_ms, end_ms=last_ms + 1), wanted)
 
 
-def hour_folder(time_ms: int) -> str:
-    """Date and hour (UTC) as folders, as Hive names partitions."""
-    return f"{datetime.fromtimestamp(time_ms // 1000, UTC):date=%Y-%m-%d/hour=%H}"
+def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> set[tuple[object, ...]]:
+    """The keys of the rows with this value in a column, likewise."""
+    if not has_table(data_dir, table):
+        return set()
+    log = log_of(data_dir, table)
+    return _keys(log, log.files({column: value}), ds.field(column) == value)
 
 
-def has_table(data_dir: Path, table: Table) -> bool:
+def _keys(log: TableLog, files: Sequence[DataFile], wanted: ds.Expression) -> set[tuple[object, ...]]:
+    usable = [file for file in files if _why_not(log, file) is None]
+    if not usable:
+        return set()
+    found = dataset_of(log, usable).to_table(filter=wanted, columns=list(log.table.key), use_threads=False)
+    return set(zip(*(found.column(name).to_pylist() for name in log.table.key), strict=True))
+
+
+def has_table(where: Where, table: Table) -> bool:
     """Whether there is such a table, for readers that can do without."""
-    return (data_dir / table.name).is_dir()
-
-
-def check_columns(data_dir: Path, table: Table) -> None:
-    """Raise DataError unless every file of a table has its columns: Spark looks at one file and fills in NULL."""
-    for file in _files(data_dir, table):
-        _check_columns(table, file)
+    return has_log(where.data_dir if isinstance(where, TablesAt) else where, table)
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A file in the folder of a table that is not read, and why."""
 
-    file: Path
+    file: str
     reason: str
 
     def __str__(self) -> str:
         return f"{self.file} {self.reason}"
 
 
-def usable_files(data_dir: Path, table: Table) -> tuple[list[Path], list[Skipped]]:
-    """The files of a table that can be read, by their footers, and those that cannot; hidden ones are neither.
+def usable_files(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile], list[Skipped]]:
+    """Of these files of a table those that can be read, by their footers, and those that cannot.
 
-    A column that may be NULL may be missing. None at all is no error here.
+    A column that may be NULL may be missing. Files that lie in the folder and are not of the table are named too.
     """
-    folder = data_dir / table.name
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(folder)))
-    skipped = [Skipped(file, reason) for file in files if (reason := _why_not(table, file))]
-    unusable = {each.file for each in skipped}
-    return [file for file in files if file not in unusable], skipped
+    reasons = {file.path: reason for file in files if (reason := _why_not(log, file))}
+    skipped = [Skipped(log.place_of(file), reasons[file.path]) for file in files if file.path in reasons]
+    return [file for file in files if file.path not in reasons], [*skipped, *_strangers(log)]
 
 
-def _why_not(table: Table, file: Path) -> str | None:
+def _strangers(log: TableLog) -> list[Skipped]:
+    """Files that lie in the folder of a table and were never in its log."""
+    local = local_place(log.data_dir)
+    if local is None:
+        return []
+    folder = local / log.table.name
+    known = {file.path for file in log.files()}
+    found = sorted(path for path in visible_files(folder) if str(path.relative_to(folder)) not in known)
+    return [Skipped(str(path), _why_strange(path)) for path in found if not is_own_name(path.name)]
+
+
+def _why_strange(file: Path) -> str:
     if file.suffix != ".parquet":
         return "is no file of a table: its name does not end in .parquet"
+    return "is not in the log of the table; import it with `kreassign import-samples`"
+
+
+def _why_not(log: TableLog, file: DataFile) -> str | None:
+    system, root = storage(log.data_dir, log.table)
     try:
-        found = pq.read_schema(file)
+        with system.open_input_file(f"{root}{file.path}") as stream:
+            found = pq.read_schema(stream)
+    except FileNotFoundError:
+        return "is in the log of the table, but not there"
     except pa.ArrowException as error:
         return f"is cut off, or not a Parquet file: {str(error).splitlines()[0]}"
     except OSError as error:
         return f"cannot be read: {error}"
-    required = [column.name for column in table.columns if not column.nullable]
+    required = [column.name for column in log.table.columns if not column.nullable]
     if missing := [name for name in required if name not in found.names]:
         return f"lacks the columns {', '.join(missing)}"
-    wrong = [field for field in arrow_schema(table) if field.name in found.names and not _has(found, field)]
+    wrong = [field for field in arrow_schema(log.table) if field.name in found.names and not _has(found, field)]
     told = (f"{field.name} as {found.field(field.name).type} in place of {field.type}" for field in wrong)
     return f"has {', '.join(told)}" if wrong else None
 
 
 def arrow_schema(table: Table) -> pa.Schema:
     """The schema for pyarrow; NULL in columns that are not nullable is refused when rows are written."""
-    return pa.schema([pa.field(column.name, _ARROW_TYPES[column.type]) for column in table.columns])
+    return pa.schema([pa.field(column.name, ARROW_TYPES[column.type]) for column in table.columns])
 
 
-def _files(data_dir: Path, table: Table) -> list[Path]:
-    folder = data_dir / table.name
-    files = sorted(
-        (path for path in folder.rglob("*.parquet") if not _is_hidden(path.relative_to(folder))),
-        key=lambda path: path.name,
-    )
-    if not files:
-        refuse_former(data_dir, [table])
-        raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
-    return files
-
-
-def refuse_former(data_dir: Path, tables: Iterable[Table]) -> None:
+def refuse_former(data_dir: DataDir, tables: Iterable[Table]) -> None:
     """Raise DataError if one of them is there by the name that an older kreassign gave it, with what to do.
 
     Nothing reads such a table any more: without this its rows would be missing, and nobody would be told.
     """
-    for table in tables:
-        if table.former_name is not None and (data_dir / table.former_name).is_dir():
+    local = local_place(data_dir)
+    for table in tables if local is not None else ():
+        if local is not None and table.former_name is not None and (local / table.former_name).is_dir():
             raise DataError(
                 f"{data_dir} has the table {table.former_name} of an older kreassign, which is {table.name} now; "
                 f"remove it and run `{table.made_by}` again"
             )
-
-
-def _is_hidden(path: Path) -> bool:
-    """Whether it, or a folder that holds it, is not part of the table, as its name says."""
-    return any(part.startswith((".", "_")) for part in path.parts)
-
-
-def _check_columns(table: Table, file: Path) -> None:
-    try:
-        found = pq.read_schema(file)
-    except pa.ArrowException as error:
-        raise DataError(f"{file} is not a Parquet file: {error}; remove it and run `{table.made_by}` again") from error
-    # Written with other list field names, lists are the same type to a reader: equality of types ignores them.
-    wrong = [field.name for field in arrow_schema(table) if not _has(found, field)]
-    if wrong:
-        raise DataError(
-            f"table {table.name}: {file} lacks the columns {', '.join(wrong)} of this version of kreassign, or has "
-            f"them in another type; remove it and run `{table.made_by}` again"
-        )
 
 
 def _has(schema: pa.Schema, wanted: pa.Field) -> bool:
@@ -233,13 +297,13 @@ ColumnArray = npt.NDArray[np.int64] | npt.NDArray[np.float64] | npt.NDArray[np.b
 
 
 def read_columns(
-    data_dir: Path, table: Table, names: tuple[str, ...], *, only: Mapping[str, object] | None = None
+    where: Where, table: Table, names: tuple[str, ...], *, only: Mapping[str, object] | None = None
 ) -> dict[str, ColumnArray]:
     """Some columns of a table, of the rows that have the values in `only`.
 
     Integers that may be NULL become floats, with NaN for NULL. Raises DataError as `read_rows` does.
     """
-    found = read_table(data_dir, table, only=only, columns=names)
+    found = read_table(where, table, only=only, columns=names)
     return {name: _array(found.column(name).combine_chunks()) for name in names}
 
 

@@ -8,6 +8,7 @@ Spark's schema from them, `parquet.py` pyarrow's, `scripts/tables_page.py` the r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -39,12 +40,42 @@ class Column:
     nullable: bool = False
 
 
+LAST_DATE_MS = 253_402_214_400_000
+"""The begin of 9999-12-31, the last date that engines agree on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """The column by which the log of a table groups its files, so that a reader passes over those of no use.
+
+    Only the log has it, under its `name`; it is computed from `column` of the rows. With `is_date` that is a time in ms
+    since the epoch, and its UTC date the value.
+    """
+
+    name: str
+    column: str
+    is_date: bool = False
+
+    def value_of(self, row: Row) -> str:
+        """The value of a row."""
+        value = row[self.column]
+        return date_of(value) if self.is_date else str(value)
+
+
+def date_of(time_ms: int) -> str:
+    """The UTC date of a time. What is no date of this era counts as the first or the last of it."""
+    return f"{datetime.fromtimestamp(min(max(time_ms, 0), LAST_DATE_MS) // 1000, UTC):%Y-%m-%d}"
+
+
+_BY_DATE = Partitioning("date", "taken_ms", is_date=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: a folder of Parquet files named like it.
+    """One table: a Delta table in the folder named like it.
 
     `made_by` is the command that writes it, `key` the columns that identify a row, `former_name` what an older version
-    called it.
+    called it, `partition_by` what groups its files.
     """
 
     name: str
@@ -53,6 +84,7 @@ class Table:
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     former_name: str | None = None
+    partition_by: Partitioning | None = None
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -126,6 +158,7 @@ CLUSTERS = Table(
         Column("topic_count", INT, "topics, including internal ones"),
         Column("partition_count", BIGINT, "partitions of these topics"),
     ),
+    partition_by=_BY_DATE,
 )
 
 BROKERS = Table(
@@ -142,6 +175,7 @@ BROKERS = Table(
         Column("is_fenced", BOOLEAN, "whether the controller has fenced it"),
         _optional("log_dirs_error", STRING, "why its log directories are not in the snapshot; NULL if they are"),
     ),
+    partition_by=_BY_DATE,
 )
 
 LOG_DIRS = Table(
@@ -160,6 +194,7 @@ LOG_DIRS = Table(
         Column("replica_count", INT, "replicas in it, including future ones"),
         Column("replica_bytes", BIGINT, "size of these replicas"),
     ),
+    partition_by=_BY_DATE,
 )
 
 PARTITIONS = Table(
@@ -180,6 +215,7 @@ PARTITIONS = Table(
         Column("adding", INTS, "adding replicas of a reassignment; empty without one"),
         Column("removing", INTS, "removing replicas of a reassignment; empty without one"),
     ),
+    partition_by=_BY_DATE,
 )
 
 REPLICAS = Table(
@@ -202,6 +238,7 @@ REPLICAS = Table(
         _optional("future_log_dir", STRING, "log directory to which the broker is moving it; NULL when it is not"),
         _optional("future_size_bytes", BIGINT, "size of the future replica there; NULL when it is not being moved"),
     ),
+    partition_by=_BY_DATE,
 )
 
 SAMPLES = Table(
@@ -226,6 +263,7 @@ SAMPLES = Table(
         ),
         _SIZE,
     ),
+    partition_by=_BY_DATE,
 )
 
 THROTTLES = Table(
@@ -241,6 +279,7 @@ THROTTLES = Table(
         Column("name", STRING, "key of the configuration"),
         Column("value", STRING, "value as Kafka has it: bytes per second, or `partition:broker` pairs, or `*`"),
     ),
+    partition_by=_BY_DATE,
 )
 
 RATES = Table(
@@ -300,6 +339,7 @@ LOAD_HOURS = Table(
         Column("new_records", BIGINT, "records written in it"),
         _optional("mean_size_bytes", DOUBLE, "mean size of the partition; NULL without sizes"),
     ),
+    partition_by=Partitioning("date", "hour_ms", is_date=True),
 )
 
 LOAD_MODEL = Table(
@@ -511,6 +551,7 @@ LOAD_QUALITY = Table(
         _optional("reason", STRING, "the rule that was true of the rows, or the skipped file; NULL for good ones"),
         Column("row_count", BIGINT, "how many rows; of a skipped file 1"),
     ),
+    partition_by=Partitioning("load", "load_ms"),
 )
 
 PLAN_INPUTS = Table(
@@ -580,6 +621,7 @@ METRICS = Table(
         ),
         Column("value", DOUBLE, "its value"),
     ),
+    partition_by=_BY_DATE,
 )
 
 METRICS_QUARANTINE = Table(

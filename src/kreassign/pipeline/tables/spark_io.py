@@ -1,18 +1,48 @@
-"""The only place where Spark reads and writes: every table is checked against its schema on the way in and out."""
+"""The only place where Spark reads and writes: every table is checked against its schema on the way in and out.
+
+Spark reads the Parquet files that the log of a table names, and writes into a folder that is new every time; only the
+commit to the log, which follows, makes them files of the table.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+import pyarrow.parquet as pq
+from deltalake import Transaction
+from deltalake.transaction import AddAction
+from pyarrow import fs
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
 from kreassign.errors import DataError, InvariantBroken
-from kreassign.pipeline.tables.parquet import Skipped, usable_files
-from kreassign.pipeline.tables.schemas import BIGINT, BOOLEAN, DOUBLE, INT, INTS, STRING, Table
+from kreassign.pipeline.tables.delta import (
+    DataDir,
+    DataFile,
+    TableLog,
+    commit,
+    described,
+    log_to_write,
+    modified_ms,
+    place,
+    refuse_wrong_columns,
+    storage,
+)
+from kreassign.pipeline.tables.parquet import Skipped, Where, log_of, usable_files
+from kreassign.pipeline.tables.schemas import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    INTS,
+    LAST_DATE_MS,
+    STRING,
+    Partitioning,
+    Table,
+)
 
 _SPARK_TYPES: dict[str, spark_types.DataType] = {
     STRING: spark_types.StringType(),
@@ -22,11 +52,7 @@ _SPARK_TYPES: dict[str, spark_types.DataType] = {
     BOOLEAN: spark_types.BooleanType(),
     INTS: spark_types.ArrayType(spark_types.IntegerType()),
 }
-
-DataDir = Path | str
-"""A directory, or an address that Spark's file systems understand, such as `s3a://bucket/data`."""
-
-_MISSING = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+_DAY_MS = 86_400_000
 
 
 def struct_type(table: Table) -> spark_types.StructType:
@@ -41,22 +67,11 @@ def struct_type(table: Table) -> spark_types.StructType:
     )
 
 
-def read_table(spark: SparkSession, data_dir: DataDir, table: Table) -> DataFrame:
+def read_table(spark: SparkSession, where: Where, table: Table) -> DataFrame:
     """All rows of a table with exactly its columns; DataError when it is missing or has other columns."""
-    try:
-        rows = _reader(spark).parquet(_place(data_dir, table.name))
-    except AnalysisException as error:
-        if error.getCondition() not in _MISSING:
-            raise
-        message = f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`"
-        raise DataError(message) from error
-    wrong = _wrong_columns(table, rows)
-    if wrong:
-        raise DataError(
-            f"table {table.name} in {data_dir} lacks the columns {', '.join(wrong)} of this version of kreassign, or "
-            f"has them in another type; make it again with `{table.made_by}`"
-        )
-    return rows.select(*table.column_names)
+    log = log_of(where, table)
+    refuse_wrong_columns(log)
+    return rows_of(spark, log, log.files())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,60 +82,99 @@ class Source:
     skipped: tuple[Skipped, ...] = ()
 
 
-def read_source(spark: SparkSession, data_dir: DataDir, table: Table) -> Source:
+def read_source(spark: SparkSession, where: Where, table: Table) -> Source:
     """All rows of a table that others write, without the files that cannot be read.
 
-    DataError when it is missing, or no file of it can be read. At an address that only Spark understands, files are
-    taken as they are.
+    DataError when it is missing, or no file of it can be read.
     """
-    place = local_place(data_dir)
-    if place is None:
-        return Source(read_table(spark, data_dir, table))
-    usable, skipped = usable_files(place, table)
-    if not usable:
-        if not skipped:
-            raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`")
+    log = log_of(where, table)
+    refuse_wrong_columns(log)
+    return source_of(spark, log, log.files())
+
+
+def source_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> Source:
+    """The rows of some files of a table, without the files that cannot be read; DataError when none can be."""
+    usable, skipped = usable_files(log, files)
+    if files and not usable:
         raise DataError(
-            f"no file of table {table.name} in {data_dir} can be read: {skipped[0]}; "
-            f"make it again with `{table.made_by}`"
+            f"no file of table {log.table.name} in {log.data_dir} can be read: {skipped[0]}; "
+            f"make it again with `{log.table.made_by}`"
         )
-    paths = map(str, usable) if skipped else (_place(data_dir, table.name),)
-    rows = _reader(spark).schema(struct_type(table)).parquet(*paths)
-    return Source(rows.select(*table.column_names), tuple(skipped))
+    return Source(rows_of(spark, log, usable), tuple(skipped))
 
 
-def local_place(data_dir: DataDir) -> Path | None:
-    """The directory, if it is one of this machine and not an address elsewhere."""
-    if isinstance(data_dir, Path):
-        return data_dir
-    return Path(unquote(urlsplit(data_dir).path)) if data_dir.startswith("file:") else None
+def rows_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> DataFrame:
+    """The rows of some files of a table, with exactly its columns."""
+    if not files:
+        return spark.createDataFrame([], struct_type(log.table))
+    # Names of folders say nothing here; without this option Spark would look for columns in them.
+    reader = spark.read.option("recursiveFileLookup", "true").schema(struct_type(log.table))
+    return reader.parquet(*(log.place_of(file) for file in files))
 
 
-def _reader(spark: SparkSession) -> DataFrameReader:
-    # Folders of dates are only names of places here: files outside of them belong to the table as well.
-    return spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.parquet")
+def write_table(
+    rows: DataFrame, data_dir: DataDir, table: Table, *, parts: Sequence[str] | None = None, append: bool = False
+) -> int:
+    """Replace the rows of a table, or those in some parts of it, or add to them; the number of the new version.
+
+    `parts` are values of its partitioning, and all rows must be in them. If that is not a date, there is one.
+    """
+    _refuse_other_columns(rows, table)
+    log = log_to_write(data_dir, table)
+    files = _written(rows, log, parts)
+    if append:
+        return commit(log, files) if files else log.version
+    return commit(log, files, replace=True, parts=parts)
 
 
-def write_table(rows: DataFrame, data_dir: DataDir, table: Table, part: str = "") -> None:
-    """Replace a table as a whole, or a part of it that has a folder of its own: doing it again gives the same table."""
-    if tuple(rows.columns) != table.column_names or _wrong_columns(table, rows):
-        raise InvariantBroken(f"table {table.name}: a step made {rows.schema.simpleString()}")
-    rows.write.mode("overwrite").parquet(_place(data_dir, table.name, part))
+def write_batch(rows: DataFrame, data_dir: DataDir, table: Table, identity: str, number: int) -> bool:
+    """Add the rows of a numbered batch, unless it or a later one of this identity is in the table: whether it did."""
+    _refuse_other_columns(rows, table)
+    log = log_to_write(data_dir, table)
+    known = log.delta.transaction_version(identity)
+    if known is not None and known >= number:
+        return False
+    commit(log, _written(rows.coalesce(1), log, None), transaction=Transaction(identity, number))
+    return True
 
 
-def write_batch(rows: DataFrame, data_dir: DataDir, table: Table, folder: str) -> None:
-    """Replace one folder of a table, so that doing a batch again gives the same table."""
-    if tuple(rows.columns) != table.column_names or _wrong_columns(table, rows):
-        raise InvariantBroken(f"table {table.name}: a batch made {rows.schema.simpleString()}")
-    rows.coalesce(1).write.mode("overwrite").parquet(_place(data_dir, table.name, folder))
-
-
-def _place(data_dir: DataDir, *names: str) -> str:
-    if isinstance(data_dir, Path):
-        return str(data_dir.joinpath(*names))
-    return "/".join((data_dir.rstrip("/"), *filter(None, names)))
-
-
-def _wrong_columns(table: Table, rows: DataFrame) -> list[str]:
+def _refuse_other_columns(rows: DataFrame, table: Table) -> None:
     found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
-    return [column.name for column in table.columns if found.get(column.name) != column.type]
+    if tuple(rows.columns) != table.column_names or found != {each.name: each.type for each in table.columns}:
+        raise InvariantBroken(f"table {table.name}: a step made {rows.schema.simpleString()}")
+
+
+def _written(rows: DataFrame, log: TableLog, parts: Sequence[str] | None) -> list[AddAction]:
+    """Let Spark write into a new folder of the table; what is in it then, without files of no rows."""
+    folder, part = str(uuid4()), log.table.partition_by
+    is_by_date = part is not None and part.is_date
+    staged = rows.withColumn(part.name, _date_of(part)) if part is not None and is_by_date else rows
+    writer = staged.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer = writer.partitionBy(part.name) if part is not None and is_by_date else writer
+    writer.parquet(place(log.data_dir, log.table.name, folder))
+    if part is None or is_by_date:
+        return _listed(log, folder, None)
+    (value,) = parts or ()
+    return _listed(log, folder, value)
+
+
+def _date_of(part: Partitioning) -> Column:
+    """As `Partitioning.value_of`, whatever the time zone of the session."""
+    bounded = sql.least(sql.greatest(sql.col(part.column), sql.lit(0)), sql.lit(LAST_DATE_MS))
+    days = sql.floor(bounded / sql.lit(_DAY_MS)).cast("int")
+    return sql.date_add(sql.lit("1970-01-01").cast("date"), days).cast("string")
+
+
+def _listed(log: TableLog, folder: str, value: str | None) -> list[AddAction]:
+    """The files of a folder that hold rows; without a value of the partitioning they are in folders named by it."""
+    system, root = storage(log.data_dir, log.table)
+    files = []
+    for info in system.get_file_info(fs.FileSelector(f"{root}{folder}", recursive=True)):
+        path = info.path.removeprefix(root)
+        if info.type is fs.FileType.File and path.endswith(".parquet"):
+            with system.open_input_file(info.path) as stream:
+                metadata = pq.read_metadata(stream)
+            inner = path.removeprefix(f"{folder}/").partition("/")[0].partition("=")[2]
+            if metadata.num_rows:
+                files.append(described(log, path, info.size, modified_ms(info), metadata, value or inner or None))
+    return files

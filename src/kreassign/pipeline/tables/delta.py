@@ -1,0 +1,450 @@
+"""The log of a table: which Parquet files belong to which version of it. The format is Delta Lake's.
+
+The package `deltalake` keeps the log, without Java; who writes the files, pyarrow or Spark, does not matter to it.
+
+- A file belongs to a version because the log says so, never because it lies in the folder. What a killed writer left,
+  or a copy brought back, is nobody's.
+- No name of a file is used twice: a version, once committed, reads the same until its files are vacuumed.
+- One commit is one change: a reader sees all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.fs import DeltaStorageHandler
+from deltalake.schema import Schema
+from deltalake.transaction import AddAction, RemoveAction
+from pyarrow import fs
+
+from kreassign.errors import DataError
+from kreassign.pipeline.tables.schemas import BIGINT, BOOLEAN, DOUBLE, INT, INTS, STRING, Table
+
+DataDir = Path | str
+"""A directory, or an address of an object store, such as `s3a://bucket/data`."""
+
+ARROW_TYPES: dict[str, pa.DataType] = {
+    STRING: pa.string(),
+    INT: pa.int32(),
+    BIGINT: pa.int64(),
+    DOUBLE: pa.float64(),
+    BOOLEAN: pa.bool_(),
+    INTS: pa.list_(pa.int32()),
+}
+LOG_FOLDER = "_delta_log"
+KEEP_DAYS = 7
+"""How long the files of old versions stay, and so how far back a version can be read."""
+_CONFIGURATION: dict[str, str | None] = {
+    "delta.deletedFileRetentionDuration": f"interval {KEEP_DAYS} days",
+    "delta.logRetentionDuration": f"interval {KEEP_DAYS} days",
+}
+_READER_VERSION, _WRITER_VERSION = 1, 2
+"""What we write is protocol 1 and 2: without deletion vectors, column mapping and the like."""
+_BOUNDED = ("taken_ms", "hour_ms", "load_ms", "snapshot_id", "cluster_id", "run_id", "label", "name")
+"""Columns whose lowest and highest value the log tells for every file."""
+_OWN_NAME = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file in the log of a table: its path in the folder of the table, bytes, rows, and bounds by column."""
+
+    path: str
+    size: int
+    row_count: int
+    part: str | None
+    lows: Mapping[str, Any]
+    highs: Mapping[str, Any]
+
+    def may_have(self, name: str, value: object) -> bool:
+        """Whether a row of it may have this value in this column, as far as the log tells."""
+        low, high = self.lows.get(name), self.highs.get(name)
+        return low is None or high is None or bool(low <= value <= high)
+
+    def may_be_within(self, name: str, begin: float | None, end: float | None) -> bool:
+        """Whether a row of it may lie in this range of a column, from `begin` until before `end`."""
+        low, high = self.lows.get(name), self.highs.get(name)
+        return (end is None or low is None or low < end) and (begin is None or high is None or high >= begin)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What was added to a table between two versions, and the paths of what was deleted; compaction is neither."""
+
+    added: tuple[DataFile, ...]
+    deleted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableLog:
+    """A table at one version."""
+
+    table: Table
+    data_dir: DataDir
+    delta: DeltaTable
+
+    @property
+    def version(self) -> int:
+        """The number of the version."""
+        return self.delta.version()
+
+    def files(
+        self,
+        only: Mapping[str, object] | None = None,
+        *,
+        time: str | None = None,
+        begin_ms: float | None = None,
+        end_ms: float | None = None,
+    ) -> list[DataFile]:
+        """Its files, ordered by name, without those that surely have no row with these values, or in this range."""
+        found = _data_files(pa.table(self.delta.get_add_actions(flatten=True)))
+        part = self.table.partition_by
+        wanted = only or {}
+        if part is not None and part.column in wanted:
+            value = part.value_of(dict(wanted))
+            found = [file for file in found if file.part in (None, value)]
+        return sorted(
+            (
+                file
+                for file in found
+                if all(file.may_have(name, value) for name, value in wanted.items())
+                and (time is None or file.may_be_within(time, begin_ms, end_ms))
+            ),
+            key=lambda file: (file.path.rpartition("/")[2], file.path),
+        )
+
+    def place_of(self, file: DataFile) -> str:
+        """Where a file is: a path of this machine, or an address that Spark understands."""
+        return place(self.data_dir, self.table.name, file.path)
+
+
+def place(data_dir: DataDir, *names: str) -> str:
+    """A place in the directory, as Spark understands it."""
+    if isinstance(data_dir, Path):
+        return str(data_dir.joinpath(*names))
+    return "/".join((data_dir.rstrip("/"), *filter(None, names)))
+
+
+def local_place(data_dir: DataDir) -> Path | None:
+    """The directory, if it is one of this machine and not an address elsewhere."""
+    if isinstance(data_dir, Path):
+        return data_dir
+    return Path(unquote(urlsplit(data_dir).path)) if data_dir.startswith("file:") else None
+
+
+def storage(data_dir: DataDir, table: Table) -> tuple[fs.FileSystem, str]:
+    """The file system of a table, and what its paths begin with there."""
+    local = local_place(data_dir)
+    if local is not None:
+        return fs.LocalFileSystem(), f"{(local / table.name).absolute()}/"
+    return fs.PyFileSystem(cast("Any", DeltaStorageHandler(_uri(data_dir, table)))), ""
+
+
+def has_log(data_dir: DataDir, table: Table) -> bool:
+    """Whether there is such a table, for readers that can do without. DataError for Parquet files without a log."""
+    local = local_place(data_dir)
+    if local is None:
+        return DeltaTable.is_deltatable(_uri(data_dir, table))
+    if (local / table.name / LOG_FOLDER).is_dir():
+        return True
+    refuse_unconverted(data_dir, table)
+    return False
+
+
+def open_log(data_dir: DataDir, table: Table, version: int | None = None) -> TableLog:
+    """A table as it is, or as it was in a version. DataError when it is missing, or others' software made it."""
+    with told(data_dir, table):
+        found = TableLog(table, data_dir, DeltaTable(_uri(data_dir, table), version=version))
+    _refuse_features(found)
+    return found
+
+
+def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
+    """The table as it is, for a commit; made if it is missing, and with the columns that are new to it."""
+    if not has_log(data_dir, table):
+        try:
+            with told(data_dir, table):
+                DeltaTable.create(
+                    _uri(data_dir, table),
+                    schema=log_schema(table),
+                    partition_by=[table.partition_by.name] if table.partition_by else [],
+                    name=table.name,
+                    description=table.comment,
+                    configuration=_CONFIGURATION,
+                )
+        except DataError:
+            if not has_log(data_dir, table):  # else another process made it at the same time
+                raise
+    log = open_log(data_dir, table)
+    _add_columns(log)
+    return log
+
+
+def log_schema(table: Table) -> pa.Schema:
+    """The schema in the log: the columns, and the one that partitions the files."""
+    columns = [
+        pa.field(column.name, ARROW_TYPES[column.type], metadata={"comment": column.comment})
+        for column in table.columns
+    ]
+    part = table.partition_by
+    extra = [] if part is None else [pa.field(part.name, pa.date32() if part.is_date else pa.string())]
+    return pa.schema([*columns, *extra])
+
+
+def new_name(stem: str) -> str:
+    """A name for a file that no other has, with letters that need no quoting in any address."""
+    return f"{_plain(stem)}.{uuid4()}.parquet"
+
+
+def is_of_stem(file: DataFile, stem: str) -> bool:
+    """Whether a file was named by this stem."""
+    return re.sub(rf"\.{_OWN_NAME.pattern}\.parquet$", "", file.path.rpartition("/")[2]) == _plain(stem)
+
+
+def modified_ms(info: fs.FileInfo) -> int:
+    """When a file was written, ms since the epoch."""
+    return int(info.mtime_ns) // 1_000_000
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a file is named as files of Delta tables are: if it is in no log, it was, or was never finished."""
+    return _OWN_NAME.search(name) is not None
+
+
+def described(
+    log: TableLog, path: str, size: int, modified_ms: int, metadata: pq.FileMetaData, part: str | None
+) -> AddAction:
+    """A file that was written, for `commit`. `part` is the value of its rows in the column of the partitioning."""
+    name = log.table.partition_by.name if log.table.partition_by else None
+    return AddAction(
+        path=path,
+        size=size,
+        partition_values={} if name is None else {name: part},
+        modification_time=modified_ms,
+        data_change=True,
+        stats=json.dumps(_stats(metadata)),
+    )
+
+
+def commit(
+    log: TableLog,
+    files: Sequence[AddAction],
+    *,
+    replace: bool = False,
+    parts: Sequence[str] | None = None,
+    removed: Sequence[DataFile] = (),
+    transaction: Transaction | None = None,
+) -> int:
+    """Add files to a table; the number of the version with them.
+
+    With `replace` they take the place of all files, or of all in these `parts`. Files that are `removed` go in the same
+    commit; some must take their place.
+    DataError when another commit was made meanwhile that this one contradicts.
+    """
+    part = log.table.partition_by
+    if replace and parts is not None and not parts:
+        return log.version
+    gone = [
+        RemoveAction(
+            path=file.path,
+            data_change=True,
+            deletion_timestamp=max(each.modification_time for each in files),
+            size=file.size,
+            partition_values=_values(log, file),
+        )
+        for file in removed
+    ]
+    with told(log.data_dir, log.table):
+        log.delta.create_write_transaction(
+            [*files, *gone],
+            mode="overwrite" if replace else "append",
+            schema=log.delta.schema(),
+            partition_by=[part.name] if part else [],
+            partition_filters=[(part.name, "in", list(parts))] if replace and part and parts is not None else None,
+            commit_properties=CommitProperties(app_transactions=[transaction]) if transaction else None,
+        )
+    return log.version
+
+
+def changes_between(data_dir: DataDir, table: Table, after: int, until: int) -> Changes | None:
+    """What the commits after one version, until another, added and deleted.
+
+    None when the log no longer has one of these commits, or a file that was added is no longer there.
+    """
+    system, root = storage(data_dir, table)
+    added: dict[str, DataFile] = {}
+    deleted: list[str] = []
+    for version in range(after + 1, until + 1):
+        try:
+            with system.open_input_stream(f"{root}{LOG_FOLDER}/{version:020}.json") as stream:
+                actions = [json.loads(line) for line in stream.readall().splitlines()]
+        except FileNotFoundError:
+            return None
+        for action in actions:
+            if action.get("add", {}).get("dataChange"):
+                file = _added(action["add"])
+                added[file.path] = file
+            elif action.get("remove", {}).get("dataChange"):
+                path = unquote(action["remove"]["path"])
+                if added.pop(path, None) is None:
+                    deleted.append(path)
+    infos = system.get_file_info([f"{root}{path}" for path in added])
+    if any(info.type is not fs.FileType.File for info in infos):
+        return None
+    return Changes(tuple(added.values()), tuple(deleted))
+
+
+@contextmanager
+def told(data_dir: DataDir, table: Table) -> Iterator[None]:
+    """Say what `deltalake` raises as a DataError of one line with what to do."""
+    try:
+        yield
+    except TableNotFoundError as error:
+        refuse_unconverted(data_dir, table)
+        raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`") from error
+    except CommitFailedError as error:
+        raise DataError(
+            f"table {table.name} in {data_dir} was changed by another process meanwhile, which won ({_line(error)}); "
+            "nothing of this one was added: run it again"
+        ) from error
+    except (DeltaError, OSError) as error:
+        raise DataError(f"table {table.name} in {data_dir}: {_line(error)}") from error
+
+
+def refuse_unconverted(data_dir: DataDir, table: Table) -> None:
+    """Raise DataError for Parquet files without a log, as an older kreassign wrote them."""
+    local = local_place(data_dir)
+    if local is None or (local / table.name / LOG_FOLDER).is_dir():
+        return
+    if any(visible_files(local / table.name, "*.parquet")):
+        raise DataError(
+            f"{local / table.name} holds Parquet files without a log, as an older kreassign wrote them; "
+            f"run `kreassign convert-tables --data {data_dir}` once"
+        )
+
+
+def visible_files(folder: Path, pattern: str = "*") -> Iterator[Path]:
+    """The files in a folder and below it, without hidden ones and what hidden folders hold."""
+    for path in folder.rglob(pattern):
+        inside = path.relative_to(folder).parts
+        if not any(part.startswith((".", "_")) for part in inside) and path.is_file():
+            yield path
+
+
+def _plain(stem: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", stem)
+
+
+def _uri(data_dir: DataDir, table: Table) -> str:
+    local = local_place(data_dir)
+    if local is None:
+        return re.sub(r"^s3[an]://", "s3://", place(data_dir, table.name))
+    path = str((local / table.name).absolute())
+    if re.search(r"%[0-9A-Fa-f]{2}|\\", path):
+        raise DataError(f"the path {path} has a `%` with digits or a backslash; tables need one without these")
+    return path
+
+
+def _refuse_features(log: TableLog) -> None:
+    found = log.delta.protocol()
+    if found.min_reader_version > _READER_VERSION or found.min_writer_version > _WRITER_VERSION:
+        features = {*(found.reader_features or ()), *(found.writer_features or ())}
+        raise DataError(
+            f"table {log.table.name} in {log.data_dir} was given features of Delta Lake that kreassign does not know "
+            f"(reader {found.min_reader_version}, writer {found.min_writer_version}"
+            f"{': ' if features else ''}{', '.join(sorted(features))}); "
+            "make it again without them, or drop them with `ALTER TABLE … DROP FEATURE`"
+        )
+
+
+def wrong_columns(log: TableLog) -> list[str]:
+    """The columns that the table lacks although they are never NULL, or has in another type."""
+    found = pa.schema(log.delta.schema().to_arrow())
+    return [
+        column.name
+        for column in log.table.columns
+        if (column.name not in found.names and not column.nullable)
+        or (column.name in found.names and found.field(column.name).type != ARROW_TYPES[column.type])
+    ]
+
+
+def refuse_wrong_columns(log: TableLog) -> None:
+    """Raise DataError unless the table has its columns, but for such that may be NULL."""
+    if wrong := wrong_columns(log):
+        raise DataError(
+            f"table {log.table.name} in {log.data_dir} lacks the columns {', '.join(wrong)} of this version of "
+            f"kreassign, or has them in another type; make it again with `{log.table.made_by}`"
+        )
+
+
+def _add_columns(log: TableLog) -> None:
+    refuse_wrong_columns(log)
+    known = {field.name for field in log.delta.schema().fields}
+    new = [field for field in log_schema(log.table) if field.name not in known]
+    if new:
+        log.delta.alter.add_columns(list(Schema.from_arrow(pa.schema(new)).fields))
+
+
+def _stats(metadata: pq.FileMetaData) -> dict[str, Any]:
+    """Rows of a file, and the bounds of the columns that readers look for, as Delta Lake writes them."""
+    names = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    lows, highs, nulls = {}, {}, {}
+    for place_of, name in enumerate(names):
+        if name not in _BOUNDED:
+            continue
+        told_by = [metadata.row_group(group).column(place_of).statistics for group in range(metadata.num_row_groups)]
+        if told_by and all(each is not None and each.has_min_max and each.has_null_count for each in told_by):
+            lows[name] = min(each.min for each in told_by)
+            highs[name] = max(each.max for each in told_by)
+            nulls[name] = sum(each.null_count for each in told_by)
+    return {"numRecords": metadata.num_rows, "minValues": lows, "maxValues": highs, "nullCount": nulls}
+
+
+def _data_files(actions: pa.Table) -> list[DataFile]:
+    parts = [name for name in actions.column_names if name.startswith("partition.")]
+    bounded = {kind: [name for name in actions.column_names if name.startswith(f"{kind}.")] for kind in ("min", "max")}
+    return [
+        DataFile(
+            unquote(row["path"]),
+            row["size_bytes"],
+            row["num_records"] or 0,
+            str(row[parts[0]]) if parts and row[parts[0]] is not None else None,
+            {name[4:]: row[name] for name in bounded["min"]},
+            {name[4:]: row[name] for name in bounded["max"]},
+        )
+        for row in actions.to_pylist()
+    ]
+
+
+def _added(action: Mapping[str, Any]) -> DataFile:
+    stats = json.loads(action.get("stats") or "{}")
+    parts = list(action.get("partitionValues", {}).values())
+    return DataFile(
+        unquote(action["path"]),
+        action["size"],
+        stats.get("numRecords", 0),
+        parts[0] if parts else None,
+        stats.get("minValues", {}),
+        stats.get("maxValues", {}),
+    )
+
+
+def _values(log: TableLog, file: DataFile) -> dict[str, str | None]:
+    part = log.table.partition_by
+    return {} if part is None else {part.name: file.part}
+
+
+def _line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
