@@ -135,6 +135,21 @@ def test_whoever_requires_load_gets_no_plan_from_doubtful_ones(tmp_path: Path, t
     assert not (tmp_path / "plan.json").exists()
 
 
+def test_answers_of_several_plans_say_what_they_rest_on_too(tmp_path: Path) -> None:
+    data, goals = tables(tmp_path, DIRTY), tmp_path / "goals.toml"
+    goals.write_text('[capacity]\ndisk = "1GB"\n')
+    for task in ("pareto", "brokers-needed", "grid"):
+        lines = plan(task, "--data", data, "--goals-file", goals).stdout.splitlines()
+        assert "doubtful loads: 4 of 10 partitions: 1 gaps, 2 short, 1 unknown" in lines[:3]
+    for task in ("pareto", "brokers-needed"):
+        told = json.loads(plan(task, "--data", data, "--goals-file", goals, "--format", "json").stdout)
+        assert told["loads"]["reasons"] == {"gaps": 1, "short": 2, "unknown": 1}
+    (cell,) = json.loads(plan("grid", "--data", data, "--format", "json").stdout)["plans"]
+    assert cell["doubtful_loads"] == 4
+    choice = kreassign.pareto(data)
+    assert loads_of(choice.outcome(choice.choices[0])).doubtful_count == 4
+
+
 def test_from_python_too_the_refusal_is_an_input_error(tmp_path: Path) -> None:
     data = tables(tmp_path, DIRTY)
     for ask in (kreassign.plan, kreassign.pareto, kreassign.brokers_needed):
