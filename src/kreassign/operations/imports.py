@@ -17,11 +17,11 @@ from pathlib import Path
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
 from kreassign.pipeline.ingest.measure_files import parse
-from kreassign.pipeline.ingest.metric_rows import Origin, is_metric, metric_rows
+from kreassign.pipeline.ingest.metric_rows import Origin, is_metric, metric_rows, of_brokers
 from kreassign.pipeline.ingest.own_samples import check_columns, given_rows, text_rows
 from kreassign.pipeline.ingest.partition_samples import PartitionReadings, is_fact
 from kreassign.pipeline.ingest.plausible import why_not
-from kreassign.pipeline.ingest.readings import BadRow, Parsed
+from kreassign.pipeline.ingest.readings import BadRow, Parsed, Reading
 from kreassign.pipeline.tables.foreign import MAGIC, foreign_columns, foreign_rows
 from kreassign.pipeline.tables.parquet import keys_between, keys_with, write_rows
 from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table
@@ -109,13 +109,15 @@ def import_metrics(
         except (InputError, OSError) as error:
             told.problem = str(error)
             continue
+        readings = of_brokers(found.readings, origin)
         bad = _Quarantine(data, str(file), told.bad)
         bad.extend(found.unreadable)
-        bad.extend(partitions.add(found.readings, origin))
-        rows = ((one.reading.place, one.row) for one in metric_rows(found.readings, origin))
+        bad.extend(partitions.add(readings, origin))
+        rows = ((one.reading.place, one.row) for one in metric_rows(readings, origin))
         _store(done, data, METRICS, _plausible(METRICS, rows, bad, now_ms), bad)
         bad.write()
-        _tell_readings(told, found, origin)
+        _tell_readings(told, readings, origin)
+        told.others += len(found.readings) - len(readings)
     bad = _Quarantine(data, ", ".join(str(file) for file in files), done.together)
     samples = partitions.samples()
     bad.extend(samples.bad)
@@ -241,15 +243,15 @@ def _store(done: Imported, data: Path, table: Table, rows: Iterable[_Placed], ba
     return len(new) + known
 
 
-def _tell_readings(told: ImportedFile, found: Parsed, origin: Origin) -> None:
+def _tell_readings(told: ImportedFile, readings: Sequence[Reading], origin: Origin) -> None:
     """Count the readings of a file, and say so where nobody said whose they are."""
-    of_cluster = [one for one in found.readings if origin.is_of_cluster(one)]
+    of_cluster = [one for one in readings if origin.is_of_cluster(one)]
     of_metrics = [one for one in of_cluster if is_metric(one)]
     told.unknown.update(origin.instance_of(one) for one in of_metrics if not origin.is_known(one))
     facts = sum(is_fact(one) for one in of_cluster)
     told.usable = len(of_metrics) + facts - told.unknown.total()
-    told.others = len(found.readings) - len(of_metrics) - facts
+    told.others = len(readings) - len(of_metrics) - facts
     if told.unknown and not told.usable:
         told.problem = "specify the broker: --broker ID, or --instance INSTANCE=ID for " + ", ".join(told.unknown)
-    elif found.readings and not of_cluster:
-        told.problem = f"it is of another cluster: specify --cluster {found.readings[0].labels['kafka_id']}"
+    elif readings and not of_cluster:
+        told.problem = f"it is of another cluster: specify --cluster {readings[0].labels['kafka_id']}"

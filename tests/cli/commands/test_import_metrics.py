@@ -135,7 +135,7 @@ def test_samples_of_ones_own_are_stored_and_each_bad_row_is_counted_and_kept(tmp
     assert len(read_rows(tmp_path / "data", IMPORT_QUARANTINE)) == 3
 
 
-def test_samples_in_parquet_may_have_other_types_and_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
+def test_samples_in_parquet_may_have_other_types_and_a_file_that_is_damaged_is_named(tmp_path: Path) -> None:
     columns = {
         "taken_ms": pa.array([MS, MS + 1], pa.int64()),
         "cluster_id": pa.array(["c", "c"]).dictionary_encode(),
@@ -145,13 +145,19 @@ def test_samples_in_parquet_may_have_other_types_and_a_file_that_is_cut_off_is_n
         "end_offset": pa.array([100, None], pa.int64()),
         "size_bytes": pa.array([5000.0, float("nan")]),
     }
-    whole, cut = tmp_path / "whole.parquet", tmp_path / "cut.parquet"
+    whole, cut, damaged = (tmp_path / f"{name}.parquet" for name in ("whole", "cut", "damaged"))
     pq.write_table(pa.table(columns), whole)
     cut.write_bytes(whole.read_bytes()[:-10])
-    words = ["import-samples", str(cut), str(whole), "--data", str(tmp_path / "data")]
+    later = pa.table({name: values.slice(0, 1) for name, values in columns.items()} | {"taken_ms": [MS + 9]})
+    pq.write_table(pa.concat_tables([later] * 3), damaged, row_group_size=1, compression="snappy")
+    page = pq.ParquetFile(damaged).metadata.row_group(1).column(0).data_page_offset
+    damaged.write_bytes(damaged.read_bytes()[:page] + bytes(30) + damaged.read_bytes()[page + 30 :])
+    words = ["import-samples", str(cut), str(damaged), str(whole), "--data", str(tmp_path / "data")]
     result = CliRunner().invoke(kreassign, words)
     assert result.exit_code == 2
     assert f"error: {cut}: it is cut off, or not a Parquet file" in result.stderr
+    assert f"{damaged}: 2 rows" in result.stdout, "those before the damage, and those after it"
     assert f"{whole}: 1 not stored: end_offset is missing; first row 2" in result.stdout
-    (row,) = read_rows(tmp_path / "data", SAMPLES)
-    assert (row["end_offset"], row["size_bytes"], row["leader"]) == (100, 5000, -1)
+    rows = {row["taken_ms"]: row for row in read_rows(tmp_path / "data", SAMPLES)}
+    assert rows.keys() == {MS, MS + 9}
+    assert (rows[MS]["end_offset"], rows[MS]["size_bytes"], rows[MS]["leader"]) == (100, 5000, -1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.pipeline.ingest.measure_files import parse
-from kreassign.pipeline.ingest.metric_rows import Origin, metric_rows
+from kreassign.pipeline.ingest.metric_rows import Origin, metric_rows, of_brokers
 from kreassign.pipeline.ingest.partition_samples import PartitionReadings
 from kreassign.pipeline.ingest.readings import BadRow
 from kreassign.pipeline.tables.schemas import Row
@@ -47,8 +47,9 @@ def read(*contents: bytes, cluster: str = "c", broker: int | None = None, broker
     for number, content in enumerate(contents, start=1):
         found = parse(content)
         origin = Origin(cluster, READ_MS, broker, brokers, f"file-{number}.txt")
-        metrics.extend(one.row for one in metric_rows(found.readings, origin))
-        bad.extend([*found.unreadable, *partitions.add(found.readings, origin)])
+        readings = of_brokers(found.readings, origin)
+        metrics.extend(one.row for one in metric_rows(readings, origin))
+        bad.extend([*found.unreadable, *partitions.add(readings, origin)])
     samples = partitions.samples()
     return Read(metrics, list(samples.rows), [*bad, *samples.bad])
 

@@ -32,7 +32,20 @@ def test_kafka_exporter_has_offsets_without_sizes_and_minus_one_is_no_offset() -
     found = read(golden("kafka-exporter.txt"))
     assert found.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, None), (1, READ_MS, -1, 0, 70, None)]
     assert not found.metrics
-    assert [(one.place, one.reason) for one in found.bad] == [("line 17", NO_OFFSET)]
+    assert [(one.place, one.reason) for one in found.bad] == [("line 20", NO_OFFSET)]
+
+
+def test_the_cpu_of_an_exporter_is_not_that_of_a_broker() -> None:
+    assert not read(golden("kafka-exporter.txt"), broker=1).metrics
+    host = 'process_cpu_seconds_total{{instance="b-1.demo.amazonaws.com:{}"}} 5\n'
+    found = read("".join(host.format(port) for port in (11001, 11002)).encode())
+    assert found.values == [(1, None, READ_MS, "cpu_seconds_total", 5.0)], "11002 is the exporter of the machine"
+
+
+def test_a_pod_names_its_broker_as_an_instance_does() -> None:
+    page = b'process_cpu_seconds_total{instance="10.0.0.7:9404",kubernetes_pod_name="prod-kafka-2"} 5\n'
+    assert [row["broker"] for row in read(page, brokers={"prod-kafka-2": 2}).metrics] == [2]
+    assert not read(page, brokers={"prod-kafka-3": 3}).metrics
 
 
 def test_amazon_msk_keeps_the_names_of_beans_and_its_hosts_name_their_brokers() -> None:

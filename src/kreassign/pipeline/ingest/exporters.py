@@ -60,6 +60,7 @@ _BEANS = {
 }
 _ATTRIBUTES = {"total": "total", "count": "total", "oneminuterate": "per_s"}
 _TOPIC_BEAN = "kafka_server_brokertopicmetrics_"
+_PROCESS_CPU = "process_cpu_seconds_total"
 _IDLE_HANDLERS = "kafka_server_kafkarequesthandlerpool_requesthandleravgidle"
 _IDLE_NETWORK = "kafka_network_socketserver_networkprocessoravgidle"
 
@@ -76,7 +77,7 @@ METRICS_OF_BROKERS = {
     f"{_IDLE_NETWORK}_percent": Metric("network_idle_share"),
     f"{_IDLE_NETWORK}percent": Metric("network_idle_share"),
     f"{_IDLE_NETWORK}percent_value": Metric("network_idle_share"),
-    "process_cpu_seconds_total": Metric("cpu_seconds_total"),
+    _PROCESS_CPU: Metric("cpu_seconds_total"),
     "java_lang_operatingsystem_processcpuload": Metric("cpu_share"),
 }
 """Series of the JMX exporter that are about a broker, or about a topic on a broker."""
@@ -115,7 +116,18 @@ METRIC_NAMES = frozenset(
 """Every name in table `metrics`."""
 
 _KEEPS_NAME = re.compile(r"(?P<type>.+)_(?P<attribute>total|count|value|oneminuterate)")
-_MSK_HOST = re.compile(r"b-(\d{1,6})\.")
+# Port 11001 is that of the JMX exporter; on 11002 is one of the machine, which has a CPU of its own.
+_MSK_HOST = re.compile(r"b-(\d{1,6})\.[^:]*(:11001)?")
+
+
+def is_process_cpu(reading: Reading) -> bool:
+    """Whether it is the CPU of whoever wrote the page: of the broker, as the JMX exporter is part of it, or not."""
+    return reading.name == _PROCESS_CPU
+
+
+def is_of_go(reading: Reading) -> bool:
+    """Whether it says that a program in Go wrote the page, as kafka_exporter and node_exporter are: no broker."""
+    return reading.name.startswith("go_")
 
 
 def plain_name(reading: Reading) -> str:
@@ -149,5 +161,5 @@ def told_broker(reading: Reading, instance: str) -> int | None:
         text = reading.labels.get(label, "")
         if text.isascii() and text.isdigit() and len(text) < 10:
             return int(text)
-    found = _MSK_HOST.match(instance)
+    found = _MSK_HOST.fullmatch(instance)
     return None if found is None else int(found[1])

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kreassign.model.whole_number import signed_number
-from kreassign.pipeline.ingest.exporters import NO_BROKER, Metric, metric_of, told_broker
+from kreassign.pipeline.ingest.exporters import NO_BROKER, Metric, is_of_go, is_process_cpu, metric_of, told_broker
 from kreassign.pipeline.ingest.readings import Reading
 from kreassign.pipeline.tables.schemas import METRICS, Row
 
 _COUNTER, _RATE = "_total", "_per_s"
+_POD_LABELS = ("pod", "kubernetes_pod_name")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What a file does not say of itself: cluster, when a page was read, and the broker of each instance.
 
-    `only_broker` is for files of one broker; None where `brokers` says it by the label `instance`, or by the name of
-    the file (`file`) where there is no such label.
+    `only_broker` is for files of one broker; None where `brokers` says it by the label `instance` or that of a pod, or
+    by the name of the file (`file`) where there is no such label.
     """
 
     cluster_id: str
@@ -32,8 +33,9 @@ class Origin:
         """The broker of a reading, or None when nobody said it."""
         if self.only_broker is not None:
             return self.only_broker
-        instance = self.instance_of(reading)
-        return self.brokers[instance] if instance in self.brokers else told_broker(reading, instance)
+        names = (self.instance_of(reading), *(reading.labels.get(label, "") for label in _POD_LABELS))
+        told = (self.brokers[name] for name in names if name in self.brokers)
+        return next(told, told_broker(reading, names[0]))
 
     def instance_of(self, reading: Reading) -> str:
         """What was scraped: its label, or the name of the file."""
@@ -59,6 +61,12 @@ class Found:
 
     row: Row
     reading: Reading
+
+
+def of_brokers(readings: Sequence[Reading], origin: Origin) -> list[Reading]:
+    """The readings without the CPU of programs that are no broker, where they have told of themselves."""
+    others = {origin.instance_of(one) for one in readings if is_of_go(one)}
+    return [one for one in readings if not (is_process_cpu(one) and origin.instance_of(one) in others)]
 
 
 def metric_rows(readings: Iterable[Reading], origin: Origin) -> Iterator[Found]:

@@ -17,19 +17,31 @@ _BATCH_ROWS = 65_536
 
 
 def foreign_rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file, as Python has their values. Raises InputError for one that cannot be read."""
+    """The rows of a file, as Python has their values; damage costs the rest of its row group.
+
+    Raises InputError for a file that cannot be read, and at the end where row groups were damaged.
+    """
+    damaged = []
+    with _opened(file) as opened:
+        for group in range(opened.num_row_groups):
+            try:
+                for batch in opened.iter_batches(_BATCH_ROWS, row_groups=[group]):
+                    yield from batch.to_pylist()
+            except (pa.ArrowException, OSError) as error:  # one or the other, by the compression
+                damaged.append(f"row group {group} of {opened.num_row_groups} is damaged: {str(error).splitlines()[0]}")
+    if damaged:
+        raise InputError("; ".join(damaged))
+
+
+def _opened(file: Path) -> pq.ParquetFile:
     try:
-        with pq.ParquetFile(file) as opened:
-            for batch in opened.iter_batches(_BATCH_ROWS):
-                yield from batch.to_pylist()
+        return pq.ParquetFile(file)
     except pa.ArrowException as error:
         raise InputError(f"it is cut off, or not a Parquet file: {str(error).splitlines()[0]}") from error
 
 
 def foreign_columns(file: Path) -> list[str]:
-    """The names of its columns. Raises InputError as `foreign_rows` does."""
-    try:
-        names: list[str] = pq.read_schema(file).names
-    except pa.ArrowException as error:
-        raise InputError(f"it is cut off, or not a Parquet file: {str(error).splitlines()[0]}") from error
+    """The names of its columns. Raises InputError for a file that cannot be read."""
+    with _opened(file) as opened:
+        names: list[str] = opened.schema_arrow.names
     return names
