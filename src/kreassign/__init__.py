@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kreassign.operations.audit import ReadingRequest, compare_readings, read_records
     from kreassign.operations.collect import collect
     from kreassign.operations.connect import connect, connect_controllers
+    from kreassign.operations.define_tables import DefinitionForm, define_tables
     from kreassign.operations.imports import import_metrics, import_samples
     from kreassign.operations.plan_files import write_plan
     from kreassign.operations.plan_tasks import (
@@ -65,6 +66,7 @@ __all__ = [
     "BalanceLeaders",
     "BalanceLogDirs",
     "ChangeReplicationFactor",
+    "DefinitionForm",
     "DemoteBrokers",
     "DrainBrokers",
     "DrainLogDirs",
@@ -85,6 +87,7 @@ __all__ = [
     "compare_readings",
     "connect",
     "connect_controllers",
+    "define_tables",
     "doctor",
     "forget_brokers",
     "forget_journal",
@@ -117,6 +120,7 @@ __all__ = [
 _TASKS = "plan_tasks"
 _REST = "api"
 _OTHERS = {
+    "DefinitionForm": "define_tables",
     "MetricStream": "tables",
     "ReadingRequest": "audit",
     "SnapshotOutputs": "snapshot",
@@ -125,6 +129,7 @@ _OTHERS = {
     "compare_readings": "audit",
     "connect": "connect",
     "connect_controllers": "connect",
+    "define_tables": "define_tables",
     "import_metrics": "imports",
     "import_samples": "imports",
     "load": "tables",

@@ -30,7 +30,8 @@ NO_ARGUMENT = {"empty", "half", "NUL"}
 
 TEXT = set(ODD) - NO_ARGUMENT
 ENDS = ("is not a properties file: it holds a malformed", "this is JSON, but not an object", "received []",
-        "there is no run ", "there is no table load_model", "it lacks the columns",
+        "there is no run ", "there is no table load_model",
+        "CREATE SCHEMA IF NOT EXISTS", "it lacks the columns",
         "no twin takes orders at", "is not TOML", "not a text in UTF-8")  # fmt: skip
 """What is said where a command line ends that was accepted."""
 
@@ -40,6 +41,7 @@ GIVEN = {
     "--control": ["127.0.0.1:1"],
     "--faults": ["{list}"],
     "--label": ["before"],
+    "--location": ["/data"],
     "--data": ["{folder}"],
     "--cluster": ["c"],
     "--topic": ["t"],
@@ -94,12 +96,14 @@ ACCEPTED: dict[str, set[str]] = {
     "--kafka-version": set(),
     "--label": TEXT - {"5,000 digits", "ESC", "superscript", "directory", "nowhere"},
     "--lasts": {"zero"},
+    "--location": {"directory", "nowhere"},
     "--measure-for": {"zero"},
     "--network": set(),
     "--rate": set(),
     "--remove-brokers": {"zero"},
     "--replace-with": {"zero"},
     "--replication-factor": set(),
+    "--schema": {"nan", "inf"},
     "--speed": set(),
     "--speeds": set(),
     "--throttle": set(),

@@ -47,6 +47,7 @@ COMMANDS = {
     "compact": LazyCommand("kreassign.cli.commands.tables:compact", "Compact table files; delete expired ones."),
     "load": LazyCommand("kreassign.cli.commands.tables:load", "Compute load per partition."),
     "show-load": LazyCommand("kreassign.cli.commands.show_load:command", "Show what the last load says."),
+    "define-tables": LazyCommand("kreassign.cli.commands.define_tables:command", "Write tables for a catalog or dbt."),
     "plan": LazyCommand("kreassign.cli.commands.plan:plan", "Compute a plan."),
     "rehearse": LazyCommand("kreassign.cli.commands.rehearse:rehearse", "Rehearse a plan on a simulated cluster."),
     "run": LazyCommand("kreassign.cli.commands.run:run", "Execute a plan."),

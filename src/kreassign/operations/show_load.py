@@ -1,4 +1,7 @@
-"""What the tables of the last load say. Reads them without Spark, and changes nothing."""
+"""What the tables of the last load say. Reads them without Spark, and changes nothing.
+
+`data` is a directory, or an address of an object store.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ CHARTED = 8
 """How many of them have a chart on a page."""
 
 
-def show_load(data: Path, cluster: str | None = None, top: int = SHOWN) -> tuple[LoadSummary, ...]:
+def show_load(data: Path | str, cluster: str | None = None, top: int = SHOWN) -> tuple[LoadSummary, ...]:
     """What the last load says of each cluster, or of one; lists have `top` entries at most.
 
     Raises DataError when the tables are missing, or hold nothing of the cluster.
@@ -28,19 +31,19 @@ def show_load(data: Path, cluster: str | None = None, top: int = SHOWN) -> tuple
 
 
 def partition_rows(
-    data: Path, cluster: str | None = None, top: int | None = None
+    data: Path | str, cluster: str | None = None, top: int | None = None
 ) -> Iterator[tuple[str, PartitionLoad]]:
     """Id of the cluster and partition, the busiest first; all of each cluster, or `top`. Raises as `show_load` does."""
     loads = _loads(data, cluster)  # now, not when the first row is asked for: an error comes before any output
     return ((each.cluster_id, one) for each in loads for one in busiest_partitions(each, top))
 
 
-def quality_text(data: Path) -> Iterator[str]:
+def quality_text(data: Path | str) -> Iterator[str]:
     """How the rows of the last loads were treated, as a table of text. Raises DataError when table is missing."""
     return quality_lines(read_rows(data, LOAD_QUALITY))
 
 
-def load_page(data: Path, cluster: str | None = None, top: int = CHARTED) -> str:
+def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED) -> str:
     """What the last load says as a page in HTML, with charts, and how rows were treated, load after load.
 
     Of each cluster or of one; charts and lists are of the first `top`. Raises as `show_load` does.
@@ -50,5 +53,5 @@ def load_page(data: Path, cluster: str | None = None, top: int = CHARTED) -> str
     return render_load([(summary(data, each, top), charts(data, each, top)) for each in loads], accounts)
 
 
-def _loads(data: Path, cluster: str | None) -> tuple[LoadColumns, ...]:
+def _loads(data: Path | str, cluster: str | None) -> tuple[LoadColumns, ...]:
     return tuple(load_columns(data, each) for each in (loaded_clusters(data) if cluster is None else (cluster,)))

@@ -153,9 +153,8 @@ def test_it_needs_no_spark(tmp_path: Path) -> None:
         assert said in done.stdout
 
 
-@pytest.mark.parametrize("option", [("--show",), ("--page", "load.html")])
-def test_after_a_load_at_an_address_it_is_refused_before_spark_starts(option: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(kreassign, ["load", "--data", "s3a://bucket/data", *option])
-    assert result.exit_code == 2
-    assert f"{option[0]} reads the tables without Spark, and takes a directory" in result.stderr
-    assert result.stdout == ""
+def test_the_tables_may_be_at_an_address(tmp_path: Path) -> None:
+    fill(tmp_path, **a_cluster())
+    result = CliRunner().invoke(kreassign, ["show-load", "--data", tmp_path.as_uri()])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == show(tmp_path).stdout

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from kreassign.cli.load_text import csv_lines, document, print_load
-from kreassign.cli.options.data_dir import data_option
+from kreassign.cli.options.data_dir import data_or_address_option
 from kreassign.cli.options.values import OUTPUT_FILE, WholeRange
 from kreassign.cli.output import console, examples, print_json
 from kreassign.operations.show_load import CHARTED, SHOWN, load_page, partition_rows, quality_text, show_load
 
 
-def print_loads(data: Path, cluster: str | None = None, top: int = SHOWN) -> None:
+def print_loads(data: Path | str, cluster: str | None = None, top: int = SHOWN) -> None:
     """Print the load of each cluster, or of one."""
     terminal = console()
     for number, found in enumerate(show_load(data, cluster, top)):
@@ -22,7 +22,7 @@ def print_loads(data: Path, cluster: str | None = None, top: int = SHOWN) -> Non
         print_load(terminal, found)
 
 
-def write_page(page: Path, data: Path, cluster: str | None = None, top: int = CHARTED) -> None:
+def write_page(page: Path, data: Path | str, cluster: str | None = None, top: int = CHARTED) -> None:
     """Write the page of each cluster, or of one, and say so."""
     page.write_text(load_page(data, cluster, top), encoding="utf-8")
     click.echo(f"page of the load: {page}")
@@ -45,7 +45,7 @@ page_option = click.option(
         "kreassign show-load --data ./data --page load.html",
     ),
 )
-@data_option
+@data_or_address_option
 @click.option("--cluster", metavar="ID", help="Cluster to show.  [default: all in the tables]")
 @click.option(
     "--top",
@@ -64,11 +64,12 @@ page_option = click.option(
     help="Output format; csv has one row per partition, the busiest first.",
 )
 def command(
-    data: Path, cluster: str | None, top: int | None, page: Path | None, output_format: str, *, quality: bool
+    data: Path | str, cluster: str | None, top: int | None, page: Path | None, output_format: str, *, quality: bool
 ) -> None:
     """Show what the last load says: totals, the busiest and largest partitions and topics, and what is doubtful.
 
-    Reads the tables in DIR; needs no Spark. The page is one self-contained file.
+    Reads the tables in DIR, a directory or an address such as s3a://bucket/data; needs no Spark. The page is one
+    self-contained file.
     """
     if page is not None:
         if quality or output_format != "text":

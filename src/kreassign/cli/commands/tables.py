@@ -244,17 +244,12 @@ def load(
     `step_counts` and `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log.
     DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
-    for option in ["--show"] * show + ["--page"] * (page is not None):
-        if not isinstance(data, Path):
-            said = f"{option} reads the tables without Spark, and takes a directory; copy them to one first"
-            raise click.UsageError(said)
     click.echo(f"starting Spark; its log is {tables.load_log(data)}")
     told = tables.load(data, master, horizon_days, click.echo, window_days=window_days, quality=quality)
     for what, counts in told.items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))
-    if isinstance(data, Path):
-        if show:
-            click.echo()
-            print_loads(data)
-        if page is not None:
-            write_page(page, data)
+    if show:
+        click.echo()
+        print_loads(data)
+    if page is not None:
+        write_page(page, data)

@@ -13,14 +13,13 @@ Needs no Spark. Rules:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from kreassign.model.load_summary import DailyCurve, Expected, History, LoadCharts, TopicSkew
 from kreassign.pipeline.load.summary import EXPECTED, Floats, LoadColumns, dictionary, expected, known, largest
-from kreassign.pipeline.tables.parquet import ColumnArray, has_table, read_columns, read_rows
+from kreassign.pipeline.tables.parquet import ColumnArray, Where, has_table, read_columns, read_rows
 from kreassign.pipeline.tables.schemas import FORECAST, LOAD_HOURS, PLAN_INPUTS, SKEW
 
 HOUR_MS = 3_600_000
@@ -40,15 +39,15 @@ class Measured:
     days: Floats
 
 
-def charts(data_dir: Path, loads: LoadColumns, top: int) -> LoadCharts:
+def charts(where: Where, loads: LoadColumns, top: int) -> LoadCharts:
     """The curves of a cluster; of `top` brokers, partitions and topics."""
     rate = loads.figures[_RATE]
-    measured = _measured(data_dir, loads)
+    measured = _measured(where, loads)
     busiest = largest(rate, top)
-    ahead, horizon_days = _forecast(data_dir, loads)
+    ahead, horizon_days = _forecast(where, loads)
     everything = np.arange(len(loads.partitions))
     return LoadCharts(
-        brokers=_broker_curves(data_dir, loads, measured, top),
+        brokers=_broker_curves(where, loads, measured, top),
         partitions=tuple(
             DailyCurve(loads.name(place), _values(measured.hours[place])) for place in busiest.tolist()
         ),
@@ -57,16 +56,16 @@ def charts(data_dir: Path, loads: LoadColumns, top: int) -> LoadCharts:
             _history(loads.name(place), loads, measured, np.array([place]), ahead, horizon_days)
             for place in busiest.tolist()
         ),
-        skew=_skew(data_dir, loads, top),
+        skew=_skew(where, loads, top),
     )  # fmt: skip
 
 
-def _measured(data_dir: Path, loads: LoadColumns) -> Measured:
+def _measured(where: Where, loads: LoadColumns) -> Measured:
     count = len(loads.partitions)
-    if not has_table(data_dir, LOAD_HOURS):
+    if not has_table(where, LOAD_HOURS):
         nothing = np.full((count, HOURS_A_DAY), np.nan), np.full((count, SHOWN_DAYS), np.nan)
         return Measured(*nothing)
-    found = read_columns(data_dir, LOAD_HOURS, _HOURS, only={"cluster_id": loads.cluster_id})
+    found = read_columns(where, LOAD_HOURS, _HOURS, only={"cluster_id": loads.cluster_id})
     places = places_of(loads, found)
     epoch = np.asarray(found["epoch"], np.int64)
     latest = np.full(count + 1, -1)
@@ -115,12 +114,12 @@ def _rates(written: Floats, seconds: Floats, *, least_s: float) -> Floats:
     return np.where(is_measured, written / np.where(is_measured, seconds, 1.0), np.nan)
 
 
-def _broker_curves(data_dir: Path, loads: LoadColumns, measured: Measured, top: int) -> tuple[DailyCurve, ...]:
+def _broker_curves(where: Where, loads: LoadColumns, measured: Measured, top: int) -> tuple[DailyCurve, ...]:
     """What producers write to the partitions that each broker leads, of the brokers with most of it."""
-    if not has_table(data_dir, PLAN_INPUTS):
+    if not has_table(where, PLAN_INPUTS):
         return ()
     only = {"cluster_id": loads.cluster_id, "is_leader": True}
-    found = read_columns(data_dir, PLAN_INPUTS, ("topic", "partition", "broker"), only=only)
+    found = read_columns(where, PLAN_INPUTS, ("topic", "partition", "broker"), only=only)
     places, brokers = places_of(loads, found), np.asarray(found["broker"], np.int64)
     leading = [(int(broker), places[(brokers == broker) & (places >= 0)]) for broker in np.unique(brokers)]
     rates = np.array([np.nansum(loads.figures[_RATE][led]) for _, led in leading])
@@ -166,13 +165,13 @@ def _expected(ahead: dict[str, Floats], places: npt.NDArray[np.intp]) -> Expecte
     return expected(*map(total, EXPECTED[_RATE]))
 
 
-def _forecast(data_dir: Path, loads: LoadColumns) -> tuple[dict[str, Floats], float]:
+def _forecast(where: Where, loads: LoadColumns) -> tuple[dict[str, Floats], float]:
     """The forecast of the rate by place, and how many days it looks ahead; NaN and 0 without one."""
     columns = {name: np.full(len(loads.partitions), np.nan) for name in EXPECTED[_RATE]}
-    if not has_table(data_dir, FORECAST):
+    if not has_table(where, FORECAST):
         return columns, 0.0
     names = ("topic", "partition", "horizon_days", *columns)
-    found = read_columns(data_dir, FORECAST, names, only={"cluster_id": loads.cluster_id})
+    found = read_columns(where, FORECAST, names, only={"cluster_id": loads.cluster_id})
     places = places_of(loads, found)
     for name, column in columns.items():
         column[places[places >= 0]] = np.asarray(found[name], np.float64)[places >= 0]
@@ -180,11 +179,11 @@ def _forecast(data_dir: Path, loads: LoadColumns) -> tuple[dict[str, Floats], fl
     return columns, float(horizon[0]) if len(horizon) else 0.0
 
 
-def _skew(data_dir: Path, loads: LoadColumns, top: int) -> tuple[TopicSkew, ...]:
+def _skew(where: Where, loads: LoadColumns, top: int) -> tuple[TopicSkew, ...]:
     """The topics in which most is written beyond an even share, the most first."""
-    if not has_table(data_dir, SKEW):
+    if not has_table(where, SKEW):
         return ()
-    rows = read_rows(data_dir, SKEW, only={"cluster_id": loads.cluster_id})
+    rows = read_rows(where, SKEW, only={"cluster_id": loads.cluster_id})
     excess = np.array([_excess(row["write_bytes_per_s"], row["hottest_ratio"], row["known_count"]) for row in rows])
     fields = TopicSkew.__slots__
     return tuple(TopicSkew(**{name: rows[place][name] for name in fields}) for place in largest(excess, top).tolist())

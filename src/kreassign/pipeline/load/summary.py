@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from kreassign.model.load_summary import (
     PartitionLoad,
     TopicLoad,
 )
-from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, has_table, read_columns, read_rows
+from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, has_table, read_columns, read_rows
 from kreassign.pipeline.tables.schemas import CLUSTERS, FORECAST, LOAD_MODEL, PLAN_INPUTS
 
 ENOUGH = "enough"
@@ -58,17 +57,17 @@ class LoadColumns:
         return f"{self.topic_names[self.topics[place]]}-{self.partitions[place]}"
 
 
-def loaded_clusters(data_dir: Path) -> tuple[str, ...]:
+def loaded_clusters(where: Where) -> tuple[str, ...]:
     """The clusters that table `load_model` is about, sorted. Raises DataError when it is missing."""
-    return dictionary(read_columns(data_dir, LOAD_MODEL, ("cluster_id",))["cluster_id"]).names
+    return dictionary(read_columns(where, LOAD_MODEL, ("cluster_id",))["cluster_id"]).names
 
 
-def load_columns(data_dir: Path, cluster_id: str) -> LoadColumns:
+def load_columns(where: Where, cluster_id: str) -> LoadColumns:
     """Table `load_model` of a cluster. Raises DataError when it is missing, or holds nothing of this cluster."""
-    found = read_columns(data_dir, LOAD_MODEL, _COLUMNS, only={"cluster_id": cluster_id})
+    found = read_columns(where, LOAD_MODEL, _COLUMNS, only={"cluster_id": cluster_id})
     topics, snapshots = dictionary(found["topic"]), dictionary(found["snapshot_id"])
     if not snapshots.names:
-        others = ", ".join(loaded_clusters(data_dir))
+        others = ", ".join(loaded_clusters(where))
         raise DataError(f"the tables hold nothing of cluster {cluster_id}, only of {others}")
     order = np.lexsort((np.asarray(found["partition"], np.int64), topics.codes))
     words = {name: dictionary(found[name]) for name in ("coverage", "verdict")}
@@ -84,7 +83,7 @@ def load_columns(data_dir: Path, cluster_id: str) -> LoadColumns:
     )
 
 
-def summary(data_dir: Path, loads: LoadColumns, top: int) -> LoadSummary:
+def summary(where: Where, loads: LoadColumns, top: int) -> LoadSummary:
     """What the tables say of a cluster; lists have `top` entries at most."""
     only = {"cluster_id": loads.cluster_id}
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
@@ -92,9 +91,9 @@ def summary(data_dir: Path, loads: LoadColumns, top: int) -> LoadSummary:
     return LoadSummary(
         cluster_id=loads.cluster_id,
         snapshot_id=loads.snapshot_id,
-        taken_ms=_taken_ms(data_dir, loads.snapshot_id),
-        totals=_totals(loads, _replica_bytes(data_dir, only)),
-        outlook=_outlook(data_dir, only),
+        taken_ms=_taken_ms(where, loads.snapshot_id),
+        totals=_totals(loads, _replica_bytes(where, only)),
+        outlook=_outlook(where, only),
         coverage=_counts(loads.words["coverage"]),
         verdicts=_counts(loads.words["verdict"]),
         busiest=partition_loads(loads, largest(rate, top)),
@@ -239,11 +238,11 @@ def _shares(amounts: Floats) -> Floats:
     return amounts / total if total > 0 else np.zeros_like(amounts)
 
 
-def _outlook(data_dir: Path, only: Mapping[str, object]) -> Outlook | None:
-    if not has_table(data_dir, FORECAST):
+def _outlook(where: Where, only: Mapping[str, object]) -> Outlook | None:
+    if not has_table(where, FORECAST):
         return None
     names = ("horizon_days", *(name for three in EXPECTED.values() for name in three))
-    columns = read_columns(data_dir, FORECAST, names, only=only)
+    columns = read_columns(where, FORECAST, names, only=only)
     found = {name: np.asarray(each, np.float64) for name, each in columns.items()}
     if not len(found["horizon_days"]):
         return None
@@ -256,14 +255,14 @@ def expected(value: float | None, low: float | None, high: float | None) -> Expe
     return None if value is None or low is None or high is None else Expected(value, low, high)
 
 
-def _replica_bytes(data_dir: Path, only: Mapping[str, object]) -> float | None:
-    if not has_table(data_dir, PLAN_INPUTS):
+def _replica_bytes(where: Where, only: Mapping[str, object]) -> float | None:
+    if not has_table(where, PLAN_INPUTS):
         return None
-    return _sum(np.asarray(read_columns(data_dir, PLAN_INPUTS, ("size_bytes",), only=only)["size_bytes"], np.float64))
+    return _sum(np.asarray(read_columns(where, PLAN_INPUTS, ("size_bytes",), only=only)["size_bytes"], np.float64))
 
 
-def _taken_ms(data_dir: Path, snapshot_id: str) -> int | None:
-    if not has_table(data_dir, CLUSTERS):
+def _taken_ms(where: Where, snapshot_id: str) -> int | None:
+    if not has_table(where, CLUSTERS):
         return None
-    rows = read_rows(data_dir, CLUSTERS, only={"snapshot_id": snapshot_id})
+    rows = read_rows(where, CLUSTERS, only={"snapshot_id": snapshot_id})
     return rows[0]["taken_ms"] if rows else None

@@ -1,0 +1,24 @@
+"""The tables for others' catalogs: statements of SQL, and sources of dbt."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
+from kreassign.pipeline.tables.definitions import dbt_sources, ddl
+from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES
+
+SCHEMA = "kreassign"
+
+
+class DefinitionForm(StrEnum):
+    """What the definitions are written for."""
+
+    DDL = "ddl"
+    DBT = "dbt"
+
+
+def define_tables(location: str, form: DefinitionForm = DefinitionForm.DDL, schema: str = SCHEMA) -> str:
+    """The definitions of every table below an address, in a schema of a catalog. Reads nothing and changes nothing."""
+    write = {DefinitionForm.DDL: ddl, DefinitionForm.DBT: dbt_sources}[form]
+    return write((*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES), location, schema)
