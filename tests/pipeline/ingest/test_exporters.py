@@ -93,6 +93,14 @@ def test_answers_to_one_query_each_are_joined_over_files() -> None:
     assert sized.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, 5000), (1, READ_MS, -1, 0, 70, 7000)]
 
 
+def test_an_answer_that_broke_off_costs_itself_and_not_those_that_were_appended() -> None:
+    one = json.dumps(json.loads(golden("query-range.json")), separators=(",", ":")).encode()
+    error = b'{"status":"error","error":"timeout"}'
+    found = read(one[:500] + b"\n" + error + one)
+    assert found.samples == read(one).samples
+    assert [one.place for one in found.bad] == ["document 1", "document 2"]
+
+
 def test_confluent_cloud_has_no_brokers_and_tells_what_came_in_each_minute() -> None:
     found = read(golden("confluent-export.txt"), cluster="lkc-abc12")
     assert found.values == [
@@ -158,6 +166,13 @@ def pages(*seen: tuple[str, int, int]) -> bytes:
 def test_where_brokers_are_read_in_turn_one_replica_stands_for_all() -> None:
     found = read(pages(("a", 10, MS), ("b", 11, MS + 5), ("a", 20, MS + 60), ("b", 19, MS + 65)))
     assert [row[1] for row in found.offsets] == [MS, MS + 60], "the one that is ahead in the end"
+
+
+def test_a_replica_that_is_being_moved_between_log_directories_counts_once() -> None:
+    line = 'kafka_log_Log_Value{{name="{}",partition="0",topic="orders",is_future="true"}} 1\n'
+    future = "".join(line.format(name) for name in ("Size", "LogStartOffset", "LogEndOffset")).encode()
+    whole = golden("jmx-exporter.txt")
+    assert read(future + whole, broker=1).offsets == read(whole, broker=1).offsets
 
 
 def test_of_one_broker_it_must_be_said_what_it_leads() -> None:

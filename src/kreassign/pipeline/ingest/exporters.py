@@ -151,7 +151,9 @@ def metric_of(reading: Reading) -> tuple[Metric, bool] | None:
 
 
 def fact_of(reading: Reading) -> PartitionFact | None:
-    """What a series says of a partition, or None."""
+    """What a series says of a partition, or None; a replica that is moved into another log directory is there twice."""
+    if reading.labels.get("is_future") == "true":
+        return None
     return FACTS_OF_PARTITIONS.get(plain_name(reading))
 
 
