@@ -18,7 +18,14 @@ class DefinitionForm(StrEnum):
     DBT = "dbt"
 
 
-def define_tables(location: str, form: DefinitionForm = DefinitionForm.DDL, schema: str = SCHEMA) -> str:
-    """The definitions of every table below an address, in a schema of a catalog. Reads nothing and changes nothing."""
-    write = {DefinitionForm.DDL: ddl, DefinitionForm.DBT: dbt_sources}[form]
-    return write((*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES), location, schema)
+def define_tables(
+    location: str, form: DefinitionForm = DefinitionForm.DDL, schema: str = SCHEMA, *, with_columns: bool = True
+) -> str:
+    """The definitions of every table below an address, in a schema of a catalog. Reads nothing and changes nothing.
+
+    Statements without columns leave them to the log of each table.
+    """
+    tables = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
+    if form is DefinitionForm.DBT:
+        return dbt_sources(tables, location, schema)
+    return ddl(tables, location, schema, with_columns=with_columns)

@@ -19,6 +19,11 @@ def test_definitions_go_to_stdout_for_a_catalog_or_for_dbt() -> None:
     assert sql.stdout.endswith("LOCATION 's3a://bucket/data/audit_brokers';\n")
     dbt = define("--location", "/srv/data", "--format", "dbt")
     assert dbt.stdout.startswith("# Sources for dbt")
+    assert "PARTITIONED BY (`date`)" in sql.stdout
+    bare = define("--location", "/srv/data", "--no-columns").stdout
+    assert "COMMENT" in bare
+    assert "PARTITIONED" not in bare
+    assert define("--location", "/srv/data", "--no-columns", "--format", "dbt").exit_code == 2
     assert '          location: "/srv/data/audit_brokers"\n' in dbt.stdout
 
 

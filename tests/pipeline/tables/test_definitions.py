@@ -40,6 +40,12 @@ def test_a_table_becomes_a_statement() -> None:
     )
 
 
+def test_columns_may_be_left_to_the_log() -> None:
+    assert ddl([PLACES], "/data", "kafka", with_columns=False).partition("\n\n")[2] == (
+        "CREATE TABLE IF NOT EXISTS `kafka`.`places`\nUSING DELTA\nCOMMENT 'Places.'\nLOCATION '/data/places';\n"
+    )
+
+
 def statements(text: str) -> list[str]:
     return [part.strip() for part in re.split(r";\n(?:\n|$)", text) if part.strip()]
 
@@ -64,6 +70,8 @@ def test_spark_reads_every_statement_as_the_columns_that_the_log_has(spark: Spar
         ]
 
     things = ddl([THINGS], "/data", "x").partition("\n\n")[2]
+    bare = statements(define_tables("/data", with_columns=False))
+    assert [parsed(statement) for statement in bare[1:]] == [[]] * (len(bare) - 1)
     schema, *made = statements(f"{define_tables('s3a://bucket/data')}\n{things}")
     assert schema == "CREATE SCHEMA IF NOT EXISTS `kreassign`"
     by_name = {re.findall(r"`\.`(\w+)`", statement)[0]: statement for statement in made}

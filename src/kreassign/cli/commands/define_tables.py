@@ -52,9 +52,12 @@ def address(text: str) -> str:
     show_default=True,
     help="SQL statements, or sources for dbt.",
 )
-def command(location: str, schema: str, form: str) -> None:
+@click.option("--no-columns", is_flag=True, help="Leave columns to the log of each table, which must be there.")
+def command(location: str, schema: str, form: str, *, no_columns: bool) -> None:
     """Write the definitions of the tables for a catalog: CREATE TABLE statements for Spark, or sources for dbt.
 
     They have the meaning of every column. Nothing is read and nothing is changed.
     """
-    click.echo(define_tables(location, DefinitionForm(form), schema), nl=False)
+    if no_columns and form != DefinitionForm.DDL:
+        raise click.UsageError("--no-columns is for --format ddl: what columns mean is what sources for dbt are for")
+    click.echo(define_tables(location, DefinitionForm(form), schema, with_columns=not no_columns), nl=False)

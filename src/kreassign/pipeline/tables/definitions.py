@@ -27,10 +27,14 @@ version: 2
 sources:"""
 
 
-def ddl(tables: Iterable[Table], location: str, schema: str) -> str:
-    """Statements in Spark's SQL that make the tables below an address known to a catalog, in a schema of it."""
+def ddl(tables: Iterable[Table], location: str, schema: str, *, with_columns: bool = True) -> str:
+    """Statements in Spark's SQL that make the tables below an address known to a catalog, in a schema of it.
+
+    Without columns, the catalog takes them and what they mean from the log of each table, which must be there.
+    """
     statements = [f"CREATE SCHEMA IF NOT EXISTS {_name(schema)};"]
-    return "\n\n".join([*statements, *(_create(table, location, schema) for table in tables)]) + "\n"
+    made = (_create(table, location, schema, with_columns=with_columns) for table in tables)
+    return "\n\n".join([*statements, *made]) + "\n"
 
 
 def dbt_sources(tables: Iterable[Table], location: str, schema: str) -> str:
@@ -45,20 +49,24 @@ def dbt_sources(tables: Iterable[Table], location: str, schema: str) -> str:
     return "\n".join([*lines, *(line for table in tables for line in _dbt_table(table, location))]) + "\n"
 
 
-def _create(table: Table, location: str, schema: str) -> str:
-    columns = [f"{_name(column.name)} {_type(column)} COMMENT {_literal(column.comment)}" for column in table.columns]
-    part = table.partition_by
-    if part is not None:
-        columns.append(f"{_name(part.name)} {_PART_TYPES[part.is_date]}")
-    parts = [] if part is None else [f"PARTITIONED BY ({_name(part.name)})"]
-    rest = [
+def _create(table: Table, location: str, schema: str, *, with_columns: bool) -> str:
+    part = table.partition_by if with_columns else None
+    named = f"CREATE TABLE IF NOT EXISTS {_name(schema)}.{_name(table.name)}"
+    lines = [
+        f"{named} (\n{_columns(table)}\n)" if with_columns else named,
         "USING DELTA",
-        *parts,
+        *([] if part is None else [f"PARTITIONED BY ({_name(part.name)})"]),
         f"COMMENT {_literal(table.comment)}",
         f"LOCATION {_literal(_place(location, table))};",
     ]
-    listed = ",\n".join(f"  {column}" for column in columns)
-    return "\n".join([f"CREATE TABLE IF NOT EXISTS {_name(schema)}.{_name(table.name)} (\n{listed}\n)", *rest])
+    return "\n".join(lines)
+
+
+def _columns(table: Table) -> str:
+    columns = [f"{_name(column.name)} {_type(column)} COMMENT {_literal(column.comment)}" for column in table.columns]
+    if table.partition_by is not None:
+        columns.append(f"{_name(table.partition_by.name)} {_PART_TYPES[table.partition_by.is_date]}")
+    return ",\n".join(f"  {column}" for column in columns)
 
 
 def _dbt_table(table: Table, location: str) -> Iterator[str]:
