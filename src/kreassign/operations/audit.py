@@ -17,6 +17,7 @@ from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
 from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
+from kreassign.pipeline.spark.client_properties import by_reference
 from kreassign.pipeline.tables.audit_schemas import RUN_MOVES, RUN_TABLES, RUNS
 from kreassign.pipeline.tables.parquet import refuse_former, write_rows
 from kreassign.pipeline.tables.schemas import Row
@@ -96,7 +97,8 @@ def read_records(client: AdminClient, request: ReadingRequest, data: Path, maste
     jobs = spark_jobs("an audit")
     taken_ms = SystemClock().now_ms()
     partitions = [jobs.data_audit.AuditedPartition(*facts) for facts in _partitions(client, request.topics)]
-    properties = read_properties(request.command_config) if request.command_config else {}
+    file = request.command_config
+    properties = {} if file is None else by_reference(read_properties(file), file)
     paths = sorted(request.jars.glob("*.jar")) if request.jars else ()
     with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit", jars=paths) as spark:
         found: int = jobs.data_audit.read_records(
