@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/reference/load-rules.md from the rules of the load.
+"""Write docs/reference/load-rules.md from the rules of the load and of a topic of metrics.
 
 python scripts/load_rules_page.py
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kreassign.pipeline.ingest.metric_rules import STREAM_RULES
 from kreassign.pipeline.load.rules import RULES, Rule
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "load-rules.md"
@@ -36,12 +37,16 @@ are the end offsets of the neighbours, `median_before` and `median_after` the me
 `size_before`, `size_after` and `start_before` what the neighbours say, and those that begin with `clean_` are of the
 nearest samples that no rule further up has set aside. The rules of keys are told in words.
 
-This page is written by `python scripts/load_rules_page.py` from `src/kreassign/pipeline/load/rules.py`; change that
-instead.
+The rules of `metrics` are those of `kreassign stream-metrics`, and `written_ms` is the time of the record. What is
+quarantined is in table [`metrics_quarantine`](tables.md#metrics_quarantine); what is late is in `metrics` already; what
+is skipped is a single record there. How many there were is in table [`metric_batches`](tables.md#metric_batches).
+
+This page is written by `python scripts/load_rules_page.py` from `src/kreassign/pipeline/load/rules.py` and
+`src/kreassign/pipeline/ingest/metric_rules.py`; change these instead.
 """
 
 
-def load_rules_page(rules: tuple[Rule, ...] = RULES) -> str:
+def load_rules_page(rules: tuple[Rule, ...] = RULES + STREAM_RULES) -> str:
     """The page in Markdown."""
     tables = dict.fromkeys(rule.table.name for rule in rules)
     return "\n".join([_HEAD, *(_section(name, [rule for rule in rules if rule.table.name == name]) for name in tables)])

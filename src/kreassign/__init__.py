@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     )
     from kreassign.operations.show_load import load_page, show_load
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
-    from kreassign.operations.tables import MetricStream, compact_tables, load, stream_metrics
+    from kreassign.operations.streaming import MetricStream, stream_metrics
+    from kreassign.operations.tables import compact_tables, load
     from kreassign.operations.twin import serve_twin
 
 __version__ = "0.1.0"
@@ -121,7 +122,7 @@ _TASKS = "plan_tasks"
 _REST = "api"
 _OTHERS = {
     "DefinitionForm": "define_tables",
-    "MetricStream": "tables",
+    "MetricStream": "streaming",
     "ReadingRequest": "audit",
     "SnapshotOutputs": "snapshot",
     "collect": "collect",
@@ -138,7 +139,7 @@ _OTHERS = {
     "serve_twin": "twin",
     "show_load": "show_load",
     "store_snapshot": "snapshot",
-    "stream_metrics": "tables",
+    "stream_metrics": "streaming",
     "write_plan": "plan_files",
 }
 """In which module of `kreassign.operations` a name is; others are tasks, or in the module for programs."""

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+import javaproperties
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+from cryptography.x509 import load_pem_x509_certificates
 
-from kreassign.pipeline.tables.parquet import has_table, read_rows
-from kreassign.pipeline.tables.schemas import METRICS
+from kreassign.errors import DataError
+from kreassign.pipeline.tables.parquet import read_rows
+from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
 from testbed import KafkaCluster, Listener
+from testbed.certificates import Certificates
 from testbed.jars import spark_kafka_jars
+from testbed.java import java_binary
 from testbed.processes import ProcessGroup
-from testbed.properties import render
 from testbed.records import Writer
 from testbed.security import USERS
 from testbed.waiting import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 START_S = 200.0
 _PROGRAM = "from kreassign.cli.main import main; main()"
@@ -32,56 +44,170 @@ def streaming(bootstrap: str, topic: str, data: Path, *options: str) -> list[str
     return [*command, *own]
 
 
-def send(bootstrap: str, topic: str, numbers: range) -> None:
+def send(bootstrap: str, topic: str, numbers: Iterable[int], *others: bytes, at_ms: int | None = None) -> int:
+    """Send a metric of each number, and other records; the time of the metrics."""
     writer = Writer(bootstrap, topic)
-    now_ms = round(time.time() * 1000)
+    now_ms = round(time.time() * 1000) if at_ms is None else at_ms
     for number in numbers:
-        metric = {"taken_ms": now_ms, "broker": number, "name": "cpu_share", "value": number}
+        metric = {"taken_ms": now_ms, "broker": number, "name": "bytes_in_per_s", "value": number}
         writer.send(number % 2, b"", json.dumps(metric).encode())
+    for other in others:
+        writer.send(0, b"", other)
     writer.close()
+    return now_ms
 
 
 def values(data: Path) -> list[float]:
-    return sorted(row["value"] for row in read_rows(data, METRICS)) if has_table(data, METRICS) else []
+    try:
+        return sorted(row["value"] for row in read_rows(data, METRICS, only={"cluster_id": "c"}))
+    except DataError:
+        return []  # the table is not there yet
 
 
-def test_a_killed_stream_goes_on_with_every_record_exactly_once(
+def test_a_stream_that_is_killed_again_and_again_has_every_record_exactly_once(
     kafka: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    brokers = sorted(kafka.brokers)
+    brokers, bootstrap = sorted(kafka.brokers), kafka.bootstrap_servers
     kafka.create_topic(topic_name, [[brokers[0]], [brokers[1]]])
-    send(kafka.bootstrap_servers, topic_name, range(300))
-    data, command = tmp_path / "data", streaming(kafka.bootstrap_servers, topic_name, tmp_path / "data")
-    killed = ProcessGroup()
-    running = killed.spawn(command, log=tmp_path / "log")
-    try:
-        wait_until(lambda: any((data / "metrics").rglob("*.parquet")), timeout_s=START_S, what="a batch")
-        send(kafka.bootstrap_servers, topic_name, range(300, 600))
-    finally:
-        killed.close()  # Java too, which is what does the work
-        running.wait(20)
-    send(kafka.bootstrap_servers, topic_name, range(600, 700))
-    second = ProcessGroup()
-    finished = second.run([*command, "--once"], timeout_s=START_S)
-    second.close()
+    data = tmp_path / "data"
+    command = streaming(bootstrap, topic_name, data, "--max-offsets-per-trigger", "40")
+    sent_ms = send(bootstrap, topic_name, range(300))
+    for first_new in (300, 600):
+        stored, killed = len(values(data)), ProcessGroup()
+        running = killed.spawn(command, log=tmp_path / "log")
+        try:
+            wait_until(
+                lambda before=stored, process=running: len(values(data)) > before or process.poll() is not None,
+                timeout_s=START_S,
+                what="a batch",
+            )
+            assert running.poll() is None, (tmp_path / "log").read_text()
+            # New ones, some of which were sent before, and one that says nothing.
+            send(bootstrap, topic_name, [*range(50), *range(first_new, first_new + 300)], b"?", at_ms=sent_ms)
+        finally:
+            killed.close()  # Java too, which is what does the work
+            running.wait(20)
+    last = ProcessGroup()
+    finished = last.run([*command, "--once"], timeout_s=START_S)
+    last.close()
     assert finished.exit_code == 0, finished.stderr
-    assert values(data) == [float(number) for number in range(700)]
+    assert values(data) == list(range(900))
+    letters = read_rows(data, METRICS_QUARANTINE)
+    assert [bytes.fromhex(row["row_json"]) for row in letters] == [b"?", b"?"]
+    counts: Counter[str] = Counter()
+    for row in read_rows(data, METRIC_BATCHES):
+        counts[row["treatment"]] += row["records"]
+    assert counts == {"good": 900, "late": 100, "quarantined": 2}
 
 
-def test_a_topic_of_a_cluster_with_passwords_and_tls_is_streamed_and_no_password_is_told(
+STORE_SECRET = "of-the-store"
+
+
+def java_stores(folder: Path, certificates: Certificates, user: str) -> tuple[Path, Path]:
+    """A trust store (JKS) and a key store (PKCS12) as Java's own tool makes them, with a password."""
+    keytool = str(Path(java_binary()).resolve().parent / "keytool")
+    trusted, keys = folder / "trusted.jks", folder / "keys.p12"
+    subprocess.run(
+        [keytool, "-importcert", "-noprompt", "-alias", "authority", "-file", str(certificates.trust_store),
+         "-keystore", str(trusted), "-storetype", "JKS", "-storepass", STORE_SECRET], check=True, capture_output=True,
+    )  # fmt: skip
+    pem = certificates.user_key_store(user).read_bytes()
+    key, (certificate, *chain) = load_pem_private_key(pem, password=None), load_pem_x509_certificates(pem)
+    assert isinstance(key, RSAPrivateKey | EllipticCurvePrivateKey)
+    keys.write_bytes(
+        serialize_key_and_certificates(
+            user.encode(), key, certificate, chain, BestAvailableEncryption(STORE_SECRET.encode())
+        )
+    )
+    return trusted, keys
+
+
+def certificates_in(pem: str) -> str:
+    return pem[pem.index("-----BEGIN CERTIFICATE") :]
+
+
+def ways_in(cluster: KafkaCluster, folder: Path) -> dict[str, tuple[Listener, dict[str, str]]]:
+    """Client properties of every kind that Kafka's Java clients know for TLS and SASL, by name."""
+    certificates = cluster.certificates
+    assert certificates is not None
+    trusted, keys = java_stores(folder, certificates, "admin")
+    key_store = certificates.user_key_store("admin").read_text()
+    java_trust = {"ssl.truststore.location": str(trusted), "ssl.truststore.type": "JKS",
+                  "ssl.truststore.password": STORE_SECRET}  # fmt: skip
+    in_line = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": certificates.trust_store.read_text()}
+
+    def sasl(mechanism: str) -> dict[str, str]:
+        found = cluster.client_properties(Listener.SASL_SSL, mechanism=mechanism)
+        return {name: value for name, value in found.items() if not name.startswith("ssl.")}
+
+    return {
+        "scram-256-pem": (Listener.SASL_SSL, cluster.client_properties(Listener.SASL_SSL, mechanism="SCRAM-SHA-256")),
+        "scram-512-jks": (Listener.SASL_SSL, sasl("SCRAM-SHA-512") | java_trust),
+        "plain-in-line": (Listener.SASL_SSL, sasl("PLAIN") | in_line),
+        "certificate-pem": (Listener.SSL, cluster.client_properties(Listener.SSL)),
+        "certificate-pkcs12": (Listener.SSL, {
+            "security.protocol": "SSL", **java_trust, "ssl.keystore.type": "PKCS12",
+            "ssl.keystore.location": str(keys), "ssl.keystore.password": STORE_SECRET,
+            "ssl.key.password": STORE_SECRET,
+        }),
+        "certificate-in-line": (Listener.SSL, {
+            "security.protocol": "SSL", **in_line, "ssl.keystore.type": "PEM",
+            "ssl.keystore.key": key_store[: key_store.index("-----BEGIN CERTIFICATE")],
+            "ssl.keystore.certificate.chain": certificates_in(key_store),
+        }),
+    }  # fmt: skip
+
+
+_EACH = """
+import json, sys
+from pathlib import Path
+from kreassign import MetricStream, stream_metrics
+
+for bootstrap, topic, jars, properties, data in json.loads(sys.argv[1]):
+    source = MetricStream(bootstrap, topic, "c", jars=Path(jars), command_config=Path(properties))
+    print(data, stream_metrics(source, Path(data), "local[2]", once=True))
+"""
+_NOTE_ALL = """\
+spark.eventLog.enabled true
+spark.eventLog.dir {events}
+spark.eventLog.compress false
+spark.ui.enabled true
+spark.sql.planChangeLog.level WARN
+"""
+
+
+def test_a_topic_is_streamed_with_every_kind_of_security_and_no_secret_is_in_logs_plans_or_files(
     kafka_secure: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     kafka_secure.create_topic(topic_name, [[0], [1]])
     send(kafka_secure.bootstrap_servers, topic_name, range(50))
-    properties, data = tmp_path / "client.properties", tmp_path / "data"
-    entry = kafka_secure.client_properties(Listener.SASL_SSL, mechanism="SCRAM-SHA-256")
-    properties.write_text(render(entry), encoding="iso-8859-1")
-    command = streaming(kafka_secure.bootstrap(Listener.SASL_SSL), topic_name, data, "--once")
+    secret, told = tmp_path / "secret", tmp_path / "told"
+    for folder in (secret, told / "events", told / "conf"):
+        folder.mkdir(parents=True)
+    (told / "conf" / "spark-defaults.conf").write_text(_NOTE_ALL.format(events=told / "events"))
+    tasks = []
+    for name, (listener, properties) in ways_in(kafka_secure, secret).items():
+        file = secret / f"{name}.properties"
+        with file.open("w", encoding="iso-8859-1") as stream:
+            javaproperties.dump(properties, stream)
+        tasks.append(
+            (kafka_secure.bootstrap(listener), topic_name, str(spark_kafka_jars()), str(file), str(told / name))
+        )
     group = ProcessGroup()
-    finished = group.run([*command, "--command-config", str(properties)], timeout_s=START_S)
+    command = ["env", f"SPARK_CONF_DIR={told / 'conf'}", sys.executable, "-c", _EACH, json.dumps(tasks)]
+    finished = group.run(command, timeout_s=START_S * 2)
     group.close()
     assert finished.exit_code == 0, finished.stderr
-    assert values(data) == [float(number) for number in range(50)]
-    kept = [file for file in data.rglob("*") if file.is_file() and USERS["admin"].encode() in file.read_bytes()]
-    assert not kept, "neither Spark's log nor the state of the stream is to hold it"
-    assert USERS["admin"] not in finished.stdout + finished.stderr
+    for *_, data in tasks:
+        assert values(Path(data)) == list(range(50)), data
+
+    key = javaproperties.loads((secret / "certificate-in-line.properties").read_text())["ssl.keystore.key"]
+    line = key.splitlines()[2]
+    assert base64.b64decode(line), "a line of the key"
+    secrets = [word.encode() for word in (USERS["admin"], STORE_SECRET, line)]
+    written = [file for file in told.rglob("*") if file.is_file()]
+    for part in (b"physicalPlanDescription", b"StreamingRelation", b"kafka.bootstrap.servers"):
+        assert any(part in file.read_bytes() for file in written), "plans are among what is searched"
+    found = [(file, word) for file in written for word in secrets if word in file.read_bytes()]
+    assert not found, "neither Spark's log, its plans nor the state of the stream is to hold it"
+    assert not [word for word in secrets if word.decode() in finished.stdout + finished.stderr]

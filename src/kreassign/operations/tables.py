@@ -1,4 +1,4 @@
-"""The tables of a directory: load per partition, metrics of Prometheus and of a topic, compaction."""
+"""The tables of a directory: load per partition, compaction."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kreassign.admin.properties import read_properties
 from kreassign.clock import SystemClock
 from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
-from kreassign.pipeline.ingest.metric_records import RecordForm
 from kreassign.pipeline.load.quality import quality_lines
 from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
 from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
@@ -18,16 +16,12 @@ from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES, date_of
 
 __all__ = [
     "Compacted",
-    "MetricStream",
-    "RecordForm",
     "compact_tables",
     "load",
     "load_log",
-    "stream_metrics",
 ]
 
 DAY_MS = 86_400_000
-COUNT_EVERY_S = 60
 
 # What is shown of the load model, and the column that says it.
 _SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
@@ -42,22 +36,6 @@ class Compacted:
     expired: int
     missing: int
     vacuumed: int
-
-
-@dataclass(frozen=True, slots=True)
-class MetricStream:
-    """A Kafka topic of metrics and how to read it; `jars` is a folder with those of Spark's Kafka source.
-
-    `command_config` is a file of client properties; Spark's consumers get them as they are.
-    """
-
-    bootstrap_server: str
-    topic: str
-    cluster: str
-    form: RecordForm = RecordForm.JSON
-    watermark: str = "10 minutes"
-    jars: Path | None = None
-    command_config: Path | None = None
 
 
 def _to_nobody(line: str) -> None:
@@ -108,27 +86,3 @@ def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compa
         vacuumed = vacuum(data, table)
         if missing or expired or merged or vacuumed:
             yield Compacted(table.name, merged, expired, missing, vacuumed)
-
-
-def stream_metrics(
-    source: MetricStream,
-    data: Path,
-    master: str | None = None,
-    say: Callable[[str], None] = _to_nobody,
-    *,
-    once: bool = False,
-) -> int:
-    """Read a topic of metrics into table `metrics`, each record exactly once; how many came after the watermark.
-
-    With `once` it ends when all that is there is read. Raises InputError, KreassignError without PySpark.
-    """
-    jobs = spark_jobs("reading a topic of metrics")
-    stream = jobs.metric_stream
-    client = read_properties(source.command_config) if source.command_config else {}
-    topic = stream.MetricTopic(source.bootstrap_server, source.topic, source.form, source.cluster, client)
-    files = () if source.jars is None else tuple(sorted(source.jars.glob("*.jar")))
-    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign stream-metrics", jars=files) as spark:
-        rows = stream.metrics_of(stream.kafka_records(spark, topic), topic, source.watermark)
-        query = stream.start(rows, data, say, once=once)
-        late: int = stream.watch(query, spark, data, COUNT_EVERY_S)
-    return late

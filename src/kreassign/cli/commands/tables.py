@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
@@ -13,15 +12,16 @@ import click
 from kreassign.cli.commands.show_load import page_option, print_loads, write_page
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.data_dir import data_option, data_or_address_option, master_option
-from kreassign.cli.options.values import BROKER_ID, FiniteRange, ReadBy, WholeRange
+from kreassign.cli.options.values import BROKER_ID, FiniteRange, WholeRange
 from kreassign.cli.output import examples
 from kreassign.model.printable import shortened
 from kreassign.model.whole_number import parse_whole
-from kreassign.operations import imports, tables
-from kreassign.operations.tables import MetricStream, RecordForm
+from kreassign.operations import imports, streaming, tables
+from kreassign.operations.streaming import MAX_OFFSETS, MetricStream, RecordForm
 
 MOST_DAYS = 36_600
-_SPARKS_TIME = re.compile(r"(\s*\d{1,9}\s*(second|minute|hour|day)s?\s*)+", re.ASCII | re.IGNORECASE)
+MOST_OFFSETS = 10_000_000
+"""A batch is in memory as a whole, with about half a kilobyte for each record."""
 
 
 def parse_instances(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
@@ -117,12 +117,6 @@ def _show_bad(subject: object, bad: imports.Bad) -> None:
         click.echo(f"{subject}: {count} not stored: {reason}; first {bad.first[reason]}")
 
 
-def _watermark(text: str) -> str:
-    if not _SPARKS_TIME.fullmatch(text):
-        raise ValueError(f"{shortened(text)!r} is not a time as Spark reads it; write for example 10 minutes")
-    return text
-
-
 @click.command(
     "stream-metrics",
     epilog=examples(
@@ -142,12 +136,12 @@ def _watermark(text: str) -> str:
               help="Jars of Spark's Kafka source.  [default: those that Spark has]")  # fmt: skip
 @click.option("--once", is_flag=True, help="Read what is there and exit.")
 @click.option(
-    "--watermark",
-    type=ReadBy("time", _watermark),
-    default="10 minutes",
+    "--max-offsets-per-trigger",
+    type=WholeRange(min=1, max=MOST_OFFSETS),
+    default=MAX_OFFSETS,
     show_default=True,
-    metavar="TIME",
-    help="How late a metric may arrive.",
+    metavar="N",
+    help="Most records of a batch.",
 )
 @master_option
 def stream_metrics(
@@ -158,18 +152,20 @@ def stream_metrics(
     cluster_id: str,
     jars: Path | None,
     once: bool,
-    watermark: str,
+    max_offsets_per_trigger: int,
     master: str | None,
 ) -> None:
-    """Stream a Kafka topic of metrics into table `metrics` in DIR, each record exactly once.
+    """Stream a Kafka topic of metrics into table `metrics` in DIR, each metric exactly once.
 
-    It may be killed at any time and started again. Unusable records go to table `metrics_quarantine`, the counts of
-    good, bad and late ones to `metric_batches`. Spark's log goes to DIR/spark.log.
+    It may be killed at any time and started again, and its checkpoint in DIR may be removed. Every record that is not
+    in `metrics` goes to table `metrics_quarantine` with the reason, or is counted as known before or of no use in table
+    `metric_batches`. Spark's log goes to DIR/spark.log.
     """
     bootstrap, config = str(cluster.bootstrap_server), cluster.command_config
-    source = MetricStream(bootstrap, topic, cluster_id, RecordForm(form), watermark, jars, config)
-    late = tables.stream_metrics(source, data, master, click.echo, once=once)
-    click.echo(f"{late} rows came later than the watermark")
+    source = MetricStream(bootstrap, topic, cluster_id, RecordForm(form), jars, config, max_offsets_per_trigger)
+    treated = streaming.stream_metrics(source, data, master, click.echo, once=once)
+    told = ", ".join(f"{count:,} {treatment}" for treatment, count in treated.items() if count)
+    click.echo(f"records: {told or 'none'}")
 
 
 @click.command(

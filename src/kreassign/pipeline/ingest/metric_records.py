@@ -1,117 +1,46 @@
-"""PURE. Records of a topic of metrics → rows of table `metrics`: each a row, or the reason why it is none.
+"""PURE. Records of Cruise Control's metrics reporter → columns of table `metrics`, a batch at a time.
 
-JSON records are objects with the columns of table `metrics`; `cluster_id`, `topic` and `partition` may be left out.
-Records of Cruise Control's metrics reporter are binary, big-endian, as the comments of its `toBuffer` describe them:
+They are binary, big-endian, as the comments of its `toBuffer` describe them:
 
     byte    class: 0 broker, 1 topic, 2 partition
     byte    version: 0
-    byte    metric, a number for each name
+    byte    metric, a number for each name (`RawMetricType`)
     long    time in milliseconds
     int     broker
     int     length of the topic's name, then the name in UTF-8      (classes 1 and 2)
     int     partition                                               (class 2)
     double  value
 
-Rates are per second over the reporter's interval, sizes in bytes, CPU is a share of all cores.
+Rates are per second over the reporter's interval, sizes in bytes, CPU is a share of all cores. A batch is read field by
+field with numpy: all fields but the name have a fixed place, or one that follows from the length of the name.
 """
 
 from __future__ import annotations
 
-import math
-import struct
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any
 
-from kreassign.errors import InputError
-from kreassign.model import strict_json
-from kreassign.pipeline.tables.schemas import Row
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-Value = TypeVar("Value")
-_LARGEST_INT = 2**31 - 1
-_LARGEST_LONG = 2**63 - 1
+from kreassign.pipeline.ingest.metric_rules import OF_NO_USE
 
 
 class RecordForm(StrEnum):
-    """What the values of the topic are."""
+    """What the values of the topic are; JSON ones are objects with the columns of table `metrics`."""
 
     JSON = "json"
     CRUISE_CONTROL = "cruise-control"
 
 
-def read_record(value: bytes | None, form: RecordForm, cluster_id: str, *, latest_ms: int) -> Row | None:
-    """A row of table `metrics`, or None for a metric of no use. Raises InputError, which says what is wrong."""
-    if value is None:
-        raise InputError("a record has no value")
-    row = _json_row(value, cluster_id) if form is RecordForm.JSON else decode(value, cluster_id)
-    if row is not None:
-        _check(row, latest_ms)
-    return row
-
-
-def _check(row: Row, latest_ms: int) -> None:
-    if not math.isfinite(row["value"]):
-        raise InputError(f"value {row['value']} is not a finite number")
-    if row["taken_ms"] <= 0:
-        raise InputError("taken_ms is not a time after 1970")
-    if row["taken_ms"] > latest_ms:
-        raise InputError("taken_ms is after the time at which the record was written")
-
-
-def _json_row(value: bytes, cluster_id: str) -> Row:
-    try:
-        given = strict_json.loads(value.decode())
-    except ValueError as error:
-        raise InputError(f"a record is not JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise InputError("a record is not a JSON object")
-    return {
-        "cluster_id": _text(given, "cluster_id") or cluster_id,
-        "taken_ms": _required(_whole(given, "taken_ms", _LARGEST_LONG), "taken_ms"),
-        "broker": _required(_whole(given, "broker", _LARGEST_INT), "broker"),
-        "topic": _text(given, "topic"),
-        "partition": _whole(given, "partition", _LARGEST_INT),
-        "name": _required(_text(given, "name"), "name"),
-        "value": _number(given),
-    }
-
-
-def _required(value: Value | None, name: str) -> Value:
-    if value is None:
-        raise InputError(f"{name} is missing")
-    return value
-
-
-def _text(given: Row, name: str) -> str | None:
-    value = given.get(name)
-    if value is not None and not isinstance(value, str):
-        raise InputError(f"{name} is not a text")
-    return value
-
-
-def _whole(given: Row, name: str, largest: int) -> int | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= largest:
-        raise InputError(f"{name} is not a whole number from 0 to {largest}")
-    return value
-
-
-def _number(given: Row) -> float:
-    value = given.get("value")
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise InputError("value is not a number")
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise InputError("value is not a finite number") from error
-
+NO_VALUE = "a record has no value"
+CUT_OFF = "a record is cut off"
 
 BROKER, TOPIC, PARTITION = range(3)
-_HEAD = struct.Struct(">BBBqi")
-_LENGTH = struct.Struct(">i")
-_VALUE = struct.Struct(">d")
-# Only metrics of use here; the numbers of the others (times of requests, queues) are known to nobody below.
+# Only metrics of use here have a name. Requests are counted once per partition, as the broker's own meters count them.
 _NAMES = {
     0: "bytes_in_per_s",
     1: "bytes_out_per_s",
@@ -121,38 +50,131 @@ _NAMES = {
     5: "cpu_share",
     6: "replication_bytes_in_per_s",
     7: "replication_bytes_out_per_s",
+    8: "produce_requests_per_s",
+    9: "fetch_requests_per_s",
     10: "messages_in_per_s",
     11: "replication_bytes_in_per_s",
     12: "replication_bytes_out_per_s",
+    13: "produce_requests_per_s",
+    14: "fetch_requests_per_s",
     15: "messages_in_per_s",
     19: "request_handler_idle_share",
 }
+_LAST_NUMBER = 62
+_OF_TOPICS = (2, 3, 11, 12, 13, 14, 15)
+_OF_PARTITIONS = (4,)
+_UNKNOWN = -1
+
+_HEAD, _LENGTH, _PARTITION, _VALUE = 15, 4, 4, 8
+"""Bytes of all fields before the name's length, of that, of the partition, and of the value."""
+
+_REASONS = (
+    NO_VALUE,
+    CUT_OFF,
+    "the class or version of a metric is not known: only classes 0 to 2 in version 0 are",
+    "the length of the topic's name is more than the record has",
+    "the topic's name is not UTF-8",
+    "the number of the metric is not one of its class",
+    OF_NO_USE,
+)
+
+_Numbers = npt.NDArray[np.int64]
 
 
-def decode(value: bytes, cluster_id: str) -> Row | None:
-    """The row of a record's value; None for a metric of no use here. Raises InputError, which says what is wrong."""
+def decode(values: pa.Array) -> pa.RecordBatch:
+    """Columns `taken_ms`, `broker`, `topic`, `partition`, `name`, `value` and `reason`, one row per value.
+
+    `reason` says why a record is none of a metric of use here, and is NULL otherwise; then the others mean something.
+    """
+    raw = _Raw.of(values)
+    kind, version, number = (raw.numbers(raw.start + place, ">u1") for place in range(3))
+    has_topic, has_partition = kind >= TOPIC, kind == PARTITION
+    told = np.where(has_topic, raw.numbers(raw.start + _HEAD, ">i4"), 0)
+    left = raw.size - _HEAD - _LENGTH
+    is_too_long = has_topic & ((told < 0) | (told > left))
+    length = np.where(is_too_long, 0, told)
+    name_at = raw.start + _HEAD + _LENGTH
+    partition_at = np.where(has_topic, name_at + length, raw.start + _HEAD)
+    value_at = partition_at + _PARTITION * has_partition
+    topic, is_text = raw.texts(name_at, length)
+    broken = (
+        values.is_null().to_numpy(zero_copy_only=False),
+        (raw.size < _HEAD) | (has_topic & (left < 0)),
+        (kind > PARTITION) | (version > 0),
+        is_too_long,
+        ~is_text,
+        _CLASSES[number] != kind,
+        value_at + _VALUE > raw.start + raw.size,
+        _NAMED[number] == "",
+    )
+    reasons = (0, 1, 2, 3, 4, 5, 1, 6)
+    code = np.select(broken, reasons, len(_REASONS))
+    return pa.RecordBatch.from_pydict(
+        {
+            "taken_ms": raw.numbers(raw.start + 3, ">i8"),
+            "broker": raw.numbers(raw.start + 11, ">i4").astype(np.int32),
+            "topic": pc.if_else(pa.array(has_topic), topic, pa.scalar(None, pa.string())),
+            "partition": pa.array(raw.numbers(partition_at, ">i4").astype(np.int32), mask=~has_partition),
+            "name": pa.array(_NAMED[number], pa.string()),
+            "value": raw.numbers(value_at, ">f8"),
+            "reason": pa.array(_REASON_OF[code], pa.string()),
+        }
+    )
+
+
+def _classes() -> npt.NDArray[np.int64]:
+    found = np.full(256, _UNKNOWN)
+    found[: _LAST_NUMBER + 1] = BROKER
+    found[list(_OF_TOPICS)] = TOPIC
+    found[list(_OF_PARTITIONS)] = PARTITION
+    return found
+
+
+_CLASSES = _classes()
+_NAMED = np.array([_NAMES.get(number, "") for number in range(256)], dtype=object)
+_REASON_OF = np.array([*_REASONS, None], dtype=object)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """The bytes of all values, one after the other, and where each begins."""
+
+    data: npt.NDArray[np.uint8]
+    start: _Numbers
+    size: _Numbers
+
+    @classmethod
+    def of(cls, values: pa.Array) -> _Raw:
+        plain = pc.fill_null(values.cast(pa.large_binary()), b"")
+        _, offsets, data = plain.buffers()
+        ends = np.frombuffer(offsets, np.int64)[plain.offset : plain.offset + len(plain) + 1]
+        found = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        # Fields of a value that is cut off are read before anybody knows that: they must be somewhere.
+        padded = np.concatenate([found, np.zeros(_HEAD + _LENGTH + _PARTITION + _VALUE, np.uint8)])
+        return cls(padded, ends[:-1], np.diff(ends))
+
+    def numbers(self, place: _Numbers, kind: str) -> npt.NDArray[Any]:
+        """A number of this type at each of these places."""
+        wanted = np.dtype(kind)
+        found = self.data[place[:, np.newaxis] + np.arange(wanted.itemsize)]
+        numbers: npt.NDArray[Any] = found.view(wanted)[:, 0].astype(wanted.newbyteorder("="))
+        return numbers
+
+    def texts(self, place: _Numbers, length: _Numbers) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
+        """The text of that many bytes at each of these places, and whether it is one in UTF-8."""
+        ends = np.concatenate([[0], np.cumsum(length)])
+        data = self.data[np.repeat(place - ends[:-1], length) + np.arange(ends[-1])]
+        buffers = [None, pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(data)]
+        found = pa.Array.from_buffers(pa.large_binary(), len(length), buffers)
+        try:
+            return found.cast(pa.string()), np.ones(len(length), np.bool_)
+        except pa.ArrowInvalid:  # which does not say of which
+            texts = [_text(value) for value in found.to_pylist()]
+            return pa.array(texts, pa.string()), np.array([text is not None for text in texts])
+
+
+def _text(value: bytes) -> str | None:
     try:
-        return _decode(value, cluster_id)
-    except (struct.error, UnicodeDecodeError) as error:
-        raise InputError(f"a metric of {len(value)} bytes is cut off or damaged: {error}") from error
-
-
-def _decode(value: bytes, cluster_id: str) -> Row | None:
-    kind, version, metric, taken_ms, broker = _HEAD.unpack_from(value)
-    if kind > PARTITION or version > 0:
-        raise InputError(f"class {kind} and version {version} of a metric are not known: only 0 to 2, in version 0")
-    place, topic, partition = _HEAD.size, None, None
-    if kind != BROKER:
-        (length,) = _LENGTH.unpack_from(value, place)
-        place += _LENGTH.size
-        if not 0 <= length <= len(value) - place:
-            raise InputError(f"a metric of {len(value)} bytes claims a topic's name of {length}")
-        topic = value[place : place + length].decode()
-        place += length
-    if kind == PARTITION:
-        (partition,) = _LENGTH.unpack_from(value, place)
-        place += _LENGTH.size
-    (number,) = _VALUE.unpack_from(value, place)
-    name = _NAMES.get(metric)
-    key = {"cluster_id": cluster_id, "taken_ms": taken_ms, "broker": broker, "topic": topic, "partition": partition}
-    return None if name is None else key | {"name": name, "value": number}
+        return value.decode()
+    except UnicodeDecodeError:
+        return None

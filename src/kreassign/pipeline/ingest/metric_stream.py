@@ -1,47 +1,53 @@
-"""A Kafka topic of metrics → table `metrics`, batch after batch, each record exactly once.
+"""A Kafka topic of metrics → table `metrics`, batch after batch, each metric exactly once.
 
-Spark notes in the checkpoint which offsets a batch has before it begins, so that a batch that was broken off comes
-again with the same offsets and the same number. The tables remember the number of the last batch: done twice it is as
-good as done once. What producers sent twice is left out within the watermark; what comes later than the watermark is
-left out, too, and counted. How many of each, table `metric_batches` tells.
+Spark notes in the checkpoint which offsets a batch has before it begins, so a batch that was broken off comes again,
+and after a lost checkpoint all of them do. That nothing is twice in the tables is not the checkpoint's work: rows are
+merged into them by their key (`tables/merge.py`). So there is no state, and no watermark: a record is judged by itself,
+however late it comes and whatever the clocks of other brokers say.
+
+The counts of a batch are stored first, and never again: what was killed between them and the metrics finds, when it
+comes again, the same metrics missing. In the other order it would find them all there, and count them as sent twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
-from pyspark.sql import types as spark_types
-from pyspark.sql.streaming.query import StreamingQuery
 
-from kreassign.errors import InputError
-from kreassign.pipeline.ingest.metric_records import RecordForm, read_record
+from kreassign.pipeline.ingest.metric_batches import BATCH_KEY, Batch, BatchCount, count_rows, sort_records
+from kreassign.pipeline.ingest.metric_columns import judged_metrics
+from kreassign.pipeline.ingest.metric_records import RecordForm
+from kreassign.pipeline.tables.merge import merge_rows, rows_at
 from kreassign.pipeline.tables.parquet import arrow_schema
-from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE, Row
-from kreassign.pipeline.tables.spark_io import struct_type, write_batch
+from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
 
-CHECKPOINT = "_metrics_checkpoint"
-AHEAD_MS = 3_600_000
-"""A metric that claims to be further ahead of its record is bad: it would take the watermark with it."""
-_KEY = METRICS.key
-_STREAM = "kreassign stream-metrics"
-_EXTRA = ("reason", "raw")
+CHECKPOINTS = "_metrics_checkpoint"
+"""The folder beside the tables with a checkpoint for each topic."""
+TRIGGER = "10 seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class MetricTopic:
-    """Where the records are, what they are, and whose; `client` are properties of a Kafka consumer, as for security."""
+    """Where the records are, what they are, and whose; `client` are properties of a Kafka consumer, as for security.
+
+    `max_offsets_per_trigger` bounds how many records a batch has, and so the memory that it takes.
+    """
 
     bootstrap_servers: str
     topic: str
     form: RecordForm
     cluster_id: str
-    client: Mapping[str, str] = field(default_factory=dict)
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    max_offsets_per_trigger: int = 200_000
 
     @property
     def options(self) -> dict[str, str]:
@@ -51,110 +57,67 @@ class MetricTopic:
             **{f"kafka.{name}": value for name, value in client.items()},
             "subscribe": self.topic,
             "startingOffsets": "earliest",
+            "maxOffsetsPerTrigger": str(self.max_offsets_per_trigger),
         }
 
-
-@dataclass(frozen=True, slots=True)
-class BatchCount:
-    """Records of one batch by what became of them."""
-
-    number: int
-    good: int
-    bad: int
-
-    def __str__(self) -> str:
-        return f"batch {self.number}: {self.good} rows, {self.bad} bad (see table {METRICS_QUARANTINE.name})"
+    def checkpoint(self, data_dir: Path) -> Path:
+        """The folder in which Spark notes what was read of this topic."""
+        names = (f"cluster={quote(self.cluster_id, safe='')}", f"topic={quote(self.topic, safe='')}")
+        return data_dir.joinpath(CHECKPOINTS, *names)
 
 
 def kafka_records(spark: SparkSession, source: MetricTopic) -> DataFrame:
-    """The topic as a stream of value and timestamp, from its begin; needs the jars of Spark's Kafka source."""
-    return spark.readStream.format("kafka").options(**source.options).load().select("value", "timestamp")
+    """The topic as a stream, from its begin; needs the jars of Spark's Kafka source."""
+    return spark.readStream.format("kafka").options(**source.options).load()
 
 
-def metrics_of(records: DataFrame, source: MetricTopic, watermark: str) -> DataFrame:
-    """Columns of `metrics` with `reason` and `raw` for bad records; what comes twice or late is left out."""
-    extra = [spark_types.StructField(name, spark_types.StringType(), nullable=True) for name in _EXTRA]
-    loose = [
-        spark_types.StructField(field.name, field.dataType, nullable=True) for field in struct_type(METRICS).fields
-    ]
-    at = spark_types.StructField("at_ms", spark_types.LongType(), nullable=True)
-    read = records.select("value", sql.unix_millis("timestamp").alias("written_ms")).mapInArrow(
-        partial(_read, form=source.form, cluster_id=source.cluster_id), spark_types.StructType([*loose, *extra, at])
+def metrics_of(records: DataFrame, source: MetricTopic) -> DataFrame:
+    """What each record says, and why it is no metric: the columns `JUDGED`, from those of Spark's Kafka source."""
+    placed = records.select(
+        sql.col("partition").alias("source_partition"),
+        sql.col("offset").alias("source_offset"),
+        sql.unix_millis("timestamp").alias("written_ms"),
+        sql.col("value").alias("record"),
     )
-    timed = read.withColumn("at", sql.timestamp_millis("at_ms")).withWatermark("at", watermark)
-    return timed.dropDuplicatesWithinWatermark([*_KEY, "raw"]).select(*METRICS.column_names, *_EXTRA)
+    return judged_metrics(placed, source.form, source.cluster_id)
 
 
-def start(rows: DataFrame, data_dir: Path, tell: Callable[[BatchCount], None], *, once: bool) -> StreamingQuery:
-    """Start storing; with `once` the query ends when it has read what was there at its begin."""
+def run(
+    rows: DataFrame, source: MetricTopic, data_dir: Path, tell: Callable[[BatchCount], None], *, once: bool
+) -> None:
+    """Store batches until the stream is ended; with `once` until all is stored that was there at its begin."""
+    failures: list[Exception] = []
 
-    def store(batch: DataFrame, number: int) -> None:
-        tell(store_batch(batch, data_dir, number))
+    def store(rows_of_batch: DataFrame, number: int) -> None:
+        try:
+            records = rows_of_batch.toArrow()
+            if records.num_rows:
+                # The id that Spark gave the checkpoint when it made it.
+                checkpoint_id = rows_of_batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+                batch = Batch(source.cluster_id, source.topic, checkpoint_id or "", number)
+                tell(store_batch(records, data_dir, batch))
+        except Exception as error:
+            failures.append(error)
+            raise
 
-    writer = rows.writeStream.foreachBatch(store).option("checkpointLocation", str(data_dir / CHECKPOINT))
-    return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="10 seconds")).start()
-
-
-def store_batch(batch: DataFrame, data_dir: Path, number: int) -> BatchCount:
-    """Add the rows of a batch to the tables, unless they are there."""
-    kept = batch.persist()
-    is_bad = sql.col("reason").isNotNull()
-    bad = kept.where(is_bad).select(
-        sql.lit(METRICS.name).alias("table_name"), "reason", sql.col("raw").alias("row_json")
-    )
-    good = kept.where(~is_bad).select(*METRICS.column_names)
-    identity = _identity(batch.sparkSession)
-    write_batch(bad, data_dir, METRICS_QUARANTINE, identity, number)
-    write_batch(good, data_dir, METRICS, identity, number)
-    told = BatchCount(number, good.count(), bad.count())
-    kept.unpersist()
-    _write_counts(batch.sparkSession, data_dir, f"{identity}, stored", number, {"good": told.good, "bad": told.bad})
-    return told
-
-
-def _late_counts(query: StreamingQuery) -> dict[int, int]:
-    """By batch, how many rows came later than the watermark; of the batches that Spark remembers."""
-    return {
-        progress["batchId"]: sum(operator["numRowsDroppedByWatermark"] for operator in progress["stateOperators"])
-        for progress in query.recentProgress
-    }
-
-
-def watch(query: StreamingQuery, spark: SparkSession, data_dir: Path, every_s: int) -> int:
-    """Until the query ends, write down what was late, now and then; how many rows that were in all."""
-    late: dict[int, int] = {}
-    is_over = False
-    while not is_over:
-        is_over = bool(query.awaitTermination(every_s))
-        for number, count in _late_counts(query).items():
-            if number not in late:
-                _write_counts(spark, data_dir, f"{_STREAM} {query.id}, late", number, {"late": count})
-                late[number] = count
-    return sum(late.values())
-
-
-def _identity(spark: SparkSession) -> str:
-    """The stream whose batch this is: with another checkpoint its numbers begin again."""
-    return f"{_STREAM} {spark.sparkContext.getLocalProperty('sql.streaming.queryId')}"
-
-
-def _write_counts(spark: SparkSession, data_dir: Path, identity: str, number: int, counts: Mapping[str, int]) -> None:
-    rows = spark.createDataFrame([(number, *count) for count in counts.items()], struct_type(METRIC_BATCHES))
-    write_batch(rows, data_dir, METRIC_BATCHES, identity, number)
-
-
-def _read(batches: Iterable[pa.RecordBatch], form: RecordForm, cluster_id: str) -> Iterator[pa.RecordBatch]:
-    texts = [pa.field(name, pa.string()) for name in _EXTRA]
-    schema = pa.schema([*arrow_schema(METRICS), *texts, pa.field("at_ms", pa.int64())])
-    for batch in batches:
-        pairs = zip(batch.column("value").to_pylist(), batch.column("written_ms").to_pylist(), strict=True)
-        rows = (_row(value, written_ms, form, cluster_id) for value, written_ms in pairs)
-        yield pa.RecordBatch.from_pylist([row for row in rows if row is not None], schema)
-
-
-def _row(value: bytes | None, written_ms: int, form: RecordForm, cluster_id: str) -> Row | None:
+    # Which would print the trace of what is raised below.
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL + 1)
+    writer = rows.writeStream.foreachBatch(store).option("checkpointLocation", str(source.checkpoint(data_dir)))
+    timed = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=TRIGGER)
     try:
-        row = read_record(value, form, cluster_id, latest_ms=written_ms + AHEAD_MS)
-    except InputError as error:
-        return {"reason": str(error), "raw": (value or b"").hex(), "at_ms": written_ms}
-    return None if row is None else row | {"at_ms": row["taken_ms"]}
+        timed.start().awaitTermination()
+    except StreamingQueryException:
+        if failures:
+            raise failures[0] from None
+        raise
+
+
+def store_batch(records: pa.Table, data_dir: Path, batch: Batch) -> BatchCount:
+    """Add what a batch has to the tables, unless they have it; how many of its records became what."""
+    times = records.filter(pc.is_null(records["reason"]))["taken_ms"]
+    found = sort_records(records, rows_at(data_dir, METRICS, times), batch)
+    counts = pa.Table.from_pylist(count_rows(batch, found), arrow_schema(METRIC_BATCHES))
+    merge_rows(data_dir, METRIC_BATCHES, counts, BATCH_KEY)
+    merge_rows(data_dir, METRICS_QUARANTINE, found.quarantined)
+    merge_rows(data_dir, METRICS, found.metrics)
+    return BatchCount(batch.number, found.counts)

@@ -62,7 +62,8 @@ class Rule:
     treatment: Treatment = Treatment.QUARANTINED
 
 
-def _times(table: Table) -> tuple[Rule, ...]:
+def time_rules(table: Table) -> tuple[Rule, ...]:
+    """Bounds of column `taken_ms` that hold whenever it is read."""
     return (
         Rule(table, "taken_ms is not a time after 1970", "taken_ms <= 0", "it is a count from 1970 on"),
         Rule(
@@ -83,6 +84,12 @@ def _times(table: Table) -> tuple[Rule, ...]:
             f"taken_ms >= {NO_KAFKA_BEFORE_MS * 1000}",
             "read as milliseconds it is after the year 40000",
         ),
+    )
+
+
+def _times(table: Table) -> tuple[Rule, ...]:
+    return (
+        *time_rules(table),
         Rule(
             table,
             "taken_ms is more than an hour ahead of the load",

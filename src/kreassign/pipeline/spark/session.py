@@ -68,6 +68,10 @@ def spark_session(
 
 _FILE_GONE = "A file went away while it was read: run it again, with no other load or compact beside it."
 _FILE_DAMAGED = "Remove the file that it names, or write it again, and run it again."
+_RECORDS_GONE = (
+    "Records went away before they were read, or the topic was made again. Of a stream, remove the topic's folder "
+    "in _metrics_checkpoint and run it again: it reads what there is, and nothing comes twice."
+)
 # What Java says somewhere in its trace, and what to do about it; the first that is found.
 _ADVICE = (
     ("No space left on device", "The disk is full: free space and run it again."),
@@ -78,6 +82,8 @@ _ADVICE = (
     ("is not a Parquet file", _FILE_DAMAGED),
     ("FAILED_READ_FILE", _FILE_DAMAGED),
     ("CANNOT_READ_FILE", _FILE_DAMAGED),
+    ("KAFKA_DATA_LOSS", _RECORDS_GONE),
+    ("may have been missed", _RECORDS_GONE),
     ("Permission denied", "Give this user the right to read and write the data directory."),
 )
 _NO_ADVICE = "Nothing was changed but tables that were already finished; running it again makes all of them again."
@@ -105,14 +111,18 @@ def _advice(error: Exception) -> str:
 
 # What Spark says around what happened: the failed task, Java's classes, codes, and settings that no option sets.
 _AROUND = re.compile(
-    r"""^Job[ ]aborted[ ].*?Lost[ ]task[ ].*?\):[ ]
+    r"""^Query[ ]\[id[ ]=.*?terminated[ ]with[ ]exception:[ ]
+      | ^Job[ ]aborted[ ].*?Lost[ ]task[ ].*?\):[ ]
       | ^(?:[a-z]\w*\.)+\w+:[ ]
       | ^\[[A-Z_.0-9]+\][ ]
       | [ ]*SQLSTATE:[ ]\w+.*$
       | [ ]*(?:If[ ]necessary|Use[ ]['`"]?try_).*$""",
     re.VERBOSE,
 )
-_SAYS_NOTHING = re.compile("Exception thrown in awaitResult|Job aborted|An error occurred while calling")
+_SAYS_NOTHING = re.compile(
+    "Exception thrown in awaitResult|Job aborted|An error occurred while calling|Failed to create new KafkaAdminClient"
+    "|Failed to create new NetworkClient"
+)
 _CAUSE = "Caused by: "
 
 

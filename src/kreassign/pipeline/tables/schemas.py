@@ -624,28 +624,46 @@ METRICS = Table(
     partition_by=_BY_DATE,
 )
 
+_SOURCE_TOPIC = Column("source_topic", STRING, "topic of metrics that was read")
+
 METRICS_QUARANTINE = Table(
     "metrics_quarantine",
-    "Invalid records of a topic of metrics, each with the reason.",
+    "Records of a topic of metrics that are not in `metrics`, each with the reason.",
     _STREAM,
-    ("row_json",),
-    QUARANTINE_COLUMNS,
+    ("cluster_id", "source_topic", "source_partition", "source_offset", "written_ms"),
+    (
+        Column("cluster_id", STRING, "id of the cluster that the topic's metrics are of (`--cluster`)"),
+        _SOURCE_TOPIC,
+        Column("source_partition", INT, "partition of that topic"),
+        Column("source_offset", BIGINT, "offset of the record"),
+        Column("written_ms", BIGINT, "time of the record"),
+        *QUARANTINE_COLUMNS,
+    ),
+    partition_by=Partitioning("date", "written_ms", is_date=True),
 )
 
 METRIC_BATCHES = Table(
     "metric_batches",
-    "Number of valid, invalid and late records of each batch of the stream.",
+    "How many records of each batch of the stream became what. Good, late, quarantined and skipped ones add up to "
+    "those that were read; counted ones are good ones. With a new checkpoint all are read again, and counted again.",
     _STREAM,
-    ("batch", "verdict"),
+    ("cluster_id", "source_topic", "checkpoint", "batch", "treatment", "reason"),
     (
+        Column("cluster_id", STRING, "id of the cluster that the topic's metrics are of (`--cluster`)"),
+        _SOURCE_TOPIC,
+        Column("checkpoint", STRING, "id that Spark gave the checkpoint; a new one numbers batches from 0 again"),
         Column("batch", BIGINT, "number of the batch"),
-        Column("verdict", STRING, "`good`: in `metrics`; `bad`: in `metrics_quarantine`; `late`: behind the watermark"),
+        Column("latest_ms", BIGINT, "time of its latest record"),
         Column(
-            "records",
-            BIGINT,
-            "how many; a stream that is killed may not have written the late ones",
+            "treatment",
+            STRING,
+            "`good`: in `metrics`; `late`: they were in it already; `quarantined`: in `metrics_quarantine`; `skipped`: "
+            "metrics of no use here; `counted`: [rules](load-rules.md#metrics)",
         ),
+        _optional("reason", STRING, "the rule that was true of the records; NULL for good ones"),
+        Column("records", BIGINT, "how many"),
     ),
+    partition_by=Partitioning("date", "latest_ms", is_date=True),
 )
 
 IMPORT_QUARANTINE = Table(

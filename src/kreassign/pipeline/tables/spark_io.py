@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 import pyarrow.parquet as pq
-from deltalake import Transaction
 from deltalake.transaction import AddAction
 from pyarrow import fs
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -125,17 +124,6 @@ def write_table(
     if append:
         return commit(log, files) if files else log.version
     return commit(log, files, replace=True, parts=parts)
-
-
-def write_batch(rows: DataFrame, data_dir: DataDir, table: Table, identity: str, number: int) -> bool:
-    """Add the rows of a numbered batch, unless it or a later one of this identity is in the table: whether it did."""
-    _refuse_other_columns(rows, table)
-    log = log_to_write(data_dir, table)
-    known = log.delta.transaction_version(identity)
-    if known is not None and known >= number:
-        return False
-    commit(log, _written(rows.coalesce(1), log, None), transaction=Transaction(identity, number))
-    return True
 
 
 def _refuse_other_columns(rows: DataFrame, table: Table) -> None:

@@ -1,0 +1,75 @@
+"""A Kafka topic of metrics → tables, as long as it is left running."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kreassign.admin.properties import read_properties
+from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
+from kreassign.pipeline.ingest.metric_batches import BatchCount
+from kreassign.pipeline.ingest.metric_records import RecordForm
+from kreassign.pipeline.spark.client_properties import by_reference
+
+__all__ = ["MetricStream", "RecordForm", "stream_metrics"]
+
+MAX_OFFSETS = 200_000
+"""A batch of so many records takes about 100 MB of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricStream:
+    """A Kafka topic of metrics and how to read it; `jars` is a folder with those of Spark's Kafka source.
+
+    `command_config` is a file of client properties, which Spark's consumers read where they run. A batch has at most
+    `max_offsets_per_trigger` records.
+    """
+
+    bootstrap_server: str
+    topic: str
+    cluster: str
+    form: RecordForm = RecordForm.JSON
+    jars: Path | None = None
+    command_config: Path | None = None
+    max_offsets_per_trigger: int = MAX_OFFSETS
+
+
+def _to_nobody(line: str) -> None:
+    del line
+
+
+def stream_metrics(
+    source: MetricStream,
+    data: Path,
+    master: str | None = None,
+    say: Callable[[str], None] = _to_nobody,
+    *,
+    once: bool = False,
+) -> Mapping[str, int]:
+    """Read a topic of metrics into table `metrics`, each metric exactly once; how many records were treated how.
+
+    Treatments are `good`, `late`, `quarantined`, `skipped` and `counted`, as in table `metric_batches`. With `once` it
+    ends when all that is there is read. `say` gets a line for each batch. Raises InputError, DataError, and
+    KreassignError without PySpark.
+    """
+    jobs = spark_jobs("reading a topic of metrics")
+    stream = jobs.metric_stream
+    file = source.command_config
+    client = {} if file is None else by_reference(read_properties(file), file)
+    topic = stream.MetricTopic(
+        source.bootstrap_server, source.topic, source.form, source.cluster, client, source.max_offsets_per_trigger
+    )
+    files = () if source.jars is None else tuple(sorted(source.jars.glob("*.jar")))
+    treated: Counter[str] = Counter()
+
+    def tell(batch: BatchCount) -> None:
+        say(str(batch))
+        for (treatment, _), count in batch.counts.items():
+            treated[treatment] += count
+
+    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign stream-metrics", jars=files) as spark:
+        rows = stream.metrics_of(stream.kafka_records(spark, topic), topic)
+        stream.run(rows, topic, data, tell, once=once)
+    return treated
