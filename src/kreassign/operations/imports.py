@@ -23,7 +23,7 @@ from kreassign.pipeline.ingest.partition_samples import PartitionReadings, is_fa
 from kreassign.pipeline.ingest.plausible import why_not
 from kreassign.pipeline.ingest.readings import BadRow, Parsed, Reading
 from kreassign.pipeline.tables.foreign import MAGIC, foreign_columns, foreign_rows
-from kreassign.pipeline.tables.parquet import keys_between, keys_with, write_rows
+from kreassign.pipeline.tables.parquet import keys_at, keys_with, write_rows
 from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table
 
 NO_INSTANCE: Mapping[str, int] = {}
@@ -227,7 +227,7 @@ def _store(done: Imported, data: Path, table: Table, rows: Iterable[_Placed], ba
     placed = sorted(rows, key=lambda each: each[1]["taken_ms"])
     if not placed:
         return 0
-    stored = keys_between(data, table, placed[0][1]["taken_ms"], placed[-1][1]["taken_ms"])
+    stored = keys_at(data, table, {row["taken_ms"] for _, row in placed})
     new: dict[tuple[object, ...], Row] = {}
     known = 0
     for place, row in placed:

@@ -6,7 +6,7 @@ What belongs to a table its log says (`delta.py`): a killed writer leaves nothin
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby
@@ -164,13 +164,16 @@ def dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
     )
 
 
-def keys_between(data_dir: DataDir, table: Table, first_ms: int, last_ms: int) -> set[tuple[object, ...]]:
-    """The keys of the rows that were taken in this time, so that nobody adds them twice; of files that can be read."""
+def keys_at(data_dir: DataDir, table: Table, times_ms: Collection[int]) -> set[tuple[object, ...]]:
+    """The keys of the rows that were taken at these times, so that nobody adds them twice; of files that can be read.
+
+    By times and not by a range: what others measured in it may be a hundred times what is imported.
+    """
     if not has_table(data_dir, table):
         return set()
     log = log_of(data_dir, table)
-    wanted = (ds.field("taken_ms") >= first_ms) & (ds.field("taken_ms") <= last_ms)
-    return _keys(log, log.files(time="taken_ms", begin_ms=first_ms, end_ms=last_ms + 1), wanted)
+    files = log.files(time="taken_ms", begin_ms=min(times_ms), end_ms=max(times_ms) + 1)
+    return _keys(log, files, ds.field("taken_ms").isin(pa.array(sorted(times_ms), pa.int64())))
 
 
 def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> set[tuple[object, ...]]:
