@@ -28,6 +28,19 @@ def test_the_jmx_exporter_has_one_row_for_each_measure_and_a_sample_for_each_par
     assert not found.bad
 
 
+@pytest.mark.parametrize("series", [
+    'kafka_server_brokertopicmetrics_bytesin_total{topic="t"}',
+    'kafka_server_brokertopicmetrics_bytesinpersec_count{topic="t",}',
+    'kafka_server_brokertopicmetrics_bytesinpersec_count_total{topic="t"}',
+    'kafka_server_BrokerTopicMetrics_BytesInPerSec_Count{topic="t"}',
+    'kafka_server_BrokerTopicMetrics_Count{name="BytesInPerSec",topic="t"}',
+    'kafka_server_BrokerTopicMetrics_Count_total{name="BytesInPerSec",topic="t"}',
+    'kafka_server_BrokerTopicMetrics_total{name="BytesInPerSec",topic="t"}',
+])  # fmt: skip
+def test_a_bean_is_the_same_under_every_name_that_rules_give_it(series: str) -> None:
+    assert read(f"{series} 5".encode(), broker=1).values == [(1, "t", READ_MS, "bytes_in_total", 5.0)]
+
+
 def test_kafka_exporter_has_offsets_without_sizes_and_minus_one_is_no_offset() -> None:
     found = read(golden("kafka-exporter.txt"))
     assert found.offsets == [(0, READ_MS, 2, 10, 12_345_678_901, None), (1, READ_MS, -1, 0, 70, None)]
@@ -173,6 +186,9 @@ def test_a_replica_that_is_being_moved_between_log_directories_counts_once() -> 
     future = "".join(line.format(name) for name in ("Size", "LogStartOffset", "LogEndOffset")).encode()
     whole = golden("jmx-exporter.txt")
     assert read(future + whole, broker=1).offsets == read(whole, broker=1).offsets
+    # KAFKA-14544: the label stayed when the move was over.
+    stayed = b"\n".join([future, b'kafka_cluster_partition_replicascount{topic="orders",partition="0"} 3', b""])
+    assert read(stayed, broker=1).offsets == [(0, READ_MS, 1, 1, 1, 1)]
 
 
 def test_of_one_broker_it_must_be_said_what_it_leads() -> None:

@@ -118,10 +118,10 @@ def test_answers_of_the_query_api_name_their_instance() -> None:
 
 
 def test_series_of_remote_read_have_times_in_milliseconds() -> None:
-    pairs = [{"name": name, "value": value} for name, value in labels("t", "b1:7071").items()]
-    series = {"labels": pairs, "samples": [{"timestamp": "1234", "value": 9}]}
-    found = read(json.dumps({"timeseries": [series]}).encode(), broker=3)
-    assert found.values == [(3, "t", 1234, "bytes_out_total", 9.0)]
+    assert read(golden("remote-read.json"), brokers={"kafka-1:7071": 3}).values == [
+        (3, "orders", 1_750_000_000_123, "bytes_out_total", 1_500_000.0),
+        (3, "orders", 1_750_000_060_123, "bytes_out_total", 1_500_600.0),
+    ]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"data": 3}', '{"data": {"result": [{"metric": {}}]}}', "[" * 100_000])

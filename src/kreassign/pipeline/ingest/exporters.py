@@ -131,8 +131,13 @@ def is_of_go(reading: Reading) -> bool:
 
 
 def plain_name(reading: Reading) -> str:
-    """The name in lower case; without rules the exporter leaves the bean's name in a label, and it is put back."""
+    """The name in lower case; without rules the exporter leaves the bean's name in a label, and it is put back.
+
+    Since its version 1.0 all that its rules call a counter ends in `_total`, after what the rule says.
+    """
     name, bean = reading.name.lower(), reading.labels.get("name", "").lower()
+    if name.endswith("_count_total"):
+        name = name.removesuffix("_total")
     parts = _KEEPS_NAME.fullmatch(name) if bean else None
     return name if parts is None else f"{parts['type']}_{bean}_{parts['attribute']}"
 
@@ -150,10 +155,16 @@ def metric_of(reading: Reading) -> tuple[Metric, bool] | None:
     return (Metric(_REQUEST_TYPES[kind], PER_MINUTE), False) if kind in _REQUEST_TYPES else None
 
 
+def is_future(reading: Reading) -> bool:
+    """Whether it is of a replica that is being built in another log directory.
+
+    Before Kafka 3.5 it may also be of the only one: the label stayed when the replica was whole (KAFKA-14544).
+    """
+    return reading.labels.get("is_future") == "true"
+
+
 def fact_of(reading: Reading) -> PartitionFact | None:
-    """What a series says of a partition, or None; a replica that is moved into another log directory is there twice."""
-    if reading.labels.get("is_future") == "true":
-        return None
+    """What a series says of a partition, or None."""
     return FACTS_OF_PARTITIONS.get(plain_name(reading))
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kreassign.model.whole_number import LARGEST_ID, signed_number
-from kreassign.pipeline.ingest.exporters import Fact, PartitionFact, fact_of
+from kreassign.pipeline.ingest.exporters import Fact, PartitionFact, fact_of, is_future
 from kreassign.pipeline.ingest.metric_rows import Origin
 from kreassign.pipeline.ingest.readings import BadRow, Reading
 from kreassign.pipeline.tables.schemas import Row
@@ -101,7 +101,7 @@ class PartitionReadings:
 
     def add(self, readings: Iterable[Reading], origin: Origin) -> Iterator[BadRow]:
         """Take in the readings of a file; those that say nothing come back."""
-        for one in readings:
+        for one in sorted(readings, key=is_future):  # what is said first counts
             fact = fact_of(one)
             if fact is None or not origin.is_of_cluster(one):
                 continue
