@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fcntl import LOCK_EX, flock
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -26,6 +28,7 @@ from kreassign.pipeline.tables.foreign import MAGIC, foreign_columns, foreign_ro
 from kreassign.pipeline.tables.parquet import keys_at, keys_with, write_rows
 from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table
 
+LOCK = ".import.lock"
 NO_INSTANCE: Mapping[str, int] = {}
 SAME_KEY = "has the key of another row, and other values"
 _BATCH_ROWS = 200_000
@@ -227,6 +230,11 @@ def _store(done: Imported, data: Path, table: Table, rows: Iterable[_Placed], ba
     placed = sorted(rows, key=lambda each: each[1]["taken_ms"])
     if not placed:
         return 0
+    with _alone(data):
+        return _store_new(done, data, table, placed, bad)
+
+
+def _store_new(done: Imported, data: Path, table: Table, placed: list[_Placed], bad: _Quarantine) -> int:
     stored = keys_at(data, table, {row["taken_ms"] for _, row in placed})
     new: dict[tuple[object, ...], Row] = {}
     known = 0
@@ -241,6 +249,18 @@ def _store(done: Imported, data: Path, table: Table, rows: Iterable[_Placed], ba
         done.added[table.name] += len(new)
     done.known += known
     return len(new) + known
+
+
+@contextmanager
+def _alone(data: Path) -> Iterator[None]:
+    """No other import into this directory looks for keys and adds rows meanwhile; who is killed gives way.
+
+    The log of a table takes what two add at the same time: to it, equal rows are two rows.
+    """
+    data.mkdir(parents=True, exist_ok=True)
+    with (data / LOCK).open("w") as lock:
+        flock(lock, LOCK_EX)
+        yield
 
 
 def _tell_readings(told: ImportedFile, readings: Sequence[Reading], origin: Origin) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from fcntl import LOCK_EX, LOCK_UN, flock
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from kreassign.cli.main import kreassign
+from kreassign.operations.imports import LOCK, import_samples
 from kreassign.operations.tables import compact_tables
-from kreassign.pipeline.tables.parquet import read_rows
-from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Table
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
+from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table
 
 HOUR_MS = 3_600_000
 MS = 1_750_000_000_000
@@ -81,6 +84,25 @@ def test_to_import_a_file_again_adds_nothing_not_even_after_compaction(
     assert len(after) == len(before[0]) + 1
     assert all(row in after for row in before[0])
     assert all(row in read_rows(data, IMPORT_QUARANTINE) for row in before[1])
+
+
+def test_two_imports_of_a_file_at_the_same_time_add_it_once(tmp_path: Path) -> None:
+    """One looks what is there while another is about to add: it waits, and then sees it."""
+    file, data = tmp_path / "samples.csv", tmp_path / "data"
+    file.write_text(SAMPLES_CSV)
+    data.mkdir()
+    with ThreadPoolExecutor() as pool, (data / LOCK).open("w") as lock:
+        flock(lock, LOCK_EX)
+        second = pool.submit(import_samples, [file], data, "c")
+        write_rows(data, SAMPLES, [row_of(MS, 100), row_of(MS + HOUR_MS, 200)], file_stem="first")
+        flock(lock, LOCK_UN)
+        assert (dict(second.result(60).added), second.result().known) == ({}, 4)
+    assert len(read_rows(data, SAMPLES)) == 2
+
+
+def row_of(taken_ms: int, end_offset: int) -> Row:
+    fixed = {"cluster_id": "c", "topic": "orders", "topic_id": None, "partition": 0, "leader": -1, "size_bytes": 5000}
+    return fixed | {"taken_ms": taken_ms, "start_offset": 10, "end_offset": end_offset}
 
 
 def test_a_page_without_times_was_taken_when_its_file_was_written(tmp_path: Path) -> None:
