@@ -141,6 +141,13 @@ CASES: Mapping[str, Case] = {
     "every row twice": Case(
         lambda rows: [row for row in rows for _ in range(2)], ("another row has the same time",) * ROUNDS
     ),
+    "every second one without an id, as an exporter's": Case(at(*range(1, ROUNDS, 2), topic_id=lambda _: None)),
+    "every second one without an id, one low": Case(
+        lambda rows: at(101, end_offset=times(0.5, "end_offset"))(
+            at(*range(1, ROUNDS, 2), topic_id=lambda _: None)(rows)
+        ),
+        (BEHIND,),
+    ),
     "no ids, the last one lower": Case(
         lambda rows: last_one_lower([row | {"topic_id": None} for row in rows]), (LAST,)
     ),

@@ -122,7 +122,8 @@ def _with_neighbours(samples: DataFrame) -> DataFrame:
     """Samples with what `FIRST_SERIES_RULES` name."""
     at = _history()
     # Numbers are compared ten times per row, and cheaper than texts.
-    marked = samples.withColumn("log", sql.xxhash64("topic_id"))
+    # An id that is not known, as of samples of an exporter between those of a collector, is no other one.
+    marked = samples.withColumn("log", sql.when(sql.col("topic_id").isNotNull(), sql.xxhash64("topic_id")))
     near = {
         f"{name}_{side}_{place}": function(name, place).over(at)
         for name in ("log", "end_offset")
@@ -168,7 +169,7 @@ def _with_clean_neighbours(samples: DataFrame) -> DataFrame:
     )
 
     def of_log(name: str, field: str) -> Column:
-        return sql.when(sql.col(f"{name}.log") == sql.col("log"), sql.col(f"{name}.{field}"))
+        return sql.when(_is_same_log(f"{name}.log"), sql.col(f"{name}.{field}"))
 
     return near.withColumns(
         {
@@ -182,7 +183,11 @@ def _with_clean_neighbours(samples: DataFrame) -> DataFrame:
 
 
 def _same_log(side: str, place: int) -> Column:
-    return sql.when(sql.col(f"log_{side}_{place}") == sql.col("log"), sql.col(f"end_offset_{side}_{place}"))
+    return sql.when(_is_same_log(f"log_{side}_{place}"), sql.col(f"end_offset_{side}_{place}"))
+
+
+def _is_same_log(other: str) -> Column:
+    return sql.coalesce(sql.col(other) == sql.col("log"), sql.lit(col=True))
 
 
 def _median(values: list[Column]) -> Column:
