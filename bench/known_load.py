@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kreassign.model import Batch, Broker, Cluster, LogDir, LogDirReplica, Partition, Topic, TopicPartition
 from kreassign.pipeline.ingest.snapshots import Observation, snapshot_tables
-from kreassign.pipeline.tables.parquet import arrow_schema, hour_folder, write_rows
+from kreassign.pipeline.tables.delta import commit, log_to_write
+from kreassign.pipeline.tables.parquet import arrow_schema, write_files, write_rows
 from kreassign.pipeline.tables.schemas import SAMPLES
 
 BEGIN_MS = 1_762_214_400_000  # midnight, UTC
@@ -134,10 +134,8 @@ def _round(load: KnownLoad, number: int, ends: Floats) -> pa.Table:
 
 def write_round_file(data_dir: Path, passed_ms: int, rounds: list[pa.Table]) -> int:
     """Write rounds of samples as the file of the hour that begins or ends so long after the begin; returns the rows."""
-    folder = data_dir / SAMPLES.name / hour_folder(BEGIN_MS + passed_ms)
-    folder.mkdir(parents=True, exist_ok=True)
     table = pa.concat_tables(rounds)
-    pq.write_table(table, folder / f"{passed_ms:012}.parquet")
+    commit(log_to_write(data_dir, SAMPLES), write_files(data_dir, SAMPLES, table, f"{passed_ms:012}"))
     return int(table.num_rows)
 
 
@@ -158,7 +156,7 @@ def write_snapshot(data_dir: Path, shape: Shape) -> None:
     taken_ms = BEGIN_MS + round(shape.days * DAY_MS)
     seen = Observation(taken_ms, Cluster("synthetic", 0, brokers), topics, Batch(dirs, {}), {})
     for table, rows in snapshot_tables(seen):
-        write_rows(data_dir, table, rows, file_stem=seen.snapshot_id, taken_ms=taken_ms)
+        write_rows(data_dir, table, rows, file_stem=seen.snapshot_id)
 
 
 def _partitions(topic: int) -> list[Partition]:

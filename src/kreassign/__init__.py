@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from kreassign.operations.show_load import load_page, show_load
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
     from kreassign.operations.streaming import MetricStream, stream_metrics
-    from kreassign.operations.tables import compact_tables, load
+    from kreassign.operations.tables import compact_tables, convert_tables, load
     from kreassign.operations.twin import serve_twin
 
 __version__ = "0.1.0"
@@ -88,6 +88,7 @@ __all__ = [
     "compare_readings",
     "connect",
     "connect_controllers",
+    "convert_tables",
     "define_tables",
     "doctor",
     "forget_brokers",
@@ -127,6 +128,7 @@ _OTHERS = {
     "SnapshotOutputs": "snapshot",
     "collect": "collect",
     "compact_tables": "tables",
+    "convert_tables": "tables",
     "compare_readings": "audit",
     "connect": "connect",
     "connect_controllers": "connect",

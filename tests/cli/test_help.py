@@ -16,7 +16,7 @@ from kreassign.cli.main import COMMANDS, kreassign
 
 # How a help text may begin. A new word is added by somebody who has read it aloud as an order.
 IMPERATIVES = frozenset({
-    "Audit", "Balance", "Cancel", "Change", "Compact", "Compare", "Compute", "Cut", "Diagnose", "Execute",
+    "Audit", "Balance", "Cancel", "Change", "Compact", "Compare", "Compute", "Convert", "Cut", "Diagnose", "Execute",
     "Follow", "Forget", "Give", "Import", "Inject", "Kill", "Limit", "Move", "Pause", "Plan", "Read", "Rebalance",
     "Rehearse", "Repair", "Replace", "Restart", "Restore", "Resume", "Roll", "Run", "Sample", "Serve", "Show", "Shut",
     "Start", "Stream", "Take", "Verify", "Write",

@@ -68,7 +68,7 @@ GIVEN = {
 NEEDED = {"import-metrics": {"--broker": ["1"]}, "pace": {"--max-moves": ["5"]}, "snapshot": {"--data": ["{folder}"]},
           "plan what-if": {"--at": ["2030-01-31"]}, "plan brokers-needed": {"--at": ["2030-01-31"]}}  # fmt: skip
 """What a command cannot do without, though none of its parameters is required."""
-ONLY_REFUSED = {"load", "audit compare", "compact"}
+ONLY_REFUSED = {"load", "audit compare", "compact", "convert-tables"}
 """What is accepted there starts Spark, or does something."""
 
 IN_PLACE_OF = {("plan restore", "--run"): "file", ("run", "--resume"): "plan"}

@@ -7,9 +7,9 @@ from click.testing import CliRunner, Result
 from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
 from kreassign.operations.plan_files import read_plan, read_plan_file
-from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, PLAN_INPUTS
 from tests.pipeline.clusters import UNKNOWN_LOADS
+from tests.pipeline.finished_load import write_rows
 
 MEGABYTE = 1_000_000
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
 from kreassign.pipeline.load.rules import Treatment
-from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import (
     BIGINT,
     BOOLEAN,
@@ -26,6 +25,7 @@ from kreassign.pipeline.tables.schemas import (
     Row,
     Table,
 )
+from tests.pipeline.finished_load import write_rows
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

@@ -45,6 +45,9 @@ COMMANDS = {
     "import-samples": LazyCommand("kreassign.cli.commands.tables:import_samples", "Import samples of your own."),
     "stream-metrics": LazyCommand("kreassign.cli.commands.tables:stream_metrics", "Stream a Kafka topic of metrics."),
     "compact": LazyCommand("kreassign.cli.commands.tables:compact", "Compact table files; delete expired ones."),
+    "convert-tables": LazyCommand(
+        "kreassign.cli.commands.tables:convert_tables", "Convert tables of an older kreassign."
+    ),
     "load": LazyCommand("kreassign.cli.commands.tables:load", "Compute load per partition."),
     "show-load": LazyCommand("kreassign.cli.commands.show_load:command", "Show what the last load says."),
     "define-tables": LazyCommand("kreassign.cli.commands.define_tables:command", "Write tables for a catalog or dbt."),

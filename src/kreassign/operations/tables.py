@@ -11,17 +11,21 @@ from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
 from kreassign.pipeline.load.quality import quality_lines
 from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
 from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
+from kreassign.pipeline.tables.convert import Converted, convert
 from kreassign.pipeline.tables.parquet import has_table
 from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES, date_of
 
 __all__ = [
     "Compacted",
+    "Converted",
     "compact_tables",
+    "convert_tables",
     "load",
     "load_log",
 ]
 
 DAY_MS = 86_400_000
+ALL_TABLES = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
 
 # What is shown of the load model, and the column that says it.
 _SUMMARY = {"rates": "coverage", "enough to plan by": "verdict"}
@@ -77,7 +81,7 @@ def load(
 def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compacted]:
     """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed."""
     oldest_ms = SystemClock().now_ms() - round((keep_days or 0) * DAY_MS)
-    for table in (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES):
+    for table in ALL_TABLES:
         if not has_table(data, table):
             continue
         missing = repair(data, table)
@@ -86,3 +90,10 @@ def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compa
         vacuumed = vacuum(data, table)
         if missing or expired or merged or vacuumed:
             yield Compacted(table.name, merged, expired, missing, vacuumed)
+
+
+def convert_tables(data: Path) -> Iterator[Converted]:
+    """Make Delta tables of the folders of Parquet files that an older kreassign wrote; those that there were."""
+    for table in ALL_TABLES:
+        if (converted := convert(data, table)) is not None:
+            yield converted

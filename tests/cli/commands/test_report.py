@@ -11,9 +11,9 @@ from kreassign.executor.journal import Journal
 from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.operations.report import snapshots_around
 from kreassign.pipeline.ingest.snapshots import snapshot_tables
-from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, Row
 from tests.pipeline.clusters import ORDERS_0, TAKEN_MS, observation
+from tests.pipeline.finished_load import write_rows
 from tests.report.runs import Run
 
 STARTED = RunStarted(

@@ -20,9 +20,9 @@ from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotPa
 from kreassign.operations.plan import PlanRequest
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.snapshot_files import write_snapshot
-from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, FORECAST, LOAD_HOURS, PLAN_INPUTS
 from tests.pipeline.clusters import UNKNOWN_LOADS
+from tests.pipeline.finished_load import write_rows
 
 HOUR_MS = 3_600_000
 TAKEN_MS = 1_767_225_600_000  # 2026-01-01

@@ -21,12 +21,12 @@ from kreassign.pipeline.tables.schemas import (
     CLUSTERS,
     LOAD_MODEL,
     LOAD_QUALITY,
+    LOADS,
     PARTITIONS,
     PLAN_INPUTS,
     QUARANTINE,
     REPLICAS,
     SAMPLES,
-    STEP_COUNTS,
 )
 from kreassign.pipeline.tables.spark_io import struct_type, write_table
 from tests.pipeline.clusters import TAKEN_MS, fill, observation, sample_round
@@ -56,8 +56,9 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
         ("plan_inputs", 5, 0),
     ]
     assert str(told[3]) == "samples: 3 rows, 1 bad (see table quarantine)"
-    stored = [(row["table_name"], row["good"], row["bad"], row["late"]) for row in read_rows(tmp_path, STEP_COUNTS)]
-    assert stored == [(step.table.name, step.good, step.bad, step.late) for step in told]
+    stored = [(row["table_name"], row["good"], row["bad"], row["late"]) for row in read_rows(tmp_path, LOADS)]
+    assert stored[:-1] == [(step.table.name, step.good, step.bad, step.late) for step in told]
+    assert stored[-1][0] == "load_quality"
     assert partition_counts(spark, tmp_path, "coverage") == {"measured": 1, "no samples": 1}
 
     loads = {row["partition"]: row for row in read_rows(tmp_path, LOAD_MODEL)}

@@ -14,9 +14,9 @@ from kreassign.pipeline.load.plan_inputs import (
     read_last_hour,
     read_plan_columns,
 )
-from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PLAN_INPUTS, REPLICAS
 from tests.pipeline.clusters import UNKNOWN_LOADS
+from tests.pipeline.finished_load import write_rows
 
 INPUT = {"topic": "t", "partition": 0, "position": 0, "is_leader": True, "is_reassigning": False, "size_bytes": 5,
          "write_bytes_per_s": None, "coverage": "no samples", **UNKNOWN_LOADS}  # fmt: skip

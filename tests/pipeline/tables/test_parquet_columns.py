@@ -4,6 +4,7 @@ import numpy as np
 
 from kreassign.pipeline.tables.parquet import Dictionary, read_columns, write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, LOAD_MODEL
+from tests.pipeline import finished_load
 
 
 def brokers(data: Path, *racks: str | None) -> None:
@@ -33,7 +34,7 @@ def test_numbers_that_are_missing_are_not_a_number(tmp_path: Path) -> None:
              "covered_share": 0.0, "day_count": 0, "reset_count": 0, "coverage": "no samples",
              "verdict": "unknown", "has_trend": False}  # fmt: skip
     row = dict.fromkeys(LOAD_MODEL.column_names) | known
-    write_rows(tmp_path, LOAD_MODEL, [row, {**row, "partition": 1, "size_bytes": 7}], file_stem="s")
+    finished_load.write_rows(tmp_path, LOAD_MODEL, [row, {**row, "partition": 1, "size_bytes": 7}], file_stem="s")
     sizes = np.asarray(read_columns(tmp_path, LOAD_MODEL, ("size_bytes",))["size_bytes"])
     assert np.isnan(sizes[0])
     assert sizes[1] == 7.0

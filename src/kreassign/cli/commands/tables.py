@@ -194,6 +194,25 @@ def compact(data: Path, keep_days: float | None) -> None:
         )
 
 
+@click.command("convert-tables", epilog=examples("kreassign convert-tables --data ./data"))
+@data_option
+def convert_tables(data: Path) -> None:
+    """Convert tables of an older kreassign.
+
+    Makes Delta tables of the folders of Parquet files in DIR. Files stay where they are. It may be killed at any time;
+    run it again to continue. Tables that `kreassign load` makes are removed: run it afterwards.
+    """
+    converted = False
+    for done in tables.convert_tables(data):
+        converted = True
+        what = f"{done.rows} rows in {done.files} files" if done.files else "removed; the next load makes it"
+        click.echo(f"{done.table}: {what}")
+        for each in done.skipped:
+            click.echo(f"warning: {each}: it stays outside of the table", err=True)
+    if not converted:
+        click.echo(f"{data} has no table to convert")
+
+
 @click.command(
     epilog=examples(
         "kreassign load --data ./data",
@@ -237,7 +256,7 @@ def load(
 
     Makes tables `rates`, `load_hours`, `load_model`, `backtests`, `forecast`, `skew` and `plan_inputs` in DIR
     from the latest snapshot and all samples; bad rows go to table `quarantine`, the counts of all steps to
-    `step_counts` and `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log.
+    `loads` and `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log.
     DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
     click.echo(f"starting Spark; its log is {tables.load_log(data)}")

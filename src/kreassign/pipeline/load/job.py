@@ -18,8 +18,9 @@ from kreassign.pipeline.load.rates import PARTITION_KEY, rates
 from kreassign.pipeline.load.rules import NO_PARTITION, SAME_KEY, Treatment
 from kreassign.pipeline.load.skew import skew
 from kreassign.pipeline.load.trend import WINDOW_DAYS, load_hours
-from kreassign.pipeline.tables.delta import DataDir
-from kreassign.pipeline.tables.parquet import Skipped
+from kreassign.pipeline.tables.delta import DataDir, log_to_write, undo_after
+from kreassign.pipeline.tables.loads import Load, LoadedTable, last_load, publish
+from kreassign.pipeline.tables.parquet import Skipped, TablesAt, write_rows
 from kreassign.pipeline.tables.schemas import (
     BACKTESTS,
     CLUSTERS,
@@ -34,11 +35,10 @@ from kreassign.pipeline.tables.schemas import (
     REPLICAS,
     SAMPLES,
     SKEW,
-    STEP_COUNTS,
     Row,
     Table,
 )
-from kreassign.pipeline.tables.spark_io import Source, read_source, read_table, struct_type, write_table
+from kreassign.pipeline.tables.spark_io import Source, read_source, read_table, row_count, write_table
 
 _SOURCES = (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES)
 
@@ -77,23 +77,23 @@ class Job:
     data_dir: DataDir
     tell: Callable[[StepCount], None]
     now_ms: int
-    counted: list[StepCount] = field(default_factory=list)
+    before: Load | None
+    made: list[LoadedTable] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
 
-    def read(self, table: Table) -> DataFrame:
-        """All rows of a table."""
-        return read_table(self.spark, self.data_dir, table)
+    def read(self, table: Table, version: int) -> DataFrame:
+        """All rows of a table in a version, which need not be of a finished load."""
+        return read_table(self.spark, TablesAt(self.data_dir, {table.name: version}), table)
 
     def write(self, rows: DataFrame, table: Table) -> DataFrame:
         """Replace a table and tell its rows. Returns it as stored."""
-        write_table(rows, self.data_dir, table)
-        stored = self.read(table)
-        self.note(StepCount(table, stored.count()))
-        return stored
+        version = write_table(rows, self.data_dir, table)
+        self.note(StepCount(table, row_count(self.data_dir, table, version)), version)
+        return self.read(table, version)
 
-    def note(self, step: StepCount) -> None:
-        """Tell a step, and remember it for table `step_counts`."""
-        self.counted.append(step)
+    def note(self, step: StepCount, version: int) -> None:
+        """Tell a step, and remember it, with the version of the table that it read or made."""
+        self.made.append(LoadedTable(step.table, version, step.good, step.bad, step.late))
         self.tell(step)
 
 
@@ -112,7 +112,7 @@ def run_load(
     claims to be later is set aside. DataError when a table is missing or has no good row. Doing it again gives the same
     tables.
     """
-    job = Job(spark, data_dir, on_step, now_ms)
+    job = Job(spark, data_dir, on_step, now_ms, last_load(data_dir))
     good = _good_rows(job)
     partitions, replicas = good[PARTITIONS.name], good[REPLICAS.name]
     known = _rates(job, good[SAMPLES.name], partitions)
@@ -122,8 +122,8 @@ def run_load(
     ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
     job.write(skew(loads, partitions), SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
-    write_table(_count_rows(job), data_dir, STEP_COUNTS)
-    write_table(_quality(job), data_dir, LOAD_QUALITY, parts=[str(now_ms)])
+    _add_quality(job)
+    publish(data_dir, now_ms, job.made, job.before)
 
 
 def quality(spark: SparkSession, data_dir: DataDir) -> list[Row]:
@@ -179,7 +179,7 @@ def _tell(job: Job, sources: Mapping[Table, Source], told: Mapping[str, Mapping[
         counts, without = told[table.name], lonely if table is REPLICAS else 0
         skipped = sources[table].skipped
         step = StepCount(table, counts["good"] - without, counts["bad"] + without, counts["late"], skipped)
-        job.note(step)
+        job.note(step, sources[table].version)
         _require_good(step, job.data_dir)
         job.judged.append(Judged(table.name, GOOD, None, step.good))
         job.judged.append(Judged(table.name, Treatment.LATE, SAME_KEY, step.late))
@@ -192,8 +192,8 @@ def _tell(job: Job, sources: Mapping[Table, Source], told: Mapping[str, Mapping[
 
 def _rates(job: Job, samples: DataFrame, partitions: DataFrame) -> DataFrame:
     """Table `rates` as stored; the samples in it that are odd are added to the quarantine."""
-    write_table(rates(samples), job.data_dir, RATES)
-    stored = job.read(RATES)
+    version = write_table(rates(samples), job.data_dir, RATES)
+    stored = job.read(RATES, version)
     kinds: Counter[tuple[str, str | None]] = Counter()
     unknown = 0
     for row in _kinds_of_rates(stored, partitions).collect():
@@ -204,7 +204,7 @@ def _rates(job: Job, samples: DataFrame, partitions: DataFrame) -> DataFrame:
         odd = bad_rows(SAMPLES, stored.where(sql.col("verdict") == "odd"), "reason")
         write_table(odd, job.data_dir, QUARANTINE, append=True)
     good = kinds.total() - by_kind["odd"] - by_kind["twice"]
-    job.note(StepCount(RATES, good, by_kind["odd"], by_kind["twice"]))
+    job.note(StepCount(RATES, good, by_kind["odd"], by_kind["twice"]), version)
     job.judged.append(Judged(RATES.name, GOOD, None, good))
     job.judged.append(Judged(RATES.name, Treatment.COUNTED, NO_PARTITION, unknown))
     treatments = {"odd": Treatment.QUARANTINED, "twice": Treatment.LATE}
@@ -246,14 +246,13 @@ def _whole(clusters: DataFrame, sources: Mapping[Table, Source]) -> DataFrame:
     return clusters
 
 
-def _count_rows(job: Job) -> DataFrame:
-    rows = [(step.table.name, step.good, step.bad, step.late) for step in job.counted]
-    return job.spark.createDataFrame(rows, struct_type(STEP_COUNTS)).coalesce(1).select(*STEP_COUNTS.column_names)
-
-
-def _quality(job: Job) -> DataFrame:
-    rows = [tuple(row.values()) for row in quality_rows(job.now_ms, job.judged)]
-    return job.spark.createDataFrame(rows, struct_type(LOAD_QUALITY)).coalesce(1).select(*LOAD_QUALITY.column_names)
+def _add_quality(job: Job) -> None:
+    """Add the rows of this load to table `load_quality`, as the load before left it."""
+    if job.before is not None and LOAD_QUALITY.name in job.before.versions:
+        undo_after(log_to_write(job.data_dir, LOAD_QUALITY), job.before.versions[LOAD_QUALITY.name])
+    rows = list(quality_rows(job.now_ms, job.judged))
+    version = write_rows(job.data_dir, LOAD_QUALITY, rows, file_stem=str(job.now_ms))
+    job.made.append(LoadedTable(LOAD_QUALITY, version, len(rows)))
 
 
 def _require_good(step: StepCount, data_dir: DataDir) -> None:

@@ -6,13 +6,14 @@ Each is one commit: readers and collectors may go on meanwhile, and a kill leave
 from __future__ import annotations
 
 from kreassign.pipeline.tables.delta import KEEP_DAYS, DataDir, log_to_write, told
+from kreassign.pipeline.tables.published import is_of_loads, last_load
 from kreassign.pipeline.tables.schemas import Table
 
 
 def compact(data_dir: DataDir, table: Table) -> int:
     """Put the small files of each part of a table into one; returns how many files less there are."""
     log = log_to_write(data_dir, table)
-    if len(log.files()) < 2:
+    if is_of_loads(table) or len(log.files()) < 2:  # of loads, readers read what the load made
         return 0
     with told(data_dir, table):
         done = log.delta.optimize.compact()
@@ -40,7 +41,14 @@ def repair(data_dir: DataDir, table: Table) -> int:
 
 
 def vacuum(data_dir: DataDir, table: Table) -> int:
-    """Delete files that no version of the last days has, and what killed writers left; returns how many."""
+    """Delete files that no version of the last days has, and what killed writers left; returns how many.
+
+    What the last finished load made stays, however old it is.
+    """
     log = log_to_write(data_dir, table)
+    load = last_load(data_dir) if is_of_loads(table) else None
+    version = None if load is None else load.versions.get(table.name)
+    keep = None if version is None else [version]
     with told(data_dir, table):
-        return len(log.delta.vacuum(retention_hours=24 * KEEP_DAYS, dry_run=False, full=True))
+        gone = log.delta.vacuum(retention_hours=24 * KEEP_DAYS, dry_run=False, full=True, keep_versions=keep)
+    return len(gone)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 LOG_FOLDER = "_delta_log"
 KEEP_DAYS = 7
 """How long the files of old versions stay, and so how far back a version can be read."""
-_CONFIGURATION: dict[str, str | None] = {
+CONFIGURATION: dict[str, str | None] = {
     "delta.deletedFileRetentionDuration": f"interval {KEEP_DAYS} days",
     "delta.logRetentionDuration": f"interval {KEEP_DAYS} days",
 }
@@ -149,14 +149,14 @@ def storage(data_dir: DataDir, table: Table) -> tuple[fs.FileSystem, str]:
     local = local_place(data_dir)
     if local is not None:
         return fs.LocalFileSystem(), f"{(local / table.name).absolute()}/"
-    return fs.PyFileSystem(cast("Any", DeltaStorageHandler(_uri(data_dir, table)))), ""
+    return fs.PyFileSystem(cast("Any", DeltaStorageHandler(table_uri(data_dir, table)))), ""
 
 
 def has_log(data_dir: DataDir, table: Table) -> bool:
     """Whether there is such a table, for readers that can do without. DataError for Parquet files without a log."""
     local = local_place(data_dir)
     if local is None:
-        return DeltaTable.is_deltatable(_uri(data_dir, table))
+        return DeltaTable.is_deltatable(table_uri(data_dir, table))
     if (local / table.name / LOG_FOLDER).is_dir():
         return True
     refuse_unconverted(data_dir, table)
@@ -166,7 +166,7 @@ def has_log(data_dir: DataDir, table: Table) -> bool:
 def open_log(data_dir: DataDir, table: Table, version: int | None = None) -> TableLog:
     """A table as it is, or as it was in a version. DataError when it is missing, or others' software made it."""
     with told(data_dir, table):
-        found = TableLog(table, data_dir, DeltaTable(_uri(data_dir, table), version=version))
+        found = TableLog(table, data_dir, DeltaTable(table_uri(data_dir, table), version=version))
     _refuse_features(found)
     return found
 
@@ -177,12 +177,12 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
         try:
             with told(data_dir, table):
                 DeltaTable.create(
-                    _uri(data_dir, table),
+                    table_uri(data_dir, table),
                     schema=log_schema(table),
                     partition_by=[table.partition_by.name] if table.partition_by else [],
                     name=table.name,
                     description=table.comment,
-                    configuration=_CONFIGURATION,
+                    configuration=CONFIGURATION,
                 )
         except DataError:
             if not has_log(data_dir, table):  # else another process made it at the same time
@@ -224,17 +224,17 @@ def is_own_name(name: str) -> bool:
 
 
 def described(
-    log: TableLog, path: str, size: int, modified_ms: int, metadata: pq.FileMetaData, part: str | None
+    table: Table, path: str, size: int, modified_ms: int, metadata: pq.FileMetaData, part: str | None
 ) -> AddAction:
     """A file that was written, for `commit`. `part` is the value of its rows in the column of the partitioning."""
-    name = log.table.partition_by.name if log.table.partition_by else None
+    name = table.partition_by.name if table.partition_by else None
     return AddAction(
         path=path,
         size=size,
         partition_values={} if name is None else {name: part},
         modification_time=modified_ms,
         data_change=True,
-        stats=json.dumps(_stats(metadata)),
+        stats=json.dumps(stats_of(metadata)),
     )
 
 
@@ -245,7 +245,6 @@ def commit(
     replace: bool = False,
     parts: Sequence[str] | None = None,
     removed: Sequence[DataFile] = (),
-    transaction: Transaction | None = None,
 ) -> int:
     """Add files to a table; the number of the version with them.
 
@@ -253,7 +252,6 @@ def commit(
     commit; some must take their place.
     DataError when another commit was made meanwhile that this one contradicts.
     """
-    part = log.table.partition_by
     if replace and parts is not None and not parts:
         return log.version
     gone = [
@@ -266,16 +264,73 @@ def commit(
         )
         for file in removed
     ]
+    before = log.version
     with told(log.data_dir, log.table):
-        log.delta.create_write_transaction(
-            [*files, *gone],
-            mode="overwrite" if replace else "append",
-            schema=log.delta.schema(),
-            partition_by=[part.name] if part else [],
-            partition_filters=[(part.name, "in", list(parts))] if replace and part and parts is not None else None,
-            commit_properties=CommitProperties(app_transactions=[transaction]) if transaction else None,
-        )
+        _commit(log, [*files, *gone], replace=replace, parts=parts)
+    return _version_with(log, before, files)
+
+
+def commit_once(log: TableLog, files: Sequence[AddAction], identity: str, number: int) -> bool:
+    """Add files to a table, unless those of this number, or of a later one, were: whether it did.
+
+    Each identity has numbers of its own, of which the log remembers the last.
+    """
+    known = log.delta.transaction_version(identity)
+    if known is not None and known >= number:
+        return False
+    with told(log.data_dir, log.table):
+        try:
+            _commit(log, files, transaction=Transaction(identity, number))
+        except CommitFailedError as error:
+            if "Concurrent transaction" not in str(error):
+                raise
+            return False  # another process did so at this moment
+    return True
+
+
+def undo_after(log: TableLog, version: int) -> None:
+    """Make the table what it was in a version: by a commit, which removes nothing of what was committed since."""
+    if log.version != version:
+        with told(log.data_dir, log.table):
+            log.delta.restore(version)
+            log.delta.update_incremental()
+
+
+def _commit(
+    log: TableLog,
+    actions: Sequence[AddAction | RemoveAction],
+    *,
+    replace: bool = False,
+    parts: Sequence[str] | None = None,
+    transaction: Transaction | None = None,
+) -> None:
+    part = log.table.partition_by
+    log.delta.create_write_transaction(
+        list(actions),
+        mode="overwrite" if replace else "append",
+        schema=log.delta.schema(),
+        partition_by=[part.name] if part else [],
+        partition_filters=[(part.name, "in", list(parts))] if replace and part and parts is not None else None,
+        commit_properties=CommitProperties(app_transactions=[transaction]) if transaction else None,
+    )
+
+
+def _version_with(log: TableLog, before: int, files: Sequence[AddAction]) -> int:
+    """The version that a commit made: the next one, unless others came between."""
+    with told(log.data_dir, log.table):
+        log.delta.update_incremental()
+    if log.version == before + 1 or not files:
+        return log.version
+    system, root = storage(log.data_dir, log.table)
+    for version in range(before + 1, log.version):
+        if any(action.get("add", {}).get("path") == files[0].path for action in _actions(system, root, version)):
+            return version
     return log.version
+
+
+def _actions(system: fs.FileSystem, root: str, version: int) -> list[dict[str, Any]]:
+    with system.open_input_stream(f"{root}{LOG_FOLDER}/{version:020}.json") as stream:
+        return [json.loads(line) for line in stream.readall().splitlines()]
 
 
 def changes_between(data_dir: DataDir, table: Table, after: int, until: int) -> Changes | None:
@@ -288,8 +343,7 @@ def changes_between(data_dir: DataDir, table: Table, after: int, until: int) -> 
     deleted: list[str] = []
     for version in range(after + 1, until + 1):
         try:
-            with system.open_input_stream(f"{root}{LOG_FOLDER}/{version:020}.json") as stream:
-                actions = [json.loads(line) for line in stream.readall().splitlines()]
+            actions = _actions(system, root, version)
         except FileNotFoundError:
             return None
         for action in actions:
@@ -313,6 +367,7 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
         yield
     except TableNotFoundError as error:
         refuse_unconverted(data_dir, table)
+        refuse_former(data_dir, [table])
         raise DataError(f"there is no table {table.name} in {data_dir}; make it with `{table.made_by}`") from error
     except CommitFailedError as error:
         raise DataError(
@@ -326,13 +381,31 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
 def refuse_unconverted(data_dir: DataDir, table: Table) -> None:
     """Raise DataError for Parquet files without a log, as an older kreassign wrote them."""
     local = local_place(data_dir)
-    if local is None or (local / table.name / LOG_FOLDER).is_dir():
-        return
-    if any(visible_files(local / table.name, "*.parquet")):
+    if local is not None and has_files_without_log(local, table):
         raise DataError(
             f"{local / table.name} holds Parquet files without a log, as an older kreassign wrote them; "
             f"run `kreassign convert-tables --data {data_dir}` once"
         )
+
+
+def refuse_former(data_dir: DataDir, tables: Iterable[Table]) -> None:
+    """Raise DataError if one of them is there by the name that an older kreassign gave it, with what to do.
+
+    Nothing reads such a table any more: without this its rows would be missing, and nobody would be told.
+    """
+    local = local_place(data_dir)
+    for table in tables if local is not None else ():
+        if local is not None and table.former_name is not None and (local / table.former_name).is_dir():
+            raise DataError(
+                f"{data_dir} has the table {table.former_name} of an older kreassign, which is {table.name} now; "
+                f"remove it and run `{table.made_by}` again"
+            )
+
+
+def has_files_without_log(data_dir: Path, table: Table) -> bool:
+    """Whether there are Parquet files and no log."""
+    folder = data_dir / table.name
+    return not (folder / LOG_FOLDER).is_dir() and any(visible_files(folder, "*.parquet"))
 
 
 def visible_files(folder: Path, pattern: str = "*") -> Iterator[Path]:
@@ -347,7 +420,8 @@ def _plain(stem: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", stem)
 
 
-def _uri(data_dir: DataDir, table: Table) -> str:
+def table_uri(data_dir: DataDir, table: Table) -> str:
+    """The place of a table, as `deltalake` understands it. DataError for a path that it does not."""
     local = local_place(data_dir)
     if local is None:
         return re.sub(r"^s3[an]://", "s3://", place(data_dir, table.name))
@@ -397,7 +471,7 @@ def _add_columns(log: TableLog) -> None:
         log.delta.alter.add_columns(list(Schema.from_arrow(pa.schema(new)).fields))
 
 
-def _stats(metadata: pq.FileMetaData) -> dict[str, Any]:
+def stats_of(metadata: pq.FileMetaData) -> dict[str, Any]:
     """Rows of a file, and the bounds of the columns that readers look for, as Delta Lake writes them."""
     names = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
     lows, highs, nulls = {}, {}, {}

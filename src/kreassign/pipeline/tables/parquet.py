@@ -6,16 +6,16 @@ What belongs to a table its log says (`delta.py`): a killed writer leaves nothin
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from itertools import groupby
 from operator import and_
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
@@ -28,35 +28,45 @@ from kreassign.pipeline.tables.delta import (
     DataFile,
     TableLog,
     commit,
+    commit_once,
     described,
-    has_log,
     is_of_stem,
     is_own_name,
     local_place,
     log_to_write,
     modified_ms,
     new_name,
-    open_log,
+    refuse_former,
     refuse_wrong_columns,
     storage,
+    told,
     visible_files,
 )
+from kreassign.pipeline.tables.published import TablesAt, Where, has_table, log_of
 from kreassign.pipeline.tables.schemas import Row, Table
 
-
-@dataclass(frozen=True, slots=True)
-class TablesAt:
-    """The tables of a directory as they were together: by name, the version to read; the others as they are."""
-
-    data_dir: DataDir
-    versions: Mapping[str, int] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return str(self.data_dir)
-
-
-Where = DataDir | TablesAt
-"""A directory of tables as they are, or as they were together."""
+__all__ = [
+    "ColumnArray",
+    "Dictionary",
+    "Skipped",
+    "TablesAt",
+    "Where",
+    "append_once",
+    "arrow_schema",
+    "dataset_of",
+    "has_table",
+    "keys_at",
+    "keys_with",
+    "log_of",
+    "read_columns",
+    "read_rows",
+    "read_table",
+    "refuse_former",
+    "usable_files",
+    "why_not",
+    "write_files",
+    "write_rows",
+]
 
 
 def write_rows(data_dir: DataDir, table: Table, rows: Sequence[Row], *, file_stem: str) -> int:
@@ -76,30 +86,50 @@ def write_rows(data_dir: DataDir, table: Table, rows: Sequence[Row], *, file_ste
     return commit(log, files, removed=_of_stem(log, file_stem))
 
 
-def _written(log: TableLog, table: Table, rows: Sequence[Row], stem: str) -> list[AddAction]:
-    """Write a file for each value of the partitioning; they are nobody's before the commit."""
+def append_once(data_dir: DataDir, table: Table, rows: Sequence[Row], *, identity: str, number: int) -> bool:
+    """Add rows, unless those of this identity and number, or of a later one, are in the table: whether it did.
+
+    The log remembers the last number of each identity, so this holds across kills, compaction and vacuum.
+    """
+    _check_rows(table, rows)
+    log = log_to_write(data_dir, table)
+    return commit_once(log, _written(log, table, rows, identity), identity, number)
+
+
+def write_files(data_dir: DataDir, table: Table, rows: pa.Table, stem: str) -> list[AddAction]:
+    """Write a file for each value of the partitioning; they are nobody's before they are committed."""
     part = table.partition_by
+    if not rows.num_rows:
+        return []
     if part is None:
-        return [_write_file(log, list(rows), stem, None)] if rows else []
-    ordered = sorted(rows, key=part.value_of)
-    return [_write_file(log, list(chunk), stem, value) for value, chunk in groupby(ordered, key=part.value_of)]
+        return [_write_file(data_dir, table, rows, stem, None)]
+    given = rows.column(part.column)
+    values = pa.array([part.value_of({part.column: value}) for value in given.to_pylist()])
+    return [
+        _write_file(data_dir, table, rows.filter(pc.equal(values, value)), stem, value)
+        for value in sorted(values.unique().to_pylist())
+    ]
 
 
-def _write_file(log: TableLog, rows: list[Row], stem: str, value: str | None) -> AddAction:
-    table = log.table
-    folder = f"{table.partition_by.name}={value}/" if table.partition_by and table.partition_by.is_date else ""
+def _written(log: TableLog, table: Table, rows: Sequence[Row], stem: str) -> list[AddAction]:
+    return write_files(log.data_dir, table, pa.Table.from_pylist(list(rows), arrow_schema(table)), stem)
+
+
+def _write_file(data_dir: DataDir, table: Table, rows: pa.Table, stem: str, value: str | None) -> AddAction:
+    part = table.partition_by
+    folder = f"{part.name}={value}/" if part and part.is_date else ""
     path = f"{folder}{new_name(stem)}"
-    system, root = storage(log.data_dir, table)
-    system.create_dir(f"{root}{folder}".rstrip("/") or ".", recursive=True)
-    arrow = pa.Table.from_pylist(rows, schema=arrow_schema(table))
-    with system.open_output_stream(f"{root}{path}") as stream, pq.ParquetWriter(stream, arrow.schema) as writer:
-        writer.write_table(arrow)
-    if isinstance(system, fs.LocalFileSystem):
-        _sync(Path(f"{root}{path}"))
+    system, root = storage(data_dir, table)
+    with told(data_dir, table):
+        system.create_dir(f"{root}{folder}".rstrip("/") or ".", recursive=True)
+        with system.open_output_stream(f"{root}{path}") as stream, pq.ParquetWriter(stream, rows.schema) as writer:
+            writer.write_table(rows)
+        if isinstance(system, fs.LocalFileSystem):
+            _sync(Path(f"{root}{path}"))
     info = system.get_file_info(f"{root}{path}")
     with system.open_input_file(f"{root}{path}") as stream:
         metadata = pq.read_metadata(stream)
-    return described(log, path, info.size, modified_ms(info), metadata, value)
+    return described(table, path, info.size, modified_ms(info), metadata, value)
 
 
 def _sync(file: Path) -> None:
@@ -110,15 +140,6 @@ def _sync(file: Path) -> None:
 def _of_stem(log: TableLog, stem: str) -> list[DataFile]:
     """The files that `write_rows` made under this stem."""
     return [file for file in log.files() if is_of_stem(file, stem)]
-
-
-def log_of(where: Where, table: Table) -> TableLog:
-    """The log of a table, as it is, or at the version to read."""
-    if isinstance(where, TablesAt):
-        return open_log(where.data_dir, table, where.versions.get(table.name))
-    if local_place(where) is not None:
-        refuse_former(where, [table])
-    return open_log(where, table)
 
 
 def read_rows(where: Where, table: Table, *, only: Mapping[str, object] | None = None) -> list[Row]:
@@ -153,7 +174,7 @@ def read_table(
 def dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
     """Files of a table as one; DataError when one of them cannot be read."""
     for file in files:
-        if reason := _why_not(log, file):
+        if reason := why_not(log.data_dir, log.table, file.path):
             raise DataError(
                 f"table {log.table.name}: {log.place_of(file)} {reason}; restore it from a copy, or take it out of the "
                 f"table with `kreassign compact --data {log.data_dir}` and run `{log.table.made_by}` again"
@@ -185,16 +206,11 @@ def keys_with(data_dir: DataDir, table: Table, column: str, value: object) -> se
 
 
 def _keys(log: TableLog, files: Sequence[DataFile], wanted: ds.Expression) -> set[tuple[object, ...]]:
-    usable = [file for file in files if _why_not(log, file) is None]
+    usable = [file for file in files if why_not(log.data_dir, log.table, file.path) is None]
     if not usable:
         return set()
     found = dataset_of(log, usable).to_table(filter=wanted, columns=list(log.table.key), use_threads=False)
     return set(zip(*(found.column(name).to_pylist() for name in log.table.key), strict=True))
-
-
-def has_table(where: Where, table: Table) -> bool:
-    """Whether there is such a table, for readers that can do without."""
-    return has_log(where.data_dir if isinstance(where, TablesAt) else where, table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +229,7 @@ def usable_files(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFil
 
     A column that may be NULL may be missing. Files that lie in the folder and are not of the table are named too.
     """
-    reasons = {file.path: reason for file in files if (reason := _why_not(log, file))}
+    reasons = {file.path: reason for file in files if (reason := why_not(log.data_dir, log.table, file.path))}
     skipped = [Skipped(log.place_of(file), reasons[file.path]) for file in files if file.path in reasons]
     return [file for file in files if file.path not in reasons], [*skipped, *_strangers(log)]
 
@@ -235,10 +251,11 @@ def _why_strange(file: Path) -> str:
     return "is not in the log of the table; import it with `kreassign import-samples`"
 
 
-def _why_not(log: TableLog, file: DataFile) -> str | None:
-    system, root = storage(log.data_dir, log.table)
+def why_not(data_dir: DataDir, table: Table, path: str) -> str | None:
+    """Why a file cannot be read as one of a table; None if it can. A column that may be NULL may be missing."""
+    system, root = storage(data_dir, table)
     try:
-        with system.open_input_file(f"{root}{file.path}") as stream:
+        with system.open_input_file(f"{root}{path}") as stream:
             found = pq.read_schema(stream)
     except FileNotFoundError:
         return "is in the log of the table, but not there"
@@ -246,10 +263,10 @@ def _why_not(log: TableLog, file: DataFile) -> str | None:
         return f"is cut off, or not a Parquet file: {str(error).splitlines()[0]}"
     except OSError as error:
         return f"cannot be read: {error}"
-    required = [column.name for column in log.table.columns if not column.nullable]
+    required = [column.name for column in table.columns if not column.nullable]
     if missing := [name for name in required if name not in found.names]:
         return f"lacks the columns {', '.join(missing)}"
-    wrong = [field for field in arrow_schema(log.table) if field.name in found.names and not _has(found, field)]
+    wrong = [field for field in arrow_schema(table) if field.name in found.names and not _has(found, field)]
     told = (f"{field.name} as {found.field(field.name).type} in place of {field.type}" for field in wrong)
     return f"has {', '.join(told)}" if wrong else None
 
@@ -257,20 +274,6 @@ def _why_not(log: TableLog, file: DataFile) -> str | None:
 def arrow_schema(table: Table) -> pa.Schema:
     """The schema for pyarrow; NULL in columns that are not nullable is refused when rows are written."""
     return pa.schema([pa.field(column.name, ARROW_TYPES[column.type]) for column in table.columns])
-
-
-def refuse_former(data_dir: DataDir, tables: Iterable[Table]) -> None:
-    """Raise DataError if one of them is there by the name that an older kreassign gave it, with what to do.
-
-    Nothing reads such a table any more: without this its rows would be missing, and nobody would be told.
-    """
-    local = local_place(data_dir)
-    for table in tables if local is not None else ():
-        if local is not None and table.former_name is not None and (local / table.former_name).is_dir():
-            raise DataError(
-                f"{data_dir} has the table {table.former_name} of an older kreassign, which is {table.name} now; "
-                f"remove it and run `{table.made_by}` again"
-            )
 
 
 def _has(schema: pa.Schema, wanted: pa.Field) -> bool:

@@ -525,16 +525,20 @@ SKEW = Table(
     ),
 )
 
-STEP_COUNTS = Table(
-    "step_counts",
-    "Rows per step of the latest load job.",
+LOADS = Table(
+    "loads",
+    "The tables of each load that was finished: those that it read, and those that it made. A load is there once it "
+    "has rows here, which come in one commit.",
     _LOAD,
-    ("table_name",),
+    ("load_number", "table_name"),
     (
-        Column("table_name", STRING, "table that the step read or made"),
-        Column("good", BIGINT, "rows that were used"),
+        Column("load_number", BIGINT, "number of the load, counted from 1"),
+        Column("load_ms", BIGINT, "when the load was begun"),
+        Column("table_name", STRING, "table that it read or made"),
+        Column("version", BIGINT, "version of that table: what to read for this load"),
+        Column("good", BIGINT, "rows that were used, or made"),
         Column("bad", BIGINT, "rows that failed a check and are in `quarantine`"),
-        Column("late", BIGINT, "rows that do not count without being wrong, kept in the table: duplicates"),
+        Column("late", BIGINT, "rows that do not count without being wrong, kept in the table: duplicates, late ones"),
     ),
 )
 
@@ -696,7 +700,7 @@ TABLES = (
     BACKTESTS,
     FORECAST,
     SKEW,
-    STEP_COUNTS,
+    LOADS,
     LOAD_QUALITY,
     PLAN_INPUTS,
     QUARANTINE,

@@ -26,11 +26,13 @@ from kreassign.pipeline.tables.delta import (
     described,
     log_to_write,
     modified_ms,
+    open_log,
     place,
     refuse_wrong_columns,
     storage,
 )
-from kreassign.pipeline.tables.parquet import Skipped, Where, log_of, usable_files
+from kreassign.pipeline.tables.parquet import Skipped, usable_files
+from kreassign.pipeline.tables.published import Where, log_of
 from kreassign.pipeline.tables.schemas import (
     BIGINT,
     BOOLEAN,
@@ -78,6 +80,7 @@ class Source:
     """The rows of a table as they are found, NULL in columns that a file lacks; and what was not read."""
 
     rows: DataFrame
+    version: int
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -99,7 +102,12 @@ def source_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> 
             f"no file of table {log.table.name} in {log.data_dir} can be read: {skipped[0]}; "
             f"make it again with `{log.table.made_by}`"
         )
-    return Source(rows_of(spark, log, usable), tuple(skipped))
+    return Source(rows_of(spark, log, usable), log.version, tuple(skipped))
+
+
+def row_count(data_dir: DataDir, table: Table, version: int) -> int:
+    """How many rows a version of a table has, as its log says."""
+    return sum(file.row_count for file in open_log(data_dir, table, version).files())
 
 
 def rows_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> DataFrame:
@@ -164,5 +172,5 @@ def _listed(log: TableLog, folder: str, value: str | None) -> list[AddAction]:
                 metadata = pq.read_metadata(stream)
             inner = path.removeprefix(f"{folder}/").partition("/")[0].partition("=")[2]
             if metadata.num_rows:
-                files.append(described(log, path, info.size, modified_ms(info), metadata, value or inner or None))
+                files.append(described(log.table, path, info.size, modified_ms(info), metadata, value or inner or None))
     return files

@@ -1,0 +1,117 @@
+"""Which versions of the tables a reader gets. What a load makes is read as of a load that was finished, never between.
+
+A load commits each of its tables by itself, and last of all says in table `loads`, by one commit, which versions belong
+together (`loads.py`). A version that no row there names is of a load that goes on, or that never ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from kreassign.errors import DataError
+from kreassign.pipeline.tables.delta import DataDir, TableLog, has_log, open_log, storage
+from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Table
+
+_AS_THEY_ARE = (LOADS, QUARANTINE)
+"""`loads` says itself which loads were finished, and a load that finds no good row refers to `quarantine`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablesAt:
+    """The tables of a directory at versions, by name; those that have none here as they are."""
+
+    data_dir: DataDir
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return str(self.data_dir)
+
+
+Where = DataDir | TablesAt
+"""A directory of tables, or the tables of a directory as of one load; without a load it is the last finished one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A load that was finished: its number, counted from 1, when it was begun, and the versions of tables by name."""
+
+    number: int
+    load_ms: int
+    versions: Mapping[str, int]
+
+
+def last_load(data_dir: DataDir, as_of_ms: int | None = None) -> Load | None:
+    """The last load, or the last that was begun at `as_of_ms` or before it; None without any."""
+    if not has_log(data_dir, LOADS):
+        return None
+    rows = [row for row in _loads(data_dir) if as_of_ms is None or row["load_ms"] <= as_of_ms]
+    if not rows:
+        return None
+    number = max(row["load_number"] for row in rows)
+    own = [row for row in rows if row["load_number"] == number]
+    return Load(number, own[0]["load_ms"], {row["table_name"]: row["version"] for row in own})
+
+
+def tables_at(data_dir: DataDir, as_of_ms: int | None = None) -> TablesAt:
+    """The tables as the last load made them, or the last that was begun at `as_of_ms` or before it.
+
+    So a command reads all that it reads of a load from the same one. Tables of snapshots and samples are as they are:
+    the load names the snapshot that it is about. DataError when no load had begun by then.
+    """
+    load = last_load(data_dir, as_of_ms)
+    if load is not None:
+        own = {table.name for table in TABLES if is_of_loads(table)}
+        return TablesAt(data_dir, {name: version for name, version in load.versions.items() if name in own})
+    if as_of_ms is None:
+        return TablesAt(data_dir)
+    begun = [row["load_ms"] for row in _loads(data_dir)] if has_log(data_dir, LOADS) else []
+    first = f"the first began at {_utc(min(begun))}" if begun else "there is none at all"
+    raise DataError(f"no load of {data_dir} had begun by {_utc(as_of_ms)}, {first}")
+
+
+def is_of_loads(table: Table) -> bool:
+    """Whether loads make the table, so that it is read as of one of them."""
+    return table.made_by == LOADS.made_by and table not in _AS_THEY_ARE
+
+
+def log_of(where: Where, table: Table) -> TableLog:
+    """The log of a table at the version to read. DataError for a table of loads when none of them was finished."""
+    data_dir = data_dir_of(where)
+    at = where if isinstance(where, TablesAt) else tables_at(data_dir) if is_of_loads(table) else TablesAt(data_dir)
+    if table.name in at.versions:
+        return open_log(data_dir, table, at.versions[table.name])
+    if not is_of_loads(table):
+        return open_log(data_dir, table)
+    if has_log(data_dir, table):
+        raise DataError(
+            f"no load that made table {table.name} in {data_dir} was finished; run `{table.made_by}`, and let it end"
+        )
+    return open_log(data_dir, table)
+
+
+def has_table(where: Where, table: Table) -> bool:
+    """Whether there is such a table, for readers that can do without."""
+    return has_log(data_dir_of(where), table) and (
+        not isinstance(where, TablesAt) or not is_of_loads(table) or table.name in where.versions
+    )
+
+
+def data_dir_of(where: Where) -> DataDir:
+    """The directory."""
+    return where.data_dir if isinstance(where, TablesAt) else where
+
+
+def _loads(data_dir: DataDir) -> list[dict[str, Any]]:
+    log = open_log(data_dir, LOADS)
+    system, root = storage(data_dir, LOADS)
+    files = [f"{root}{file.path}" for file in log.files()]
+    return [row for file in files for row in pq.ParquetFile(file, filesystem=system).read().to_pylist()]
+
+
+def _utc(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}Z"

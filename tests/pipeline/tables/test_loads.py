@@ -1,0 +1,137 @@
+"""A load is seen whole or not at all: whatever kills it, whoever else loads, and however full the disk is."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import DataError
+from kreassign.pipeline.tables.delta import commit_once, log_to_write, open_log
+from kreassign.pipeline.tables.loads import LoadedTable, last_load, publish
+from kreassign.pipeline.tables.parquet import read_rows, write_rows
+from kreassign.pipeline.tables.published import TablesAt, has_table, tables_at
+from kreassign.pipeline.tables.schemas import FORECAST, LOAD_MODEL, LOADS, PLAN_INPUTS, SKEW, Table
+from testbed.waiting import wait_until
+from tests.checks.source import ROOT
+from tests.pipeline.load_tables import row
+
+TABLES = (LOAD_MODEL, FORECAST, PLAN_INPUTS)
+
+
+def made(data: Path, number: int, tables: tuple[Table, ...] = TABLES) -> list[LoadedTable]:
+    """Replace the rows of tables by one that bears this number, as a load does."""
+    found = []
+    for table in tables:
+        named = row(table, cluster_id="c", snapshot_id=f"load {number}")
+        found.append(LoadedTable(table, write_rows(data, table, [named], file_stem="load"), 1))
+    return found
+
+
+def seen(data: Path | TablesAt) -> list[str]:
+    """The numbers in the tables that a reader gets."""
+    at = tables_at(data) if isinstance(data, Path) else data
+    return [each["snapshot_id"] for table in TABLES for each in read_rows(at, table)]
+
+
+def test_a_load_is_seen_once_it_is_finished_and_the_last_one_until_then(tmp_path: Path) -> None:
+    first = made(tmp_path, 1)
+    for table in TABLES:
+        with pytest.raises(DataError, match=rf"no load that made table {table.name} in .* was finished; run `kre.* lo"):
+            read_rows(tmp_path, table)
+    publish(tmp_path, 1000, first, None)
+    assert seen(tmp_path) == ["load 1"] * 3
+    second = made(tmp_path, 2)
+    assert seen(tmp_path) == ["load 1"] * 3
+    reader = tables_at(tmp_path)
+    publish(tmp_path, 2000, [*second, *made(tmp_path, 2, (SKEW,))], last_load(tmp_path))
+    assert seen(tmp_path) == ["load 2"] * 3
+    assert seen(reader) == ["load 1"] * 3, "a command goes on with the load that it began with"
+    assert (has_table(reader, SKEW), has_table(tables_at(tmp_path), SKEW)) == (False, True)
+
+
+def test_of_two_loads_at_once_the_second_to_finish_is_refused_and_says_who_won(tmp_path: Path) -> None:
+    publish(tmp_path, 1000, made(tmp_path, 1), None)
+    begun = last_load(tmp_path)
+    second, third = made(tmp_path, 2), made(tmp_path, 3)
+    publish(tmp_path, 3000, third, begun)
+    with pytest.raises(DataError, match=r"another load of .* begun 1970-01-01 00:00:03Z: its tables stay, and nothing"):
+        publish(tmp_path, 2000, second, begun)
+    assert seen(tmp_path) == ["load 3"] * 3
+
+
+def test_of_two_that_finish_at_the_same_moment_one_is_refused_too(tmp_path: Path) -> None:
+    one, other = log_to_write(tmp_path, LOADS), log_to_write(tmp_path, LOADS)
+    assert [commit_once(log, [], "load", 1) for log in (one, other)] == [True, False]
+    assert open_log(tmp_path, LOADS).delta.transaction_version("load") == 1
+
+
+def test_tables_are_read_as_of_a_time(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        publish(tmp_path, number * 1000, made(tmp_path, number), last_load(tmp_path))
+    told = [seen(tables_at(tmp_path, as_of_ms))[0] for as_of_ms in (1000, 2999, 10_000)]
+    assert told == ["load 1", "load 2", "load 3"]
+    with pytest.raises(DataError, match=r"no load of .* had begun by 1970-01-01 00:00:00Z, the first began at .*:01Z"):
+        tables_at(tmp_path, 999)
+    with pytest.raises(DataError, match="there is none at all"):
+        tables_at(tmp_path / "elsewhere", 999)
+
+
+_LOADING = """
+import itertools, resource, sys
+from pathlib import Path
+from kreassign.errors import DataError
+from kreassign.pipeline.tables.loads import last_load, publish
+from tests.pipeline.tables.test_loads import made
+data, most_bytes = Path(sys.argv[1]), int(sys.argv[2])
+if most_bytes:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+for number in itertools.count(1 if (begun := last_load(data)) is None else begun.number + 1):
+    try:
+        publish(data, number, made(data, number), last_load(data))
+    except DataError as error:
+        sys.exit(str(error))
+"""
+
+
+def loading(data: Path, most_bytes: int = 0) -> subprocess.Popen[str]:
+    """A process that makes one load after the other; with `most_bytes` no file may become larger."""
+    words = [sys.executable, "-c", _LOADING, str(data), str(most_bytes)]
+    return subprocess.Popen(words, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+
+
+def test_what_is_seen_is_of_one_load_whenever_loads_are_killed(tmp_path: Path) -> None:
+    for kill in range(4):
+        process = loading(tmp_path)
+        try:
+            # At another place each time: after a load, then after one, two and three commits more.
+            table = (LOADS, *TABLES)[kill]
+            before = len(commits(tmp_path, table))
+            wait_until(lambda b=before, t=table: len(commits(tmp_path, t)) > b + 2, timeout_s=60, what="a commit")
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)
+        last = last_load(tmp_path)
+        assert last is not None
+        assert seen(tmp_path) == [f"load {last.number}"] * 3
+
+
+def commits(data: Path, table: Table) -> list[Path]:
+    return list((data / table.name / "_delta_log").glob("*.json"))
+
+
+def test_a_full_disk_is_told_and_the_last_load_stays(tmp_path: Path) -> None:
+    publish(tmp_path, 1, made(tmp_path, 1), None)
+    for most_bytes in (100, 3000):  # too little for the log, and for a table
+        process = loading(tmp_path, most_bytes)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == 1, error
+        assert "table load_model in" in error
+        assert "too large" in error
+        assert "Traceback" not in error
+        assert seen(tmp_path) == ["load 1"] * 3
+    publish(tmp_path, 2, made(tmp_path, 2), last_load(tmp_path))
+    assert seen(tmp_path) == ["load 2"] * 3
