@@ -1,0 +1,332 @@
+"""Partitions whose writes are known to the byte, in cohorts: the samples of each are spoilt in one way.
+
+Each cohort is one topic. Records of every round are drawn from Poisson's distribution around a daily curve, and every
+record of a round has the same size. What is written is the truth, whether a collector looked or not; what the samples
+show is spoilt by the cohort. All is drawn with a seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.known_load import BEGIN_MS
+
+INTERVAL_S = 120
+HOURS = 48
+ROUNDS = HOURS * 3600 // INTERVAL_S
+A_DAY = 24 * 3600 // INTERVAL_S
+AN_HOUR = 3600 // INTERVAL_S
+YEAR_MS = 365 * 24 * 3_600_000
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """One row per round, one column per partition.
+
+    `records` and `record_bytes` are what is written between a round and the one before it: the truth. The others are
+    what the samples say: `at_ms` since the epoch, offsets, sizes, leader, number of the topic id. Where `is_there` is
+    false there is no sample.
+    """
+
+    records: Floats
+    record_bytes: Floats
+    at_ms: Floats
+    start: Floats
+    end: Floats
+    size: Floats
+    leader: Floats
+    topic_id: Floats
+    is_there: Flags
+
+    @property
+    def written(self) -> Floats:
+        """Bytes per second of each round: the truth."""
+        return self.records * self.record_bytes / INTERVAL_S
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cohort:
+    """`first` is the round since which partitions can be known: the last restart of the log, or the first sample."""
+
+    name: str
+    history: History
+    first: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def true_rates(self, partition: int) -> Floats:
+        """Bytes per second of every round that the load of this partition is about: a day at least."""
+        first = min(int(self.first[partition]), ROUNDS - A_DAY)
+        return self.history.written[first + 1 :, partition]
+
+
+Spoil = Callable[[np.random.Generator, History], History]
+
+
+def cohorts(count: int, seed: int = 7) -> tuple[Cohort, ...]:
+    """Every cohort with so many partitions."""
+    found = []
+    for number, (name, spoil) in enumerate(_COHORTS.items()):
+        chance = np.random.default_rng([seed, number])
+        history = spoil(chance, _clean(chance, count))
+        ids, there = history.topic_id, history.is_there
+        of_last = there & (ids == ids[-1])
+        found.append(Cohort(name, history, np.argmax(of_last, axis=0)))
+    return tuple(found)
+
+
+def _clean(chance: np.random.Generator, count: int) -> History:
+    days = np.arange(ROUNDS + 1)[:, None] * INTERVAL_S / 86_400
+    swing, phase = chance.uniform(0.0, 0.8, count), chance.uniform(0, 1, count)
+    rate = 10 * chance.lognormal(2.0, 1.0, count) * (1 + swing * np.sin(2 * np.pi * (days - phase)))
+    return _from_records(
+        chance.poisson(rate * INTERVAL_S).astype(float),
+        np.broadcast_to(np.round(chance.uniform(100, 2000, count)), rate.shape),
+    )
+
+
+def _from_records(records: Floats, record_bytes: Floats) -> History:
+    """What perfect samples of such writes say; the log was not empty at the begin."""
+    records = np.array(records)
+    records[0] = 50_000
+    rows, count = records.shape
+    return History(
+        records,
+        np.array(record_bytes),
+        at_ms=np.repeat(BEGIN_MS + np.arange(rows)[:, None] * 1000.0 * INTERVAL_S, count, axis=1),
+        start=np.zeros(records.shape),
+        end=np.cumsum(records, axis=0),
+        size=np.cumsum(records * record_bytes, axis=0),
+        leader=np.ones(records.shape),
+        topic_id=np.zeros(records.shape),
+        is_there=np.ones(records.shape, np.bool_),
+    )
+
+
+def _rounds(chance: np.random.Generator, history: History, low: int = 0, high: int = ROUNDS) -> npt.NDArray[np.int64]:
+    """One round per partition."""
+    return chance.integers(low, high, history.records.shape[1])
+
+
+def _changed(values: Floats, rounds: npt.NDArray[np.int64], change: Callable[[Floats], Floats]) -> Floats:
+    values, columns = np.array(values), np.arange(values.shape[1])
+    values[rounds, columns] = change(values[rounds, columns])
+    return values
+
+
+def _passed(history: History, rounds: npt.NDArray[np.int64] | int) -> Flags:
+    return np.asarray(np.arange(ROUNDS + 1)[:, None] >= np.broadcast_to(rounds, history.records.shape[1])[None, :])
+
+
+def _as_it_is(_: np.random.Generator, history: History) -> History:
+    return history
+
+
+def _one_size(chance: np.random.Generator, history: History) -> History:
+    return replace(history, size=_changed(history.size, _rounds(chance, history), lambda _: np.float64(10**15)))
+
+
+def _microseconds(chance: np.random.Generator, history: History) -> History:
+    return replace(history, at_ms=_changed(history.at_ms, _rounds(chance, history), lambda at: at * 1000))
+
+
+def _year_ahead(chance: np.random.Generator, history: History) -> History:
+    return replace(history, at_ms=_changed(history.at_ms, _rounds(chance, history), lambda at: at + 5 * YEAR_MS))
+
+
+def _low(chance: np.random.Generator, history: History) -> History:
+    end = history.end
+    for _ in range(2):
+        end = _changed(end, _rounds(chance, history), lambda value: np.floor(value * 0.5))
+    return replace(history, end=end)
+
+
+def _many_low(chance: np.random.Generator, history: History) -> History:
+    is_low = chance.random(history.end.shape) < 0.03
+    return replace(history, end=np.where(is_low, np.floor(history.end * 0.7), history.end))
+
+
+def _thousandfold(chance: np.random.Generator, history: History) -> History:
+    return replace(history, end=_changed(history.end, _rounds(chance, history), lambda value: value * 1000))
+
+
+def _ends_wrong(chance: np.random.Generator, history: History) -> History:
+    """The first or the last reading is wrong: half, a little lower, or 1.2 or 1,000 times as much."""
+    factors = chance.choice([0.5, 0.999, 1.2, 1000.0], history.end.shape[1])
+    rounds = chance.choice([0, ROUNDS], history.end.shape[1])
+    return replace(history, end=_changed(history.end, rounds, lambda value: np.floor(value * factors)))
+
+
+def _truncated(chance: np.random.Generator, history: History) -> History:
+    at = _rounds(chance, history, 10)
+    lost = history.end[at, np.arange(len(at))] - history.end[at - 3, np.arange(len(at))]
+    weighed = lost * history.record_bytes[0]
+    has_passed = _passed(history, at)
+    return replace(history, end=history.end - lost * has_passed, size=history.size - weighed * has_passed)
+
+
+def _shifted_clock(chance: np.random.Generator, history: History) -> History:
+    since = _rounds(chance, history, 0, ROUNDS - 8 * AN_HOUR)
+    is_off = _passed(history, since) & ~_passed(history, since + 8 * AN_HOUR)
+    shift = chance.choice([-300_000.0, 300_000.0], len(since))
+    return replace(history, at_ms=history.at_ms + shift * is_off)
+
+
+def _jittery_clock(chance: np.random.Generator, history: History) -> History:
+    return replace(history, at_ms=history.at_ms + np.round(chance.uniform(-20_000, 20_000, history.at_ms.shape)))
+
+
+def _two_hours_late(chance: np.random.Generator, history: History) -> History:
+    is_off = chance.random(history.at_ms.shape) < 0.1
+    return replace(history, at_ms=history.at_ms + 7_200_000.0 * is_off)
+
+
+def _large_at_midday(_: np.random.Generator, history: History) -> History:
+    hour = np.arange(ROUNDS + 1) // AN_HOUR % 24
+    is_midday = ((hour >= 11) & (hour < 14))[:, None]
+    return _from_records(history.records, history.record_bytes * np.where(is_midday, 10.0, 1.0))
+
+
+def _larger_lately(_: np.random.Generator, history: History) -> History:
+    return _from_records(history.records, history.record_bytes * np.where(_passed(history, ROUNDS - 3 * AN_HOUR), 3, 1))
+
+
+def _recreated(chance: np.random.Generator, history: History) -> History:
+    return _restarted(history, _rounds(chance, history, 1, ROUNDS - 26 * AN_HOUR))
+
+
+def _recreated_lately(chance: np.random.Generator, history: History) -> History:
+    return _restarted(history, _rounds(chance, history, ROUNDS - 12 * AN_HOUR, ROUNDS - AN_HOUR))
+
+
+def _restarted(history: History, at: npt.NDArray[np.int64]) -> History:
+    columns, has_passed = np.arange(len(at)), _passed(history, at)
+    return replace(
+        history,
+        end=history.end - history.end[at, columns] * has_passed,
+        size=history.size - history.size[at, columns] * has_passed,
+        topic_id=history.topic_id + has_passed,
+    )
+
+
+def _outage(chance: np.random.Generator, history: History) -> History:
+    since = _rounds(chance, history, 0, ROUNDS - 10 * AN_HOUR)
+    until = since + chance.integers(AN_HOUR, 10 * AN_HOUR, len(since))
+    return replace(history, is_there=~(_passed(history, since) & ~_passed(history, until)))
+
+
+def _nights_off(_: np.random.Generator, history: History) -> History:
+    hour = np.arange(ROUNDS + 1) // AN_HOUR % 24
+    return replace(history, is_there=np.broadcast_to(hour[:, None] >= 7, history.is_there.shape))
+
+
+def _lost_rounds(chance: np.random.Generator, history: History) -> History:
+    return replace(history, is_there=chance.random(history.is_there.shape) < 0.6)
+
+
+def _last_hours(hours: int) -> Spoil:
+    def spoil(_: np.random.Generator, history: History) -> History:
+        return replace(history, is_there=_passed(history, ROUNDS - hours * AN_HOUR))
+
+    return spoil
+
+
+def _bursts(chance: np.random.Generator, history: History) -> History:
+    """Nothing, but for some minutes in each of which as much comes as otherwise in an hour or more."""
+    is_burst = chance.random(history.records.shape) < chance.choice([0.002, 0.02, 0.04, 0.06, 0.2])
+    return _from_records(np.where(is_burst, 50 * history.records, 0), history.record_bytes)
+
+
+def _slow(chance: np.random.Generator, history: History) -> History:
+    return _from_records(chance.poisson(np.full(history.records.shape, 1.5)).astype(float), history.record_bytes)
+
+
+def _retention(chance: np.random.Generator, history: History) -> History:
+    """Segments of two hours are deleted after twelve."""
+    keep, step = 12 * AN_HOUR, 2 * AN_HOUR
+    gone = np.maximum(((np.arange(ROUNDS + 1) - keep + chance.integers(step)) // step) * step, 0)
+    written = np.cumsum(history.records * history.record_bytes, axis=0)
+    start = np.where(gone[:, None] > 0, history.end[gone], 0)
+    return replace(history, start=start, size=history.size - np.where(gone[:, None] > 0, written[gone], 0))
+
+
+def _compacted(chance: np.random.Generator, history: History) -> History:
+    """Every three hours the cleaner halves the log."""
+    size, history_size = np.array(history.size), np.diff(history.size, axis=0)
+    every, offset = 3 * AN_HOUR, int(chance.integers(3 * AN_HOUR))
+    for number in range(1, ROUNDS + 1):
+        size[number] = size[number - 1] + history_size[number - 1]
+        if number % every == offset:
+            size[number] = np.floor(size[number] / 2)
+    return replace(history, size=size)
+
+
+def _leaders_move(chance: np.random.Generator, history: History) -> History:
+    leader = np.repeat(chance.integers(0, 3, (HOURS + 1, history.leader.shape[1])), AN_HOUR, axis=0)[: ROUNDS + 1]
+    return replace(history, leader=leader, size=history.size + leader * 10_000)
+
+
+def _uneven_days_and_outage(chance: np.random.Generator, history: History) -> History:
+    """A day may write half or twice as much as the other, and nobody looks for some hours of one."""
+    days = np.arange(ROUNDS + 1) // A_DAY
+    factors = np.exp(chance.normal(0, 0.3, (3, history.records.shape[1])))[days]
+    return _outage(chance, _from_records(np.floor(history.records * factors), history.record_bytes))
+
+
+def _slightly_jittery_clock(chance: np.random.Generator, history: History) -> History:
+    return replace(history, at_ms=history.at_ms + np.round(chance.uniform(-8_000, 8_000, history.at_ms.shape)))
+
+
+def _bursts_with_losses(chance: np.random.Generator, history: History) -> History:
+    return _lost_rounds(chance, _bursts(chance, history))
+
+
+def _larger_lately_by_log(chance: np.random.Generator, history: History) -> History:
+    return _no_sizes(chance, _larger_lately(chance, history))
+
+
+def _no_sizes(_: np.random.Generator, history: History) -> History:
+    """Only the last sample has a size."""
+    is_last = _passed(history, ROUNDS)
+    return replace(history, size=np.where(is_last, history.size, np.nan))
+
+
+_COHORTS: Mapping[str, Spoil] = {
+    "clean": _as_it_is,
+    "one size of 10^15": _one_size,
+    "one time in microseconds": _microseconds,
+    "one time years ahead": _year_ahead,
+    "two low samples": _low,
+    "3 % low samples": _many_low,
+    "one offset × 1,000": _thousandfold,
+    "the first or last reading wrong": _ends_wrong,
+    "a truncation by 3 intervals": _truncated,
+    "a clock ±5 min for 8 h": _shifted_clock,
+    "a clock ±20 s at every round": _jittery_clock,
+    "a clock ±8 s at every round": _slightly_jittery_clock,
+    "10 % of rows +2 h": _two_hours_late,
+    "records × 10 at midday": _large_at_midday,
+    "records × 3 since 3 h": _larger_lately,
+    "re-created, known for a day": _recreated,
+    "re-created, known for 1 to 12 h": _recreated_lately,
+    "an outage of 1 to 10 h": _outage,
+    "days that differ by 30 %, and an outage": _uneven_days_and_outage,
+    "no samples at night": _nights_off,
+    "40 % of rounds lost": _lost_rounds,
+    "known for 2 h": _last_hours(2),
+    "known for 8 h": _last_hours(8),
+    "known for 22 h": _last_hours(22),
+    "bursts": _bursts,
+    "bursts, 40 % of rounds lost": _bursts_with_losses,
+    "45 records an hour": _slow,
+    "retention": _retention,
+    "compaction": _compacted,
+    "leaders move every hour": _leaders_move,
+    "sizes only at the end": _no_sizes,
+    "sizes only at the end, records × 3 since 3 h": _larger_lately_by_log,
+}
+"""What is wrong with the samples of each cohort."""
