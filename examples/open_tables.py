@@ -2,7 +2,7 @@
 
 Tables are Delta tables. Their log says which files belong to them, so open them by it and never by the names of files:
 `deltalake` reads it without Java, for pandas, Arrow and whatever takes Arrow. It takes addresses, too
-(`s3://bucket/data`), and `version=` opens a table as it was.
+(`s3://bucket/data`). Which versions belong to one load, table `loads` says.
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+def as_loaded(data: str, name: str) -> DeltaTable:
+    """A table as the last finished load made it: a load that goes on may have written the next version already."""
+    loads = DeltaTable(f"{data}/loads").to_pandas()
+    last = loads[loads["load_number"] == loads["load_number"].max()].set_index("table_name")
+    return DeltaTable(f"{data}/{name}", version=int(last["version"][name]))
+
+
 def by_pandas(data: str) -> pd.DataFrame:
     """The busiest partitions: a small table fits into memory."""
-    loads = DeltaTable(f"{data}/load_model").to_pandas(columns=["topic", "partition", "write_bytes_per_s", "verdict"])
+    loads = as_loaded(data, "load_model").to_pandas(columns=["topic", "partition", "write_bytes_per_s", "verdict"])
     return loads.nlargest(5, "write_bytes_per_s")
 
 
@@ -31,7 +38,7 @@ def by_duckdb(data: str) -> duckdb.DuckDBPyRelation:
     """
     connection = duckdb.connect()
     for name in ("load_model", "load_hours"):
-        connection.register(name, DeltaTable(f"{data}/{name}").to_pyarrow_dataset())
+        connection.register(name, as_loaded(data, name).to_pyarrow_dataset())
     return connection.sql("""
         WITH by_hour AS (
             SELECT topic, partition, hour_ms // 3600000 % 24 AS hour,
@@ -51,7 +58,7 @@ def by_spark(spark: SparkSession, data: str) -> DataFrame:
 
     With those of Delta Lake it is `spark.read.format("delta").load(…)`, or a catalog: `kreassign define-tables`.
     """
-    loads = spark.read.parquet(*DeltaTable(f"{data}/load_model").file_uris())
+    loads = spark.read.parquet(*as_loaded(data, "load_model").file_uris())
     return loads.select("topic", "partition", "write_bytes_per_s").orderBy(loads.write_bytes_per_s.desc()).limit(5)
 
 

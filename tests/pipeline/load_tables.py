@@ -8,6 +8,7 @@ from typing import Any
 
 from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
 from kreassign.pipeline.load.rules import Treatment
+from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import (
     BIGINT,
     BOOLEAN,
@@ -25,7 +26,7 @@ from kreassign.pipeline.tables.schemas import (
     Row,
     Table,
 )
-from tests.pipeline.finished_load import write_rows
+from tests.pipeline.finished_load import finish_load
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -65,14 +66,15 @@ def hour_rows(topic: str, partition: int, mean: float, *, hours: int = 28 * 24, 
     ]  # fmt: skip
 
 
-def fill(data: Path, loads: list[Row], **others: list[Row]) -> None:
-    """Table `load_model`, the snapshot that it is of, and other tables by name."""
+def fill(data: Path, loads: list[Row], *, load_ms: int = TAKEN_MS, **others: list[Row]) -> None:
+    """A finished load: table `load_model`, the snapshot that it is of, and other tables by name."""
     snapshot = {"snapshot_id": "s-2", "cluster_id": "c.1", "taken_ms": TAKEN_MS}
     write_rows(data, CLUSTERS, [row(CLUSTERS, **snapshot)], file_stem="s-2")
     write_rows(data, LOAD_MODEL, loads, file_stem="load")
     for table in (LOAD_HOURS, FORECAST, SKEW, PLAN_INPUTS, LOAD_QUALITY):
         if rows := others.get(table.name):
             write_rows(data, table, rows, file_stem="load")
+    finish_load(data, load_ms)
 
 
 def leaders(loads: list[Row], brokers: int) -> list[Row]:

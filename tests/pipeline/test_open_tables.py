@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.schemas import LOAD_MODEL
 from tests.checks.source import ROOT
 from tests.pipeline.load_tables import MB, a_cluster, fill, load_row, wave
 
@@ -20,10 +22,11 @@ BUSIEST = [("clicks", 0), ("orders", 0), ("clicks", 1), ("clicks", 3), ("orders"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tables that were written twice: files of the first time are still there, but in no log."""
+    """Tables of two finished loads and of one that goes on; all their files are there."""
     path = tmp_path_factory.mktemp("tables")
     fill(path, [load_row("gone", 0, 9e9)])
     fill(path, **a_cluster())
+    write_rows(path, LOAD_MODEL, [load_row("unfinished", 0, 9e9)], file_stem="load")
     return path
 
 
@@ -51,4 +54,5 @@ def test_it_runs_as_a_program(data: Path) -> None:
     done = subprocess.run([sys.executable, EXAMPLE, data], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "gone" not in done.stdout
+    assert "unfinished" not in done.stdout
     assert "busiest_hour" in done.stdout

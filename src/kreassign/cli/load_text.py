@@ -14,11 +14,13 @@ from rich.table import Table
 from kreassign.model.load_summary import (
     Doubtful,
     Expected,
+    LoadBefore,
     LoadSummary,
+    LoadTotals,
     PartitionLoad,
     TopicLoad,
 )
-from kreassign.report.text import format_bytes, format_count, format_rate, format_time
+from kreassign.report.text import format_bytes, format_change, format_count, format_rate, format_time
 
 _COLUMNS = ("cluster_id", *(field.name for field in fields(PartitionLoad)))
 
@@ -49,6 +51,8 @@ def print_load(terminal: Console, found: LoadSummary) -> None:
         f"{format_count(totals.partition_count)} partitions of {format_count(totals.topic_count)} topics"
     )
     terminal.print(_totals(found))
+    if found.before is not None:
+        terminal.print(_against(found.totals, found.before))
     terminal.print(f"rates are based on: {_counted(found.coverage)}")
     terminal.print(f"enough to plan by: {_counted(found.verdicts)}")
     for title, partitions in (("busiest", found.busiest), ("largest", found.largest)):
@@ -76,6 +80,17 @@ def _expected(found: LoadSummary, one: Expected | None, text: Callable[[float | 
     if found.outlook is None:
         return ()
     return ("-", "-") if one is None else (text(one.value), f"{text(one.low)} to {text(one.high)}")
+
+
+def _against(now: LoadTotals, before: LoadBefore) -> str:
+    than = before.totals
+    changes = (
+        ("partitions", format_change(now.partition_count, than.partition_count, "{:,.0f}".format)),
+        ("size", format_change(now.size_bytes, than.size_bytes, format_bytes)),
+        ("write rate", format_change(now.write_bytes_per_s, than.write_bytes_per_s, format_rate)),
+    )
+    told = ", ".join(f"{name} {change}" for name, change in changes)
+    return f"since the load of {format_time(before.load_ms)}: {told}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

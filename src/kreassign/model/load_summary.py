@@ -70,6 +70,14 @@ class LoadTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadBefore:
+    """The load before the one that is shown: when it was begun, ms since the epoch, and its totals."""
+
+    load_ms: int
+    totals: LoadTotals
+
+
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """The forecast of a whole cluster; None of what is known of no partition."""
 
@@ -95,13 +103,16 @@ class Doubtful:
 class LoadSummary:
     """What a load says of one cluster. `coverage` and `verdicts` count partitions by the words of `load_model`.
 
-    `taken_ms` is when the snapshot was begun, ms since the epoch.
+    `taken_ms` is when the snapshot was begun, `load_ms` when the load was, ms since the epoch. `before` is the load
+    before it; None where there is none, or its tables are gone.
     """
 
     cluster_id: str
     snapshot_id: str
     taken_ms: int | None
+    load_ms: int | None
     totals: LoadTotals
+    before: LoadBefore | None
     outlook: Outlook | None
     coverage: Mapping[str, int]
     verdicts: Mapping[str, int]

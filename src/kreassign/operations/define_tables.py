@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
+from kreassign.operations.tables import ALL_TABLES
 from kreassign.pipeline.tables.definitions import dbt_sources, ddl
-from kreassign.pipeline.tables.schemas import METRIC_TABLES, TABLES
 
 SCHEMA = "kreassign"
 
@@ -25,7 +24,6 @@ def define_tables(
 
     Statements without columns leave them to the log of each table.
     """
-    tables = (*TABLES, *METRIC_TABLES, *AUDIT_TABLES, *RUN_TABLES, *AUDITED_RUN_TABLES)
     if form is DefinitionForm.DBT:
-        return dbt_sources(tables, location, schema)
-    return ddl(tables, location, schema, with_columns=with_columns)
+        return dbt_sources(ALL_TABLES, location, schema)
+    return ddl(ALL_TABLES, location, schema, with_columns=with_columns)

@@ -1,18 +1,28 @@
-"""What the tables of the last load say. Reads them without Spark, and changes nothing.
+"""What the tables of the last load say, against the load before it. Reads them without Spark, and changes nothing.
 
-`data` is a directory, or an address of an object store.
+`data` is a directory, or an address of an object store. All tables are read as of one finished load.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from kreassign.model.load_summary import LoadSummary, PartitionLoad
+from kreassign.errors import DataError
+from kreassign.model.load_summary import LoadBefore, LoadSummary, PartitionLoad
 from kreassign.pipeline.load.curves import charts
 from kreassign.pipeline.load.quality import load_accounts, quality_lines
-from kreassign.pipeline.load.summary import LoadColumns, busiest_partitions, load_columns, loaded_clusters, summary
-from kreassign.pipeline.tables.parquet import has_table, read_rows
+from kreassign.pipeline.load.summary import (
+    LoadColumns,
+    busiest_partitions,
+    load_columns,
+    loaded_clusters,
+    summary,
+    totals,
+)
+from kreassign.pipeline.tables.parquet import TablesAt, has_table, read_rows
+from kreassign.pipeline.tables.published import Load, last_load, tables_at
 from kreassign.pipeline.tables.schemas import LOAD_QUALITY
 from kreassign.report.load_page import render_load
 
@@ -22,19 +32,30 @@ CHARTED = 8
 """How many of them have a chart on a page."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The load that is shown, with its tables; None for tables that were never part of a finished load."""
+
+    load: Load | None
+    tables: TablesAt
+
+
 def show_load(data: Path | str, cluster: str | None = None, top: int = SHOWN) -> tuple[LoadSummary, ...]:
     """What the last load says of each cluster, or of one; lists have `top` entries at most.
 
     Raises DataError when the tables are missing, or hold nothing of the cluster.
     """
-    return tuple(summary(data, loads, top) for loads in _loads(data, cluster))
+    shown = _last(data)
+    return tuple(_summary(shown, loads, top) for loads in _loads(shown.tables, cluster))
 
 
 def partition_rows(
     data: Path | str, cluster: str | None = None, top: int | None = None
 ) -> Iterator[tuple[str, PartitionLoad]]:
     """Id of the cluster and partition, the busiest first; all of each cluster, or `top`. Raises as `show_load` does."""
-    loads = _loads(data, cluster)  # now, not when the first row is asked for: an error comes before any output
+    loads = _loads(
+        _last(data).tables, cluster
+    )  # now, not when the first row is asked for: an error comes before any output
     return ((each.cluster_id, one) for each in loads for one in busiest_partitions(each, top))
 
 
@@ -48,10 +69,37 @@ def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED) 
 
     Of each cluster or of one; charts and lists are of the first `top`. Raises as `show_load` does.
     """
-    loads = _loads(data, cluster)
-    accounts = load_accounts(read_rows(data, LOAD_QUALITY)) if has_table(data, LOAD_QUALITY) else ()
-    return render_load([(summary(data, each, top), charts(data, each, top)) for each in loads], accounts)
+    shown = _last(data)
+    loads = _loads(shown.tables, cluster)
+    has_accounts = has_table(shown.tables, LOAD_QUALITY)
+    accounts = load_accounts(read_rows(shown.tables, LOAD_QUALITY)) if has_accounts else ()
+    found = [(_summary(shown, each, top), charts(shown.tables, each, top)) for each in loads]
+    return render_load(found, accounts)
 
 
-def _loads(data: Path | str, cluster: str | None) -> tuple[LoadColumns, ...]:
-    return tuple(load_columns(data, each) for each in (loaded_clusters(data) if cluster is None else (cluster,)))
+def _last(data: Path | str) -> _Shown:
+    """The last finished load. One that is finished meanwhile is not mixed in."""
+    load = last_load(data)
+    return _Shown(load, tables_at(data, None if load is None else load.load_ms))
+
+
+def _loads(tables: TablesAt, cluster: str | None) -> tuple[LoadColumns, ...]:
+    return tuple(load_columns(tables, each) for each in (loaded_clusters(tables) if cluster is None else (cluster,)))
+
+
+def _summary(shown: _Shown, loads: LoadColumns, top: int) -> LoadSummary:
+    load_ms = None if shown.load is None else shown.load.load_ms
+    before = None if load_ms is None else _before(shown.tables.data_dir, load_ms, loads.cluster_id)
+    return summary(shown.tables, loads, top, load_ms=load_ms, before=before)
+
+
+def _before(data: Path | str, load_ms: int, cluster_id: str) -> LoadBefore | None:
+    """The totals of the load before; None if there is none with this cluster, or its files are gone."""
+    load = last_load(data, load_ms - 1)
+    if load is None:
+        return None
+    tables = tables_at(data, load.load_ms)
+    try:
+        return LoadBefore(load.load_ms, totals(tables, load_columns(tables, cluster_id)))
+    except DataError:
+        return None

@@ -9,6 +9,7 @@ from kreassign.model.printable import printable
 from kreassign.report import charts
 from kreassign.report.text import (
     format_bytes,
+    format_change,
     format_count,
     format_duration,
     format_rate,
@@ -40,5 +41,10 @@ def page_environment() -> Environment:
         "count": format_count,
         "replicas": format_replicas,
     }
-    environment.globals |= {"charts": charts}
+    environment.globals |= {
+        "charts": charts,
+        "change": format_change,
+        "format_bytes": format_bytes,
+        "format_rate": format_rate,
+    }
     return environment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from kreassign.model.amount import format_amount
@@ -34,6 +35,15 @@ def format_time(time_ms: int | None) -> str:
 def format_count(count: int | None) -> str:
     """A count with groups of three digits: `1,200`; `-` when it is not known."""
     return "-" if count is None else f"{count:,}"
+
+
+def format_change(now: float | None, before: float | None, text: Callable[[float | None], str]) -> str:
+    """How much an amount has changed: `+1.2 GB (+0.5%)`; `-` when one of them is not known."""
+    if now is None or before is None:
+        return "-"
+    change = now - before
+    share = f" ({change / before:+.1%})" if before else ""
+    return f"{'-' if change < 0 else '+'}{text(abs(change))}{share}"
 
 
 def format_replicas(brokers: tuple[int, ...]) -> str:

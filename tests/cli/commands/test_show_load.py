@@ -14,8 +14,10 @@ from click.testing import CliRunner, Result
 from kreassign.cli.load_text import print_load
 from kreassign.cli.main import kreassign
 from kreassign.cli.output import PlainConsole
-from kreassign.operations.show_load import show_load
-from tests.pipeline.load_tables import MB, a_cluster, fill, load_row
+from kreassign.operations.show_load import load_page, show_load
+from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.schemas import LOAD_MODEL
+from tests.pipeline.load_tables import DAY_MS, MB, TAKEN_MS, a_cluster, fill, load_row
 
 
 def show(data: Path, *arguments: str) -> Result:
@@ -108,6 +110,42 @@ def test_every_cluster_is_shown_or_the_one_that_is_asked_for(tmp_path: Path) -> 
     result = show(tmp_path, "--cluster", "c.3")
     assert (result.exit_code, result.stdout) == (6, "")
     assert result.stderr == "error: the tables hold nothing of cluster c.3, only of c.1, c.2\n"
+
+
+def test_what_has_changed_since_the_load_before_is_told(tmp_path: Path) -> None:
+    fill(tmp_path, [load_row("t", 0, 10.0 * MB, size_bytes=MB), load_row("t", 1, size_bytes=MB)], load_ms=TAKEN_MS)
+    assert "since the load" not in show(tmp_path).stdout
+    now = [load_row("t", number, 4.0 * MB, size_bytes=2 * MB) for number in range(3)]
+    fill(tmp_path, now, load_ms=TAKEN_MS + DAY_MS)
+    assert (
+        "since the load of 2025-11-04 10:00:00 UTC: partitions +1 (+50.0%), size +4 MB (+200.0%), "
+        "write rate +2 MB/s (+20.0%)\n"
+    ) in show(tmp_path).stdout
+    (cluster,) = json.loads(show(tmp_path, "--format", "json").stdout)["clusters"]
+    assert (cluster["load_ms"], cluster["before"]["load_ms"]) == (TAKEN_MS + DAY_MS, TAKEN_MS)
+    assert cluster["before"]["totals"]["write_bytes_per_s"] == 10 * MB
+    fill(tmp_path, now[:1], load_ms=TAKEN_MS + 2 * DAY_MS)
+    assert "partitions -2 (-66.7%), size -4 MB (-66.7%), write rate -8 MB/s (-66.7%)" in show(tmp_path).stdout
+    page = load_page(tmp_path)
+    assert "Since the load of 2025-11-05 10:00:00 UTC: size -4 MB (-66.7%)" in page
+    assert "load of 2025-11-06 10:00:00 UTC" in page
+
+
+def test_a_load_before_whose_files_are_gone_is_none(tmp_path: Path) -> None:
+    fill(tmp_path, [load_row("t", 0, 1.0)], load_ms=TAKEN_MS)
+    for file in (tmp_path / "load_model").glob("*.parquet"):
+        file.unlink()
+    fill(tmp_path, [load_row("t", 0, 2.0)], load_ms=TAKEN_MS + DAY_MS)
+    result = show(tmp_path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "since the load" not in result.stdout
+
+
+def test_a_load_that_goes_on_is_not_shown(tmp_path: Path) -> None:
+    fill(tmp_path, [load_row("t", 0, 1.0)])
+    write_rows(tmp_path, LOAD_MODEL, [load_row("unfinished", 0, 2.0)], file_stem="load")
+    assert "unfinished" not in show(tmp_path).stdout
+    assert "t-0" in show(tmp_path).stdout
 
 
 @pytest.mark.parametrize("arguments", [(), ("--format", "csv"), ("--format", "json"), ("--quality",)])

@@ -61,6 +61,10 @@ def test_a_short_span_is_told_in_its_unit(span_s: float, told: str) -> None:
     assert doubt("short", "measured", span_s, 1.0) == f"measured for {told}, less than a day"
 
 
+def test_gaps_of_a_time_that_is_covered_are_none_of_time() -> None:
+    assert doubt("gaps", "measured", 1e6, 0.95) == "sizes or good samples are missing"
+
+
 @pytest.mark.parametrize(("verdict", "coverage", "told"), [
     ("enough", "measured", None),
     ("short", "measured", "measured for 3.5 h, less than a day"),

@@ -19,6 +19,7 @@ from kreassign.errors import DataError
 from kreassign.model.load_summary import (
     Doubtful,
     Expected,
+    LoadBefore,
     LoadSummary,
     LoadTotals,
     Outlook,
@@ -29,6 +30,8 @@ from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, ha
 from kreassign.pipeline.tables.schemas import CLUSTERS, FORECAST, LOAD_MODEL, PLAN_INPUTS
 
 ENOUGH = "enough"
+MOST_COVERED = 0.9
+"""With more of the time covered it is not gaps in time that make a rate doubtful: `load_model.py`."""
 _COLUMNS = (
     "snapshot_id", "topic", "partition", "size_bytes", "bytes_per_record", "write_bytes_per_s",
     "recent_write_bytes_per_s", "p95_write_bytes_per_s", "peak_write_bytes_per_s", "peak_hour", "span_s",
@@ -83,8 +86,10 @@ def load_columns(where: Where, cluster_id: str) -> LoadColumns:
     )
 
 
-def summary(where: Where, loads: LoadColumns, top: int) -> LoadSummary:
-    """What the tables say of a cluster; lists have `top` entries at most."""
+def summary(
+    where: Where, loads: LoadColumns, top: int, *, load_ms: int | None = None, before: LoadBefore | None = None
+) -> LoadSummary:
+    """What the tables say of a cluster; lists have `top` entries at most. `load_ms` and `before` are passed on."""
     only = {"cluster_id": loads.cluster_id}
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
     by_topic = _topics(loads)
@@ -92,7 +97,9 @@ def summary(where: Where, loads: LoadColumns, top: int) -> LoadSummary:
         cluster_id=loads.cluster_id,
         snapshot_id=loads.snapshot_id,
         taken_ms=_taken_ms(where, loads.snapshot_id),
-        totals=_totals(loads, _replica_bytes(where, only)),
+        load_ms=load_ms,
+        totals=totals(where, loads),
+        before=before,
         outlook=_outlook(where, only),
         coverage=_counts(loads.words["coverage"]),
         verdicts=_counts(loads.words["verdict"]),
@@ -128,8 +135,10 @@ def doubt(verdict: str, coverage: str, span_s: float, covered_share: float) -> s
             return None
         case "short":
             return f"measured for {_span(span_s)}, less than a day"
-        case "gaps":
+        case "gaps" if covered_share < MOST_COVERED:
             return f"{1 - covered_share:.0%} of the time is missing"
+        case "gaps":
+            return "sizes or good samples are missing"
         case "unknown":
             return f"no rate: {coverage}"
         case _:
@@ -172,7 +181,8 @@ def _partition_load(loads: LoadColumns, place: int) -> PartitionLoad:
     )
 
 
-def _totals(loads: LoadColumns, replica_bytes: float | None) -> LoadTotals:
+def totals(where: Where, loads: LoadColumns) -> LoadTotals:
+    """A cluster as a whole."""
     size, rate = loads.figures["size_bytes"], loads.figures["write_bytes_per_s"]
     return LoadTotals(
         partition_count=len(loads.partitions),
@@ -180,7 +190,7 @@ def _totals(loads: LoadColumns, replica_bytes: float | None) -> LoadTotals:
         known_size_count=int((~np.isnan(size)).sum()),
         known_rate_count=int((~np.isnan(rate)).sum()),
         size_bytes=float(np.nansum(size)),
-        replica_bytes=replica_bytes,
+        replica_bytes=_replica_bytes(where, {"cluster_id": loads.cluster_id}),
         write_bytes_per_s=_sum(rate),
         recent_write_bytes_per_s=_sum(loads.figures["recent_write_bytes_per_s"]),
     )
