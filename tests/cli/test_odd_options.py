@@ -77,6 +77,7 @@ IN_PLACE_OF = {("plan restore", "--run"): "file", ("run", "--resume"): "plan"}
 HOSTS = TEXT - {"5,000 digits", "ESC", "directory", "nowhere"}
 ACCEPTED: dict[str, set[str]] = {
     "--add-brokers": {"zero"},
+    "--as-of": set(),
     "--bootstrap-controller": HOSTS,
     "--bootstrap-server": HOSTS,
     "--broker-capacity": set(),

@@ -1,12 +1,16 @@
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner, Result
 
+import kreassign as kreassign_api
 from kreassign.cli.main import kreassign
 from kreassign.model import TopicPartition
 from kreassign.operations.plan_files import read_plan, read_plan_file
+from kreassign.pipeline.tables.parquet import read_rows
+from kreassign.pipeline.tables.parquet import write_rows as add_rows
 from kreassign.pipeline.tables.schemas import BROKERS, PLAN_INPUTS
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
@@ -50,6 +54,37 @@ def test_a_plan_is_kafkas_json_and_fills_the_empty_broker(tmp_path: Path) -> Non
     current = read_plan(tmp_path / "current.json").replicas
     assert current.keys() == found.replicas.keys()
     assert sorted(current.values()) == [(0,), (1,)]
+
+
+def test_a_plan_is_by_the_last_finished_load_or_by_the_one_that_was_the_last_then(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    even = [dict(each) for each in read_rows(tmp_path, PLAN_INPUTS)]
+    for number, each in enumerate(even):
+        each["broker"] = number % 3
+    write_rows(tmp_path, PLAN_INPUTS, even, file_stem="c1", load_ms=60_000)
+    unfinished = [each | {"broker": 2} for each in even]
+    add_rows(tmp_path, PLAN_INPUTS, unfinished, file_stem="c1")
+    moved = {
+        words: json.loads(plan(tmp_path, "--format", "json", *words).stdout)["plan"]["partitions"]
+        for words in ((), ("--as-of", "1970-01-01T00:01"), ("--as-of", "1970-01-01T01:00:59+01:00"))
+    }
+    assert [len(partitions) for partitions in moved.values()] == [0, 0, 2]
+    assert len(kreassign_api.plan(tmp_path, as_of_ms=59_999).plan) == 2
+    refused = plan(tmp_path, "--as-of", "1969-12-31")
+    assert refused.exit_code == 6
+    assert f"no load of {tmp_path} had begun by 1969-12-31 00:00:00Z, the first began at 1970-01-01" in refused.stderr
+    file = tmp_path / "cluster.json"
+    file.touch()
+    both = CliRunner().invoke(kreassign, ["plan", "--snapshot", str(file), "--as-of", "2027-01-31"])
+    assert (both.exit_code, "--as-of chooses among the loads in --data" in both.stderr) == (2, True)
+
+
+def test_without_a_finished_load_there_is_no_plan(tmp_path: Path) -> None:
+    tables(tmp_path, *UNEVEN)
+    shutil.rmtree(tmp_path / "loads")
+    result = plan(tmp_path)
+    assert result.exit_code == 6
+    assert f"no load that made table plan_inputs in {tmp_path} was finished; run `kreassign load`" in result.stderr
 
 
 def test_the_summary_tells_bytes_bound_gap_and_brokers_before_and_after(tmp_path: Path) -> None:

@@ -74,13 +74,16 @@ def plan(
     *,
     policy: PlanPolicy = ANY_POLICY,
     request: planning.PlanRequest = planning.PLAIN,
+    as_of_ms: int | None = None,
 ) -> Outcome:
     """A plan for a task, by default to rebalance: its `plan`, the `facts` about it, and its `evaluation`.
+
+    From a directory of tables, with `as_of_ms`, by the last load that had begun by then.
 
     `facts.loads` is what its loads rest on, and which are doubtful; with `require_load` in the request that is an
     InputError. Raises Infeasible when no plan keeps the rules, InputError, DataError for tables that are missing.
     """
-    return planning.make_plan(_inputs(snapshot, policy), task or Rebalance(), request)
+    return planning.make_plan(_inputs(snapshot, policy, as_of_ms), task or Rebalance(), request)
 
 
 def pareto(
@@ -272,12 +275,12 @@ def report_page(run_id: str, data: Path, *, state_dir: Path | None = None) -> st
     return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
 
 
-def _inputs(snapshot: Snapshot, policy: PlanPolicy) -> Inputs:
+def _inputs(snapshot: Snapshot, policy: PlanPolicy, as_of_ms: int | None = None) -> Inputs:
     match snapshot:
         case ClusterSnapshot():
             return inputs_of_snapshot(snapshot, policy, f"{snapshot.cluster_id}@{snapshot.taken_ms}")
         case _ if snapshot.is_dir():
-            return inputs_of_tables(snapshot, None, policy)
+            return inputs_of_tables(snapshot, None, policy, as_of_ms=as_of_ms)
         case _:
             return inputs_of_snapshot_file(snapshot, policy)
 

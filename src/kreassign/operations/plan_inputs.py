@@ -19,6 +19,7 @@ from kreassign.pipeline.load.plan_inputs import (
     read_topic_ids,
 )
 from kreassign.pipeline.tables.parquet import has_table, read_rows
+from kreassign.pipeline.tables.published import tables_at
 from kreassign.pipeline.tables.schemas import BROKERS, LOG_DIRS, Row
 from kreassign.planner import BrokerFacts, LogDirFacts, Problem
 from kreassign.planner.problem.from_columns import Ints, ReplicaColumns, ReplicaRow, columns_of, problem_from
@@ -31,6 +32,7 @@ __all__ = [
     "inputs_of_snapshot_file",
     "inputs_of_tables",
     "planned_clusters",
+    "tables_at",
 ]
 
 
@@ -50,15 +52,19 @@ class Inputs:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
-def inputs_of_tables(data: Path, cluster: str | None, policy: PlanPolicy, by: str = "mean") -> Inputs:
+def inputs_of_tables(
+    data: Path, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of_ms: int | None = None
+) -> Inputs:
     """What the planner needs, from the tables; `by` is `mean`, or another load that `plan --by` takes.
 
-    Raises DataError or InputError.
+    All of it is of one load: the last, or the last that was begun at `as_of_ms` or before it. Raises DataError or
+    InputError.
     """
-    columns = read_plan_columns(data, cluster, by)
+    where = tables_at(data, as_of_ms)
+    columns = read_plan_columns(where, cluster, by)
     snapshot = {"snapshot_id": columns.snapshot_id}
-    rows = read_rows(data, BROKERS, only=snapshot)
-    dirs = read_rows(data, LOG_DIRS, only=snapshot) if has_table(data, LOG_DIRS) else []
+    rows = read_rows(where, BROKERS, only=snapshot)
+    dirs = read_rows(where, LOG_DIRS, only=snapshot) if has_table(where, LOG_DIRS) else []
     hosts = [
         replace(
             _host(
@@ -72,11 +78,11 @@ def inputs_of_tables(data: Path, cluster: str | None, policy: PlanPolicy, by: st
     replicas, loads = _heeded(_replicas(columns), by, taken_ms, columns.reason_names, columns.reasons)
     loads = replace(
         loads,
-        last_hour_ms=read_last_hour(data, columns.cluster_id),
-        forecast=read_forecast_basis(data, columns.cluster_id) if by.startswith("forecast") else None,
+        last_hour_ms=read_last_hour(where, columns.cluster_id),
+        forecast=read_forecast_basis(where, columns.cluster_id) if by.startswith("forecast") else None,
     )
     problem = with_policy(problem_from(_limited(hosts), replicas, reads_per_write=policy.reads_per_write), policy)
-    topic_ids = read_topic_ids(data, columns.snapshot_id)
+    topic_ids = read_topic_ids(where, columns.snapshot_id)
     return Inputs(problem, columns.cluster_id, columns.snapshot_id, taken_ms, loads, topic_ids)
 
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,16 @@ def parse_duration(text: str) -> float:
     if seconds > LONGEST_S:
         raise click.BadParameter(f"{shortened(text)!r} is too long; the longest duration is {LONGEST_S / 3600:.0f}h")
     return seconds
+
+
+def parse_moment(text: str) -> int:
+    """A date and time as ISO 8601 writes it, in UTC unless it says otherwise, in ms since the epoch."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise click.BadParameter(f"{shortened(text)!r} is not a time; write for example 2027-01-31T06:00") from error
+    utc = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return round(utc.timestamp() * 1000)
 
 
 def parse_interval(text: str) -> float:

@@ -26,7 +26,7 @@ from kreassign.model.whole_number import MOST_REPLICAS, parse_whole
 from kreassign.operations import plan as operation
 from kreassign.operations.plan import Question, Reply, make_plans
 from kreassign.operations.plan_files import write_plan
-from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, planned_clusters
+from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, planned_clusters, tables_at
 from kreassign.operations.plan_tasks import Rebalance, WhatIf, described
 from kreassign.planner.problem.goals_file import PERCENT
 from kreassign.planner.results.outcome import Outcome
@@ -168,7 +168,10 @@ def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs
     elif options.data is None:
         raise click.UsageError("specify --data DIR or snapshot files")
     else:
-        yield from (replace(options, cluster=cluster).inputs() for cluster in planned_clusters(options.data))
+        yield from (
+            replace(options, cluster=cluster).inputs()
+            for cluster in planned_clusters(tables_at(options.data, options.as_of_ms))
+        )
 
 
 def _write(path: Path, outcome: Outcome) -> None:

@@ -7,14 +7,13 @@ forecast did so far. `doubt.py` decides what to plan with where a load is doubtf
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import DataError, InputError
 from kreassign.model.load_basis import ForecastBasis
-from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, has_table, read_columns, read_rows
+from kreassign.pipeline.tables.parquet import ColumnArray, Dictionary, Where, has_table, read_columns, read_rows
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PARTITIONS, PLAN_INPUTS, REPLICAS
 
 _COLUMNS = (
@@ -61,7 +60,7 @@ class PlanColumns:
     log_dirs: npt.NDArray[np.int32]
 
 
-def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mean") -> PlanColumns:
+def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean") -> PlanColumns:
     """The columns of a cluster; `cluster` may be None if the tables hold only one.
 
     `statistic` is one of `STATISTICS`, or `FORECAST_HIGH`. Where it is unknown, the mean and the present size stand in.
@@ -72,12 +71,12 @@ def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mea
         raise InputError(
             f"there is no load {statistic!r} to plan by; there are {', '.join((*STATISTICS, FORECAST_HIGH))}"
         )
-    chosen = _chosen(data_dir, cluster)
+    chosen = _chosen(where, cluster)
     names = (*_COLUMNS, *STATISTICS.get(statistic, {}).values())
-    found = read_columns(data_dir, PLAN_INPUTS, names, only={"cluster_id": chosen})
+    found = read_columns(where, PLAN_INPUTS, names, only={"cluster_id": chosen})
     topics, (snapshot_id, *_) = _dictionary(found["topic"]), _dictionary(found["snapshot_id"]).names
-    paths, log_dirs = _log_dirs(data_dir, snapshot_id, topics, found)
-    special = _special(data_dir, chosen, statistic, topics, found)
+    paths, log_dirs = _log_dirs(where, snapshot_id, topics, found)
+    special = _special(where, chosen, statistic, topics, found)
     sizes, rates = special.get("size_bytes"), special.get("write_bytes_per_s")
     reason_names, reasons = _reasons(_dictionary(found["verdict"]), statistic, rates)
     return PlanColumns(
@@ -98,26 +97,26 @@ def read_plan_columns(data_dir: Path, cluster: str | None, statistic: str = "mea
     )
 
 
-def read_last_hour(data_dir: Path, cluster: str) -> int | None:
+def read_last_hour(where: Where, cluster: str) -> int | None:
     """The start of the last hour of which the tables hold samples of a cluster, ms; None where they do not say."""
-    if not has_table(data_dir, LOAD_HOURS):
+    if not has_table(where, LOAD_HOURS):
         return None
-    hours = np.asarray(read_columns(data_dir, LOAD_HOURS, ("hour_ms",), only={"cluster_id": cluster})["hour_ms"])
+    hours = np.asarray(read_columns(where, LOAD_HOURS, ("hour_ms",), only={"cluster_id": cluster})["hour_ms"])
     return int(hours.max()) if len(hours) else None
 
 
-def read_forecast_basis(data_dir: Path, cluster: str) -> ForecastBasis | None:
+def read_forecast_basis(where: Where, cluster: str) -> ForecastBasis | None:
     """How far the forecast of a cluster looks, and how sure it is; None where the tables do not say."""
-    if not has_table(data_dir, FORECAST):
+    if not has_table(where, FORECAST):
         return None
     names = ("horizon_days", "write_bytes_per_s", "low_write_bytes_per_s", "high_write_bytes_per_s")
-    columns = read_columns(data_dir, FORECAST, names, only={"cluster_id": cluster})
+    columns = read_columns(where, FORECAST, names, only={"cluster_id": cluster})
     horizon, middle, low, high = (np.asarray(columns[name], np.float64) for name in names)
     if not len(horizon):
         return None
     known = (middle > 0) & ~np.isnan(low) & ~np.isnan(high)
     low_ratio, high_ratio = (_median(end[known] / middle[known]) for end in (low, high))
-    tested = read_rows(data_dir, BACKTESTS, only={"cluster_id": cluster}) if has_table(data_dir, BACKTESTS) else []
+    tested = read_rows(where, BACKTESTS, only={"cluster_id": cluster}) if has_table(where, BACKTESTS) else []
     backtest = {
         "tested_partitions": sum(row["partition_count"] for row in tested),
         **{name: row[name] for row in tested for name in ("median_error", "covered_share")},
@@ -125,23 +124,23 @@ def read_forecast_basis(data_dir: Path, cluster: str) -> ForecastBasis | None:
     return ForecastBasis(float(horizon[0]), low_ratio, high_ratio, **backtest)
 
 
-def read_topic_ids(data_dir: Path, snapshot_id: str) -> dict[str, str]:
+def read_topic_ids(where: Where, snapshot_id: str) -> dict[str, str]:
     """The ids of the topics of a snapshot, by name, as far as brokers told them; none where it is in no table."""
-    if not has_table(data_dir, PARTITIONS):
+    if not has_table(where, PARTITIONS):
         return {}
-    found = read_columns(data_dir, PARTITIONS, ("topic", "topic_id"), only={"snapshot_id": snapshot_id})
+    found = read_columns(where, PARTITIONS, ("topic", "topic_id"), only={"snapshot_id": snapshot_id})
     topics, ids = _dictionary(found["topic"]), _dictionary(found["topic_id"])
     pairs = np.unique(np.stack([topics.codes, ids.codes]), axis=1)
     return {topics.names[topic]: ids.names[topic_id] for topic, topic_id in pairs.T.tolist() if topic_id >= 0}
 
 
-def planned_clusters(data_dir: Path) -> tuple[str, ...]:
+def planned_clusters(where: Where) -> tuple[str, ...]:
     """The clusters that table `plan_inputs` is about, sorted. Raises DataError when it is missing."""
-    return _dictionary(read_columns(data_dir, PLAN_INPUTS, ("cluster_id",))["cluster_id"]).names
+    return _dictionary(read_columns(where, PLAN_INPUTS, ("cluster_id",))["cluster_id"]).names
 
 
-def _chosen(data_dir: Path, wanted: str | None) -> str:
-    clusters = planned_clusters(data_dir)
+def _chosen(where: Where, wanted: str | None) -> str:
+    clusters = planned_clusters(where)
     if wanted is None and len(clusters) > 1:
         raise InputError(f"the tables hold several clusters; choose with --cluster one of {', '.join(clusters)}")
     if wanted not in (None, *clusters):
@@ -150,13 +149,13 @@ def _chosen(data_dir: Path, wanted: str | None) -> str:
 
 
 def _log_dirs(
-    data_dir: Path, snapshot_id: str, topics: Dictionary, found: dict[str, ColumnArray]
+    where: Where, snapshot_id: str, topics: Dictionary, found: dict[str, ColumnArray]
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """The directory of each replica, looked up by its key among the replicas of the snapshot."""
     nowhere = np.full(len(topics.codes), -1, np.int32)
-    if not has_table(data_dir, REPLICAS):
+    if not has_table(where, REPLICAS):
         return (), nowhere
-    told = read_columns(data_dir, REPLICAS, (*_KEY, "log_dir"), only={"snapshot_id": snapshot_id})
+    told = read_columns(where, REPLICAS, (*_KEY, "log_dir"), only={"snapshot_id": snapshot_id})
     paths = _dictionary(told["log_dir"])
     if not len(paths.codes):
         return (), nowhere
@@ -172,13 +171,13 @@ def _key(topics: npt.NDArray[np.int64], columns: dict[str, ColumnArray]) -> npt.
 
 
 def _special(
-    data_dir: Path, cluster: str, statistic: str, topics: Dictionary, found: dict[str, ColumnArray]
+    where: Where, cluster: str, statistic: str, topics: Dictionary, found: dict[str, ColumnArray]
 ) -> dict[str, npt.NDArray[np.float64]]:
     """What the load to plan by has in place of columns of the mean, by their names; NaN where it is unknown."""
     if statistic != FORECAST_HIGH:
         return {name: np.asarray(found[other], np.float64) for name, other in STATISTICS[statistic].items()}
     key = ("topic", "partition")
-    ahead = read_columns(data_dir, FORECAST, (*key, *_HIGH.values()), only={"cluster_id": cluster})
+    ahead = read_columns(where, FORECAST, (*key, *_HIGH.values()), only={"cluster_id": cluster})
     theirs = _codes(topics, _dictionary(ahead["topic"])) << 32 | np.asarray(ahead["partition"], np.int64)
     wanted = topics.codes.astype(np.int64) << 32 | np.asarray(found["partition"], np.int64)
     places = _places(theirs, wanted)
