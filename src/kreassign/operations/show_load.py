@@ -40,36 +40,38 @@ class _Shown:
     tables: TablesAt
 
 
-def show_load(data: Path | str, cluster: str | None = None, top: int = SHOWN) -> tuple[LoadSummary, ...]:
+def show_load(
+    data: Path | str, cluster: str | None = None, top: int = SHOWN, *, as_of_ms: int | None = None
+) -> tuple[LoadSummary, ...]:
     """What the last load says of each cluster, or of one; lists have `top` entries at most.
 
-    Raises DataError when the tables are missing, or hold nothing of the cluster.
+    With `as_of_ms` it is the last load that had begun by then, ms since the epoch. Raises DataError when there is none,
+    or when its tables are missing, or hold nothing of the cluster.
     """
-    shown = _last(data)
+    shown = _last(data, as_of_ms)
     return tuple(_summary(shown, loads, top) for loads in _loads(shown.tables, cluster))
 
 
 def partition_rows(
-    data: Path | str, cluster: str | None = None, top: int | None = None
+    data: Path | str, cluster: str | None = None, top: int | None = None, *, as_of_ms: int | None = None
 ) -> Iterator[tuple[str, PartitionLoad]]:
     """Id of the cluster and partition, the busiest first; all of each cluster, or `top`. Raises as `show_load` does."""
-    loads = _loads(
-        _last(data).tables, cluster
-    )  # now, not when the first row is asked for: an error comes before any output
+    # Now, not when the first row is asked for: an error comes before any output.
+    loads = _loads(_last(data, as_of_ms).tables, cluster)
     return ((each.cluster_id, one) for each in loads for one in busiest_partitions(each, top))
 
 
-def quality_text(data: Path | str) -> Iterator[str]:
-    """How the rows of the last loads were treated, as a table of text. Raises DataError when table is missing."""
-    return quality_lines(read_rows(data, LOAD_QUALITY))
+def quality_text(data: Path | str, as_of_ms: int | None = None) -> Iterator[str]:
+    """How the rows of the last loads were treated, as a table of text. Raises DataError when the table is missing."""
+    return quality_lines(read_rows(_last(data, as_of_ms).tables, LOAD_QUALITY))
 
 
-def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED) -> str:
+def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED, *, as_of_ms: int | None = None) -> str:
     """What the last load says as a page in HTML, with charts, and how rows were treated, load after load.
 
     Of each cluster or of one; charts and lists are of the first `top`. Raises as `show_load` does.
     """
-    shown = _last(data)
+    shown = _last(data, as_of_ms)
     loads = _loads(shown.tables, cluster)
     has_accounts = has_table(shown.tables, LOAD_QUALITY)
     accounts = load_accounts(read_rows(shown.tables, LOAD_QUALITY)) if has_accounts else ()
@@ -77,10 +79,10 @@ def load_page(data: Path | str, cluster: str | None = None, top: int = CHARTED) 
     return render_load(found, accounts)
 
 
-def _last(data: Path | str) -> _Shown:
-    """The last finished load. One that is finished meanwhile is not mixed in."""
-    load = last_load(data)
-    return _Shown(load, tables_at(data, None if load is None else load.load_ms))
+def _last(data: Path | str, as_of_ms: int | None) -> _Shown:
+    """The last finished load, or the last one then. One that is finished meanwhile is not mixed in."""
+    load = last_load(data, as_of_ms)
+    return _Shown(load, tables_at(data, as_of_ms if load is None else load.load_ms))
 
 
 def _loads(tables: TablesAt, cluster: str | None) -> tuple[LoadColumns, ...]:

@@ -126,6 +126,12 @@ def test_what_has_changed_since_the_load_before_is_told(tmp_path: Path) -> None:
     assert cluster["before"]["totals"]["write_bytes_per_s"] == 10 * MB
     fill(tmp_path, now[:1], load_ms=TAKEN_MS + 2 * DAY_MS)
     assert "partitions -2 (-66.7%), size -4 MB (-66.7%), write rate -8 MB/s (-66.7%)" in show(tmp_path).stdout
+    then = show(tmp_path, "--as-of", "2025-11-05T10:00").stdout
+    assert "write rate +2 MB/s (+20.0%)" in then
+    assert "t-2" in then
+    early = show(tmp_path, "--as-of", "2025-11-04T09:59", "--format", "csv")
+    assert (early.exit_code, early.stdout) == (6, "")
+    assert "no load of" in early.stderr
     page = load_page(tmp_path)
     assert "Since the load of 2025-11-05 10:00:00 UTC: size -4 MB (-66.7%)" in page
     assert "load of 2025-11-06 10:00:00 UTC" in page
