@@ -13,10 +13,11 @@ from tests.pipeline.load_tables import DAY_MS, TAKEN_MS, a_cluster, fill, load_r
 from tests.report.test_html import Page
 
 
-@pytest.fixture
-def text(tmp_path: Path) -> str:
-    fill(tmp_path, **a_cluster())
-    return load_page(tmp_path)
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    data = tmp_path_factory.mktemp("load")
+    fill(data, **a_cluster())
+    return load_page(data)
 
 
 def test_the_page_tells_totals_curves_forecast_skew_doubts_and_quality(text: str) -> None:

@@ -14,10 +14,11 @@ def the_summary(data: Path, top: int = 5, cluster: str = "c.1") -> LoadSummary:
     return summary(data, load_columns(data, cluster), top)
 
 
-@pytest.fixture
-def found(tmp_path: Path) -> LoadSummary:
-    fill(tmp_path, **a_cluster())
-    return the_summary(tmp_path)
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> LoadSummary:
+    data = tmp_path_factory.mktemp("load")
+    fill(data, **a_cluster())
+    return the_summary(data)
 
 
 def test_totals_are_sums_of_what_is_known_and_say_of_how_many_partitions(found: LoadSummary) -> None:
