@@ -167,4 +167,5 @@ def _replicas(columns: PlanColumns) -> ReplicaColumns:
         write_bytes_per_s=columns.write_bytes_per_s,
         paths=columns.paths,
         log_dirs=columns.log_dirs,
+        read_bytes_per_s=columns.read_bytes_per_s,
     )

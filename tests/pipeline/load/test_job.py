@@ -22,6 +22,7 @@ from kreassign.pipeline.tables.schemas import (
     LOAD_MODEL,
     LOAD_QUALITY,
     LOADS,
+    METRICS,
     PARTITIONS,
     PLAN_INPUTS,
     QUARANTINE,
@@ -126,8 +127,16 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     assert len(read_rows(tmp_path, QUARANTINE)) == 4
 
     run_load(spark, tmp_path, lambda _: None, now_ms=now_ms + 1000)
-    run_load(spark, tmp_path, lambda _: None, now_ms=now_ms + 1000)
+    metric = {"cluster_id": "c.1", "broker": 2, "topic": "orders", "partition": None, "name": "bytes_out_per_s"}
+    read = [metric | {"taken_ms": TAKEN_MS + 1000 * second, "value": 15.0} for second in (-100, 0, 8)]
+    write_rows(tmp_path, METRICS, read, file_stem="read")
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms + 1000)
     assert len(read_rows(tmp_path, LOAD_QUALITY)) == 2 * len(rows)
+    assert (told["metric_hours"].good, told["broker_loads"].good) == (1, 0)
+    # Broker 2 leads partition 0 only, which alone was read; by the ratio to what was written in the same hour.
+    for table in (LOAD_MODEL, PLAN_INPUTS):
+        reads = {row["partition"]: (row["read_bytes_per_s"], row["read_basis"]) for row in read_rows(tmp_path, table)}
+        assert reads == {0: (pytest.approx(15.0), "topic"), 1: (None, None)}
 
 
 def test_what_is_missing_or_wrong_is_told_before_anything_is_made(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -73,12 +74,18 @@ def test_the_load_to_plan_by_stands_in_for_the_mean_where_it_is_known(tmp_path: 
         key = {"snapshot_id": "s", "cluster_id": "c", "broker": 1, "partition": partition}
         return {**INPUT, "write_bytes_per_s": 10.0, **key, **known}
 
-    rows = [row(0, p95_write_bytes_per_s=20.0, forecast_size_bytes=7.0, forecast_write_bytes_per_s=12.0), row(1)]
+    known = {"p95_write_bytes_per_s": 20.0, "forecast_size_bytes": 7.0, "forecast_write_bytes_per_s": 12.0}
+    rows = [row(0, **known, read_bytes_per_s=30.0), row(1, read_bytes_per_s=3.0), row(2)]
     write_rows(tmp_path, PLAN_INPUTS, rows, file_stem="a")
     rates = {by: read_plan_columns(tmp_path, None, by).write_bytes_per_s.tolist() for by in STATISTICS}
-    assert rates == {"mean": [10, 10], "p95": [20, 10], "p99": [10, 10], "peak": [10, 10], "forecast": [12, 10]}
-    assert read_plan_columns(tmp_path, None, "forecast").size_bytes.tolist() == [7, 5]
-    assert read_plan_columns(tmp_path, None, "p95").size_bytes.tolist() == [5, 5]
+    mean = [10, 10, 10]
+    assert rates == {"mean": mean, "p95": [20, 10, 10], "p99": mean, "peak": mean, "forecast": [12, 10, 10]}
+    assert read_plan_columns(tmp_path, None, "forecast").size_bytes.tolist() == [7, 5, 5]
+    assert read_plan_columns(tmp_path, None, "p95").size_bytes.tolist() == [5, 5, 5]
+    # What is read grows with what is written; where nobody measured it, it is unknown.
+    reads = {by: read_plan_columns(tmp_path, None, by).read_bytes_per_s for by in ("mean", "p95")}
+    assert np.array_equal(reads["mean"], [30, 3, np.nan], equal_nan=True)
+    assert np.array_equal(reads["p95"], [60, 3, np.nan], equal_nan=True)
 
 
 def partitions(data: Path, *rows: dict[str, Any], cluster: str = "c") -> None:

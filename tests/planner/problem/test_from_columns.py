@@ -50,6 +50,13 @@ def test_leaders_send_to_followers_and_consumers_and_cpu_follows_the_bytes() -> 
     assert found.follower_cpu[0] == pytest.approx(0.15 * 4)
 
 
+def test_reads_that_were_measured_count_instead_of_the_assumption() -> None:
+    measured = replace(COLUMNS, read_bytes_per_s=np.array([NAN, 20.0, NAN, NAN, 20.0]))
+    found = problem_from(HOSTS, measured, reads_per_write=3.0).partitions
+    assert found.read_bytes_per_s.tolist() == [24.0, 6.0, 0.0]
+    assert found.leader_cpu[0] == pytest.approx(0.7 * 4 + 0.15 * 24)
+
+
 def test_directories_are_found_by_broker_and_path() -> None:
     found = problem_from(HOSTS, COLUMNS)
     assert found.log_dirs is not None

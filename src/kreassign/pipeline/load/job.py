@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
@@ -13,21 +14,33 @@ from kreassign.errors import DataError
 from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, bad_rows, orphans, screen
 from kreassign.pipeline.load.forecast import backtests, forecast
 from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots, load_model, plan_inputs
+from kreassign.pipeline.load.measured import (
+    HOUR_MS,
+    RECENT_DAYS,
+    broker_loads,
+    led_hours,
+    metric_hours,
+    with_measured,
+)
 from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
 from kreassign.pipeline.load.rates import PARTITION_KEY, rates
 from kreassign.pipeline.load.rules import NO_PARTITION, SAME_KEY, Treatment
 from kreassign.pipeline.load.skew import skew
 from kreassign.pipeline.load.trend import WINDOW_DAYS, load_hours
-from kreassign.pipeline.tables.delta import DataDir, log_to_write, undo_after
+from kreassign.pipeline.tables.delta import DataDir, has_log, log_to_write, open_log, undo_after
 from kreassign.pipeline.tables.loads import Load, LoadedTable, last_load, publish
-from kreassign.pipeline.tables.parquet import Skipped, TablesAt, write_rows
+from kreassign.pipeline.tables.parquet import Skipped, TablesAt, usable_files, write_rows
 from kreassign.pipeline.tables.schemas import (
     BACKTESTS,
+    BROKER_LOADS,
     CLUSTERS,
     FORECAST,
     LOAD_HOURS,
     LOAD_MODEL,
     LOAD_QUALITY,
+    LOG_DIRS,
+    METRIC_HOURS,
+    METRICS,
     PARTITIONS,
     PLAN_INPUTS,
     QUARANTINE,
@@ -38,7 +51,15 @@ from kreassign.pipeline.tables.schemas import (
     Row,
     Table,
 )
-from kreassign.pipeline.tables.spark_io import Source, read_source, read_table, row_count, write_table
+from kreassign.pipeline.tables.spark_io import (
+    Source,
+    read_source,
+    read_table,
+    row_count,
+    rows_of,
+    struct_type,
+    write_table,
+)
 
 _SOURCES = (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES)
 
@@ -117,13 +138,55 @@ def run_load(
     partitions, replicas = good[PARTITIONS.name], good[REPLICAS.name]
     known = _rates(job, good[SAMPLES.name], partitions)
     hours = job.write(load_hours(known), LOAD_HOURS)
-    loads = job.write(load_model(partitions, replicas, known, hours, window_days), LOAD_MODEL)
+    loads = _loads(job, load_model(partitions, replicas, known, hours, window_days), led_hours(known), replicas)
     tested = job.write(backtests(loads), BACKTESTS)
     ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
     job.write(skew(loads, partitions), SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
     _add_quality(job)
     publish(data_dir, now_ms, job.made, job.before)
+
+
+def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Table `load_model` as stored, with what brokers measured, if they did. `hours` say who led a partition when."""
+    measured = _measured(job, hours)
+    if measured is None:
+        return job.write(plain, LOAD_MODEL)
+    plain.persist(StorageLevel.DISK_ONLY)
+    try:
+        loads = job.write(with_measured(plain, hours, replicas, measured), LOAD_MODEL)
+    finally:
+        plain.unpersist()
+    job.write(broker_loads(loads, replicas, measured, _log_dirs(job, replicas)), BROKER_LOADS)
+    return loads
+
+
+def _measured(job: Job, hours: DataFrame) -> DataFrame | None:
+    """Table `metric_hours` as stored, of the last days of the hours; None where there are no metrics of them."""
+    if not has_log(job.data_dir, METRICS):
+        return None
+    last = hours.agg(sql.max("hour_ms")).first()
+    if last is None or last[0] is None:
+        return None
+    begin_ms, end_ms = last[0] - RECENT_DAYS * 24 * HOUR_MS, last[0] + HOUR_MS
+    log = open_log(job.data_dir, METRICS)
+    usable, skipped = usable_files(log, log.files(time="taken_ms", begin_ms=begin_ms, end_ms=end_ms))
+    job.judged.extend(Judged(METRICS.name, Treatment.SKIPPED, str(each), 1) for each in skipped)
+    if not usable:
+        return None
+    rows = rows_of(job.spark, log, usable).where(sql.col("taken_ms").between(begin_ms, end_ms))
+    return job.write(metric_hours(rows), METRIC_HOURS)
+
+
+def _log_dirs(job: Job, replicas: DataFrame) -> DataFrame:
+    """Table `log_dirs` of the snapshots that these replicas are of."""
+    if not has_log(job.data_dir, LOG_DIRS):
+        return job.spark.createDataFrame([], struct_type(LOG_DIRS))
+    ids = [row["snapshot_id"] for row in replicas.select("snapshot_id").distinct().collect()]
+    log = open_log(job.data_dir, LOG_DIRS)
+    files = {file.path: file for each in ids for file in log.files({"snapshot_id": each})}
+    usable, _ = usable_files(log, list(files.values()))
+    return rows_of(job.spark, log, usable).where(sql.col("snapshot_id").isin(*ids))
 
 
 def quality(spark: SparkSession, data_dir: DataDir) -> list[Row]:

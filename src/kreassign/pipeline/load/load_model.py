@@ -30,6 +30,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.forecast import DAY_S
+from kreassign.pipeline.load.measured import nothing_measured
 from kreassign.pipeline.load.rates import PARTITION_KEY
 from kreassign.pipeline.load.trend import WHOLE, WINDOW_DAYS, peak_hours, trends
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
@@ -81,6 +82,7 @@ def load_model(
         .withColumn("write_bytes_per_s", in_bytes(sql.col("write_records_per_s")))
         .withColumn("coverage", coverage())
         .withColumn("verdict", verdict())
+        .withColumns(nothing_measured())
         .select(*LOAD_MODEL.column_names)
     )
 
@@ -190,6 +192,8 @@ def verdict() -> Column:
 _KEY = ("cluster_id", "snapshot_id", "topic", "partition")
 _RATES = ("write_bytes_per_s", "p95_write_bytes_per_s", "p99_write_bytes_per_s", "peak_write_bytes_per_s")
 
+_READS = ("read_bytes_per_s", "read_basis", "read_error_share", "cpu_share", "follower_cpu_share")
+
 
 def plan_inputs(partitions: DataFrame, replicas: DataFrame, load_model: DataFrame, forecast: DataFrame) -> DataFrame:
     """Table `plan_inputs`. Every replica carries the size of the whole partition: what it takes, or will take.
@@ -198,7 +202,7 @@ def plan_inputs(partitions: DataFrame, replicas: DataFrame, load_model: DataFram
     """
     moving = (sql.size("adding") > 0) | (sql.size("removing") > 0)
     states = partitions.select(*_KEY, moving.alias("is_reassigning"))
-    loads = load_model.select(*_KEY, "size_bytes", *_RATES, "coverage", "verdict")
+    loads = load_model.select(*_KEY, "size_bytes", *_RATES, *_READS, "coverage", "verdict")
     ahead = forecast.select(
         *_KEY,
         sql.col("size_bytes").alias("forecast_size_bytes"),

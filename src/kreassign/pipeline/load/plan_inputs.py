@@ -18,7 +18,7 @@ from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, P
 
 _COLUMNS = (
     "snapshot_id", "topic", "partition", "broker", "position", "is_reassigning", "size_bytes", "write_bytes_per_s",
-    "verdict",
+    "read_bytes_per_s", "verdict",
 )  # fmt: skip
 ENOUGH = "enough"
 """The verdict of loads that one may plan by; every other one is a reason for doubt."""
@@ -54,6 +54,7 @@ class PlanColumns:
     is_reassigning: npt.NDArray[np.bool_]
     size_bytes: npt.NDArray[np.float64]
     write_bytes_per_s: npt.NDArray[np.float64]
+    read_bytes_per_s: npt.NDArray[np.float64]
     reason_names: tuple[str, ...]
     reasons: npt.NDArray[np.int32]
     paths: tuple[str, ...]
@@ -90,6 +91,7 @@ def read_plan_columns(where: Where, cluster: str | None, statistic: str = "mean"
         is_reassigning=np.asarray(found["is_reassigning"], np.bool_),
         size_bytes=_instead(sizes, found["size_bytes"]),
         write_bytes_per_s=_instead(rates, found["write_bytes_per_s"]),
+        read_bytes_per_s=_reads(rates, found),
         reason_names=reason_names,
         reasons=reasons,
         paths=paths,
@@ -122,6 +124,16 @@ def read_forecast_basis(where: Where, cluster: str) -> ForecastBasis | None:
         **{name: row[name] for row in tested for name in ("median_error", "covered_share")},
     }
     return ForecastBasis(float(horizon[0]), low_ratio, high_ratio, **backtest)
+
+
+def _reads(rates: npt.NDArray[np.float64] | None, found: dict[str, ColumnArray]) -> npt.NDArray[np.float64]:
+    """What consumers read, as measured; with other rates of writes than the mean it grows in the same proportion."""
+    reads, mean = np.asarray(found["read_bytes_per_s"], np.float64), np.asarray(found["write_bytes_per_s"], np.float64)
+    if rates is None:
+        return reads
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = np.where((mean > 0) & ~np.isnan(rates), rates / mean, 1.0)
+    return reads * factors
 
 
 def read_topic_ids(where: Where, snapshot_id: str) -> dict[str, str]:

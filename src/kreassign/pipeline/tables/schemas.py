@@ -141,6 +141,27 @@ _VERDICT = Column(
     "time is missing; "
     "`unknown`, there is no rate, see `coverage`",
 )
+_NO_METRICS = "; NULL where brokers measured nothing of it"
+_READS = (
+    _optional("read_bytes_per_s", DOUBLE, "bytes per second that consumers read, as brokers measured it" + _NO_METRICS),
+    _optional(
+        "read_basis",
+        STRING,
+        "what that is based on, at its coarsest: metrics of the `partition`, of its `topic`, or of the `broker` that "
+        "led it, shared out by what is written; NULL as `read_bytes_per_s`",
+    ),
+    _optional("read_error_share", DOUBLE, "how far it may be off, as a share of it; NULL as `read_bytes_per_s`"),
+)
+_CPU = (
+    _optional(
+        "cpu_share",
+        DOUBLE,
+        "share of its broker's CPU that its leader takes: the broker's, shared out by bytes" + _NO_METRICS,
+    ),
+    _optional(
+        "follower_cpu_share", DOUBLE, "the same of a follower, mean of all; NULL likewise, and without followers"
+    ),
+)
 
 CLUSTERS = Table(
     "clusters",
@@ -426,6 +447,14 @@ LOAD_MODEL = Table(
             INT,
             "how often the log was reset: the topic was re-created, or, without topic ids, lost most of its records",
         ),
+        *_READS,
+        _optional(
+            "read_measured_share",
+            DOUBLE,
+            "part of the hours of the last week of metrics that was measured; NULL as `read_bytes_per_s`",
+        ),
+        _optional("requests_per_s", DOUBLE, "requests of clients, shared out in the same way" + _NO_METRICS),
+        *_CPU,
         _COVERAGE,
         _VERDICT,
     ),
@@ -558,6 +587,59 @@ LOAD_QUALITY = Table(
     partition_by=Partitioning("load", "load_ms"),
 )
 
+METRIC_HOURS = Table(
+    "metric_hours",
+    "What each series of table `metrics` says of each hour: the window, and how complete it is.",
+    _LOAD,
+    ("cluster_id", "broker", "topic", "partition", "name", "hour_ms"),
+    (
+        CLUSTER_ID,
+        Column("broker", INT, "id of the broker; -1 for what is told of a cluster as a whole"),
+        _optional("topic", STRING, "topic that it is about; NULL for what is of a whole broker"),
+        _optional("partition", INT, "partition that it is about; NULL for what is of a topic or a whole broker"),
+        Column("name", STRING, "as in `metrics`, without its ending: counters are rates here; `requests` of all kinds"),
+        Column("hour_ms", BIGINT, "start of the hour"),
+        Column("value", DOUBLE, "mean of what was measured in it, per second"),
+        Column("measured_share", DOUBLE, "part of the hour in which it was measured"),
+    ),
+)
+
+BROKER_LOADS = Table(
+    "broker_loads",
+    "What each broker measured of itself over all hours of `metric_hours`, and what it can hold.",
+    _LOAD,
+    ("cluster_id", "broker"),
+    (
+        CLUSTER_ID,
+        BROKER,
+        Column("hour_count", INT, "hours in which it was measured"),
+        Column("measured_share", DOUBLE, "part of these hours that was measured"),
+        *(
+            _optional(f"{peak}{name}", DOUBLE, f"{kind}; NULL where that was not measured")
+            for peak, kind in (("", "mean of the hours"), ("peak_", "the busiest hour"))
+            for name in (
+                "bytes_in_per_s",
+                "bytes_out_per_s",
+                "replication_bytes_out_per_s",
+                "requests_per_s",
+                "cpu_share",
+            )
+        ),
+        _optional(
+            "replication_out_ratio",
+            DOUBLE,
+            "bytes to followers over what those of the partitions that it leads copy by table `load_model`: 1 where "
+            "metrics and samples agree; NULL without either",
+        ),
+        _optional("disk_bytes", BIGINT, "size of its file systems; NULL where one is unknown"),
+        _optional(
+            "cpu_capacity_bytes_per_s",
+            DOUBLE,
+            "bytes in and out at which its CPU would be used up, if it takes as much per byte as now; NULL without CPU",
+        ),
+    ),
+)
+
 PLAN_INPUTS = Table(
     "plan_inputs",
     "What the planner reads: one row per replica of the latest snapshot of each cluster.",
@@ -579,6 +661,8 @@ PLAN_INPUTS = Table(
         _optional("peak_write_bytes_per_s", DOUBLE, "rate in the busiest hour of the day; NULL as in `load_model`"),
         _optional("forecast_size_bytes", DOUBLE, "size at the horizon of table `forecast`; NULL as there"),
         _optional("forecast_write_bytes_per_s", DOUBLE, "rate at that horizon; NULL as there"),
+        *_READS,
+        *_CPU,
         _COVERAGE,
         _VERDICT,
     ),
@@ -702,6 +786,8 @@ TABLES = (
     SKEW,
     LOADS,
     LOAD_QUALITY,
+    METRIC_HOURS,
+    BROKER_LOADS,
     PLAN_INPUTS,
     QUARANTINE,
 )

@@ -10,16 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kreassign.errors import InputError
+from kreassign.model.cpu_costs import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
 from kreassign.planner.problem.cluster import Brokers, LogDirs, Partitions
 from kreassign.planner.problem.facts import BrokerFacts, problem_of
 from kreassign.planner.problem.problem import Problem
-
-# Share of a broker's CPU that bytes cost it, relative to each other: taking writes in as leader, sending, and
-# taking copies in as follower. Kafka does not measure CPU per partition; Cruise Control ships these weights.
-CPU_PER_WRITE = 0.7
-CPU_PER_READ = 0.15
-CPU_PER_COPY = 0.15
 
 Ints = npt.NDArray[np.int64] | IntArray
 
@@ -29,7 +24,8 @@ class ReplicaColumns:
     """One entry per replica, in any order.
 
     `topics` are indices into the sorted `topic_names`. `size_bytes` and `write_bytes_per_s` are those of the
-    partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown.
+    partition, NaN where unknown. `log_dirs` are indices into `paths`, negative where unknown. `read_bytes_per_s` is
+    what consumers read of it, NaN where nobody measured it; None where that is so of all.
     """
 
     topic_names: Sequence[str]
@@ -42,6 +38,7 @@ class ReplicaColumns:
     write_bytes_per_s: FloatArray
     paths: Sequence[str] = ()
     log_dirs: Ints | None = None
+    read_bytes_per_s: FloatArray | None = None
 
 
 class ReplicaRow(NamedTuple):
@@ -84,7 +81,8 @@ def problem_from(hosts: Sequence[BrokerFacts], columns: ReplicaColumns, *, reads
     """A problem with the default policy.
 
     What is being reassigned, or has no known size, may not move. A broker that holds replicas but is not among the
-    hosts is dead. A leader sends each byte written `reads_per_write` times to consumers and once to each follower;
+    hosts is dead. A leader sends each byte written once to each follower, and to consumers what was measured, or where
+    nothing was, each byte `reads_per_write` times;
     CPU is estimated from the bytes in and out. Raises InputError when a broker is named twice in a list.
     """
     missing = sorted(set(np.unique(columns.brokers).tolist()) - {host.id for host in hosts})
@@ -114,7 +112,11 @@ def _partitions(columns: ReplicaColumns, order: npt.NDArray[np.int64], empty: Pr
     factors = np.diff(np.append(starts, len(order))).astype(np.int32)
     replicas = np.searchsorted(empty.brokers.ids, columns.brokers[order].astype(np.int32)).astype(np.int32)
     size, write = columns.size_bytes[first], np.nan_to_num(columns.write_bytes_per_s[first])
-    sent = write * (factors - 1 + reads)
+    consumed = write * reads
+    if columns.read_bytes_per_s is not None:
+        measured = columns.read_bytes_per_s[first]
+        consumed = np.where(np.isnan(measured), consumed, measured)
+    sent = write * (factors - 1) + consumed
     found = Partitions(
         topic_names=tuple(columns.topic_names),
         topics=topics[starts].astype(np.int32),

@@ -1,0 +1,269 @@
+"""DataFrame → DataFrame. What brokers measured themselves (table `metrics`) as the load of partitions and of brokers.
+
+Series become means of hours (`metric_hours`). A reading stands for the time since the one before it of the same series,
+if that is an hour at most, and belongs to the hour in which it ends; a counter that goes back was reset, and that time
+is not measured. `measured_share` says which part of an hour was measured: it is the completeness of the window.
+
+What brokers sent to consumers and were asked in an hour is shared out to the partitions that they led in that hour
+(`sharing.py`), and
+
+    read_bytes_per_s = write_bytes_per_s * sum of bytes read / sum of bytes written    over the hours that have both
+                       (the mean of the hours, where nothing was written)
+    read_error_share = mean of what sharing out may be off + the part of the hours that was not measured
+
+The ratio keeps metrics of a few hours from being taken for the mean of weeks. Kafka's bytes out are those to consumers;
+bytes to followers are a metric of their own, which is compared with what the factors make of the writes
+(`replication_out_ratio` of `broker_loads`: 1 where metrics and samples agree).
+
+CPU is shared out by what is known to cost it, in the proportions of `model/cpu_costs.py`: bytes that a leader receives
+and sends, and bytes that a follower copies. What a broker does besides is in it too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sql
+
+from kreassign.model.cpu_costs import CPU_PER_COPY, CPU_PER_READ, CPU_PER_WRITE
+from kreassign.pipeline.load.rates import PARTITION_KEY
+from kreassign.pipeline.load.sharing import BASES, NO_BROKER, NO_PARTITION, NO_TOPIC, Ints, Led, Told, share_out
+from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS
+
+HOUR_MS, HOUR_S = 3_600_000, 3600.0
+READS, REQUESTS = "bytes_out", "requests"
+RECENT_DAYS = 7
+"""Metrics of so many days count: every hour and weekday is in them, and readers change more often than writers."""
+_REQUEST_NAMES = ("requests", "produce_requests", "fetch_requests")
+_OF_BROKERS = {
+    "bytes_in": "bytes_in_per_s",
+    "bytes_out": "bytes_out_per_s",
+    "replication_bytes_out": "replication_bytes_out_per_s",
+    REQUESTS: "requests_per_s",
+    "cpu_share": "cpu_share",
+}
+_HOUR = ("cluster_id", "hour_ms")
+_SHARED = (
+    "cluster_id string, topic string, partition int, seconds double, written double, "
+    "read double, basis int, spread double, told double, requests double"
+)
+MEASURED_COLUMNS = (
+    "read_bytes_per_s", "read_basis", "read_error_share", "read_measured_share", "requests_per_s", "cpu_share",
+    "follower_cpu_share",
+)  # fmt: skip
+
+
+def led_hours(rates: DataFrame) -> DataFrame:
+    """Table `rates` by partition and hour: seconds and new_records that are known, and the last leader."""
+    hour = (sql.floor(sql.col("taken_ms") / HOUR_MS) * HOUR_MS).cast("bigint").alias("hour_ms")
+    return (
+        rates.where(sql.col("new_records").isNotNull())
+        .groupBy(*PARTITION_KEY, hour)
+        .agg(
+            sql.sum("seconds").alias("seconds"),
+            sql.sum("new_records").alias("new_records"),
+            sql.max_by("leader", "taken_ms").alias("last_leader"),
+        )
+    )
+
+
+def metric_hours(metrics: DataFrame) -> DataFrame:
+    """Table `metric_hours` of table `metrics`."""
+    key = ("cluster_id", "broker", "topic", "partition", "name")
+    in_time = Window.partitionBy(*key).orderBy("taken_ms")
+    seconds = (sql.col("taken_ms") - sql.lag("taken_ms").over(in_time)) / 1000.0
+    timed = metrics.withColumns({"seconds": seconds, "before": sql.lag("value").over(in_time)})
+    grown = (sql.col("value") - sql.col("before")) / sql.col("seconds")
+    base = sql.regexp_replace("name", "_(total|per_s)$", "")
+    rated = timed.where((sql.col("seconds") > 0) & (sql.col("seconds") <= HOUR_S)).select(
+        *key[:-1],
+        sql.when(base.isin(*_REQUEST_NAMES), REQUESTS).otherwise(base).alias("name"),
+        base.alias("kind"),
+        (sql.floor(sql.col("taken_ms") / HOUR_MS) * HOUR_MS).cast("bigint").alias("hour_ms"),
+        "seconds",
+        sql.when(sql.col("name").endswith("_total"), grown).otherwise(sql.col("value")).alias("rate"),
+    )
+    amount = sql.sum(sql.col("rate") * sql.col("seconds")).alias("amount")
+    of_kind = rated.where(sql.col("rate") >= 0).groupBy(*key, "hour_ms", "kind")
+    each = of_kind.agg(sql.sum("seconds").alias("seconds"), amount)
+    # Kinds of requests add up; a counter and a rate of the same thing do not.
+    added, mean = sql.sum(sql.col("amount") / sql.col("seconds")), sql.sum("amount") / sql.sum("seconds")
+    together = each.groupBy(*key, "hour_ms").agg(
+        sql.when(sql.col("name") == REQUESTS, added).otherwise(mean).alias("value"),
+        sql.least(sql.max("seconds") / HOUR_S, sql.lit(1.0)).alias("measured_share"),
+    )
+    return together.select(*METRIC_HOURS.column_names)
+
+
+def with_measured(loads: DataFrame, hours: DataFrame, replicas: DataFrame, measured: DataFrame) -> DataFrame:
+    """Rows of `load_model` with what brokers measured: from `load_hours`, `replicas` and `metric_hours`."""
+    plain = loads.drop(*MEASURED_COLUMNS)
+    written = _written(plain, _recent(hours, measured))
+    wanted = measured.where(sql.col("name").isin(READS, REQUESTS))
+    shared = written.groupBy(*_HOUR).cogroup(wanted.groupBy(*_HOUR)).applyInArrow(_shared_out, _SHARED)
+    told = plain.join(_of_partitions(shared), on=list(PARTITION_KEY), how="left")
+    writes = sql.coalesce("write_bytes_per_s", sql.lit(0.0))
+    by_ratio = sql.when(sql.col("sum_written") > 0, writes * sql.col("sum_reads") / sql.col("sum_written"))
+    reads = sql.coalesce(by_ratio, "mean_reads")
+    known = told.withColumns(
+        {
+            "read_bytes_per_s": reads,
+            "read_basis": sql.when(reads.isNotNull(), sql.col("basis")),
+            "read_error_share": sql.when(reads.isNotNull(), sql.col("error")),
+            "read_measured_share": sql.when(reads.isNotNull(), sql.col("told_share")),
+        }
+    )
+    return _with_cpu(known, replicas, measured).select(*LOAD_MODEL.column_names)
+
+
+def nothing_measured() -> dict[str, Column]:
+    """The columns that `with_measured` fills, where brokers measured nothing."""
+    return {
+        column.name: sql.lit(None).cast(column.type) for column in LOAD_MODEL.columns if column.name in MEASURED_COLUMNS
+    }
+
+
+def broker_loads(loads: DataFrame, replicas: DataFrame, measured: DataFrame, log_dirs: DataFrame) -> DataFrame:
+    """Table `broker_loads`; replicas and `log_dirs` are of one snapshot per cluster, `measured` is `metric_hours`."""
+    whole = measured.where(sql.col("topic").isNull() & (sql.col("broker") != NO_BROKER))
+    hours = whole.groupBy("cluster_id", "broker", "hour_ms").agg(
+        sql.max("measured_share").alias("measured_share"),
+        *(sql.max(sql.when(sql.col("name") == name, sql.col("value"))).alias(name) for name in _OF_BROKERS),
+    )
+    over = hours.groupBy("cluster_id", "broker").agg(
+        sql.count("*").cast("int").alias("hour_count"),
+        sql.avg("measured_share").alias("measured_share"),
+        *(_mean(name).alias(column) for name, column in _OF_BROKERS.items()),
+        *(sql.max(name).alias(f"peak_{column}") for name, column in _OF_BROKERS.items()),
+    )
+    copied = sql.col("write_bytes_per_s") * (sql.col("factor") - 1)
+    led = _placed(loads, replicas).where("is_leader").groupBy("cluster_id", "broker")
+    disks = log_dirs.groupBy("cluster_id", "broker").agg(
+        # The sum of known ones alone would look like a small disk.
+        sql.when(sql.every(sql.col("total_bytes").isNotNull()), sql.sum("total_bytes")).alias("disk_bytes")
+    )
+    key = ["cluster_id", "broker"]
+    joined = over.join(led.agg(sql.sum(copied).alias("expected")), on=key, how="left").join(disks, on=key, how="left")
+    replicated = sql.col("replication_bytes_out_per_s")
+    moved = sql.col("bytes_in_per_s") + sql.col("bytes_out_per_s") + sql.coalesce(replicated, sql.lit(0.0))
+    return joined.withColumns(
+        {
+            "replication_out_ratio": sql.when(sql.col("expected") > 0, replicated / sql.col("expected")),
+            "cpu_capacity_bytes_per_s": sql.when(sql.col("cpu_share") > 0, moved / sql.col("cpu_share")),
+        }
+    ).select(*BROKER_LOADS.column_names)
+
+
+def _mean(name: str) -> Column:
+    """Of the hours that have it, each by how much of it was measured."""
+    weight = sql.when(sql.col(name).isNotNull(), sql.col("measured_share"))
+    return sql.try_divide(sql.sum(sql.col(name) * weight), sql.sum(weight))
+
+
+def _recent(hours: DataFrame, measured: DataFrame) -> DataFrame:
+    """The hours of the last days in which brokers measured something."""
+    last = sql.broadcast(measured.groupBy("cluster_id").agg(sql.max("hour_ms").alias("last_metric_ms")))
+    begin = sql.col("last_metric_ms") - RECENT_DAYS * 24 * HOUR_MS
+    return hours.join(last, on="cluster_id").where(
+        (sql.col("hour_ms") > begin) & (sql.col("hour_ms") <= sql.col("last_metric_ms"))
+    )
+
+
+def _written(loads: DataFrame, hours: DataFrame) -> DataFrame:
+    """What was written to each partition in each hour, and who led it last in that hour."""
+    sizes = loads.select(*PARTITION_KEY, "bytes_per_record")
+    known = hours.where(sql.col("seconds") > 0).join(sizes, on=list(PARTITION_KEY), how="inner")
+    return known.select(
+        *PARTITION_KEY,
+        "hour_ms",
+        sql.col("last_leader").alias("leader"),
+        "seconds",
+        sql.coalesce(sql.col("new_records") * sql.col("bytes_per_record"), sql.lit(0.0)).alias("written"),
+    )
+
+
+def _shared_out(written: pa.Table, measured: pa.Table) -> pa.Table:
+    """One hour of one cluster: rows of `_SHARED`, from what was written and what was measured in it."""
+    count = written.num_rows
+    texts = pa.chunked_array([*written["topic"].chunks, *measured["topic"].chunks], pa.string())
+    topics = _ints(pc.index_in(texts, value_set=pc.unique(texts.drop_null())), NO_TOPIC)
+    seconds, amounts = (np.asarray(written[name], np.float64) for name in ("seconds", "written"))
+    led = Led(topics[:count], _ints(written["partition"], NO_PARTITION), _ints(written["leader"], NO_BROKER - 1),
+              amounts / seconds)  # fmt: skip
+    told = Told(
+        _ints(measured["broker"], NO_BROKER), topics[count:], _ints(measured["partition"], NO_PARTITION),
+        *(np.asarray(measured[name], np.float64) for name in ("value", "measured_share")),
+    )  # fmt: skip
+    is_read = np.asarray(pc.equal(measured["name"], READS))
+    read, asked = share_out(led, told.where(is_read)), share_out(led, told.where(~is_read))
+    columns = {name: written[name] for name in ("cluster_id", "topic", "partition", "seconds", "written")}
+    return pa.table(
+        columns
+        | {"read": _known(read.rates), "basis": pa.array(read.basis.astype(np.int32)), "spread": _known(read.spread)}
+        | {"told": pa.array(read.told), "requests": _known(asked.rates)}
+    )
+
+
+def _ints(column: Any, unknown: int) -> Ints:
+    return np.asarray(column.fill_null(unknown), np.int64)
+
+
+def _known(values: Any) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
+
+
+def _of_partitions(shared: DataFrame) -> DataFrame:
+    """By partition, over its hours: sums, mean, basis and error of what is read, and the mean of requests."""
+    seconds, is_told = sql.col("seconds"), sql.col("read").isNotNull()
+
+    def over_time(name: str) -> tuple[Column, Column]:
+        return sql.sum(sql.col(name) * seconds), sql.sum(sql.when(sql.col(name).isNotNull(), seconds))
+
+    told_share = sql.avg("told")
+    return shared.groupBy(*PARTITION_KEY).agg(
+        over_time("read")[0].alias("sum_reads"),
+        sql.sum(sql.when(is_told, sql.col("written"))).alias("sum_written"),
+        sql.try_divide(*over_time("read")).alias("mean_reads"),
+        # The coarsest that was used.
+        sql.get(sql.array(*map(sql.lit, BASES)), sql.max("basis")).alias("basis"),
+        (sql.avg("spread") + 1 - told_share).alias("error"),
+        told_share.alias("told_share"),
+        sql.try_divide(*over_time("requests")).alias("requests_per_s"),
+    )
+
+
+def _placed(loads: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Replicas with the load of their partition, and `factor`, how many there are of it."""
+    key = ("cluster_id", "snapshot_id", "topic", "partition")
+    copies = replicas.select(*key, "broker", "is_leader")
+    factor = sql.count("*").over(Window.partitionBy(*key))
+    return copies.withColumn("factor", factor).join(loads, on=list(key), how="inner")
+
+
+def _with_cpu(loads: DataFrame, replicas: DataFrame, measured: DataFrame) -> DataFrame:
+    """With cpu_share, of the leader on its broker, and follower_cpu_share, the mean of the followers on theirs."""
+    is_cpu = (sql.col("name") == "cpu_share") & sql.col("topic").isNull()
+    used = (
+        measured.where(is_cpu)
+        .groupBy("cluster_id", "broker")
+        .agg((sql.sum(sql.col("value") * sql.col("measured_share")) / sql.sum("measured_share")).alias("cpu_used"))
+    )
+    writes = sql.coalesce("write_bytes_per_s", sql.lit(0.0))
+    sent = writes * (sql.col("factor") - 1) + sql.coalesce(sql.col("read_bytes_per_s"), writes)
+    led = CPU_PER_WRITE * writes + CPU_PER_READ * sent
+    costs = _placed(loads, replicas).select(
+        *PARTITION_KEY, "broker", "is_leader",
+        sql.when(sql.col("is_leader"), led).otherwise(CPU_PER_COPY * writes).alias("cost"),
+    )  # fmt: skip
+    of_broker = sql.sum("cost").over(Window.partitionBy("cluster_id", "broker"))
+    part = sql.when(sql.col("of_broker") > 0, sql.col("cpu_used") * sql.col("cost") / sql.col("of_broker"))
+    shared = costs.withColumn("of_broker", of_broker).join(used, on=["cluster_id", "broker"], how="inner")
+    of_partitions = shared.withColumn("part", part).groupBy(*PARTITION_KEY).agg(
+        sql.max(sql.when(sql.col("is_leader"), sql.col("part"))).alias("cpu_share"),
+        sql.avg(sql.when(~sql.col("is_leader"), sql.col("part"))).alias("follower_cpu_share"),
+    )  # fmt: skip
+    return loads.join(of_partitions, on=list(PARTITION_KEY), how="left")

@@ -1,0 +1,201 @@
+"""What brokers measured, shared out to partitions: a small world whose every byte is known, in one job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from kreassign.pipeline.load.measured import broker_loads, metric_hours, with_measured
+from kreassign.pipeline.tables.schemas import BROKER_LOADS, LOAD_MODEL, METRIC_HOURS, METRICS, Row
+from kreassign.pipeline.tables.spark_io import struct_type
+
+pytestmark = pytest.mark.spark
+
+HOUR_MS, MINUTE_MS = 3_600_000, 60_000
+BEGIN_MS = 490_000 * HOUR_MS
+HOURS = 2
+EVERY_MS = 10 * MINUTE_MS
+
+# Topic, partition, its leader in each hour (0: none), bytes per second that are written, replicas.
+PARTITIONS: tuple[tuple[str, int, tuple[int, int], float, tuple[int, ...]], ...] = (
+    ("orders", 0, (1, 1), 100.0, (1, 2)),
+    ("orders", 1, (1, 1), 200.0, (1, 2)),
+    ("alone", 0, (1, 1), 50.0, (1,)),
+    ("told by partition", 0, (2, 2), 10.0, (2,)),
+    ("told by partition", 1, (2, 2), 10.0, (2,)),
+    ("rest", 0, (1, 1), 30.0, (1,)),
+    ("rest", 1, (1, 1), 10.0, (1,)),
+    ("moved", 0, (1, 2), 40.0, (2, 1)),
+    ("only read", 0, (4, 4), 0.0, (4,)),
+    ("only read", 1, (4, 4), 0.0, (4,)),
+    ("reset", 0, (5, 5), 60.0, (5,)),
+    ("lately", 0, (6, 6), 70.0, (6,)),
+    ("unmeasured", 0, (3, 3), 80.0, (3,)),
+)
+
+
+def rates(broker: int, name: str, topic: str | None, partition: int | None, *of_hours: float | None) -> Iterator[Row]:
+    """A reading every ten minutes, of these rates in the hours; None is an hour without readings."""
+    for number in range(6 * len(of_hours) + 1):
+        rate = of_hours[max(number - 1, 0) // 6]
+        if rate is not None:
+            at_ms = BEGIN_MS - 5 * MINUTE_MS + number * EVERY_MS
+            yield metric(broker, name, topic, partition, at_ms, rate)
+
+
+def counter(broker: int, name: str, topic: str | None, per_s: float, reset_at: int | None = None) -> Iterator[Row]:
+    """The same as a counter of two hours, which begins anew at a reading."""
+    for number in range(6 * HOURS + 1):
+        since = number if reset_at is None or number < reset_at else number - reset_at
+        yield metric(broker, name, topic, None, BEGIN_MS - 5 * MINUTE_MS + number * EVERY_MS, since * per_s * 600)
+
+
+def metric(broker: int, name: str, topic: str | None, partition: int | None, at_ms: int, value: float) -> Row:
+    return {"cluster_id": "c", "taken_ms": at_ms, "broker": broker, "topic": topic, "partition": partition,
+            "name": name, "value": value}  # fmt: skip
+
+
+def all_metrics() -> Iterator[Row]:
+    yield from counter(1, "bytes_out_total", "orders", 900.0)
+    yield from rates(1, "bytes_out_per_s", "alone", None, 75.0, 75.0)
+    yield from rates(2, "bytes_out_per_s", "told by partition", 0, 5.0, 15.0)
+    yield from rates(2, "bytes_out_per_s", "told by partition", None, 25.0, 25.0)
+    yield from rates(1, "bytes_out_per_s", "moved", None, 120.0, 0.0)
+    yield from rates(2, "bytes_out_per_s", "moved", None, 0.0, 80.0)
+    # 900 + 75 + 120 are of topics that are told, in the second hour 900 + 75.
+    yield from rates(1, "bytes_out_per_s", None, None, 1135.0, 1015.0)
+    yield from rates(4, "bytes_out_per_s", None, None, 8.0, 8.0)
+    yield from counter(5, "bytes_out_total", "reset", 30.0, reset_at=4)
+    yield from rates(6, "bytes_out_per_s", None, None, None, 35.0)
+    for broker, used in ((1, 0.5), (2, 0.2)):
+        yield from rates(broker, "cpu_share", None, None, used, used)
+        yield from rates(broker, "bytes_in_per_s", None, None, 430.0, 350.0)
+        yield from rates(broker, "replication_bytes_out_per_s", None, None, 340.0, 300.0)
+    yield from rates(1, "produce_requests_per_s", None, None, 20.0, 20.0)
+    # The same once more, as a counter.
+    yield from counter(1, "produce_requests_total", None, 20.0)
+    yield from rates(1, "fetch_requests_per_s", None, None, 23.0, 15.0)
+    for row in rates(-1, "bytes_out_per_s", "orders", None, 600.0, 600.0):
+        yield row | {"cluster_id": "cloud"}
+
+
+def world(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame, DataFrame]:
+    """Loads, hours, replicas and what was measured; `cloud` is another cluster with topic `orders` only."""
+    parts = [("c", *part) for part in PARTITIONS] + [("cloud", *part) for part in PARTITIONS[:2]]
+    loads = spark.createDataFrame(
+        [(cluster, "s", topic, number, rate, 10.0) for cluster, topic, number, _, rate, _ in parts],
+        "cluster_id string, snapshot_id string, topic string, partition int, write_bytes_per_s double, "
+        "bytes_per_record double",
+    )
+    hours = spark.createDataFrame(
+        [
+            (cluster, topic, number, BEGIN_MS + hour * HOUR_MS, 3600.0, int(rate * 360), leaders[hour], hour)
+            for cluster, topic, number, leaders, rate, _ in parts
+            for hour in range(HOURS)
+        ],
+        "cluster_id string, topic string, partition int, hour_ms bigint, seconds double, new_records bigint, "
+        "last_leader int, last_ms int",
+    )
+    replicas = spark.createDataFrame(
+        [
+            (cluster, "s", topic, number, broker, broker == leaders[-1])
+            for cluster, topic, number, leaders, _, brokers in parts
+            for broker in brokers
+        ],
+        "cluster_id string, snapshot_id string, topic string, partition int, broker int, is_leader boolean",
+    )
+    rest = [field for field in struct_type(LOAD_MODEL) if field.name not in loads.columns]
+    full = loads.withColumns({field.name: sql.lit(None).cast(field.dataType) for field in rest})
+    metrics = spark.createDataFrame(
+        [tuple(row[name] for name in METRICS.column_names) for row in all_metrics()], struct_type(METRICS)
+    )
+    # As the job has it: from a table, not computed again for each use.
+    measured = spark.createDataFrame(metric_hours(metrics).collect(), struct_type(METRIC_HOURS))
+    return full.select(*LOAD_MODEL.column_names), hours, replicas, measured
+
+
+# Read bytes per second, basis, error, and the part of the hours that was measured.
+EXPECTED: dict[tuple[str, str, int], tuple[float | None, str | None, float | None, float | None]] = {
+    ("c", "orders", 0): (300.0, "topic", 0.2 * 2 / 3, 1.0),
+    ("c", "orders", 1): (600.0, "topic", 0.2 * 1 / 3, 1.0),
+    ("c", "alone", 0): (75.0, "topic", 0.0, 1.0),
+    ("c", "told by partition", 0): (10.0, "partition", 0.0, 1.0),
+    # The rest of its topic: 20 in the first hour, 10 in the second.
+    ("c", "told by partition", 1): (15.0, "topic", 0.0, 1.0),
+    # The rest of its broker: 40 in each hour, as 3 to 1.
+    ("c", "rest", 0): (30.0, "broker", 0.25, 1.0),
+    ("c", "rest", 1): (10.0, "broker", 0.75, 1.0),
+    ("c", "moved", 0): (100.0, "topic", 0.0, 1.0),
+    ("c", "only read", 0): (4.0, "broker", 0.5, 1.0),
+    ("c", "only read", 1): (4.0, "broker", 0.5, 1.0),
+    # Of twelve intervals the one with the reset is not known.
+    ("c", "reset", 0): (30.0, "topic", 1 / 12, 11 / 12),
+    # Measured in the second of two hours, from its second reading on.
+    ("c", "lately", 0): (35.0, "broker", 1 - 5 / 12, 5 / 12),
+    ("c", "unmeasured", 0): (None, None, None, None),
+    ("cloud", "orders", 0): (200.0, "topic", 0.2 * 2 / 3, 1.0),
+    ("cloud", "orders", 1): (400.0, "topic", 0.2 * 1 / 3, 1.0),
+}
+
+
+def test_what_brokers_measured_is_shared_out_by_the_finest_metric_that_there_is(spark: SparkSession) -> None:
+    loads, hours, replicas, measured = world(spark)
+    told = with_measured(loads, hours, replicas, measured)
+    assert told.columns == list(LOAD_MODEL.column_names)
+    rows = {(row["cluster_id"], row["topic"], row["partition"]): row for row in told.collect()}
+    found = {
+        key: (row["read_bytes_per_s"], row["read_basis"], row["read_error_share"], row["read_measured_share"])
+        for key, row in rows.items()
+    }
+    assert found.keys() == EXPECTED.keys()
+    for key, expected in EXPECTED.items():
+        assert found[key] == pytest.approx(expected), key
+    _expect_the_cpu_and_the_requests_of_broker_1(rows)
+    _expect_windows_with_their_completeness(measured)
+    _expect_what_brokers_can_hold(spark, loads, replicas, measured)
+
+
+def _expect_the_cpu_and_the_requests_of_broker_1(rows: dict[tuple[str, str, int], Row]) -> None:
+    led = [rows["c", topic, number] for topic, number in (("orders", 0), ("orders", 1), ("alone", 0), ("rest", 0),
+                                                          ("rest", 1))]  # fmt: skip
+    # It follows partition 0 of `moved`, too.
+    used = sum(row["cpu_share"] for row in led) + rows["c", "moved", 0]["follower_cpu_share"]
+    assert used == pytest.approx(0.5)
+    # The leader of `orders` 1 receives 200, and sends 600 to consumers and 200 to its follower.
+    one, other = rows["c", "orders", 1], rows["c", "alone", 0]
+    assert one["cpu_share"] / other["cpu_share"] == pytest.approx((0.7 * 200 + 0.15 * 800) / (0.7 * 50 + 0.15 * 75))
+    assert rows["c", "unmeasured", 0]["cpu_share"] is None
+    # Of 43 requests per second in the first hour, while broker 1 led all 430 bytes, and 35 while it led 390.
+    assert one["requests_per_s"] == pytest.approx((43 * 200 / 430 + 35 * 200 / 390) / 2)
+
+
+def _expect_windows_with_their_completeness(measured: DataFrame) -> None:
+    told_hours = measured.where("cluster_id = 'c' AND topic IS NULL").collect()
+    by_hour = {
+        (row["broker"], row["name"], row["hour_ms"]): (row["value"], row["measured_share"]) for row in told_hours
+    }
+    assert by_hour[1, "bytes_out", BEGIN_MS] == pytest.approx((1135.0, 1.0))
+    assert by_hour[1, "requests", BEGIN_MS] == pytest.approx((43.0, 1.0))
+    assert by_hour[6, "bytes_out", BEGIN_MS + HOUR_MS] == pytest.approx((35.0, 5 / 6))
+    assert (6, "bytes_out", BEGIN_MS) not in by_hour
+
+
+def _expect_what_brokers_can_hold(
+    spark: SparkSession, loads: DataFrame, replicas: DataFrame, measured: DataFrame
+) -> None:
+    dirs = spark.createDataFrame(
+        [("c", 1, 500), ("c", 1, 500), ("c", 2, 500), ("c", 2, None)],
+        "cluster_id string, broker int, total_bytes bigint",
+    )
+    told = broker_loads(loads, replicas, measured, dirs)
+    assert told.columns == list(BROKER_LOADS.column_names)
+    whole = {row["broker"]: row for row in told.collect()}
+    assert (whole[1]["disk_bytes"], whole[2]["disk_bytes"], whole[4]["disk_bytes"]) == (1000, None, None)
+    assert (whole[1]["bytes_out_per_s"], whole[1]["peak_bytes_out_per_s"]) == pytest.approx((1075.0, 1135.0))
+    # Followers of what it leads now copy 300; it sent them 320.
+    assert whole[1]["replication_out_ratio"] == pytest.approx(320 / 300)
+    assert whole[1]["cpu_capacity_bytes_per_s"] == pytest.approx((390 + 1075 + 320) / 0.5)
+    assert (whole[6]["hour_count"], whole[6]["replication_out_ratio"]) == (1, None)
