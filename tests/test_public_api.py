@@ -20,6 +20,9 @@ from kreassign.errors import DataError, InputError
 from kreassign.executor.journal import find_journals
 from kreassign.operations.plan_files import read_plan_file
 from kreassign.operations.snapshot_files import read_snapshot
+from kreassign.pipeline.tables.delta import open_log
+from kreassign.pipeline.tables.parquet import read_rows
+from kreassign.pipeline.tables.schemas import SAMPLES
 from kreassign.twin.cluster import Twin, TwinSettings
 from kreassign.twin.network.server import serving
 from tests.cli.test_plan_command import UNEVEN, tables
@@ -123,10 +126,12 @@ def test_the_command_line_is_a_module_that_python_runs() -> None:
 def test_rounds_are_collected_compacted_and_stored_as_from_the_command_line(tmp_path: Path) -> None:
     twin = Twin(cluster({"t": [[0, 3], [3, 1]]}), TwinSettings())
     with serving(twin, speed=SPEED) as thread, kreassign.connect(thread.bootstrap_servers) as client:
-        rounds = list(kreassign.collect(client, tmp_path, rounds=2, interval_s=0.01))
+        rounds = list(kreassign.collect(client, tmp_path, rounds=3, interval_s=0.01, compact_every=2))
         outputs = kreassign.SnapshotOutputs(tmp_path, tmp_path / "cluster.json.gz", measure_for_s=0)
         kreassign.store_snapshot(client, outputs)
-    assert [(one.number, one.partitions) for one in rounds] == [(1, 2), (2, 2)]
+    assert [(one.number, one.partitions) for one in rounds] == [(1, 2), (2, 2), (3, 2)]
+    assert len(open_log(tmp_path, SAMPLES).files()) == 2, "one of two rounds, and that of the third"
+    assert len(read_rows(tmp_path, SAMPLES)) == 6
     merged = {one.table: one.merged for one in kreassign.compact_tables(tmp_path)}
     assert merged["samples"] == 1
     assert merged["clusters"] == 2

@@ -9,15 +9,20 @@ from pathlib import Path
 
 from kreassign.admin import AdminClient
 from kreassign.clock import Clock, SystemClock
-from kreassign.errors import ClusterError
+from kreassign.errors import ClusterError, DataError
 from kreassign.model import Broker, ConfigEntry, ConfigResource, Topic
 from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.snapshot import described_cluster
 from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
 from kreassign.pipeline.ingest.snapshots import CollectedRound, Observation, SampleRound, round_tables
-from kreassign.pipeline.tables.parquet import write_rows
+from kreassign.pipeline.tables.compaction import compact
+from kreassign.pipeline.tables.parquet import has_table, write_rows
+from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 
 SYSTEM_CLOCK = SystemClock()
+COMPACT_EVERY = 60
+"""Rounds from one compaction to the next. The log of a table names every file again and again; 60 cost little."""
+TABLES_OF_ROUNDS = (BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, CLUSTERS, SAMPLES, THROTTLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +40,29 @@ def collect(
     *,
     rounds: int | None = None,
     interval_s: float = 60.0,
+    compact_every: int = COMPACT_EVERY,
     clock: Clock = SYSTEM_CLOCK,
     warn: Warn = warn_program,
 ) -> Iterator[Round]:
     """Store rounds of samples in the tables of a directory; without a number of rounds until nobody asks for more.
 
-    A round that the cluster does not answer is left out. Raises ClusterError if it is the first.
+    A round that the cluster does not answer is left out. Raises ClusterError if it is the first. After so many rounds
+    as `compact_every` their files become one per table and date.
     """
     for number in paced(rounds, interval_s, clock):
         yield survived(number, lambda: store_round(data, take_round(client, clock, warn)))
+        if number % compact_every == 0:
+            _compact(data, warn)
+
+
+def _compact(data: Path, warn: Warn) -> None:
+    """Compact the tables of rounds. Where another process does so at the same time, one of both is enough."""
+    for table in TABLES_OF_ROUNDS:
+        try:
+            if has_table(data, table):
+                compact(data, table)
+        except DataError as error:
+            warn(f"not compacted: {error}")
 
 
 def paced(rounds: int | None, interval_s: float, clock: Clock) -> Iterator[int]:

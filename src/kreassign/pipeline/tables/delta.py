@@ -49,6 +49,8 @@ KEEP_DAYS = 7
 CONFIGURATION: dict[str, str | None] = {
     "delta.deletedFileRetentionDuration": f"interval {KEEP_DAYS} days",
     "delta.logRetentionDuration": f"interval {KEEP_DAYS} days",
+    # A commit reads those since the last checkpoint; with 100, the default, a round costs three times as much.
+    "delta.checkpointInterval": "10",
 }
 _READER_VERSION, _WRITER_VERSION = 1, 2
 """What we write is protocol 1 and 2: without deletion vectors, column mapping and the like."""
