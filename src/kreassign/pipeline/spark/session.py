@@ -33,6 +33,8 @@ _LOCAL_SETTINGS: _Settings = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "3g",
     "spark.sql.shuffle.partitions": "16",
+    # A job with a task for each file would look for files whose places the log of the table has told.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
 }
 
 
