@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from kreassign.errors import DataError
+from kreassign.pipeline.tables.compaction import compact
+from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.merge import merge_rows, rows_at
 from kreassign.pipeline.tables.parquet import arrow_schema, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import METRICS
@@ -54,16 +58,22 @@ def test_a_table_is_read_by_times(tmp_path: Path) -> None:
 
 def _merge_all(data: Path) -> None:
     for number in range(ROUNDS):
-        merge_rows(data, METRICS, table(*(row(DAY_MS + number * 10 + each, number * 10 + each) for each in range(10))))
+        merge_rows(data, METRICS, table(*(row(1_000 + number * 10 + each, number * 10 + each) for each in range(10))))
 
 
-def test_writers_of_the_same_rows_at_the_same_time_add_each_row_once(tmp_path: Path) -> None:
+def test_writers_of_the_same_rows_at_the_same_time_add_each_row_once_also_beside_compaction(tmp_path: Path) -> None:
     merge_rows(tmp_path, METRICS, table(row(1, -1)))
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=_merge_all, args=(tmp_path,)) for _ in range(WRITERS)]
     for writer in writers:
         writer.start()
+    while any(writer.is_alive() for writer in writers):
+        with suppress(DataError):  # the writers were first: next time
+            compact(tmp_path, METRICS)
     for writer in writers:
         writer.join(120)
     assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    compact(tmp_path, METRICS)
+    assert len(open_log(tmp_path, METRICS).files()) == 1, "all rows are of one date"
     assert values(tmp_path) == [-1, *range(ROUNDS * 10)]
+    assert merge_rows(tmp_path, METRICS, table(row(1, -1), row(1_003, 3), row(2, -2))) == 1
