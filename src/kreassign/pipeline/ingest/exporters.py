@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kreassign.model.whole_number import LARGEST_ID, signed_number
 from kreassign.pipeline.ingest.readings import Reading
 
 
@@ -171,8 +172,8 @@ def fact_of(reading: Reading) -> PartitionFact | None:
 def told_broker(reading: Reading, instance: str) -> int | None:
     """The broker that labels name: one that says so, or the host of an instance as Amazon MSK names its brokers."""
     for label in ("broker_id", "broker"):
-        text = reading.labels.get(label, "")
-        if text.isascii() and text.isdigit() and len(text) < 10:
-            return int(text)
+        number = signed_number(reading.labels.get(label, ""))
+        if number is not None and 0 <= number <= LARGEST_ID:
+            return number
     found = _MSK_HOST.fullmatch(instance)
     return None if found is None else int(found[1])
