@@ -20,6 +20,7 @@ from kreassign.pipeline.load.job import backtest_results
 from kreassign.pipeline.load.trend import DAY_S, HOUR_MS, trends
 from kreassign.pipeline.tables.parquet import arrow_schema, write_rows
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, Row
+from tests.pipeline.finished_load import finish_load
 from tests.pipeline.load.test_load_model import frame
 
 pytestmark = pytest.mark.spark
@@ -227,6 +228,7 @@ def test_the_backtest_says_how_the_last_week_was_forecast(spark: SparkSession, t
 
     none = {**dict.fromkeys(BACKTESTS.column_names), "cluster_id": "d", "partition_count": 0, "widening": 1.0}
     write_rows(tmp_path, BACKTESTS, [none, row], file_stem="a")
+    finish_load(tmp_path)
     tested_c, tested_d = backtest_results(spark, tmp_path)
     assert tested_c == (
         "backtest of c: 10 partitions, their last week as forecast from the days before it: median error 0.0%, "
