@@ -1,8 +1,8 @@
 """The busiest partitions of a load, by pandas, DuckDB and Spark: `python open_tables.py data` (`--spark` for the last).
 
 Tables are Delta tables. Their log says which files belong to them, so open them by it and never by the names of files:
-`deltalake` reads it without Java, for pandas, Arrow and whatever takes Arrow. It takes addresses, too
-(`s3://bucket/data`). Which versions belong to one load, table `loads` says.
+`deltalake` reads it without Java, and Arrow reads the files, for pandas and whatever takes Arrow. Both take addresses,
+too (`s3://bucket/data`). Which versions belong to one load, table `loads` says.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 if TYPE_CHECKING:
@@ -18,16 +19,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+def rows_of(table: DeltaTable) -> ds.Dataset:
+    """The rows of a table. `DeltaTable.to_pyarrow_dataset()` is shorter, but may abort the process at its end."""
+    return ds.dataset(table.file_uris(), format="parquet")
+
+
 def as_loaded(data: str, name: str) -> DeltaTable:
     """A table as the last finished load made it: a load that goes on may have written the next version already."""
-    loads = DeltaTable(f"{data}/loads").to_pandas()
+    loads = rows_of(DeltaTable(f"{data}/loads")).to_table().to_pandas()
     last = loads[loads["load_number"] == loads["load_number"].max()].set_index("table_name")
     return DeltaTable(f"{data}/{name}", version=int(last["version"][name]))
 
 
 def by_pandas(data: str) -> pd.DataFrame:
     """The busiest partitions: a small table fits into memory."""
-    loads = as_loaded(data, "load_model").to_pandas(columns=["topic", "partition", "write_bytes_per_s", "verdict"])
+    columns = ["topic", "partition", "write_bytes_per_s", "verdict"]
+    loads = rows_of(as_loaded(data, "load_model")).to_table(columns=columns).to_pandas()
     return loads.nlargest(5, "write_bytes_per_s")
 
 
@@ -38,7 +45,7 @@ def by_duckdb(data: str) -> duckdb.DuckDBPyRelation:
     """
     connection = duckdb.connect()
     for name in ("load_model", "load_hours"):
-        connection.register(name, as_loaded(data, name).to_pyarrow_dataset())
+        connection.register(name, rows_of(as_loaded(data, name)))
     return connection.sql("""
         WITH by_hour AS (
             SELECT topic, partition, hour_ms // 3600000 % 24 AS hour,
