@@ -16,6 +16,8 @@ from kreassign.pipeline.tables.schemas import LOAD_MODEL
 from tests.checks.source import ROOT
 from tests.pipeline.load_tables import MB, a_cluster, fill, load_row, wave
 
+pytestmark = pytest.mark.thorough
+
 EXAMPLE = ROOT / "examples" / "open_tables.py"
 BUSIEST = [("clicks", 0), ("orders", 0), ("clicks", 1), ("clicks", 3), ("orders", 1)]
 

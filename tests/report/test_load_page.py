@@ -12,6 +12,8 @@ from kreassign.report.load_page import largest_of, quality_view
 from tests.pipeline.load_tables import DAY_MS, TAKEN_MS, a_cluster, fill, load_row, quality, skew_row
 from tests.report.test_html import Page
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> str:

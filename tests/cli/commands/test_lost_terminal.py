@@ -24,8 +24,11 @@ SLOW = ("--throttle", "200kB/s")
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    # A run that inherits an ignored signal outlives its terminal: tests that `nohup` started must not pass it on.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with serving_terminal(tmp_path) as found:
         yield found
+    signal.signal(signal.SIGHUP, before)
 
 
 def command(terminal: Terminal, *options: str) -> list[str]:

@@ -19,6 +19,8 @@ from kreassign.pipeline.tables.parquet import write_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL
 from tests.pipeline.load_tables import DAY_MS, MB, TAKEN_MS, a_cluster, fill, load_row
 
+pytestmark = pytest.mark.thorough
+
 
 def show(data: Path, *arguments: str) -> Result:
     return CliRunner().invoke(kreassign, ["show-load", "--data", str(data), *arguments])

@@ -24,6 +24,8 @@ from kreassign.pipeline.tables.schemas import BROKERS, FORECAST, LOAD_HOURS, PLA
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
 
+pytestmark = pytest.mark.thorough
+
 HOUR_MS = 3_600_000
 TAKEN_MS = 1_767_225_600_000  # 2026-01-01
 MEGABYTE = 1_000_000

@@ -19,6 +19,8 @@ from testbed.waiting import wait_until
 from tests.checks.source import ROOT
 from tests.pipeline.load_tables import row
 
+pytestmark = pytest.mark.thorough
+
 TABLES = (LOAD_MODEL, FORECAST, PLAN_INPUTS)
 
 

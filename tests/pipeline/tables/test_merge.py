@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from kreassign.errors import DataError
 from kreassign.pipeline.tables.compaction import compact
@@ -15,6 +16,8 @@ from kreassign.pipeline.tables.delta import open_log
 from kreassign.pipeline.tables.merge import merge_rows, rows_at
 from kreassign.pipeline.tables.parquet import arrow_schema, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import METRICS
+
+pytestmark = pytest.mark.thorough
 
 DAY_MS = 86_400_000
 WRITERS, ROUNDS = 4, 6
