@@ -22,7 +22,7 @@ is all that a reading costs: the interval across it is measured between its neig
 
 - **good**: the row counts.
 - **quarantined**: it does not, and is in table [`quarantine`](tables.md#quarantine) as JSON with its reason.
-- **late**: it does not count, but is not wrong. It stays in its table; in `rates` with its reason.
+- **late**: it does not count, but is not wrong. It stays in its table.
 - **counted**: it counts, and how many there are is told.
 - **skipped**: a whole file is not read: it is cut off, lacks a column that must not be NULL, has one in another type,
   or is no Parquet file. Where that costs the latest snapshot its partitions or replicas, the one before stands in.

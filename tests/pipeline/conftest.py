@@ -25,5 +25,5 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         # Or pyspark.testing warns of it, on behalf of a part of Spark that we do not use.
         environment.setenv("PYARROW_IGNORE_TIMEZONE", "1")
-        with spark_session(tmp_path_factory.mktemp("spark") / "spark.log", "local[2]") as session:
+        with spark_session(tmp_path_factory.mktemp("spark") / "spark.log", "local[2]", is_small=True) as session:
             yield session

@@ -112,9 +112,9 @@ def quality(*quarantined: int, begun_ms: int = TAKEN_MS) -> list[Row]:
             [
                 Judged("samples", GOOD, None, 10_000 - count),
                 Judged("samples", Treatment.QUARANTINED, "end_offset is below start_offset", count),
-                Judged("rates", GOOD, None, 9_990),
-                Judged("rates", Treatment.LATE, "another row has the same time", 10),
-                Judged("rates", Treatment.COUNTED, "its partition is not in the snapshot", 7),
+                Judged("replicas", GOOD, None, 9_990),
+                Judged("replicas", Treatment.LATE, "another row has the same time", 10),
+                Judged("replicas", Treatment.COUNTED, "its partition is not in the snapshot", 7),
             ],
         )
     ]

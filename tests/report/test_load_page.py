@@ -39,7 +39,7 @@ def test_the_page_tells_totals_curves_forecast_skew_doubts_and_quality(text: str
         "clicks hot partition, evenness 0.70",
         "clicks-1 9 MB/s 2 GB 25% of the time is missing",
         "quarantined 4 in the last load, at most 120",
-        "2025-11-08 10:00:00 UTC rates 9,990 0 10 7 0 samples 9,996 4 0 0 0",
+        "2025-11-08 10:00:00 UTC replicas 9,990 0 10 7 0 samples 9,996 4 0 0 0",
         "samples end_offset is below start_offset quarantined - 3 - 120 4",
     ):
         assert words in shown.words, words

@@ -59,18 +59,21 @@ def load(
     *,
     window_days: int = 28,
     quality: bool = False,
+    is_full: bool = False,
 ) -> Mapping[str, Mapping[str, int]]:
     """Compute the load model from snapshots and samples in `data`, a directory or an address that Spark understands.
 
-    The forecast looks `horizon_days` ahead and rests on the last `window_days`. `say` gets what each step did, how good
-    the forecasts of the last week were, and with `quality` how the rows of this load and of those before it were
-    treated. Returns how many partitions have which kind of rates, and which verdict. Raises DataError for tables that
-    are missing, KreassignError without PySpark.
+    Samples that the last load has read are read again only with `is_full`. The forecast looks `horizon_days` ahead and
+    rests on the last `window_days`. `say` gets what each step did, how good the forecasts of the last week were, and
+    with `quality` how the rows of this load and of those before it were treated. Returns how many partitions have which
+    kind of rates, and which verdict. Raises DataError for tables that are missing, KreassignError without PySpark.
     """
     jobs = spark_jobs("the load job")
     now_ms = SystemClock().now_ms()
-    with jobs.session.spark_session(load_log(data), master) as spark:
-        jobs.job.run_load(spark, data, say, horizon_days=horizon_days, window_days=window_days, now_ms=now_ms)
+    is_small = jobs.job.rows_to_read(data, is_full=is_full) <= jobs.session.SMALL_ROWS
+    with jobs.session.spark_session(load_log(data), master, is_small=is_small) as spark:
+        how = {"horizon_days": horizon_days, "window_days": window_days, "now_ms": now_ms, "is_full": is_full}
+        jobs.job.run_load(spark, data, say, **how)
         for sentence in jobs.job.backtest_results(spark, data):
             say(sentence)
         for line in quality_lines(jobs.job.quality(spark, data)) if quality else ():
@@ -80,15 +83,14 @@ def load(
 
 def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compacted]:
     """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed."""
-    now_ms = SystemClock().now_ms()
-    oldest_ms = now_ms - round((keep_days or 0) * DAY_MS)
+    oldest_ms = SystemClock().now_ms() - round((keep_days or 0) * DAY_MS)
     for table in ALL_TABLES:
         if not has_table(data, table):
             continue
         missing = repair(data, table)
         expired = 0 if keep_days is None else expire(data, table, date_of(oldest_ms))
         merged = compact(data, table)
-        vacuumed = vacuum(data, table, now_ms)
+        vacuumed = vacuum(data, table)
         if missing or expired or merged or vacuumed:
             yield Compacted(table.name, merged, expired, missing, vacuumed)
 

@@ -38,23 +38,23 @@ def test_counts_go_to_stdout_and_sparks_words_to_its_log(tmp_path: Path) -> None
     begin = lines.index(
         "load (UTC)           table                good  quarantined         late      counted      skipped"
     )
-    quality = [line[21:] if line[:1].isdigit() else line for line in lines[begin : begin + 7]]
+    quality = [line[21:] if line[:1].isdigit() else line for line in lines[begin : begin + 6]]
     assert quality[1:] == [
         "clusters                2            0            0            0            0",
         "partitions              2            0            0            0            0",
-        "rates                   3            0            0            0            0",
         "replicas                5            0            0            0            0",
         "samples                 3            1            0            0            0",
         "samples: 1 quarantined: end_offset is below start_offset",
     ]
-    assert lines[:begin] + lines[begin + 7 :] == [
+    assert lines[:begin] + lines[begin + 6 :] == [
         f"starting Spark; its log is {tmp_path / 'spark.log'}",
         "clusters: 2 rows",
         "partitions: 2 rows",
         "replicas: 5 rows",
         "samples: 3 rows, 1 bad (see table quarantine)",
-        "rates: 3 rows",
         "load_hours: 1 rows",
+        "open_samples: 3 rows",
+        "quarantine: 1 rows",
         "load_model: 2 rows",
         "backtests: 1 rows",
         "forecast: 2 rows",

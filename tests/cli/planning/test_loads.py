@@ -23,6 +23,7 @@ from kreassign.operations.snapshot_files import write_snapshot
 from kreassign.pipeline.tables.schemas import BROKERS, FORECAST, LOAD_HOURS, PLAN_INPUTS
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
+from tests.pipeline.load_tables import row
 
 pytestmark = pytest.mark.thorough
 
@@ -46,12 +47,10 @@ def tables(data: Path, topics: Loads, cluster: str = "c") -> Path:
         for number, (verdict, rate) in enumerate(loads)
         for position, broker in enumerate((number % 2, 1 - number % 2))
     ]  # fmt: skip
-    hour = {"cluster_id": cluster, "topic": "t", "partition": 0, "epoch": 0, "hour_ms": TAKEN_MS - 2 * HOUR_MS}
+    hour = row(LOAD_HOURS, cluster_id=cluster, topic="t", partition=0, hour_ms=TAKEN_MS - 2 * HOUR_MS)
     write_rows(data, BROKERS, [{**host, "broker": one, "log_dirs_error": None} for one in range(3)], file_stem=cluster)
     write_rows(data, PLAN_INPUTS, rows, file_stem=cluster)
-    write_rows(
-        data, LOAD_HOURS, [{**hour, "seconds": 9.0, "new_records": 1, "mean_size_bytes": None}], file_stem=cluster
-    )
+    write_rows(data, LOAD_HOURS, [hour], file_stem=cluster)
     return data
 
 

@@ -16,23 +16,23 @@ from pyspark.sql import functions as sql
 
 from bench.forecast_cohorts import AHEAD_DAYS, HISTORY_DAYS, HOURS_A_DAY, Cohort, cohorts
 from kreassign.pipeline.load.forecast import backtests, forecast
+from kreassign.pipeline.load.hours import HOUR_MS
 from kreassign.pipeline.load.job import backtest_results
-from kreassign.pipeline.load.trend import DAY_S, HOUR_MS, trends
+from kreassign.pipeline.load.trend import DAY_S, trends
 from kreassign.pipeline.tables.parquet import arrow_schema, write_rows
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, Row
 from tests.pipeline.finished_load import finish_load
-from tests.pipeline.load.test_load_model import frame
+from tests.pipeline.load.test_load_model import DEFAULTS, frame
 
 pytestmark = pytest.mark.spark
 
-HOUR = {"cluster_id": "c", "topic": "t", "partition": 0, "epoch": 0, "seconds": 3600.0, "mean_size_bytes": None}
 RateOfHour = Callable[[int], float]
 
 
 def hours(partition: int, day_count: float, rate: RateOfHour, first: int = 0, **columns: Any) -> list[Row]:
     """The hours of a partition, from hour `first` on; `rate` gives records per second by hour."""
     of = range(first, first + round(day_count * HOURS_A_DAY))
-    own = HOUR | {"partition": partition} | columns
+    own = {"partition": partition} | columns
     return [own | {"hour_ms": hour * HOUR_MS, "new_records": round(3600 * rate(hour))} for hour in of]
 
 
@@ -261,7 +261,7 @@ def hour_table(known: Iterable[Cohort]) -> pa.Table:
             columns["hour_ms"] += (of * HOUR_MS).tolist()
             columns["new_records"] += np.round(cohort.rates[of, partition] * 3600).astype(int).tolist()
     count = len(columns["topic"])
-    constant = {name: [HOUR[name]] * count for name in ("cluster_id", "epoch", "seconds", "mean_size_bytes")}
+    constant = {name: [DEFAULTS[name]] * count for name in LOAD_HOURS.column_names if name not in columns}
     return pa.table(columns | constant, schema=arrow_schema(LOAD_HOURS))
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.ingest.snapshots import replica_rows, sample_rows
 from kreassign.pipeline.load.job import StepCount, partition_counts, run_load
 from kreassign.pipeline.spark.session import failures_told
-from kreassign.pipeline.tables.parquet import arrow_schema, read_rows, write_rows
+from kreassign.pipeline.tables.loads import last_load
+from kreassign.pipeline.tables.parquet import TablesAt, arrow_schema, read_rows, write_rows
 from kreassign.pipeline.tables.schemas import (
     CLUSTERS,
     LOAD_MODEL,
@@ -36,7 +38,11 @@ pytestmark = pytest.mark.spark
 
 
 def everything_made(data_dir: Path) -> list[list[str]]:
-    return [sorted(map(str, read_rows(data_dir, table))) for table in (LOAD_MODEL, PLAN_INPUTS, QUARANTINE)]
+    """What readers of the last load see."""
+    load = last_load(data_dir)
+    assert load is not None
+    seen = TablesAt(data_dir, load.versions)
+    return [sorted(map(str, read_rows(seen, table))) for table in (LOAD_MODEL, PLAN_INPUTS, QUARANTINE)]
 
 
 def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession, tmp_path: Path) -> None:
@@ -48,8 +54,9 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
         ("partitions", 2, 0),
         ("replicas", 5, 0),
         ("samples", 3, 1),
-        ("rates", 3, 0),
         ("load_hours", 1, 0),
+        ("open_samples", 3, 0),
+        ("quarantine", 1, 0),
         ("load_model", 2, 0),
         ("backtests", 1, 0),
         ("forecast", 2, 0),
@@ -84,7 +91,58 @@ def test_from_snapshots_and_samples_to_plan_inputs_and_again(spark: SparkSession
     first = everything_made(tmp_path)
     run_load(spark, tmp_path, told.append)
     assert everything_made(tmp_path) == first
-    assert told[:11] == told[11:]
+    again = {step.table.name: step.good for step in told[12:]}
+    assert again == {step.table.name: step.good for step in told[:12]} | {"samples": 0}
+
+
+def test_a_load_reads_what_came_since_the_last_one_and_ends_as_if_it_had_read_all(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    class KilledError(Exception):
+        """The load ends before it is published."""
+
+    def killed(step: StepCount) -> None:
+        if step.table is PLAN_INPUTS:
+            raise KilledError
+
+    def take(name: str, minutes: Iterable[int], ahead: int = 0) -> None:
+        rounds = [sample_round(TAKEN_MS + 60_000 * minute, 200 + 3 * minute + ahead) for minute in minutes]
+        write_rows(tmp_path, SAMPLES, [row for each in rounds for row in sample_rows(each)], file_stem=name)
+
+    def counts(name: str) -> tuple[int, int, int]:
+        step = next(step for step in told if step.table.name == name)
+        return step.good, step.bad, step.late
+
+    fill(tmp_path)
+    half, rest = range(20, 600, 20), range(600, 900, 20)
+    take("half", half)
+    run_load(spark, tmp_path, lambda _: None)
+    # Nothing of these is complete: a snapshot that was broken off, and a load.
+    write_rows(tmp_path, REPLICAS, [replica_rows(observation())[0] | {"snapshot_id": "zzz"}], file_stem="zzz")
+    take("rest", rest)
+    take("wrong", [710], ahead=-150)
+    before = everything_made(tmp_path)
+    with pytest.raises(KilledError):
+        run_load(spark, tmp_path, killed)
+    assert everything_made(tmp_path) == before
+
+    take("late", [30])  # of an hour that was closed long ago
+    told: list[StepCount] = []
+    run_load(spark, tmp_path, told.append)
+    assert counts("samples") == (len(rest), 1, 1)
+    hours_of_two = counts("load_hours")
+    in_two = everything_made(tmp_path)
+    (treated,) = [row for row in read_rows(tmp_path, LOAD_QUALITY) if row["reason"] == "its hour is closed"]
+    assert (treated["treatment"], treated["row_count"]) == ("late", 1)
+
+    told.clear()
+    (late,) = (tmp_path / "samples").rglob("late*.parquet")
+    late.unlink()
+    run_load(spark, tmp_path, told.append, is_full=True)
+    # Those of `fill`, and one of another time that is wrong there.
+    assert counts("samples") == (3 + len(half) + len(rest), 2, 0)
+    assert counts("load_hours") == hours_of_two
+    assert everything_made(tmp_path) == in_two
 
 
 def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: SparkSession, tmp_path: Path) -> None:
@@ -102,12 +160,11 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
     now_ms = TAKEN_MS + 60_000
     run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms)
     counts = {name: (step.good, step.bad, step.late) for name, step in told.items()}
-    assert {name: counts[name] for name in ("clusters", "partitions", "replicas", "samples", "rates")} == {
+    assert {name: counts[name] for name in ("clusters", "partitions", "replicas", "samples")} == {
         "clusters": (2, 0, 2),
         "partitions": (2, 0, 2),
         "replicas": (5, 1, 5),
-        "samples": (8, 2, 0),
-        "rates": (4, 1, 3),
+        "samples": (4, 3, 3),
     }
     assert (counts["load_model"][0], counts["plan_inputs"][0]) == (2, 5)
     rows = read_rows(tmp_path, LOAD_QUALITY)
@@ -119,18 +176,17 @@ def test_the_counts_of_every_load_add_up_and_say_how_rows_were_treated(spark: Sp
         ("replicas", "late", "another row has the same key"): 5,
         ("replicas", "quarantined", "its partition is not in the snapshot"): 1,
         ("samples", "quarantined", "end_offset is below start_offset"): 2,
-        ("rates", "late", "another row has the same time"): 3,
-        ("rates", "quarantined", "end_offset is behind the sample before it, and is the last"): 1,
-        ("rates", "counted", "its partition is not in the snapshot"): 1,
+        ("samples", "late", "another row has the same time"): 3,
+        ("samples", "quarantined", "end_offset is behind the sample before it, and is the last"): 1,
+        ("samples", "counted", "its partition is not in the snapshot"): 1,
     }
-    assert told_why["rates", "good", None] == 4
+    assert told_why["samples", "good", None] == 4
     assert len(read_rows(tmp_path, QUARANTINE)) == 4
 
-    run_load(spark, tmp_path, lambda _: None, now_ms=now_ms + 1000)
     metric = {"cluster_id": "c.1", "broker": 2, "topic": "orders", "partition": None, "name": "bytes_out_per_s"}
     read = [metric | {"taken_ms": TAKEN_MS + 1000 * second, "value": 15.0} for second in (-100, 0, 8)]
     write_rows(tmp_path, METRICS, read, file_stem="read")
-    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms + 1000)
+    run_load(spark, tmp_path, lambda step: told.update({step.table.name: step}), now_ms=now_ms + 1000, is_full=True)
     assert len(read_rows(tmp_path, LOAD_QUALITY)) == 2 * len(rows)
     assert (told["metric_hours"].good, told["broker_loads"].good) == (1, 0)
     # Broker 2 leads partition 0 only, which alone was read; by the ratio to what was written in the same hour.

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 from pyspark.testing import assertDataFrameEqual
 
 from kreassign.pipeline.load import load_model as model_of
-from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots
-from kreassign.pipeline.load.rates import rates, with_epoch, with_reason
-from kreassign.pipeline.load.trend import load_hours
-from kreassign.pipeline.tables.schemas import CLUSTERS, LOAD_MODEL, PARTITIONS, REPLICAS, SAMPLES, Row, Table
+from kreassign.pipeline.load.hours import hours_of, parts
+from kreassign.pipeline.load.rates import BAD, DECIDED, rates, with_epoch, with_reason
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, PARTITIONS, REPLICAS, SAMPLES, Row, Table
 from kreassign.pipeline.tables.spark_io import struct_type
 
 pytestmark = pytest.mark.spark
@@ -46,6 +46,21 @@ DEFAULTS: Mapping[str, Any] = {
     "future_size_bytes": None,
     "start_offset": 0,
     "end_offset": 0,
+    # Of an hour that was measured whole, nobody knows how.
+    "epoch": 0,
+    "is_open": False,
+    "seconds": 3600.0,
+    "good_seconds": 3600.0,
+    "squared_seconds": 0.0,
+    "most_new_records": 0,
+    "sized_records": 0,
+    "new_bytes": 0,
+    "mean_size_bytes": None,
+    "sample_count": 1,
+    "odd_count": 0,
+    **dict.fromkeys(("first_ms", "last_ms", "last_leader", "last_start_offset", "last_end_offset", "last_size_bytes")),
+    "rate_bins": [],
+    "rate_counts": [],
 }
 
 
@@ -61,36 +76,25 @@ def partitions(spark: SparkSession, count: int) -> DataFrame:
 
 def load_model(partitions: DataFrame, replicas: DataFrame, samples: DataFrame) -> DataFrame:
     """The road of the load job, from samples on."""
-    known = rates(samples)
-    return model_of.load_model(partitions, replicas, known, load_hours(known))
+    return model_of.load_model(partitions, replicas, hours(samples))
+
+
+def hours(samples: DataFrame) -> DataFrame:
+    """Table `load_hours` of samples of which nothing is known yet."""
+    return hours_of(parts(rates(undecided(samples))))
+
+
+def undecided(samples: DataFrame) -> DataFrame:
+    """Samples of which nothing has been decided yet."""
+    unknown = {"is_clean": "boolean", "reason": "string", "epoch": "int", BAD: "string"}
+    return samples.withColumns(
+        {"is_closed": sql.lit(col=False), "is_new": sql.lit(col=True)}
+        | {name: sql.lit(None).cast(kind) for name, kind in unknown.items()}
+    ).select(*SAMPLES.column_names, *DECIDED)
 
 
 def result(model: DataFrame, *names: str) -> DataFrame:
     return model.select("partition", *names)
-
-
-def test_only_the_last_complete_snapshot_of_each_cluster_counts(spark: SparkSession) -> None:
-    clusters = frame(
-        spark,
-        CLUSTERS,
-        {"cluster_id": "c", "snapshot_id": "s2", "taken_ms": 2000},
-        {"cluster_id": "c", "snapshot_id": "s1", "taken_ms": 1000},
-        {"cluster_id": "d", "snapshot_id": "s1", "taken_ms": 500},
-    )
-    latest = latest_snapshots(clusters)
-    expected = spark.createDataFrame([("c", "s2"), ("d", "s1")], "cluster_id string, snapshot_id string")
-    assertDataFrameEqual(latest, expected)
-    rows = frame(
-        spark,
-        PARTITIONS,
-        {"cluster_id": "c", "snapshot_id": "s1", "partition": 1},
-        {"cluster_id": "c", "snapshot_id": "s2", "partition": 2},
-        {"cluster_id": "d", "snapshot_id": "s1", "partition": 3},
-        {"cluster_id": "c", "snapshot_id": "s3, broken off", "partition": 4},
-    )
-    kept = in_snapshots(rows, latest)
-    assert kept.columns == list(PARTITIONS.column_names)
-    assert sorted(row["partition"] for row in kept.collect()) == [2, 3]
 
 
 def test_the_size_is_the_leaders_else_the_largest_else_unknown(spark: SparkSession) -> None:
@@ -204,7 +208,7 @@ def test_a_topic_that_was_recreated_and_grew_past_its_old_end_is_a_reset(spark: 
         {"taken_ms": 1000, "end_offset": 10, "topic_id": None, "topic": "old broker"},
         {"taken_ms": 2000, "end_offset": 20, "topic_id": None, "topic": "old broker"},
     )
-    epochs = with_epoch(with_reason(samples)).select("topic", "taken_ms", "epoch")
+    epochs = with_epoch(with_reason(undecided(samples))).select("topic", "taken_ms", "epoch")
     expected = [("t", 1000, 0), ("t", 2000, 1), ("t", 3000, 1), ("t", 4000, 1)]
     expected += [("old broker", 1000, 0), ("old broker", 2000, 0)]
     assertDataFrameEqual(epochs, spark.createDataFrame(expected, "topic string, taken_ms bigint, epoch int"))
@@ -219,7 +223,7 @@ def test_a_change_of_leader_or_a_reset_is_no_growth(spark: SparkSession) -> None
         {"taken_ms": 3000, "end_offset": 25, "size_bytes": 950, "leader": 2},
         {"taken_ms": 4000, "end_offset": 30, "size_bytes": 990, "leader": 2, "topic_id": "id-2"},
     )
-    growth = with_epoch(with_reason(samples)).select("taken_ms", "sized_records", "new_bytes")
+    growth = with_epoch(with_reason(undecided(samples))).select("taken_ms", "sized_records", "new_bytes")
     expected = [(1000, None, None), (2000, None, None), (3000, 5, 50), (4000, None, None)]
     schema = "taken_ms bigint, sized_records bigint, new_bytes bigint"
     assertDataFrameEqual(growth, spark.createDataFrame(expected, schema))
@@ -233,7 +237,7 @@ def test_of_two_rows_for_one_round_the_one_that_is_ahead_counts(spark: SparkSess
         {"end_offset": 12, "size_bytes": 600, "leader": 1},
         {"end_offset": 11, "size_bytes": 500, "leader": 3},
     )
-    told = rates(samples).select("end_offset", "verdict", "reason")
+    told = rates(undecided(samples)).select("end_offset", "verdict", "reason")
     twice = "another row has the same time"
     expected = [(10, "twice", twice), (11, "twice", twice), (12, "first", None)]
     assertDataFrameEqual(told, spark.createDataFrame(expected, "end_offset bigint, verdict string, reason string"))

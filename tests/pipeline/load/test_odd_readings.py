@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kreassign.pipeline.load.checks import screen
+from kreassign.pipeline.load.hours import hours_of, parts
 from kreassign.pipeline.load.load_model import load_model
 from kreassign.pipeline.load.rates import rates
-from kreassign.pipeline.load.trend import load_hours
 from kreassign.pipeline.tables.schemas import PARTITIONS, REPLICAS, SAMPLES, Row
-from tests.pipeline.load.test_load_model import frame
+from tests.pipeline.load.test_load_model import frame, undecided
 
 pytestmark = pytest.mark.spark
 
@@ -160,12 +160,11 @@ def judged(
     """Of each history, what the load model says, and the reasons of the rows that do not count; and table `rates`."""
     rows = [row | {"topic": name} for name, found in histories.items() for row in found]
     screened = screen(SAMPLES, frame(spark, SAMPLES, *rows), NOW_MS)
-    known = rates(screened.good)
+    known = rates(undecided(screened.good))
     model = load_model(
         frame(spark, PARTITIONS, *({"topic": name} for name in histories)),
         frame(spark, REPLICAS),
-        known,
-        load_hours(known),
+        hours_of(parts(known)),
     )
     reasons: dict[str, tuple[str, ...]] = dict.fromkeys(histories, ())
     for row in screened.bad.collect():

@@ -18,6 +18,7 @@ from kreassign.pipeline.load.plan_inputs import (
 from kreassign.pipeline.tables.schemas import BACKTESTS, FORECAST, LOAD_HOURS, PLAN_INPUTS, REPLICAS
 from tests.pipeline.clusters import UNKNOWN_LOADS
 from tests.pipeline.finished_load import write_rows
+from tests.pipeline.load_tables import row as row_of
 
 INPUT = {"topic": "t", "partition": 0, "position": 0, "is_leader": True, "is_reassigning": False, "size_bytes": 5,
          "write_bytes_per_s": None, "coverage": "no samples", **UNKNOWN_LOADS}  # fmt: skip
@@ -176,8 +177,7 @@ def test_the_forecast_says_how_sure_it_is_by_medians_of_what_is_written_and_by_i
 
 def test_the_last_hour_is_that_of_the_cluster(tmp_path: Path) -> None:
     def hour(cluster: str, start: int) -> dict[str, Any]:
-        figures = {"epoch": 0, "seconds": 60.0, "new_records": 1, "mean_size_bytes": None}
-        return {"cluster_id": cluster, "topic": "t", "partition": 0, "hour_ms": start * 3_600_000, **figures}
+        return row_of(LOAD_HOURS, cluster_id=cluster, topic="t", partition=0, hour_ms=start * 3_600_000)
 
     assert read_last_hour(tmp_path, "c") is None
     write_rows(tmp_path, LOAD_HOURS, [hour("c", 3), hour("c", 7), hour("c", 5), hour("d", 9)], file_stem="a")

@@ -20,5 +20,5 @@ def test_rows_are_told_load_after_load_and_the_reasons_of_the_last_one() -> None
 
 
 def test_only_the_last_ten_loads_are_shown() -> None:
-    loads = [row for number in range(12) for row in quality_rows(BEGUN_MS + number, [Judged("rates", GOOD, None, 1)])]
+    loads = [row for number in range(12) for row in quality_rows(BEGUN_MS + number, [Judged("samples", GOOD, None, 1)])]
     assert len(list(quality_lines(loads))) == 1 + 10

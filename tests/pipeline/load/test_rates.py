@@ -5,20 +5,20 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kreassign.pipeline.load.hours import HOUR_MS
 from kreassign.pipeline.load.load_model import load_model
 from kreassign.pipeline.load.rates import rates
 from kreassign.pipeline.load.skew import skew
-from kreassign.pipeline.load.trend import HOUR_MS, load_hours, peak_hours
+from kreassign.pipeline.load.trend import peak_hours
 from kreassign.pipeline.tables.schemas import (
     LOAD_HOURS,
     LOAD_MODEL,
     PARTITIONS,
-    RATES,
     REPLICAS,
     SAMPLES,
     SKEW,
 )
-from tests.pipeline.load.test_load_model import DEFAULTS, frame
+from tests.pipeline.load.test_load_model import DEFAULTS, frame, hours, undecided
 
 pytestmark = pytest.mark.spark
 
@@ -44,8 +44,7 @@ def test_a_gap_a_reset_a_duplicate_and_a_clock_that_is_behind_are_distinguished(
         *(sample(10 * n, end, 3, f"id-{topic}") for n, (end, topic) in enumerate([(9, 1), (5, 2), (10, 2)])),
         *(sample(10 * n, end, 4) for n, end in enumerate((50, 60, 5, 15))),  # the same log, truncated
     )
-    found = rates(samples)
-    assert found.columns == list(RATES.column_names)
+    found = rates(undecided(samples))
     assert told(found, "partition", "taken_ms", "seconds", "new_records", "epoch", "verdict") == [
         (0, 0, None, None, 0, "first"),
         (0, 10_000, 10.0, 10, 0, "good"),
@@ -88,16 +87,13 @@ def test_collectors_with_other_cadences_make_no_gaps_and_an_outage_does(spark: S
         for name, collectors in (cadences | an_outage).items()
         for second in sorted(set().union(*collectors))
     ]
-    found = rates(frame(spark, SAMPLES, *rows)).where("verdict = 'gap'")
+    found = rates(undecided(frame(spark, SAMPLES, *rows))).where("verdict = 'gap'")
     assert told(found, "topic", "seconds") == [("an outage", 3660.0)]
-
-
-HOUR = {"cluster_id": "c", "topic": "t", "partition": 0, "epoch": 0, "seconds": 3600.0, "mean_size_bytes": None}
 
 
 def test_the_peak_is_the_busiest_hour_of_the_day_if_every_hour_was_seen(spark: SparkSession) -> None:
     two_days = [
-        HOUR | {"hour_ms": hour * HOUR_MS, "new_records": 3600 * (40 if hour in {7, 31} else 90 if hour == 20 else 10)}
+        {"hour_ms": hour * HOUR_MS, "new_records": 3600 * (40 if hour in {7, 31} else 90 if hour == 20 else 10)}
         for hour in range(48)
     ]
     half_a_day = [row | {"partition": 1} for row in two_days[:12]]
@@ -144,18 +140,13 @@ def test_skew_names_the_hot_partition_and_how_even_a_topic_is(spark: SparkSessio
 
 
 def test_the_verdict_says_whether_there_is_enough_to_plan_by(spark: SparkSession) -> None:
-    def seen(partition: int, hours: list[int]) -> list[dict[str, Any]]:
-        rows = ({"taken_ms": HOUR_MS * hour, "end_offset": hour, "size_bytes": 10 * hour} for hour in hours)
+    def seen(partition: int, at_hours: list[int]) -> list[dict[str, Any]]:
+        rows = ({"taken_ms": HOUR_MS * hour, "end_offset": hour, "size_bytes": 10 * hour} for hour in at_hours)
         return [row | {"partition": partition} for row in rows]
 
     times = {0: list(range(25)), 1: [0, 1, 2], 2: [*range(6), *range(12, 25)], 3: [4]}
-    samples = frame(spark, SAMPLES, *(row for key, hours in times.items() for row in seen(key, hours)))
-    known = rates(samples)
-    model = load_model(
-        frame(spark, PARTITIONS, *({"partition": key} for key in times)),
-        frame(spark, REPLICAS),
-        known,
-        load_hours(known),
-    )
+    samples = frame(spark, SAMPLES, *(row for key, at_hours in times.items() for row in seen(key, at_hours)))
+    snapshot = frame(spark, PARTITIONS, *({"partition": key} for key in times))
+    model = load_model(snapshot, frame(spark, REPLICAS), hours(samples))
     verdicts = told(model, "partition", "verdict", "covered_share")
     assert verdicts == [(0, "enough", 1.0), (1, "short", 1.0), (2, "gaps", 17 / 24), (3, "unknown", 0.0)]

@@ -136,7 +136,5 @@ def test_every_table_is_a_source_and_no_comment_is_taken_for_a_template() -> Non
     tables = {table["name"]: table for table in source["tables"]}
     assert {table.name for table in TABLES} < tables.keys()
     assert tables["load_model"]["meta"] == {"made_by": "kreassign load", "location": "/srv/data/load_model"}
-    (rates,) = tables["rates"]["data_tests"]
-    assert rates["dbt_utils.unique_combination_of_columns"]["config"] == {"where": "verdict <> 'twice'"}
     assert "data_tests" not in tables["quarantine"]
     assert not [sign for sign in ("{{", "{%", "{#") if sign in text]

@@ -237,8 +237,9 @@ def convert_tables(data: Path) -> None:
     default=28,
     show_default=True,
     metavar="DAYS",
-    help="Recent days that the forecast is based on.",
+    help="Recent days that loads and forecast are based on.",
 )
+@click.option("--full", is_flag=True, help="Read all samples again, those too that came late for hours closed by now.")
 @click.option("--quality", is_flag=True, help="Show how rows were treated, load after load.")
 @click.option("--show", is_flag=True, help="Show what the load says, as `kreassign show-load` does.")
 @page_option
@@ -251,16 +252,17 @@ def load(
     *,
     quality: bool,
     show: bool,
+    full: bool,
 ) -> None:
     """Compute load per partition from snapshots and samples.
 
-    Makes tables `rates`, `load_hours`, `load_model`, `backtests`, `forecast`, `skew` and `plan_inputs` in DIR
-    from the latest snapshot and all samples; bad rows go to table `quarantine`, the counts of all steps to
-    `loads` and `load_quality`. Running it again makes the same tables again. Spark's log goes to DIR/spark.log.
+    Makes tables `load_hours`, `load_model`, `backtests`, `forecast`, `skew` and `plan_inputs` in DIR from the
+    latest snapshot, the samples that came since the last load and the hours of those before; bad rows go to table
+    `quarantine`, the counts of all steps to `loads` and `load_quality`. Spark's log goes to DIR/spark.log.
     DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
     click.echo(f"starting Spark; its log is {tables.load_log(data)}")
-    told = tables.load(data, master, horizon_days, click.echo, window_days=window_days, quality=quality)
+    told = tables.load(data, master, horizon_days, click.echo, window_days=window_days, quality=quality, is_full=full)
     for what, counts in told.items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))
     if show:

@@ -17,7 +17,8 @@ from pyspark.sql import functions as sql
 from kreassign.pipeline.load.rules import NO_PARTITION, ROW_RULES, SAME_KEY, Rule
 from kreassign.pipeline.tables.schemas import PARTITIONS, QUARANTINE, REPLICAS, Table
 
-_REASON = "_reason"
+SCREENED = "_reason"
+"""The column that screening adds: why a row is not good, NULL for good ones."""
 NEVER_MS = 2**62
 """A time of the load after all others, for rows that are not to be compared with it."""
 
@@ -40,29 +41,29 @@ class Screened:
     @property
     def good(self) -> DataFrame:
         """The rows to use, with the columns of the table."""
-        return self.judged.where(sql.col(_REASON).isNull()).select(*self.table.column_names)
+        return self.judged.where(sql.col(SCREENED).isNull()).select(*self.table.column_names)
 
     @property
     def bad(self) -> DataFrame:
         """The rows to set aside, as rows of table `quarantine`."""
-        return bad_rows(self.table, self.judged.where(_is_bad()), _REASON)
+        return bad_rows(self.table, self.judged.where(_is_bad()), SCREENED)
 
     def with_unique_keys(self) -> Screened:
         """Of the rows of one key only one is good, the latest; the others are late."""
-        latest_first = (sql.col(_REASON).isNotNull(), sql.desc("taken_ms"), sql.xxhash64(*self.table.column_names))
+        latest_first = (sql.col(SCREENED).isNotNull(), sql.desc("taken_ms"), sql.xxhash64(*self.table.column_names))
         copy = sql.row_number().over(Window.partitionBy(*self.table.key).orderBy(*latest_first))
-        reason = sql.coalesce(_REASON, sql.when(sql.col("copy") > 1, SAME_KEY))
-        return Screened(self.table, self.judged.withColumn("copy", copy).withColumn(_REASON, reason))
+        reason = sql.coalesce(SCREENED, sql.when(sql.col("copy") > 1, SAME_KEY))
+        return Screened(self.table, self.judged.withColumn("copy", copy).withColumn(SCREENED, reason))
 
     def observed(self, observation: Observation) -> Screened:
         """The same; whatever reads it first tells the observation how many rows are `good`, `bad` and `late`."""
-        kinds = {"good": sql.col(_REASON).isNull(), "bad": _is_bad(), "late": sql.col(_REASON) == SAME_KEY}
+        kinds = {"good": sql.col(SCREENED).isNull(), "bad": _is_bad(), "late": sql.col(SCREENED) == SAME_KEY}
         told = (sql.count_if(which).alias(name) for name, which in kinds.items())
         return Screened(self.table, self.judged.observe(observation, *told))
 
 
 def _is_bad() -> Column:
-    return sql.col(_REASON).isNotNull() & (sql.col(_REASON) != SAME_KEY)
+    return sql.col(SCREENED).isNotNull() & (sql.col(SCREENED) != SAME_KEY)
 
 
 def checks_of(table: Table, now_ms: int = NEVER_MS) -> tuple[RowCheck, ...]:
@@ -92,7 +93,7 @@ def first_broken(rules: Iterable[Rule]) -> Column:
 
 def screen(table: Table, rows: DataFrame, now_ms: int = NEVER_MS) -> Screened:
     """Judge the rows of a table by its checks, at this time."""
-    return Screened(table, rows.withColumn(_REASON, first_failure(checks_of(table, now_ms))))
+    return Screened(table, rows.withColumn(SCREENED, first_failure(checks_of(table, now_ms))))
 
 
 def first_failure(checks: tuple[RowCheck, ...]) -> Column:
@@ -111,14 +112,16 @@ def bad_rows(table: Table, rows: DataFrame, reason: str) -> DataFrame:
         sql.lit(table.name).alias("table_name"),
         sql.col(reason).alias("reason"),
         sql.to_json(sql.struct(*table.column_names)).alias("row_json"),
+        # The next load looks at its own snapshots.
+        sql.lit(col=True).alias("is_open"),
     ).select(*QUARANTINE.column_names)
 
 
 def orphans(replicas: DataFrame, partitions: DataFrame) -> DataFrame:
     """Replicas without a row of their partition, as rows of table `quarantine`."""
     key = list(PARTITIONS.key)
-    found = replicas.join(partitions.select(*key), on=key, how="left_anti").withColumn(_REASON, sql.lit(NO_PARTITION))
-    return bad_rows(REPLICAS, found, _REASON)
+    found = replicas.join(partitions.select(*key), on=key, how="left_anti").withColumn(SCREENED, sql.lit(NO_PARTITION))
+    return bad_rows(REPLICAS, found, SCREENED)
 
 
 def all_bad_rows(screened: Iterable[Screened]) -> DataFrame:

@@ -1,9 +1,20 @@
-"""The load job: the order of its steps."""
+"""The load job: the order of its steps.
+
+    snapshots     the latest of each cluster: partitions and replicas
+    samples       those that came since the last load, judged together with those that it left open (`intake.py`)
+    hours         what they add up to; the closed ones of the loads before stand beside them (`hours.py`)
+    load model    size and load per partition, from the hours of the window (`load_model.py`)
+    forecast      with its test on the past (`forecast.py`), and how uneven topics are (`skew.py`)
+    plan inputs   per replica
+    publication   one commit, after which readers see all of this load; before, they see nothing of it
+
+Whatever is written before the last step is in no version that anybody reads.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
@@ -11,23 +22,27 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
-from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, bad_rows, orphans, screen
+from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, orphans, screen
 from kreassign.pipeline.load.forecast import backtests, forecast
-from kreassign.pipeline.load.load_model import in_snapshots, latest_snapshots, load_model, plan_inputs
-from kreassign.pipeline.load.measured import (
-    HOUR_MS,
-    RECENT_DAYS,
-    broker_loads,
-    led_hours,
-    metric_hours,
-    with_measured,
-)
+from kreassign.pipeline.load.hours import hours_of, open_samples, parts, quarantined
+from kreassign.pipeline.load.intake import to_judge
+from kreassign.pipeline.load.load_model import in_window, load_model, plan_inputs
+from kreassign.pipeline.load.measured import HOUR_MS, RECENT_DAYS, broker_loads, metric_hours, with_measured
 from kreassign.pipeline.load.quality import GOOD, Judged, quality_rows
-from kreassign.pipeline.load.rates import PARTITION_KEY, rates
-from kreassign.pipeline.load.rules import NO_PARTITION, SAME_KEY, Treatment
+from kreassign.pipeline.load.rates import PARTITION_KEY, REASON, rates
+from kreassign.pipeline.load.rules import HOUR_CLOSED, NO_PARTITION, SAME_KEY, SAME_TIME, Treatment
 from kreassign.pipeline.load.skew import skew
-from kreassign.pipeline.load.trend import WINDOW_DAYS, load_hours
-from kreassign.pipeline.tables.delta import DataDir, has_log, log_to_write, open_log, undo_after
+from kreassign.pipeline.load.trend import WINDOW_DAYS
+from kreassign.pipeline.tables.delta import (
+    DataDir,
+    DataFile,
+    TableLog,
+    changes_between,
+    has_log,
+    log_to_write,
+    open_log,
+    undo_after,
+)
 from kreassign.pipeline.tables.loads import Load, LoadedTable, last_load, publish
 from kreassign.pipeline.tables.parquet import Skipped, TablesAt, usable_files, write_rows
 from kreassign.pipeline.tables.schemas import (
@@ -41,10 +56,10 @@ from kreassign.pipeline.tables.schemas import (
     LOG_DIRS,
     METRIC_HOURS,
     METRICS,
+    OPEN_SAMPLES,
     PARTITIONS,
     PLAN_INPUTS,
     QUARANTINE,
-    RATES,
     REPLICAS,
     SAMPLES,
     SKEW,
@@ -52,16 +67,15 @@ from kreassign.pipeline.tables.schemas import (
     Table,
 )
 from kreassign.pipeline.tables.spark_io import (
-    Source,
-    read_source,
     read_table,
     row_count,
     rows_of,
+    some_usable,
+    source_log,
     struct_type,
+    write_parts,
     write_table,
 )
-
-_SOURCES = (CLUSTERS, PARTITIONS, REPLICAS, SAMPLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,30 +106,54 @@ class StepCount:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One load job: where its tables are, and who hears of each step."""
+    """One load job: where its tables are, who hears of each step, and the load before, None if all is read again."""
 
     spark: SparkSession
     data_dir: DataDir
     tell: Callable[[StepCount], None]
     now_ms: int
-    before: Load | None
+    before: Load | None = None
     made: list[LoadedTable] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
 
-    def read(self, table: Table, version: int) -> DataFrame:
-        """All rows of a table in a version, which need not be of a finished load."""
-        return read_table(self.spark, TablesAt(self.data_dir, {table.name: version}), table)
-
     def write(self, rows: DataFrame, table: Table) -> DataFrame:
         """Replace a table and tell its rows. Returns it as stored."""
-        version = write_table(rows, self.data_dir, table)
-        self.note(StepCount(table, row_count(self.data_dir, table, version)), version)
-        return self.read(table, version)
+        stored = self.store(rows, table)
+        self.note(stored.step, stored.version)
+        return stored.rows
+
+    def store(self, rows: DataFrame, table: Table) -> Stored:
+        """Replace a table."""
+        return self._stored(table, write_table(rows, self.data_dir, table))
+
+    def store_on(self, rows: DataFrame, table: Table) -> Stored:
+        """Add rows to what the loads before have closed, in place of those that were open (`is_open`)."""
+        base = None if self.before is None else self.before.versions.get(table.name)
+        replaced = None if base is None else (OPEN,)
+        return self._stored(table, write_parts(rows, self.data_dir, table, replaced=replaced, base=base))
 
     def note(self, step: StepCount, version: int) -> None:
         """Tell a step, and remember it, with the version of the table that it read or made."""
         self.made.append(LoadedTable(step.table, version, step.good, step.bad, step.late))
         self.tell(step)
+
+    def _stored(self, table: Table, version: int) -> Stored:
+        log = open_log(self.data_dir, table, version)
+        step = StepCount(table, sum(file.row_count for file in log.files()))
+        return Stored(read_table(self.spark, TablesAt(self.data_dir, {table.name: version}), table), step, version)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A table as it was written: its rows, read back, how many, and its version."""
+
+    rows: DataFrame
+    step: StepCount
+    version: int
+
+
+OPEN = "true"
+"""The part of a table whose rows have `is_open`."""
 
 
 def run_load(
@@ -126,25 +164,49 @@ def run_load(
     horizon_days: float = 30.0,
     window_days: int = WINDOW_DAYS,
     now_ms: int = NEVER_MS,
+    is_full: bool = False,
 ) -> None:
-    """Make every table of the load from snapshots and samples; tell the counts of each step.
+    """Make every table of the load from the latest snapshots and the samples; tell the counts of each step.
 
-    The forecast looks `horizon_days` ahead and rests on the last `window_days`. `now_ms` is the time of the load: what
-    claims to be later is set aside. DataError when a table is missing or has no good row. Doing it again gives the same
-    tables.
+    Only samples that came since the last load are read, with the hours and open samples that it left; all of them if
+    there is no such load, or with `is_full`. The forecast looks `horizon_days` ahead and rests on the last
+    `window_days`. `now_ms` is the time of the load: what claims to be later is set aside. DataError when a table is
+    missing or has no good row, or when another load was finished meanwhile: then nothing of this one is seen.
     """
-    job = Job(spark, data_dir, on_step, now_ms, last_load(data_dir))
-    good = _good_rows(job)
-    partitions, replicas = good[PARTITIONS.name], good[REPLICAS.name]
-    known = _rates(job, good[SAMPLES.name], partitions)
-    hours = job.write(load_hours(known), LOAD_HOURS)
-    loads = _loads(job, load_model(partitions, replicas, known, hours, window_days), led_hours(known), replicas)
+    begun = last_load(data_dir)
+    job = Job(spark, data_dir, on_step, now_ms, None if is_full else begun)
+    snapshots = _latest_snapshots(job)
+    source = _new_samples(job)
+    found = parts(rates(to_judge(source.rows, source.left_open, now_ms))).persist(StorageLevel.DISK_ONLY)
+    try:
+        hours = job.store_on(hours_of(found), LOAD_HOURS)
+        left_open = job.store(open_samples(found), OPEN_SAMPLES)
+        set_aside = job.store_on(snapshots.bad().unionByName(quarantined(found)), QUARANTINE)
+        partitions, replicas = _tell_snapshots(job, snapshots, set_aside.rows)
+        _tell_samples(job, source, _judged_kinds(found, partitions))
+    finally:
+        found.unpersist()
+    for kept in (hours, left_open, set_aside):
+        job.note(kept.step, kept.version)
+    recent = in_window(hours.rows, _latest_hours(hours.rows), window_days)
+    loads = _loads(job, load_model(partitions, replicas, recent, window_days), recent, replicas)
     tested = job.write(backtests(loads), BACKTESTS)
     ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
     job.write(skew(loads, partitions), SKEW)
     job.write(plan_inputs(partitions, replicas, loads, ahead), PLAN_INPUTS)
-    _add_quality(job)
-    publish(data_dir, now_ms, job.made, job.before)
+    _add_quality(job, begun)
+    publish(data_dir, now_ms, job.made, begun)
+
+
+def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
+    """How many rows of samples and hours a load would read now, as the logs of the tables say; no Spark is needed."""
+    if not has_log(data_dir, SAMPLES):
+        return 0
+    before, log = None if is_full else last_load(data_dir), open_log(data_dir, SAMPLES)
+    new = _files_since(before, log)
+    versions = {} if before is None else before.versions
+    kept = sum(row_count(data_dir, each, versions[each.name]) for each in _KEPT if each.name in versions)
+    return kept + sum(file.row_count for file in (log.files() if new is None else new))
 
 
 def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame) -> DataFrame:
@@ -217,102 +279,179 @@ def _backtest_sentence(tested: Row) -> str:
     )
 
 
-def _good_rows(job: Job) -> dict[str, DataFrame]:
-    """The good rows of the sources; the others are set aside and told.
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """The latest snapshot of each cluster: the rows of its tables as judged, counted once they are read.
 
-    One pass over each source writes the bad rows and counts all. Keys are made unique only where some are not, for
-    the rows are read again and that takes a sort.
+    In `unique` only one row of each key is good.
     """
-    sources = {table: read_source(job.spark, job.data_dir, table) for table in _SOURCES}
-    screened = _screened(job, sources)
-    unique = {name: part if name == SAMPLES.name else part.with_unique_keys() for name, part in screened.items()}
-    told = {name: Observation() for name in unique}
-    observed = {name: part.observed(told[name]) for name, part in unique.items()}
-    alone = orphans(screened[REPLICAS.name].good, screened[PARTITIONS.name].good)
-    write_table(all_bad_rows(observed.values()).unionByName(alone), job.data_dir, QUARANTINE)
-    _tell(job, sources, {name: observation.get for name, observation in told.items()})
-    return {name: (unique if told[name].get["late"] else screened)[name].good for name in screened}
+
+    judged: Mapping[Table, Screened]
+    unique: Mapping[Table, Screened]
+    counts: Mapping[Table, Observation]
+    versions: Mapping[Table, int]
+    skipped: Mapping[Table, tuple[Skipped, ...]]
+
+    def bad(self) -> DataFrame:
+        """What is set aside, as rows of table `quarantine`."""
+        alone = orphans(self.judged[REPLICAS].good, self.judged[PARTITIONS].good)
+        return all_bad_rows(self.unique.values()).unionByName(alone)
 
 
-def _tell(job: Job, sources: Mapping[Table, Source], told: Mapping[str, Mapping[str, int]]) -> None:
-    """Tell the counts of the sources. DataError when one has no good row."""
-    reasons = read_table(job.spark, job.data_dir, QUARANTINE).groupBy("table_name", "reason").count().collect()
-    lonely = sum(row["count"] for row in reasons if (row["table_name"], row["reason"]) == (REPLICAS.name, NO_PARTITION))
-    for table in _SOURCES:
-        counts, without = told[table.name], lonely if table is REPLICAS else 0
-        skipped = sources[table].skipped
-        step = StepCount(table, counts["good"] - without, counts["bad"] + without, counts["late"], skipped)
-        job.note(step, sources[table].version)
+_SNAPSHOT_TABLES = (PARTITIONS, REPLICAS)
+
+
+def _latest_snapshots(job: Job) -> Snapshots:
+    """Only of table `clusters` all rows are read, of the others the files that have the snapshots to use."""
+    logs = {table: source_log(job.data_dir, table) for table in (CLUSTERS, *_SNAPSHOT_TABLES)}
+    usable, unusable = some_usable(logs[CLUSTERS], logs[CLUSTERS].files())
+    clusters = screen(CLUSTERS, rows_of(job.spark, logs[CLUSTERS], usable), job.now_ms)
+    names = clusters.good.select("cluster_id", "taken_ms", "snapshot_id").distinct().collect()
+    newest_first = sorted(((row[0], row[1], row[2]) for row in names), reverse=True)
+    skipped: dict[Table, dict[str, Skipped]] = {CLUSTERS: {str(each.file): each for each in unusable}}
+    chosen: dict[str, str] = {}
+    files: dict[Table, dict[str, DataFile]] = {table: {} for table in _SNAPSHOT_TABLES}
+    for cluster_id, _, snapshot_id in newest_first:
+        if cluster_id not in chosen:
+            found = _files_of_snapshot(logs, snapshot_id, skipped)
+            if found is not None:
+                chosen[cluster_id] = snapshot_id
+                for table, of_table in found.items():
+                    files[table].update({file.path: file for file in of_table})
+    judged = {CLUSTERS: clusters}
+    for table in _SNAPSHOT_TABLES:
+        rows = rows_of(job.spark, logs[table], list(files[table].values()))
+        judged[table] = screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), job.now_ms)
+    counts = {table: Observation() for table in judged}
+    return Snapshots(
+        judged,
+        {table: part.with_unique_keys().observed(counts[table]) for table, part in judged.items()},
+        counts,
+        {table: log.version for table, log in logs.items()},
+        {table: tuple(skipped.get(table, {}).values()) for table in judged},
+    )
+
+
+def _files_of_snapshot(
+    logs: Mapping[Table, TableLog], snapshot_id: str, skipped: dict[Table, dict[str, Skipped]]
+) -> dict[Table, list[DataFile]] | None:
+    """Its files by table; None if one cannot be read: then an older snapshot stands in."""
+    found, is_whole = {}, True
+    for table in _SNAPSHOT_TABLES:
+        usable, unusable = usable_files(logs[table], logs[table].files({"snapshot_id": snapshot_id}))
+        skipped.setdefault(table, {}).update({str(each.file): each for each in unusable})
+        found[table] = usable
+        is_whole = is_whole and not unusable
+    return found if is_whole else None
+
+
+_KEPT = (LOAD_HOURS, OPEN_SAMPLES)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSamples:
+    """The samples that no load has read, up to a version of their table; and those that the last load left open."""
+
+    rows: DataFrame
+    version: int
+    skipped: tuple[Skipped, ...]
+    left_open: DataFrame | None
+
+
+def _new_samples(job: Job) -> NewSamples:
+    log = source_log(job.data_dir, SAMPLES)
+    new = _files_since(job.before, log)
+    usable, skipped = some_usable(log, log.files()) if new is None else usable_files(log, new)
+    left = None
+    if new is not None and job.before is not None:
+        left = read_table(job.spark, TablesAt(job.data_dir, job.before.versions), OPEN_SAMPLES)
+    return NewSamples(rows_of(job.spark, log, usable), log.version, tuple(skipped), left)
+
+
+def _files_since(before: Load | None, log: TableLog) -> Sequence[DataFile] | None:
+    """The files that were added since the load before; None if all are to be read, for the log no longer says which."""
+    if before is None or SAMPLES.name not in before.versions:
+        return None
+    changes = changes_between(log.data_dir, SAMPLES, before.versions[SAMPLES.name], log.version)
+    return None if changes is None else changes.added
+
+
+def _tell_snapshots(job: Job, snapshots: Snapshots, set_aside: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Tell what became of the rows of the snapshots; their good partitions and replicas. DataError without any."""
+    reasons = Counter[tuple[str, str]]()
+    for row in set_aside.where("is_open").groupBy("table_name", "reason").count().collect():
+        reasons[row["table_name"], row["reason"]] = row["count"]
+    for table, observation in snapshots.counts.items():
+        counts, skipped, alone = observation.get, snapshots.skipped[table], reasons[table.name, NO_PARTITION]
+        own = {reason: count for (name, reason), count in sorted(reasons.items()) if name == table.name}
+        step = StepCount(table, counts["good"] - alone, counts["bad"] + alone, counts["late"], skipped)
         _require_good(step, job.data_dir)
-        job.judged.append(Judged(table.name, GOOD, None, step.good))
-        job.judged.append(Judged(table.name, Treatment.LATE, SAME_KEY, step.late))
-        job.judged.extend(Judged(table.name, Treatment.SKIPPED, str(each), 1) for each in skipped)
-    job.judged.extend(
-        Judged(row["table_name"], Treatment.QUARANTINED, row["reason"], row["count"])
-        for row in sorted(reasons, key=lambda row: (row["table_name"], row["reason"]))
+        job.note(step, snapshots.versions[table])
+        told = [
+            Judged(table.name, GOOD, None, step.good),
+            Judged(table.name, Treatment.LATE, SAME_KEY, step.late),
+            *_skipped(table, skipped),
+            *(Judged(table.name, Treatment.QUARANTINED, reason, count) for reason, count in own.items()),
+        ]
+        job.judged.extend(told)
+    good = [
+        (snapshots.unique if snapshots.counts[table].get["late"] else snapshots.judged)[table].good
+        for table in _SNAPSHOT_TABLES
+    ]
+    return good[0], good[1]
+
+
+def _skipped(table: Table, skipped: Iterable[Skipped]) -> Iterable[Judged]:
+    return (Judged(table.name, Treatment.SKIPPED, str(each), 1) for each in skipped)
+
+
+def _judged_kinds(found: DataFrame, partitions: DataFrame) -> list[Row]:
+    """How many new samples were treated how: `kind`, `reason`, whether the snapshot has their partition, `rows`."""
+    key = list(PARTITION_KEY)
+    is_odd = (sql.col("kept.verdict") == "odd") & (sql.col("kept.is_new"))
+    odd = found.where(is_odd).select(
+        *key, sql.lit("odd").alias("kind"), sql.col(f"kept.{REASON}"), sql.col("kept_count").alias("rows")
     )
-
-
-def _rates(job: Job, samples: DataFrame, partitions: DataFrame) -> DataFrame:
-    """Table `rates` as stored; the samples in it that are odd are added to the quarantine."""
-    version = write_table(rates(samples), job.data_dir, RATES)
-    stored = job.read(RATES, version)
-    kinds: Counter[tuple[str, str | None]] = Counter()
-    unknown = 0
-    for row in _kinds_of_rates(stored, partitions).collect():
-        kinds[row["kind"], row["reason"]] += row["rows"]
-        unknown += 0 if row["is_known"] else row["rows"]
-    by_kind = {kind: sum(count for (each, _), count in kinds.items() if each == kind) for kind in ("odd", "twice")}
-    if by_kind["odd"]:
-        odd = bad_rows(SAMPLES, stored.where(sql.col("verdict") == "odd"), "reason")
-        write_table(odd, job.data_dir, QUARANTINE, append=True)
-    good = kinds.total() - by_kind["odd"] - by_kind["twice"]
-    job.note(StepCount(RATES, good, by_kind["odd"], by_kind["twice"]), version)
-    job.judged.append(Judged(RATES.name, GOOD, None, good))
-    job.judged.append(Judged(RATES.name, Treatment.COUNTED, NO_PARTITION, unknown))
-    treatments = {"odd": Treatment.QUARANTINED, "twice": Treatment.LATE}
-    job.judged.extend(
-        Judged(RATES.name, treatments[kind], reason, count) for (kind, reason), count in kinds.items() if reason
-    )
-    return stored
-
-
-def _kinds_of_rates(stored: DataFrame, partitions: DataFrame) -> DataFrame:
-    """Rows by verdict (`odd`, `twice` or the others), reason, and whether the snapshot has their partition."""
-    verdict, key = sql.col("verdict"), list(PARTITION_KEY)
-    kind = sql.when(verdict.isin("odd", "twice"), verdict).otherwise("good").alias("kind")
-    by_partition = stored.groupBy(*key, kind, "reason").agg(sql.count("*").alias("rows"))
+    counts = {"good": "new_count", "twice": "new_twice_count", "late": "new_late_count"}
+    sums = found.groupBy(*key).agg(*(sql.sum(column).alias(kind) for kind, column in counts.items()))
+    counted = sums.unpivot([*key], [*counts], "kind", "rows").withColumn(REASON, sql.lit(None).cast("string"))
     known = partitions.select(*key, sql.lit(col=True).alias("is_known"))
-    return (
-        by_partition.join(known, on=key, how="left")
-        .groupBy("kind", "reason", "is_known")
-        .agg(sql.sum("rows").alias("rows"))
-        .select("kind", "reason", "is_known", "rows")
-    )
+    each = odd.unionByName(counted).join(known, on=key, how="left")
+    return [
+        row.asDict() for row in each.groupBy("kind", REASON, "is_known").agg(sql.sum("rows").alias("rows")).collect()
+    ]
 
 
-def _screened(job: Job, sources: Mapping[Table, Source]) -> dict[str, Screened]:
-    """The sources, judged; of the tables of snapshots only what belongs to the latest one of each cluster."""
-    clusters = screen(CLUSTERS, sources[CLUSTERS].rows, job.now_ms)
-    latest = latest_snapshots(_whole(clusters.good, sources))
-    rows = {table: in_snapshots(sources[table].rows, latest) for table in (PARTITIONS, REPLICAS)}
-    rows[SAMPLES] = sources[SAMPLES].rows
-    screened = {table.name: screen(table, found, job.now_ms) for table, found in rows.items()}
-    return {CLUSTERS.name: clusters} | screened
+def _tell_samples(job: Job, source: NewSamples, kinds: Iterable[Row]) -> None:
+    """Tell what became of the new samples. DataError when there is nothing to make a load of."""
+    odd: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    unknown = 0
+    for row in kinds:
+        if row["kind"] == "odd":
+            odd[row[REASON]] += row["rows"]
+        else:
+            counts[row["kind"]] += row["rows"]
+            unknown += row["rows"] if row["kind"] == "good" and not row["is_known"] else 0
+    step = StepCount(SAMPLES, counts["good"], odd.total(), counts["twice"] + counts["late"], source.skipped)
+    if source.left_open is None:
+        _require_good(step, job.data_dir)
+    job.note(step, source.version)
+    told = [
+        Judged(SAMPLES.name, GOOD, None, counts["good"]),
+        Judged(SAMPLES.name, Treatment.COUNTED, NO_PARTITION, unknown),
+        Judged(SAMPLES.name, Treatment.LATE, SAME_TIME, counts["twice"]),
+        Judged(SAMPLES.name, Treatment.LATE, HOUR_CLOSED, counts["late"]),
+        *(Judged(SAMPLES.name, Treatment.QUARANTINED, reason, count) for reason, count in sorted(odd.items())),
+        *_skipped(SAMPLES, source.skipped),
+    ]
+    job.judged.extend(told)
 
 
-def _whole(clusters: DataFrame, sources: Mapping[Table, Source]) -> DataFrame:
-    """The snapshots whose files were read: where one was skipped, an older snapshot stands in."""
-    for table in (PARTITIONS, REPLICAS):
-        if sources[table].skipped:
-            clusters = clusters.join(sources[table].rows.select("snapshot_id").distinct(), "snapshot_id", "left_semi")
-    return clusters
-
-
-def _add_quality(job: Job) -> None:
+def _add_quality(job: Job, before: Load | None) -> None:
     """Add the rows of this load to table `load_quality`, as the load before left it."""
-    if job.before is not None and LOAD_QUALITY.name in job.before.versions:
-        undo_after(log_to_write(job.data_dir, LOAD_QUALITY), job.before.versions[LOAD_QUALITY.name])
+    if before is not None and LOAD_QUALITY.name in before.versions:
+        undo_after(log_to_write(job.data_dir, LOAD_QUALITY), before.versions[LOAD_QUALITY.name])
     rows = list(quality_rows(job.now_ms, job.judged))
     version = write_rows(job.data_dir, LOAD_QUALITY, rows, file_stem=str(job.now_ms))
     job.made.append(LoadedTable(LOAD_QUALITY, version, len(rows)))
@@ -324,3 +463,7 @@ def _require_good(step: StepCount, data_dir: DataDir) -> None:
             f"table {step.table.name} in {data_dir} has no good row ({step.bad} bad, see table {QUARANTINE.name}); "
             f"make it again with `{step.table.made_by}`"
         )
+
+
+def _latest_hours(hours: DataFrame) -> DataFrame:
+    return hours.groupBy("cluster_id").agg(sql.max("hour_ms").alias("latest_ms"))

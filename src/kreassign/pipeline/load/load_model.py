@@ -1,6 +1,7 @@
 """DataFrame → DataFrame. Size and load per partition, table `load_model`; per replica, table `plan_inputs`.
 
-How the rates come about, for the samples of one partition since its log last restarted that count (see `rates.py`):
+How the rates come about, for the hours of the window (`in_window`) since the log of the partition last restarted, and
+the samples in them that count (see `rates.py` and `hours.py`):
 
     write_records_per_s = sum of end offset differences / sum of their seconds
     write_bytes_per_s   = write_records_per_s * bytes_per_record   (0 when there were no records)
@@ -11,8 +12,9 @@ and bytes_per_record is, by the first of these that can be told (`record_size_ba
             which the log only grew: same leader, same start offset, size not smaller
     log     size / (end offset - start offset), at the last sample
 
-Percentiles are of the intervals between neighbouring samples, those across gaps left out; the peak hour and what the
-forecast rests on are made from hours and days (`trend.py`, `forecast.py`). All are rates of records times the one
+Percentiles are of the intervals between neighbouring samples, those across gaps left out, from the histograms of the
+hours: off by half a percent at most (`histograms.py`). The peak hour and what the forecast rests on are made from hours
+and days (`trend.py`, `forecast.py`). All are rates of records times the one
 bytes_per_record.
 
 What that is worth. The rate of records is exact for the span, up to the time that a round of questions takes: a tenth
@@ -26,13 +28,15 @@ were sent, so the bytes are compressed bytes, which is what replication and a mo
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.forecast import DAY_S
+from kreassign.pipeline.load.histograms import histogram, quantile
+from kreassign.pipeline.load.hours import HOUR_MS
 from kreassign.pipeline.load.measured import nothing_measured
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.trend import WHOLE, WINDOW_DAYS, peak_hours, trends
+from kreassign.pipeline.load.trend import HOURS_A_DAY, WHOLE, WINDOW_DAYS, peak_hours, trends
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
 
 _SNAPSHOT_KEY = ("cluster_id", "snapshot_id")
@@ -46,31 +50,19 @@ _BYTES_OF_RECORDS = {
 }
 
 
-def latest_snapshots(clusters: DataFrame) -> DataFrame:
-    """The last complete snapshot of each cluster: cluster_id, snapshot_id."""
-    newest = sql.max(sql.struct("taken_ms", "snapshot_id")).alias("newest")
-    return clusters.groupBy("cluster_id").agg(newest).select("cluster_id", sql.col("newest.snapshot_id"))
-
-
-def in_snapshots(rows: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """The rows of a snapshot table that belong to the given snapshots."""
-    return rows.join(sql.broadcast(snapshots), on=list(_SNAPSHOT_KEY), how="left_semi").select(*rows.columns)
-
-
 def load_model(
     partitions: DataFrame,
     replicas: DataFrame,
-    rates: DataFrame,
     hours: DataFrame,
     window_days: int = WINDOW_DAYS,
 ) -> DataFrame:
     """Table `load_model`: one row per given partition; `partitions` and `replicas` are of one snapshot per cluster.
 
-    `window_days` are the last days on which the forecast rests.
+    `hours` are rows of table `load_hours`, those `in_window` of `window_days`.
     """
     sizes = partition_sizes(replicas)
     joined = partitions.join(sizes, on=[*_SNAPSHOT_KEY, "topic", "partition"], how="left").join(
-        write_rates(rates, hours, window_days), on=list(PARTITION_KEY), how="left"
+        write_rates(hours, window_days), on=list(PARTITION_KEY), how="left"
     )
     return (
         joined.withColumns(
@@ -97,63 +89,89 @@ def partition_sizes(replicas: DataFrame) -> DataFrame:
     )
 
 
-def write_rates(rates: DataFrame, hours: DataFrame, window_days: int) -> DataFrame:
+def in_window(hours: DataFrame, latest: DataFrame, window_days: int = WINDOW_DAYS) -> DataFrame:
+    """The hours that a load rests on: of the last `window_days` of each cluster, back from its `latest` hour.
+
+    `latest` has `latest_ms`, the start of that hour, by cluster_id.
+    """
+    begins = (sql.col("latest_ms") - (window_days * HOURS_A_DAY - 1) * HOUR_MS).alias("begin_ms")
+    windows = sql.broadcast(latest.select("cluster_id", begins))
+    return hours.join(windows, on="cluster_id").where(sql.col("hour_ms") >= sql.col("begin_ms")).select(*hours.columns)
+
+
+def write_rates(hours: DataFrame, window_days: int) -> DataFrame:
     """Rates of records per partition since its log last restarted; see the top of this module."""
     epoch_key = [*PARTITION_KEY, "epoch"]
-    latest = latest_epochs(rates)
+    latest = of_latest_epoch(hours)
     return (
-        latest.join(peak_hours(hours), on=epoch_key, how="left")
-        .join(trends(hours, window_days), on=epoch_key, how="left")
+        sums(latest)
+        .join(percentiles(latest), on=epoch_key, how="left")
+        .join(peak_hours(latest), on=epoch_key, how="left")
+        .join(trends(latest, window_days), on=epoch_key, how="left")
         .withColumn("reset_count", sql.col("epoch"))
     )
 
 
-def latest_epochs(rates: DataFrame) -> DataFrame:
-    """What the samples of the latest epoch of each partition say together."""
-    seen = sql.struct("taken_ms", "start_offset", "end_offset", "size_bytes")
-    is_good = sql.col("verdict") == "good"
-    counts = sql.col("reason").isNull()
-    figures = {
-        "first": sql.min(seen),
-        "last": sql.max(seen),
-        "sample_count": sql.count("*").cast("int"),
-        "good_s": sql.sum(sql.when(is_good, sql.col("seconds"))),
-        "known_s": sql.sum(sql.when(sql.col("new_records").isNotNull(), sql.col("seconds"))),
-        # As doubles, which cannot overflow.
-        "new_records": sql.sum(sql.col("new_records").cast("double")),
-        "sized_records": sql.sum(sql.col("sized_records").cast("double")),
-        "new_bytes": sql.sum(sql.col("new_bytes").cast("double")),
-        "percentiles": sql.percentile(
-            sql.when(is_good & (sql.col("seconds") > 0), sql.col("new_records") / sql.col("seconds")),
-            sql.array(*map(sql.lit, _PERCENTILES)),
-        ),
+def of_latest_epoch(hours: DataFrame) -> DataFrame:
+    """The hours since the log of their partition last restarted."""
+    latest = sql.max("epoch").over(Window.partitionBy(*PARTITION_KEY))
+    seen = hours.where(sql.col("sample_count") > 0).withColumn("latest_epoch", latest)
+    return seen.where(sql.col("epoch") == sql.col("latest_epoch")).drop("latest_epoch")
+
+
+def sums(hours: DataFrame) -> DataFrame:
+    """What the hours of each partition and epoch say together."""
+    last = {
+        f"last_{name}": sql.max_by(f"last_{name}", "last_ms") for name in ("start_offset", "end_offset", "size_bytes")
     }
-    per_epoch = (
-        rates.where(counts).groupBy(*PARTITION_KEY, "epoch").agg(*(each.alias(name) for name, each in figures.items()))
+    figures = {
+        "first_ms": sql.min("first_ms"),
+        **last,
+        "last_ms": sql.max("last_ms"),
+        "sample_count": sql.sum("sample_count").cast("int"),
+        "good_s": _seconds("good_seconds"),
+        "known_s": _seconds("seconds"),
+        # As doubles, which cannot overflow.
+        **{name: sql.sum(sql.col(name).cast("double")) for name in ("new_records", "sized_records", "new_bytes")},
+    }
+    together = hours.groupBy(*PARTITION_KEY, "epoch").agg(*(each.alias(name) for name, each in figures.items()))
+    return together.select(*PARTITION_KEY, "epoch", *_epoch_rates())
+
+
+def _seconds(name: str) -> Column:
+    """The sum of whole milliseconds: it is the same in whatever order they are added."""
+    return sql.sum(sql.round(sql.col(name) * 1000).cast("bigint")) / 1000.0
+
+
+def percentiles(hours: DataFrame) -> DataFrame:
+    """p50, p95 and p99 of the rates of records of the intervals outside gaps, by partition and epoch."""
+    entry = sql.explode(sql.arrays_zip("rate_bins", "rate_counts")).alias("entry")
+    key = (*PARTITION_KEY, "epoch")
+    bins = hours.select(*key, entry).groupBy(*key, sql.col("entry.rate_bins").alias("bin"))
+    merged = bins.agg(sql.sum("entry.rate_counts").alias("count")).groupBy(*key)
+    whole = merged.agg(histogram("bin", "count").alias("histogram"))
+    named = (
+        quantile(sql.col("histogram"), share).alias(f"p{round(100 * share)}_records_per_s") for share in _PERCENTILES
     )
-    latest = sql.max_by(sql.struct(*figures), "epoch").alias("latest")
-    chosen = per_epoch.groupBy(*PARTITION_KEY).agg(latest, sql.max("epoch").alias("epoch"))
-    return chosen.select(*PARTITION_KEY, "epoch", "latest.*").select(*PARTITION_KEY, "epoch", *_epoch_rates())
+    return whole.select(*key, *named)
 
 
 def _epoch_rates() -> tuple[Column, ...]:
-    span_s = (sql.col("last.taken_ms") - sql.col("first.taken_ms")) / 1000.0
-    kept = sql.col("last.end_offset") - sql.col("last.start_offset")
+    span_s = (sql.col("last_ms") - sql.col("first_ms")) / 1000.0
+    kept = sql.col("last_end_offset") - sql.col("last_start_offset")
     has_grown = (sql.col("sized_records") > 0) & (sql.col("new_bytes") > 0)
     by_growth = sql.when(has_grown, sql.col("new_bytes") / sql.col("sized_records"))
-    by_log = sql.when(kept > 0, sql.col("last.size_bytes") / kept)
+    by_log = sql.when(kept > 0, sql.col("last_size_bytes") / kept)
     basis = sql.coalesce(sql.when(by_growth.isNotNull(), "growth"), sql.when(by_log.isNotNull(), "log"))
+    # The first interval of the window began before it.
+    covered = sql.least(sql.coalesce("good_s", sql.lit(0.0)) / span_s, sql.lit(1.0))
     return (
         sql.coalesce(by_growth, by_log).alias("bytes_per_record"),
         basis.alias("record_size_basis"),
         sql.when(sql.col("known_s") > 0, sql.col("new_records") / sql.col("known_s")).alias("write_records_per_s"),
-        *(
-            sql.get("percentiles", place).alias(f"p{round(100 * part)}_records_per_s")
-            for place, part in enumerate(_PERCENTILES)
-        ),
         sql.col("sample_count"),
         span_s.alias("span_s"),
-        sql.when(span_s > 0, sql.coalesce("good_s", sql.lit(0.0)) / span_s).alias("covered_share"),
+        sql.when(span_s > 0, covered).alias("covered_share"),
     )
 
 

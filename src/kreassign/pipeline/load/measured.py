@@ -57,20 +57,6 @@ MEASURED_COLUMNS = (
 )  # fmt: skip
 
 
-def led_hours(rates: DataFrame) -> DataFrame:
-    """Table `rates` by partition and hour: seconds and new_records that are known, and the last leader."""
-    hour = (sql.floor(sql.col("taken_ms") / HOUR_MS) * HOUR_MS).cast("bigint").alias("hour_ms")
-    return (
-        rates.where(sql.col("new_records").isNotNull())
-        .groupBy(*PARTITION_KEY, hour)
-        .agg(
-            sql.sum("seconds").alias("seconds"),
-            sql.sum("new_records").alias("new_records"),
-            sql.max_by("leader", "taken_ms").alias("last_leader"),
-        )
-    )
-
-
 def metric_hours(metrics: DataFrame) -> DataFrame:
     """Table `metric_hours` of table `metrics`."""
     key = ("cluster_id", "broker", "topic", "partition", "name")

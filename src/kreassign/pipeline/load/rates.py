@@ -1,4 +1,4 @@
-"""DataFrame → DataFrame. From samples to what was written between them: table `rates`.
+"""DataFrame → DataFrame. From samples to what was written between them.
 
 A sample is a reading of counters that only grow while a log lives. What spoils the difference of two readings, and what
 is done about it:
@@ -14,8 +14,11 @@ is done about it:
 Restarts of brokers need no rule: offsets and sizes are on their disks, and a broker that is down leaves a gap.
 
 A gap is told by the intervals around it, of the same partition: collectors may have different cadences, may overlap,
-and may change theirs, so that intervals of different lengths alternate. All rows stay in the table, so that one pass
-over one order of the samples decides everything: those that do not count have a reason and no figures.
+and may change theirs, so that intervals of different lengths alternate. All rows stay, so that one pass over one order
+of the samples decides everything: those that do not count have a reason and no figures.
+
+A load judges what is new, with some samples of before (`is_closed`) as the neighbours of the first: what was decided of
+those stays as it was. See `hours.py` for which they are.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.checks import first_broken
 from kreassign.pipeline.load.rules import FIRST_SERIES_RULES, SAME_TIME, SECOND_SERIES_RULES
-from kreassign.pipeline.tables.schemas import RATES, SAMPLES
+from kreassign.pipeline.tables.schemas import SAMPLES
 
 PARTITION_KEY = ("cluster_id", "topic", "partition")
 GAP = 3.0
@@ -43,18 +46,35 @@ _ENOUGH = 3
 LEFT_OF_A_LOG = 0.5
 REASON = "reason"
 _NEAR = (1, 2, 3)
+# Of rows of the same time any one may be the last; sizes make it the same one whatever else is read with them.
+_IN_ORDER = ("taken_ms", "end_offset", "size_bytes")
+
+
+BAD = "bad_json"
+DECIDED = ("is_closed", "is_new", "is_clean", REASON, "epoch", BAD)
+"""What is known of a sample before it is judged: nothing, or all of it (`is_closed`).
+
+`bad_json` is the row of one that a rule of one row has set aside: it is nobody's neighbour.
+"""
 
 
 def rates(samples: DataFrame) -> DataFrame:
-    """Table `rates`: one row per sample, with what was written since the sample before that counts."""
-    return with_verdict(with_epoch(with_reason(samples))).select(*RATES.column_names)
+    """One row per sample, with what was written since the sample before that counts.
+
+    `samples` have the columns of table `samples` and those of `DECIDED`. The rows have these too, and `seconds`,
+    `new_records`, `sized_records`, `new_bytes` and `verdict`, which are documented where they are made.
+    """
+    return with_verdict(with_epoch(with_reason(samples)))
 
 
 def with_reason(samples: DataFrame) -> DataFrame:
-    """Samples with `reason`: why one does not count, NULL for those that do."""
-    first = _with_neighbours(samples).withColumn(REASON, first_broken(FIRST_SERIES_RULES))
-    second = _with_clean_neighbours(first).withColumn(REASON, sql.coalesce(REASON, first_broken(SECOND_SERIES_RULES)))
-    return second.select(*SAMPLES.column_names, REASON)
+    """Samples with `reason`: why one does not count, NULL for those that do; `is_clean` is what the first rules say."""
+    is_closed = sql.col("is_closed")
+    told = _with_neighbours(samples).withColumn("first_reason", first_broken(FIRST_SERIES_RULES))
+    first = told.withColumn("is_clean", sql.when(is_closed, sql.col("is_clean")).otherwise(told.first_reason.isNull()))
+    judged = sql.coalesce("first_reason", first_broken(SECOND_SERIES_RULES))
+    second = _with_clean_neighbours(first).withColumn(REASON, sql.when(is_closed, sql.col(REASON)).otherwise(judged))
+    return second.select(*SAMPLES.column_names, *DECIDED)
 
 
 def with_epoch(samples: DataFrame) -> DataFrame:
@@ -65,13 +85,15 @@ def with_epoch(samples: DataFrame) -> DataFrame:
     """
     counts = sql.col(REASON).isNull()
     told = sql.when(counts, sql.struct("taken_ms", "topic_id", "leader", "start_offset", "end_offset", "size_bytes"))
-    before = samples.withColumn("told", told).withColumn("before", _nearest("lag", "told"))
-    grown = before.withColumn("is_reset", sql.when(counts, is_reset()).otherwise(sql.lit(0)))
+    before = samples.withColumn("told", told).withColumn("before", nearest("lag", "told"))
+    is_open = ~sql.col("is_closed")
+    grown = before.withColumn("is_reset", sql.when(counts & is_open, is_reset()).otherwise(sql.lit(0)))
+    begun = sql.coalesce(sql.max("epoch").over(_up_to_here()), sql.lit(0))
     goes_on = counts & (sql.col("is_reset") == 0) & (sql.col("end_offset") >= sql.col("before.end_offset"))
     return grown.select(
         *SAMPLES.column_names,
-        REASON,
-        sql.sum("is_reset").over(_up_to_here()).cast("int").alias("epoch"),
+        *(name for name in DECIDED if name != "epoch"),
+        (begun + sql.sum("is_reset").over(_up_to_here())).cast("int").alias("epoch"),
         "is_reset",
         sql.when(counts, (sql.col("taken_ms") - sql.col("before.taken_ms")) / 1000.0).alias("seconds"),
         sql.when(goes_on, _grown("end_offset")).alias("new_records"),
@@ -81,9 +103,14 @@ def with_epoch(samples: DataFrame) -> DataFrame:
 
 
 def with_verdict(samples: DataFrame) -> DataFrame:
-    """What each interval is good for, in the words of the schema; the cases exclude each other and leave none out."""
-    near = [*(_nearest("lag", "seconds", place) for place in range(1, _AROUND + 1)),
-            *(_nearest("lead", "seconds", place) for place in range(1, _AROUND + 1))]  # fmt: skip
+    """What each interval is good for; the cases exclude each other and leave none out.
+
+    `good`; `gap`, more than three times as long as the intervals around it: right on average, useless for peaks;
+    `first`, there is none before it; `reset`, the log was reset; `truncated`, the same log went back; `odd`, the sample
+    does not count; `twice`, it is there several times.
+    """
+    near = [*(nearest("lag", "seconds", place) for place in range(1, _AROUND + 1)),
+            *(nearest("lead", "seconds", place) for place in range(1, _AROUND + 1))]  # fmt: skip
     names = [f"near_{place}" for place in range(len(near))]
     known = reduce(add, (sql.col(name).isNotNull().cast("int") for name in names))
     alike = reduce(add, (_one_if(GAP * sql.col(name) >= sql.col("seconds")) for name in names))
@@ -120,7 +147,7 @@ def only_grew() -> Column:
 
 def _with_neighbours(samples: DataFrame) -> DataFrame:
     """Samples with what `FIRST_SERIES_RULES` name."""
-    at = _history()
+    at = in_time()
     # Numbers are compared ten times per row, and cheaper than texts.
     # An id that is not known, as of samples of an exporter between those of a collector, is no other one.
     marked = samples.withColumn("log", sql.when(sql.col("topic_id").isNotNull(), sql.xxhash64("topic_id")))
@@ -159,12 +186,12 @@ def _with_neighbours(samples: DataFrame) -> DataFrame:
 
 def _with_clean_neighbours(samples: DataFrame) -> DataFrame:
     """Samples with what `SECOND_SERIES_RULES` name."""
-    told = sql.when(sql.col(REASON).isNull(), sql.struct("log", "taken_ms", "end_offset", "size_bytes"))
+    told = sql.when(sql.col("is_clean"), sql.struct("log", "taken_ms", "end_offset", "size_bytes"))
     near = samples.withColumn("told", told).withColumns(
         {
-            "clean_before": _nearest("lag", "told"),
-            "clean_after": _nearest("lead", "told"),
-            "clean_next": _nearest("lead", "told", 2),
+            "clean_before": nearest("lag", "told"),
+            "clean_after": nearest("lead", "told"),
+            "clean_next": nearest("lead", "told", 2),
         }
     )
 
@@ -204,19 +231,20 @@ def _grown(name: str) -> Column:
     return sql.col(name) - sql.col(f"before.{name}")
 
 
-def _history() -> WindowSpec:
+def in_time() -> WindowSpec:
+    """The samples of a partition, in the order in which all of this looks at them."""
     # Every window of this module has this order, so that Spark sorts once for all.
-    return Window.partitionBy(*PARTITION_KEY).orderBy("taken_ms", "end_offset")
+    return Window.partitionBy(*PARTITION_KEY).orderBy(*_IN_ORDER)
 
 
 def _up_to_here() -> WindowSpec:
-    return _history().rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return in_time().rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 
-def _nearest(function: str, name: str, place: int = 1) -> Column:
+def nearest(function: str, name: str, place: int = 1) -> Column:
     """Of the samples before (`lag`) or after (`lead`) that have one, the value of the nearest, or the next but one.
 
     In SQL, for Python's functions cannot ignore NULL.
     """
-    key = ", ".join(PARTITION_KEY)
-    return sql.expr(f"{function}({name}, {place}) IGNORE NULLS OVER (PARTITION BY {key} ORDER BY taken_ms, end_offset)")
+    key, order = ", ".join(PARTITION_KEY), ", ".join(_IN_ORDER)
+    return sql.expr(f"{function}({name}, {place}) IGNORE NULLS OVER (PARTITION BY {key} ORDER BY {order})")

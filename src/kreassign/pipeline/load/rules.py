@@ -15,7 +15,7 @@ among its neighbours (`SERIES_RULES`) also see, of the samples of the same parti
 
 An end offset only grows while a log lives, so order alone convicts most readings. Where two readings disagree, the
 median of three on each side says which one: it is right as long as no two of three are wrong. What goes back and then
-grows as before was truncated (`truncated` in table `rates`), which is no error of the reading; only what comes back in
+grows as before was truncated (`truncated`, see `rates.py`), which is no error of the reading; only what comes back in
 one step, as far as it went and more than usual, is one.
 """
 
@@ -140,6 +140,7 @@ ROW_RULES = (
 
 SAME_KEY = "another row has the same key"
 NO_PARTITION = "its partition is not in the snapshot"
+HOUR_CLOSED = "its hour is closed"
 KEY_RULES = (
     *(
         Rule(
@@ -161,8 +162,15 @@ KEY_RULES = (
         SAMPLES,
         NO_PARTITION,
         "no row of partitions of the latest snapshot has its cluster_id, topic and partition",
-        "the topic was deleted; its rates are made, but no load model",
+        "the topic was deleted; its hours are made, but no load model",
         Treatment.COUNTED,
+    ),
+    Rule(
+        SAMPLES,
+        HOUR_CLOSED,
+        "taken_ms is before the first hour of its partition that the last load left open",
+        "hours are closed two hours after; it stays in the table, and `kreassign load --full` counts it",
+        Treatment.LATE,
     ),
 )
 """Rules of declared keys, told in words: `checks.py` computes them."""

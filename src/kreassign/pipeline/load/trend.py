@@ -1,4 +1,4 @@
-"""DataFrame → DataFrame. From rates to hours, from hours to the peak hour and to what a forecast needs of some weeks.
+"""DataFrame → DataFrame. From hours to the peak hour and to what a forecast needs of some weeks.
 
 Days are counted back from the last hour in which a partition was measured: day 0 is the last 24 hours. Seven of them
 are a week, whatever day it begins with.
@@ -13,10 +13,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.forecast import DAY_S, DAYS_A_WEEK, with_backtest, with_fit, with_size_fit
+from kreassign.pipeline.load.hours import HOUR_MS
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.tables.schemas import LOAD_HOURS
 
-HOUR_MS = 3_600_000
 HOURS_A_DAY = 24
 HOURS_A_WEEK = HOURS_A_DAY * DAYS_A_WEEK
 WHOLE = 0.9
@@ -26,21 +25,6 @@ WINDOW_DAYS = 28
 _EPOCH_KEY = (*PARTITION_KEY, "epoch")
 
 
-def load_hours(rates: DataFrame) -> DataFrame:
-    """Table `load_hours`: an interval belongs to the hour in which it ends, and only known intervals count."""
-    known = rates.where(sql.col("new_records").isNotNull())
-    hour = (sql.floor(sql.col("taken_ms") / HOUR_MS) * HOUR_MS).cast("bigint").alias("hour_ms")
-    return (
-        known.groupBy(*PARTITION_KEY, "epoch", hour)
-        .agg(
-            sql.sum("seconds").alias("seconds"),
-            sql.sum("new_records").alias("new_records"),
-            sql.avg("size_bytes").alias("mean_size_bytes"),
-        )
-        .select(*LOAD_HOURS.column_names)
-    )
-
-
 def peak_hours(hours: DataFrame) -> DataFrame:
     """The busiest hour of the day by partition and epoch: peak_hour (UTC), peak_records_per_s.
 
@@ -48,7 +32,8 @@ def peak_hours(hours: DataFrame) -> DataFrame:
     """
     hour_of_day = (sql.col("hour_ms") / HOUR_MS % HOURS_A_DAY).cast("int").alias("hour_of_day")
     daily = (
-        hours.groupBy(*PARTITION_KEY, "epoch", hour_of_day)
+        _measured(hours)
+        .groupBy(*PARTITION_KEY, "epoch", hour_of_day)
         .agg((sql.sum("new_records") / sql.sum("seconds")).alias("records_per_s"))
         .select(*PARTITION_KEY, "epoch", "hour_of_day", "records_per_s")
     )
@@ -71,7 +56,7 @@ def trends(hours: DataFrame, window_days: int = WINDOW_DAYS) -> DataFrame:
 
     The level is in records per second; growth, spread and peaks are shares and ratios; growth of the size is in bytes.
     """
-    days = _days(_recent(hours, window_days), window_days)
+    days = _days(_recent(_measured(hours), window_days), window_days)
     fitted = with_backtest(with_size_fit(with_fit(days, "rates", "fit"), "sizes", "size_fit"), "rates", window_days)
     return fitted.withColumn("ordered", sql.array_sort(_without_trend("last_hours"))).select(
         *_EPOCH_KEY,
@@ -90,6 +75,11 @@ def trends(hours: DataFrame, window_days: int = WINDOW_DAYS) -> DataFrame:
         "backtest_error",
         "backtest_sigmas",
     )
+
+
+def _measured(hours: DataFrame) -> DataFrame:
+    """Those in which an interval ended of which something is known."""
+    return hours.where(sql.col("seconds") > 0)
 
 
 def _recent(hours: DataFrame, window_days: int) -> DataFrame:

@@ -37,22 +37,39 @@ _LOCAL_SETTINGS: _Settings = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
 }
 
+# With little data most of the time goes into making code fast that then runs once.
+_SMALL_SETTINGS: _Settings = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+SMALL_ROWS = 500_000
+"""Up to so many rows a session is best started as a small one."""
+
 
 @contextmanager
 def spark_session(
-    log_file: Path, master: str | None = None, *, name: str = "kreassign load", jars: Sequence[Path] = ()
+    log_file: Path,
+    master: str | None = None,
+    *,
+    name: str = "kreassign load",
+    jars: Sequence[Path] = (),
+    is_small: bool = False,
 ) -> Iterator[SparkSession]:
     """A Spark session whose log goes to a file.
 
     `master` is local[*] by default; under spark-submit, which decides that itself, it is left alone. `jars`
-    are added to the class path of the session. DataError when Spark cannot start, or fails at anything later.
+    are added to the class path of the session. One that `is_small` is quick with little data, on this machine, and slow
+    with much (`SMALL_ROWS`). DataError when Spark cannot start, or fails at anything later.
     """
     log_file.parent.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.appName(name).config(map=_SETTINGS)
     if jars:
         builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        builder = builder.master(master or "local[*]").config(map=_LOCAL_SETTINGS if _is_local(master) else {})
+        local = _LOCAL_SETTINGS | (_SMALL_SETTINGS if is_small else {})
+        builder = builder.master(master or "local[*]").config(map=local if _is_local(master) else {})
         if _is_local(master):
             # Else its workers run whatever `python3` is first in PATH, which need not have any of our packages.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -4,8 +4,8 @@ Rules:
 
 - A statement names the columns with types and comments, and the column of the partitioning, as the log of the table
   has them (`delta.py`): a catalog refuses a table that is there already with others.
-- In dbt, columns that must not be NULL are tested to have no NULL, and keys to be unique. `rates` keeps duplicates with
-  their reason, which do not count; rows in quarantine may be there twice, and have no key.
+- In dbt, columns that must not be NULL are tested to have no NULL, and keys to be unique. Rows in quarantine, and
+  samples that are read again, may be there twice, and have no key.
 - Every text is quoted; none of it can end the statement, or change the structure of the YAML.
 """
 
@@ -14,11 +14,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from kreassign.pipeline.tables.schemas import METRICS_QUARANTINE, QUARANTINE, RATES, Column, Partitioning, Table
+from kreassign.pipeline.tables.schemas import METRICS_QUARANTINE, OPEN_SAMPLES, QUARANTINE, Column, Partitioning, Table
 
-_KEY_HOLDS_WHERE = {RATES.name: "verdict <> 'twice'"}
 _PART_TYPES = {True: "DATE", False: "STRING"}
-_NO_KEY = {QUARANTINE.name, METRICS_QUARANTINE.name}
+_NO_KEY = {QUARANTINE.name, METRICS_QUARANTINE.name, OPEN_SAMPLES.name}
 _DBT_HEAD = """\
 # Sources for dbt, made by `kreassign define-tables --format dbt` from the schemas of the tables; do not edit.
 # Keys of several columns are tested by the package dbt_utils: add dbt-labs/dbt_utils to packages.yml.
@@ -104,9 +103,6 @@ def _unique_together(table: Table) -> Iterator[str]:
     yield "          - dbt_utils.unique_combination_of_columns:"
     yield "              arguments:"
     yield f"                combination_of_columns: [{', '.join(map(_text, table.key))}]"
-    if table.name in _KEY_HOLDS_WHERE:
-        yield "              config:"
-        yield f"                where: {_text(_KEY_HOLDS_WHERE[table.name])}"
 
 
 def _place(location: str, table: Table) -> str:

@@ -59,7 +59,7 @@ class Partitioning:
     def value_of(self, row: Row) -> str:
         """The value of a row."""
         value = row[self.column]
-        return date_of(value) if self.is_date else str(value)
+        return date_of(value) if self.is_date else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def date_of(time_ms: int) -> str:
@@ -68,6 +68,7 @@ def date_of(time_ms: int) -> str:
 
 
 _BY_DATE = Partitioning("date", "taken_ms", is_date=True)
+_BY_OPEN = Partitioning("open", "is_open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,8 @@ _CPU = (
         "follower_cpu_share", DOUBLE, "the same of a follower, mean of all; NULL likewise, and without followers"
     ),
 )
+
+IS_OPEN = Column("is_open", BOOLEAN, "whether the next load makes the row again, for what may still come can change it")
 
 CLUSTERS = Table(
     "clusters",
@@ -303,45 +306,19 @@ THROTTLES = Table(
     partition_by=_BY_DATE,
 )
 
-RATES = Table(
-    "rates",
-    "What was written between neighbouring samples: one row per sample that passed its checks. Those that do not count "
-    "are kept with their reason, and have no figures; those of verdict `twice` have the key of the one that counts.",
+OPEN_SAMPLES = Table(
+    "open_samples",
+    "Samples that the next load reads again: those of hours that are not closed, because samples that may still come "
+    "could change what is made of them, and the last ones before, as their neighbours.",
     _LOAD,
-    ("cluster_id", "taken_ms", "topic", "partition"),
+    SAMPLES.key,
     (
-        CLUSTER_ID,
-        Column("taken_ms", BIGINT, "when the sample was taken: end of the interval"),
-        _TOPIC,
-        _TOPIC_ID,
-        _PARTITION,
-        Column("leader", INT, "leader; -1 without one"),
-        _EPOCH,
-        _optional("seconds", DOUBLE, "since the sample before that counts; NULL for the first"),
-        _optional(
-            "new_records",
-            BIGINT,
-            "offsets assigned since then; NULL for the first, and when the log was reset or truncated",
-        ),
-        _optional(
-            "sized_records",
-            BIGINT,
-            "the same where the log only grew: same leader, same start offset, size not smaller; else NULL",
-        ),
-        _optional(
-            "new_bytes", BIGINT, "bytes that the log grew by meanwhile; NULL as `sized_records`, or without sizes"
-        ),
-        Column("start_offset", BIGINT, "log start offset of the leader"),
-        Column("end_offset", BIGINT, "high watermark"),
-        _SIZE,
-        Column(
-            "verdict",
-            STRING,
-            "`good`; `gap`, more than three times as long as the intervals around it: right on average, useless for "
-            "peaks; `first`, there is none before it; `reset`, the log was reset; `truncated`, the same log went back; "
-            "`odd`, the sample does not count and is in `quarantine` too; `twice`, it is there several times",
-        ),
-        _optional("reason", STRING, "why the sample does not count; NULL if it does"),
+        *SAMPLES.columns,
+        Column("open_from_ms", BIGINT, "start of the first hour of the partition that is not closed"),
+        Column("is_closed", BOOLEAN, "whether its hour is closed, so that it is here as a neighbour only"),
+        _optional("is_clean", BOOLEAN, "whether the rules for all neighbours found nothing; NULL in open hours"),
+        _optional("reason", STRING, "why it does not count; NULL if it does, and in open hours"),
+        _optional("epoch", INT, "how often the log had been reset by then; NULL in open hours"),
     ),
 )
 
@@ -356,11 +333,32 @@ LOAD_HOURS = Table(
         _PARTITION,
         _EPOCH,
         Column("hour_ms", BIGINT, "start of the hour"),
+        IS_OPEN,
         Column("seconds", DOUBLE, "seconds of this hour that were measured"),
+        Column("good_seconds", DOUBLE, "of these, the seconds outside gaps"),
+        Column("squared_seconds", DOUBLE, "sum of the squares of the intervals outside gaps, in seconds"),
         Column("new_records", BIGINT, "records written in it"),
+        Column("most_new_records", BIGINT, "the most that were written in one interval"),
+        Column("sized_records", BIGINT, "records written while the log only grew: same leader and start offset"),
+        Column("new_bytes", BIGINT, "bytes by which the log grew meanwhile"),
         _optional("mean_size_bytes", DOUBLE, "mean size of the partition; NULL without sizes"),
+        Column("sample_count", INT, "samples that count"),
+        Column("odd_count", INT, "samples that do not: they are in `quarantine`, or there twice"),
+        _optional("first_ms", BIGINT, "when the first sample that counts was taken; NULL without one"),
+        _optional("last_ms", BIGINT, "when the last one was taken; NULL without one"),
+        _optional("last_leader", INT, "leader at that time; NULL without one"),
+        _optional("last_start_offset", BIGINT, "log start offset at that time; NULL without one"),
+        _optional("last_end_offset", BIGINT, "high watermark at that time; NULL without one"),
+        _optional("last_size_bytes", BIGINT, "size at that time; NULL without sizes too"),
+        Column(
+            "rate_bins",
+            INTS,
+            "histogram of the rates of the intervals outside gaps, in records per second: bin i holds rates from "
+            "g^(i-1) to g^i, g being 1.005/0.995 (DDSketch); -1000000 is the bin of 0",
+        ),
+        Column("rate_counts", INTS, "how many intervals are in each of these bins"),
     ),
-    partition_by=Partitioning("date", "hour_ms", is_date=True),
+    partition_by=_BY_OPEN,
 )
 
 LOAD_MODEL = Table(
@@ -579,7 +577,7 @@ LOAD_QUALITY = Table(
     ("load_ms", "table_name", "treatment", "reason"),
     (
         Column("load_ms", BIGINT, "when the load was begun"),
-        Column("table_name", STRING, "table whose rows were judged; `rates` for samples among their neighbours"),
+        Column("table_name", STRING, "table whose rows were judged"),
         Column("treatment", STRING, "`good`, `quarantined`, `late`, `counted` or `skipped`: [rules](load-rules.md)"),
         _optional("reason", STRING, "the rule that was true of the rows, or the skipped file; NULL for good ones"),
         Column("row_count", BIGINT, "how many rows; of a skipped file 1"),
@@ -679,7 +677,8 @@ QUARANTINE = Table(
     "Rows that failed a check and were left out, each with the reason. Empty when all rows are good.",
     _LOAD,
     ("table_name", "reason", "row_json"),
-    QUARANTINE_COLUMNS,
+    (*QUARANTINE_COLUMNS, IS_OPEN),
+    partition_by=_BY_OPEN,
 )
 
 
@@ -778,7 +777,7 @@ TABLES = (
     REPLICAS,
     SAMPLES,
     THROTTLES,
-    RATES,
+    OPEN_SAMPLES,
     LOAD_HOURS,
     LOAD_MODEL,
     BACKTESTS,

@@ -7,7 +7,6 @@ commit to the log, which follows, makes them files of the table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import uuid4
 
 import pyarrow.parquet as pq
@@ -30,6 +29,7 @@ from kreassign.pipeline.tables.delta import (
     place,
     refuse_wrong_columns,
     storage,
+    undo_after,
 )
 from kreassign.pipeline.tables.parquet import Skipped, usable_files
 from kreassign.pipeline.tables.published import Where, log_of
@@ -75,34 +75,22 @@ def read_table(spark: SparkSession, where: Where, table: Table) -> DataFrame:
     return rows_of(spark, log, log.files())
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The rows of a table as they are found, NULL in columns that a file lacks; and what was not read."""
-
-    rows: DataFrame
-    version: int
-    skipped: tuple[Skipped, ...] = ()
-
-
-def read_source(spark: SparkSession, where: Where, table: Table) -> Source:
-    """All rows of a table that others write, without the files that cannot be read.
-
-    DataError when it is missing, or no file of it can be read.
-    """
-    log = log_of(where, table)
+def source_log(data_dir: DataDir, table: Table) -> TableLog:
+    """A table that others write; DataError when it is missing or lacks columns that are never NULL."""
+    log = open_log(data_dir, table)
     refuse_wrong_columns(log)
-    return source_of(spark, log, log.files())
+    return log
 
 
-def source_of(spark: SparkSession, log: TableLog, files: Sequence[DataFile]) -> Source:
-    """The rows of some files of a table, without the files that cannot be read; DataError when none can be."""
+def some_usable(log: TableLog, files: Sequence[DataFile]) -> tuple[list[DataFile], tuple[Skipped, ...]]:
+    """Of some files of a table those that can be read, and those that cannot; DataError when none can be."""
     usable, skipped = usable_files(log, files)
     if files and not usable:
         raise DataError(
             f"no file of table {log.table.name} in {log.data_dir} can be read: {skipped[0]}; "
             f"make it again with `{log.table.made_by}`"
         )
-    return Source(rows_of(spark, log, usable), log.version, tuple(skipped))
+    return usable, tuple(skipped)
 
 
 def row_count(data_dir: DataDir, table: Table, version: int) -> int:
@@ -134,6 +122,21 @@ def write_table(
     return commit(log, files, replace=True, parts=parts)
 
 
+def write_parts(
+    rows: DataFrame, data_dir: DataDir, table: Table, *, replaced: Sequence[str] | None, base: int | None
+) -> int:
+    """Add rows to a table, each to its part, in place of all that is in the `replaced` parts; the new version's number.
+
+    With None they take the place of all rows. `base` is the version that the rows stand on: what was committed after it
+    belongs to a load that was never finished, and is undone first.
+    """
+    _refuse_other_columns(rows, table)
+    log = log_to_write(data_dir, table)
+    if base is not None:
+        undo_after(log, base)
+    return commit(log, _written(rows, log, None), replace=True, parts=replaced)
+
+
 def _refuse_other_columns(rows: DataFrame, table: Table) -> None:
     found = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
     if tuple(rows.columns) != table.column_names or found != {each.name: each.type for each in table.columns}:
@@ -143,15 +146,20 @@ def _refuse_other_columns(rows: DataFrame, table: Table) -> None:
 def _written(rows: DataFrame, log: TableLog, parts: Sequence[str] | None) -> list[AddAction]:
     """Let Spark write into a new folder of the table; what is in it then, without files of no rows."""
     folder, part = str(uuid4()), log.table.partition_by
-    is_by_date = part is not None and part.is_date
-    staged = rows.withColumn(part.name, _date_of(part)) if part is not None and is_by_date else rows
+    is_known = part is None or (not part.is_date and parts is not None)
+    staged = rows if part is None or is_known else rows.withColumn(part.name, _value_of(part))
     writer = staged.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-    writer = writer.partitionBy(part.name) if part is not None and is_by_date else writer
+    writer = writer if part is None or is_known else writer.partitionBy(part.name)
     writer.parquet(place(log.data_dir, log.table.name, folder))
-    if part is None or is_by_date:
+    if part is None or not is_known:
         return _listed(log, folder, None)
     (value,) = parts or ()
     return _listed(log, folder, value)
+
+
+def _value_of(part: Partitioning) -> Column:
+    """As `Partitioning.value_of`."""
+    return _date_of(part) if part.is_date else sql.col(part.column).cast("string")
 
 
 def _date_of(part: Partitioning) -> Column:
