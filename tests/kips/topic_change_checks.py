@@ -12,7 +12,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.errors import ClusterError, Rejected
-from kreassign.model import ConfigChange, ConfigResource, NewTopic, Topic, TopicPartition
+from kreassign.model import Batch, ConfigChange, ConfigResource, NewTopic, ReplicaStatus, Topic, TopicPartition
 from testbed.waiting import wait_until
 
 Check = Callable[[AdminClient, str], None]
@@ -166,8 +166,31 @@ def the_status_tells_of_each_replica_and_of_what_is_not_there(client: AdminClien
     _soon(lambda: _told(client, there) == expected, f"the status of {there} to be {expected}")
     result = client.replica_status([there, unknown])
     assert list(result.ok) == [there]
-    with pytest.raises(Rejected, match="does not host"):
+    with pytest.raises(Rejected, match="Unable to find a topic named nope"):
         result[unknown]
+
+
+def what_a_status_cannot_tell_of_has_the_codes_of_the_document(client: AdminClient, name: str) -> None:
+    _create(client, name, (0, 1))
+    there, no_topic, no_partition = TopicPartition(name, 0), TopicPartition("nope", 0), TopicPartition(name, 44)
+    _soon(lambda: len(_told(client, there)) == 2, f"both replicas of {there} to be told of")
+    named = client.replica_status([there, no_topic, no_partition], brokers={there: [1]})
+    assert [status.broker for status in named[there]] == [1]
+    assert _code(named, no_topic) == (17, "Unable to find a topic named nope.")
+    assert _code(named, no_partition) == (37, f"Unable to find partition {name}:44.")
+    # A broker that is there and has no replica, and one that nobody knows; the first that is wrong is told of.
+    for brokers, expected in (
+        ([0, 2], (3, f"{there}: broker 2 has no replica of it")),
+        ([1, 77], (25, f"{there}: broker 77 is not registered")),
+        ([77, 2], (25, f"{there}: broker 77 is not registered")),
+    ):
+        assert _code(client.replica_status([there], brokers={there: brokers}), there) == expected
+
+
+def _code(outcome: Batch[TopicPartition, tuple[ReplicaStatus, ...]], key: TopicPartition) -> tuple[int, str]:
+    error = outcome.failed[key]
+    assert isinstance(error, Rejected)
+    return error.code, error.message
 
 
 def _told(client: AdminClient, key: TopicPartition) -> list[tuple[int, bool, int, int | None]]:
@@ -185,4 +208,5 @@ CHECKS: tuple[Check, ...] = (
     partitions_are_moved_and_the_rest_is_refused,
     nothing_asked_is_nothing_done,
     the_status_tells_of_each_replica_and_of_what_is_not_there,
+    what_a_status_cannot_tell_of_has_the_codes_of_the_document,
 )

@@ -12,7 +12,16 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from kreassign.admin import topic_changes, translate
-from kreassign.admin.replica_progress import BrokerReport, sizes_bytes, statuses
+from kreassign.admin.replica_progress import (
+    BrokerReport,
+    Named,
+    located,
+    of_named,
+    only_named,
+    sizes_bytes,
+    statuses,
+    strangers,
+)
 from kreassign.admin.session import Session, Target, To
 from kreassign.admin.settings import ClientSettings
 from kreassign.admin.translate import OffsetSpec, kip_179
@@ -444,27 +453,36 @@ class AdminClient:
         self,
         partitions: Iterable[TopicPartition],
         *,
+        brokers: Mapping[TopicPartition, Iterable[int]] = MappingProxyType({}),
         known: Mapping[TopicPartition, Partition] = MappingProxyType({}),
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Offsets, size and lag of every replica of these partitions (KIP-179), each from its own broker.
 
-        Partitions in `known` are not described again: the replicas listed there are asked about.
+        Of a partition in `brokers` only the replicas on those brokers are asked about. Partitions in `known` are not
+        described again: the replicas listed there are asked about.
 
         During a reassignment this includes the adding replicas: their lag is what is left to copy. A replica that is
         offline or whose broker does not answer is left out; a partition whose leader does not answer fails.
+
+        Errors: INVALID_TOPIC_EXCEPTION, INVALID_PARTITIONS, CLUSTER_AUTHORIZATION_FAILED; for the first of `brokers`
+        that cannot tell, UNKNOWN_MEMBER_ID if it is not registered, UNKNOWN_TOPIC_OR_PARTITION if it has no replica.
         """
         asked = list(dict.fromkeys(partitions))
-        found, failed = self._partitions((key for key in asked if key not in known), timeout_ms)
-        found |= {key: known[key] for key in asked if key in known}
+        unknown = [key for key in asked if key not in known]
+        described = self.describe_topics((key.topic for key in unknown), timeout_ms=timeout_ms)
+        there = located(unknown, described)
+        found = {**there.ok, **{key: known[key] for key in asked if key in known}}
+        registered = topic_changes.registered(self, timeout_ms) if strangers(found, brokers) else ()
+        chosen = of_named(found, brokers, (broker.id for broker in registered))
         try:
-            measured = self._described_by_leaders(found, timeout_ms)
+            measured = self._described_by_leaders(chosen.ok, brokers, timeout_ms)
         except Unsupported:
-            measured = self._measured(found, timeout_ms)
-        return join([measured, Batch({}, failed)])
+            measured = self._measured(chosen.ok, timeout_ms)
+        return join([only_named(measured, brokers), Batch({}, {**there.failed, **chosen.failed})])
 
     def _described_by_leaders(
-        self, found: Mapping[TopicPartition, Partition], timeout_ms: int | None
+        self, found: Mapping[TopicPartition, Partition], named: Named, timeout_ms: int | None
     ) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
         """Ask as KIP-179 has it; `Unsupported` where brokers do not know that request."""
         by_leader = _by_leader(found)
@@ -473,7 +491,7 @@ class AdminClient:
             raise Unsupported("nobody leads these partitions, so nobody can be asked")
 
         def ask(leader: int, led: list[TopicPartition]) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
-            return self._session.call(kip_179.replica_status(led, leader), leader, timeout_ms)
+            return self._session.call(kip_179.replica_status(led, leader, named), leader, timeout_ms)
 
         described = self._session.fan_out_groups(by_leader, ask)
         if unsupported := next((error for error in described.failed.values() if isinstance(error, Unsupported)), None):

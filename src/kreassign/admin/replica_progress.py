@@ -1,13 +1,30 @@
-"""How far each copy of a partition is, from what the brokers say of their own copies (KIP-179). Pure."""
+"""How far each copy of a partition is, from what the brokers say of their own copies (KIP-179). Pure.
+
+What cannot be told is refused by the codes of the document, however the cluster was asked: 17 for an unknown topic, 37
+for an unknown partition, 25 for a broker that is not registered, 3 for one that has no replica of the partition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from kreassign.errors import ClusterError, Unreachable
-from kreassign.model import Batch, LogDir, Partition, ReplicaStatus, TopicPartition
+from kreassign.admin.call import rejection
+from kreassign.errors import ClusterError, Rejected, Unreachable
+from kreassign.model import Batch, LogDir, Partition, ReplicaStatus, Topic, TopicPartition
+from kreassign.model.error_codes import (
+    INVALID_PARTITIONS,
+    INVALID_TOPIC_EXCEPTION,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    has_code,
+)
 from kreassign.model.replica_status import NO_COPY, Copy, OffsetRange
+from kreassign.model.topic_changes import texts
+from kreassign.wire.kip_179 import REPLICA_STATUS
+
+Named = Mapping[TopicPartition, Iterable[int]]
+"""The brokers that a caller names of a partition; a partition that is not in it is asked about at all its replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +34,70 @@ class BrokerReport:
     taken_ms: int
     offsets: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
     sizes_bytes: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+def located(asked: Iterable[TopicPartition], topics: Batch[str, Topic]) -> Batch[TopicPartition, Partition]:
+    """These partitions as metadata describes them; one that is not there is refused by KIP-179's code."""
+    known = {entry.topic_partition: entry for topic in topics.ok.values() for entry in topic.partitions}
+    wanted = list(asked)
+    return Batch(
+        {key: known[key] for key in wanted if key in known},
+        {key: _not_there(key, topics.failed.get(key.topic)) for key in wanted if key not in known},
+    )
+
+
+def _not_there(key: TopicPartition, error: ClusterError | None) -> ClusterError:
+    if error is None:
+        return rejection(REPLICA_STATUS, INVALID_PARTITIONS, texts.unknown_partition(*key), key)
+    if has_code(error, UNKNOWN_TOPIC_OR_PARTITION):
+        return rejection(REPLICA_STATUS, INVALID_TOPIC_EXCEPTION, texts.unknown_topic(key.topic), key)
+    return error
+
+
+def refused_broker(key: TopicPartition, broker: int, code: int) -> Rejected:
+    """Why nothing can be told of the copy on a broker that the caller named."""
+    reason = "is not registered" if code == UNKNOWN_MEMBER_ID else "has no replica of it"
+    return rejection(REPLICA_STATUS, code, f"{key}: broker {broker} {reason}", key)
+
+
+def strangers(found: Mapping[TopicPartition, Partition], named: Named) -> bool:
+    """Whether brokers are named that have no replica: only then it matters which brokers are registered."""
+    return any(set(named.get(key, ())) - set(partition.replicas) for key, partition in found.items())
+
+
+def of_named(
+    found: Mapping[TopicPartition, Partition], named: Named, registered: Iterable[int]
+) -> Batch[TopicPartition, Partition]:
+    """The partitions with the named replicas and the leader, with which they are compared.
+
+    A partition with a named broker that has no replica is refused for the first such broker.
+    """
+    ids = frozenset(registered)
+    ok: dict[TopicPartition, Partition] = {}
+    failed: dict[TopicPartition, ClusterError] = {}
+    for key, partition in found.items():
+        wanted = tuple(dict.fromkeys(named[key])) if key in named else partition.replicas
+        stranger = next((broker for broker in wanted if broker not in partition.replicas), None)
+        if stranger is not None:
+            code = UNKNOWN_TOPIC_OR_PARTITION if stranger in ids else UNKNOWN_MEMBER_ID
+            failed[key] = refused_broker(key, stranger, code)
+        else:
+            concerned = {partition.leader, *wanted}
+            kept = tuple(broker for broker in partition.replicas if broker in concerned)
+            ok[key] = replace(partition, replicas=kept)
+    return Batch(ok, failed)
+
+
+def only_named(
+    told: Batch[TopicPartition, tuple[ReplicaStatus, ...]], named: Named
+) -> Batch[TopicPartition, tuple[ReplicaStatus, ...]]:
+    """Without what was read of leaders for the sake of the comparison alone."""
+    wanted = {key: frozenset(brokers) for key, brokers in named.items()}
+    ok = {
+        key: tuple(status for status in found if key not in wanted or status.broker in wanted[key])
+        for key, found in told.ok.items()
+    }
+    return Batch(ok, told.failed)
 
 
 def sizes_bytes(log_dirs: tuple[LogDir, ...]) -> dict[TopicPartition, int]:

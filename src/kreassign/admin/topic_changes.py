@@ -203,15 +203,17 @@ def _view(
     found = _topics(client, topics, options)
     partitions = [entry.topic_partition for topic in found.values() for entry in topic.partitions]
     ongoing = client.list_partition_reassignments(partitions, timeout_ms=options.timeout_ms).keys()
-    return topics_view(_registered(client, options), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync)
+    return topics_view(
+        registered(client, options.timeout_ms), log_dirs, found, ongoing=ongoing, min_in_sync=min_in_sync
+    )
 
 
-def _registered(client: KafkaCalls, options: CallOptions) -> tuple[Broker, ...]:
+def registered(client: KafkaCalls, timeout_ms: int | None) -> tuple[Broker, ...]:
     """The brokers, fenced ones too where the cluster lists them (Kafka 4.0)."""
     try:
-        return client.describe_cluster(include_fenced=True, timeout_ms=options.timeout_ms).brokers
+        return client.describe_cluster(include_fenced=True, timeout_ms=timeout_ms).brokers
     except Unsupported:
-        return client.describe_cluster(timeout_ms=options.timeout_ms).brokers
+        return client.describe_cluster(timeout_ms=timeout_ms).brokers
 
 
 def _topics(client: KafkaCalls, names: Iterable[str], options: CallOptions) -> Mapping[str, Topic]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from kreassign.admin.call import Call, raise_if_failed
@@ -83,16 +84,30 @@ def reassign_partitions(
 
 
 def replica_status(
-    partitions: Iterable[TopicPartition], leader: int
+    partitions: Iterable[TopicPartition],
+    leader: int,
+    named: Mapping[TopicPartition, Iterable[int]] = MappingProxyType({}),
 ) -> Call[Batch[TopicPartition, tuple[ReplicaStatus, ...]]]:
-    """How far the replicas of these partitions are, which `leader` leads."""
+    """How far the replicas of these partitions are, which `leader` leads; of a partition in `named` those alone.
+
+    A broker among them that the leader cannot tell of fails its partition.
+    """
     known = kip_179.REPLICA_STATUS
     asked = list(partitions)
+
+    def brokers(key: TopicPartition) -> list[int] | None:
+        return list(dict.fromkeys(named[key])) if key in named else None
 
     def build(_version: int, _timeout_ms: int) -> Message:
         entry = known.request.AskedTopic
         topics = [
-            entry(name=topic, partitions=[entry.AskedPartition(partition_index=number) for number in numbers])
+            entry(
+                name=topic,
+                partitions=[
+                    entry.AskedPartition(partition_index=number, brokers=brokers(TopicPartition(topic, number)))
+                    for number in numbers
+                ],
+            )
             for topic, numbers in by_topic(asked).items()
         ]
         return known.request(topics=topics)
@@ -104,25 +119,30 @@ def replica_status(
             for topic in response.topics
             for entry in topic.partitions
         )
-        return readings(known, answered, lambda key, entry: tuple(_statuses(key, entry, leader)), asked)
+        return readings(known, answered, lambda key, entry: tuple(_statuses(key, entry, leader)), asked, code=_code)
 
     return Call(known, build, read)
 
 
+def _code(entry: Message) -> int:
+    """That of the partition, or of the first replica of which nothing can be told."""
+    codes: tuple[int, ...] = (entry.error_code, *(replica.error_code for replica in entry.replicas))
+    return next((code for code in codes if code != NONE), NONE)
+
+
 def _statuses(key: TopicPartition, entry: Message, leader: int) -> Iterator[ReplicaStatus]:
     for replica in entry.replicas:
-        if replica.error_code == NONE:
-            yield ReplicaStatus(
-                topic_partition=key,
-                broker=replica.broker_id,
-                is_leader=replica.broker_id == leader,
-                status_time_ms=replica.status_time_ms,
-                log_start_offset=replica.log_start_offset,
-                log_end_offset=replica.log_end_offset,
-                lag_records=replica.lag_records,
-                lag_bytes=_known(replica.lag_bytes),
-                size_bytes=_known(replica.size_bytes),
-            )
+        yield ReplicaStatus(
+            topic_partition=key,
+            broker=replica.broker_id,
+            is_leader=replica.broker_id == leader,
+            status_time_ms=replica.status_time_ms,
+            log_start_offset=replica.log_start_offset,
+            log_end_offset=replica.log_end_offset,
+            lag_records=replica.lag_records,
+            lag_bytes=_known(replica.lag_bytes),
+            size_bytes=_known(replica.size_bytes),
+        )
 
 
 def _known(value: int) -> int | None:

@@ -34,17 +34,30 @@ def outcomes(api: Api, answered: Iterable[tuple[Key, int, str | None]], asked: I
     return Batch(ok, failed | unanswered(api, asked, {**ok, **failed}))
 
 
+def _own_code(entry: Message) -> int:
+    return int(entry.error_code)
+
+
 def readings(
-    api: Api, answered: Iterable[tuple[Key, Message]], value: Callable[[Key, Message], Value], asked: Iterable[Key]
+    api: Api,
+    answered: Iterable[tuple[Key, Message]],
+    value: Callable[[Key, Message], Value],
+    asked: Iterable[Key],
+    *,
+    code: Callable[[Message], int] = _own_code,
 ) -> Batch[Key, Value]:
-    """A batch of what was read, from (key, entry); entries carry `error_code`, and some APIs' an `error_message`."""
+    """A batch of what was read, from (key, entry).
+
+    Entries carry `error_code`, and some APIs' an `error_message`; `code` looks elsewhere in an entry, too.
+    """
     ok: dict[Key, Value] = {}
     failed: dict[Key, ClusterError] = {}
     for key, entry in answered:
-        if entry.error_code == NONE:
+        refused = code(entry)
+        if refused == NONE:
             ok[key] = value(key, entry)
         else:
-            failed[key] = rejection(api, entry.error_code, getattr(entry, "error_message", None), key)
+            failed[key] = rejection(api, refused, getattr(entry, "error_message", None), key)
     return Batch(ok, failed | unanswered(api, asked, {**ok, **failed}))
 
 
