@@ -132,7 +132,9 @@ def by_picking(look_s: float, pick: Pick, case: Case, clock: TwinTransport, clie
             flying = {name: move for name, move in flying.items() if name in ongoing}
         starting = {name: waiting.pop(name) for name in list(pick(waiting, flying))}
         if starting:
-            client.alter_partition_reassignments({n: m.target for n, m in starting.items()}).raise_if_any()
+            client.alter_partition_reassignments(
+                {n: m.target for n, m in starting.items()}, warns_of_overrides=False
+            ).raise_if_any()
         flying |= starting
         if flying:
             clock.sleep(look_s)

@@ -67,7 +67,7 @@ def _execute(client: AdminClient, targets: dict[TopicPartition, tuple[int, ...]]
     while (ongoing := client.list_partition_reassignments()) or waiting:
         next_ones = [waiting.pop() for _ in range(min(len(waiting), IN_FLIGHT - len(ongoing)))]
         if next_ones:
-            client.alter_partition_reassignments(dict(next_ones)).raise_if_any()
+            client.alter_partition_reassignments(dict(next_ones), warns_of_overrides=False).raise_if_any()
         time.sleep(LOOK_EVERY_S)
 
 

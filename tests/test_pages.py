@@ -93,8 +93,8 @@ def test_all_installed_commands_are_on_the_page_about_installing() -> None:
 
 # What the client asks for and changes nothing with. Every other API is a change of the cluster.
 READS = frozenset({
-    "DescribeCluster", "DescribeConfigs", "DescribeGroups", "DescribeLogDirs", "DescribeTopicPartitions", "ListOffsets",
-    "ListPartitionReassignments", "Metadata", "OffsetFetch", "ReplicaStatus",
+    "ApiVersions", "DescribeCluster", "DescribeConfigs", "DescribeGroups", "DescribeLogDirs", "DescribeQuorum",
+    "DescribeTopicPartitions", "ListOffsets", "ListPartitionReassignments", "Metadata", "OffsetFetch", "ReplicaStatus",
 })  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def test_a_call_of_more_than_5000_partitions_goes_in_several_requests(node: List
     join(node)
     node.answers[ALTER] = all_fine
     targets = many(12_001)
-    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(targets)
+    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(targets, warns_of_overrides=False)
     assert batch.ok.keys() == targets.keys()
     assert not batch.failed
     sent = [partitions_of(asked) for asked in node.asked if asked.api is ALTER]
@@ -60,7 +60,14 @@ def test_a_call_of_more_than_5000_partitions_goes_in_several_requests(node: List
 def test_exactly_5000_partitions_go_in_one_request(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = all_fine
-    assert len(connect(node, request_timeout_ms=30_000).alter_partition_reassignments(many(5_000)).ok) == 5_000
+    assert (
+        len(
+            connect(node, request_timeout_ms=30_000)
+            .alter_partition_reassignments(many(5_000), warns_of_overrides=False)
+            .ok
+        )
+        == 5_000
+    )
     assert node.times_asked(ALTER) == 1
 
 
@@ -71,7 +78,9 @@ def test_partitions_refused_in_any_part_are_told_with_the_others(node: Listener,
 
     join(node)
     node.answers[ALTER] = refuse_last
-    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(many(5_002))
+    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(
+        many(5_002), warns_of_overrides=False
+    )
     ordered = sorted(many(5_002))
     assert {key: error.message for key, error in batch.failed.items()} == {
         ordered[4_999]: f"broken {ordered[4_999]}",
@@ -85,7 +94,9 @@ def test_a_later_part_that_fails_is_told_for_its_partitions_and_nothing_follows_
 ) -> None:
     join(node)
     node.answers[ALTER] = in_turn(all_fine, Deed.HANG_UP, all_fine)
-    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(many(15_000))
+    batch = connect(node, request_timeout_ms=30_000).alter_partition_reassignments(
+        many(15_000), warns_of_overrides=False
+    )
     ordered = sorted(many(15_000))
     assert list(batch.ok) == ordered[:5_000]
     assert all(isinstance(batch.failed[key], OutcomeUnknown) for key in ordered[5_000:10_000])
@@ -98,7 +109,7 @@ def test_a_first_part_that_fails_fails_the_call(node: Listener, connect: Connect
     join(node)
     node.answers[ALTER] = answers.altered({}, top=(31, None))
     with pytest.raises(Rejected):
-        connect(node, request_timeout_ms=30_000).alter_partition_reassignments(many(5_001))
+        connect(node, request_timeout_ms=30_000).alter_partition_reassignments(many(5_001), warns_of_overrides=False)
     assert node.times_asked(ALTER) == 1
 
 
@@ -111,7 +122,9 @@ def test_the_guard_of_the_factor_is_refused_to_a_broker_that_lacks_it_and_nothin
     join(node)
     node.offer({ALTER: (0, 0)})
     with pytest.raises(Unsupported) as refused:
-        connect(node).alter_partition_reassignments({T0: (1,)}, allow_replication_factor_change=False)
+        connect(node).alter_partition_reassignments(
+            {T0: (1,)}, allow_replication_factor_change=False, warns_of_overrides=False
+        )
     assert str(refused.value) == KIP_860_TEXT
     assert node.times_asked(ALTER) == 0
 
@@ -122,7 +135,7 @@ def test_without_the_guard_an_old_broker_gets_version_0_silently(
     join(node)
     node.offer({ALTER: (0, 0)})
     node.answers[ALTER] = all_fine
-    assert connect(node).alter_partition_reassignments({T0: (1,)}) == Batch({T0: None})
+    assert connect(node).alter_partition_reassignments({T0: (1,)}, warns_of_overrides=False) == Batch({T0: None})
     assert [asked.version for asked in node.asked if asked.api is ALTER] == [0]
     assert not caplog.records
 
@@ -131,7 +144,9 @@ def test_without_the_guard_an_old_broker_gets_version_0_silently(
 def test_a_broker_that_has_the_guard_is_told(allowed: bool, node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = all_fine
-    connect(node).alter_partition_reassignments({T0: (1,)}, allow_replication_factor_change=allowed)
+    connect(node).alter_partition_reassignments(
+        {T0: (1,)}, allow_replication_factor_change=allowed, warns_of_overrides=False
+    )
     assert [message.allow_replication_factor_change for message in node.messages(ALTER)] == [allowed]
 
 
@@ -246,5 +261,5 @@ def test_validate_only_is_sent_when_it_is_asked_for_and_not_otherwise(
 def test_a_partition_that_the_answer_forgets_is_not_taken_for_done(node: Listener, connect: Connect) -> None:
     join(node)
     node.answers[ALTER] = answers.altered({T0: answers.FINE})
-    batch = connect(node).alter_partition_reassignments({T0: (1,), T1: (1,)})
+    batch = connect(node).alter_partition_reassignments({T0: (1,), T1: (1,)}, warns_of_overrides=False)
     assert isinstance(batch.failed[T1], ProtocolViolation)

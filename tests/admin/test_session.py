@@ -47,7 +47,7 @@ def log_dirs(path: str) -> object:
 
 
 def alter(client: AdminClient, **options: object) -> object:
-    return client.alter_partition_reassignments({T0: (1, 2)}, **options)
+    return client.alter_partition_reassignments({T0: (1, 2)}, warns_of_overrides=False, **options)
 
 
 # Sent once, sent again

@@ -63,7 +63,7 @@ def test_a_partition_that_somebody_else_is_reassigning_is_refused(rig: TwinRig) 
 
 def test_what_the_run_itself_has_under_way_is_no_objection(rig: TwinRig) -> None:
     asked = question(rig, in_flight=frozenset({tp(0)}))
-    rig.client.alter_partition_reassignments({tp(0): (3, 1)})
+    rig.client.alter_partition_reassignments({tp(0): (3, 1)}, warns_of_overrides=False)
     assert reasons(replanned(rig.client, asked)) == {}
 
 

@@ -173,7 +173,7 @@ def a_held_move_is_listed_overridden_and_cancelled(cluster: KafkaCluster, client
         assert (ongoing.replicas, ongoing.adding, ongoing.removing) == ((1, 0), (1,), (0,))
         assert partition in client.list_partition_reassignments()
 
-        client.alter_partition_reassignments({partition: (2,)}).raise_if_any()
+        client.alter_partition_reassignments({partition: (2,)}, warns_of_overrides=False).raise_if_any()
         (overridden,) = client.list_partition_reassignments([partition]).values()
         assert overridden.target == (2,)
         assert 2 in overridden.adding

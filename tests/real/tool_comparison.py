@@ -32,10 +32,14 @@ _TRACE_LINE = re.compile(r"\tat |Caused by: |\t\.\.\. \d+ more|\s+Suppressed: ")
 _TRACE_HEAD = re.compile(r"[\w.$]+(Exception|Error)(: |$)")
 _CONNECTION = re.compile(r"Request Request\(.*?\) needs")
 _OURS_ONLY = (
-    "all|dry-run|expect-current|follow|force|format|incremental|interval-ms|output|progress|reassignment-batch-size|"
+    "all|cancel-first|dry-run|expect-current|follow|force|format|incremental|interval-ms|output|progress|reassignment-batch-size|"
     "reassignment-poll-interval-ms|reassignment-wait-timeout-ms|reassignment-warn-others|zookeeper"
 )
 _OUR_ROWS = re.compile(rf"^--({_OURS_ONLY}) .*\n(?:^ .*\n)*", re.MULTILINE)
+# Kafka's own tool overrides without a word; what ours says of a risk is listed on its page.
+_OUR_WARNING = re.compile(
+    r"^Warning: \S+ is being reassigned \(.*\), and the plan overrides that with .*\n", re.MULTILINE
+)
 _UNORDERED = re.compile(
     r"(Clearing \S+ throttles on \S+ |Unable to find partition: "
     r"|Successfully completed .*leader election .*for partitions |(?:Valid|Preferred) replica already elected for "
@@ -375,7 +379,7 @@ def _comparable_error(stderr: str) -> str:
     noise = (_LOG_LINE, _TRACE_LINE, _TRACE_HEAD)
     everything = stderr.split("\n")
     lines = [line for line in everything if not any(pattern.match(line) for pattern in noise)]
-    text = _OUR_ROWS.sub("", "\n".join(lines))
+    text = _OUR_WARNING.sub("", _OUR_ROWS.sub("", "\n".join(lines)))
     if len(lines) == len(everything):
         return text
     kept = text.rstrip("\n")

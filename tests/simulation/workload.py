@@ -92,7 +92,9 @@ class Operator:
             return "nothing"
         leaving = {key: self._leaving(key) for key in requested}
         try:
-            batch = self._admin.alter_partition_reassignments(requested, allow_replication_factor_change=allow)
+            batch = self._admin.alter_partition_reassignments(
+                requested, allow_replication_factor_change=allow, warns_of_overrides=False
+            )
         except NOT_DONE:
             raise
         except ClusterError:

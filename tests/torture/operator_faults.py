@@ -51,7 +51,7 @@ def override_move(scene: Scene) -> str:
     spare = sorted(set(scene.cluster.brokers) - set(scene.targets[chosen]))
     elsewhere = (*scene.targets[chosen][:-1], scene.chance.choice(spare))
     with scene.client() as client:
-        done = client.alter_partition_reassignments({chosen: elsewhere})
+        done = client.alter_partition_reassignments({chosen: elsewhere}, warns_of_overrides=False)
     return f"{chosen} sent elsewhere by somebody else" if done.ok else ""
 
 
@@ -129,7 +129,9 @@ def move_another(scene: Scene) -> str:
     replicas = scene.replicas(BYSTANDER)[partition]
     spare = sorted(set(scene.cluster.brokers) - set(replicas))
     with scene.client() as client:
-        client.alter_partition_reassignments({partition: (*replicas[1:], scene.chance.choice(spare))})
+        client.alter_partition_reassignments(
+            {partition: (*replicas[1:], scene.chance.choice(spare))}, warns_of_overrides=False
+        )
     return f"{partition} moved by somebody else"
 
 

@@ -8,10 +8,11 @@ again. `timeout_ms` bounds a whole call, retries included; None takes `ClientSet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from kreassign.admin import topic_changes, translate
+from kreassign.admin import overrides, topic_changes, translate
 from kreassign.admin.replica_progress import (
     BrokerReport,
     Named,
@@ -53,6 +54,7 @@ from kreassign.model.batch import Key, join
 from kreassign.model.error_codes import REBALANCE_IN_PROGRESS, has_code
 from kreassign.model.expectation import check_expected
 from kreassign.model.group import CommittedOffset, Group, GroupCandidate, Membership
+from kreassign.model.override import Override
 from kreassign.model.replica_status import OffsetRange
 from kreassign.model.topic_changes import TopicsView
 
@@ -202,9 +204,14 @@ class AdminClient:
         *,
         allow_replication_factor_change: bool = True,
         expected: Mapping[TopicPartition, tuple[int, ...]] | None = None,
+        warns_of_overrides: bool = True,
         timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
         """Start or override reassignments, or cancel them where the target is None (KIP-455).
+
+        An override on KRaft may never end, end with fewer replicas than the target has, or leave copies behind: with
+        `warns_of_overrides` what moves is listed first, and an `OverrideWarning` says which targets would
+        (`risky_overrides`); they are submitted all the same. `replace_reassignments` has none of these risks.
 
         With `expected`, the replica lists of these partitions are read first: unless each has exactly that list and
         is not being reassigned, `Drifted` is raised with the differences and nothing is sent.
@@ -215,6 +222,10 @@ class AdminClient:
         """
         if expected:
             self._check_expected(expected, timeout_ms)
+        if warns_of_overrides:
+            # Who may not see what moves goes without the warning: the change itself may be refused in its own words.
+            with suppress(Rejected):
+                overrides.warn(self.risky_overrides(targets, timeout_ms=timeout_ms))
 
         def send(chunk: list[TopicPartition]) -> Batch[TopicPartition, None]:
             call = translate.alter_partition_reassignments(
@@ -225,6 +236,49 @@ class AdminClient:
         ordered = sorted(targets)
         starts = range(0, len(ordered), REASSIGNMENTS_PER_REQUEST)
         return _in_parts([ordered[start : start + REASSIGNMENTS_PER_REQUEST] for start in starts], send)
+
+    def risky_overrides(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        ongoing: Mapping[TopicPartition, OngoingReassignment] | None = None,
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, Override]:
+        """Which of these targets, submitted now, would override a move and not do just what they say; changes nothing.
+
+        `ongoing` is what moves, if the caller has listed it already. Nothing is risky where the controller is one of
+        ZooKeeper mode, which overrides as KIP-455 has it.
+        """
+        wanted = {key: target for key, target in targets.items() if target is not None}
+        if ongoing is None:
+            ongoing = self.list_partition_reassignments(wanted, timeout_ms=timeout_ms)
+        found = overrides.risky(wanted, ongoing)
+        has_quorum = bool(found) and self._session.call(translate.has_quorum(), To.ANY, timeout_ms)
+        return found if has_quorum else {}
+
+    def replace_reassignments(
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...]],
+        *,
+        allow_replication_factor_change: bool = True,
+        timeout_ms: int | None = None,
+    ) -> Batch[TopicPartition, None]:
+        """Start reassignments; what moves among these partitions is cancelled and waited for first.
+
+        A partition whose move could not be cancelled keeps it, and fails with that error: nothing was submitted for it.
+        Cancelled partitions whose target is then refused stay with the replicas from before their move.
+        """
+        limit_ms = self._session.settings.api_timeout_ms if timeout_ms is None else timeout_ms
+        deadline_s = self._clock.monotonic_s() + limit_ms / 1000
+        poll_s = self._session.settings.retry_backoff_ms / 1000
+        failed = overrides.cancel_and_wait(self, self._clock, tuple(targets), deadline_s, poll_s)
+        started = self.alter_partition_reassignments(
+            {key: target for key, target in targets.items() if key not in failed},
+            allow_replication_factor_change=allow_replication_factor_change,
+            warns_of_overrides=False,
+            timeout_ms=timeout_ms,
+        )
+        return join([started, Batch({}, failed)])
 
     def check_reassignment_permission(self, *, timeout_ms: int | None = None) -> None:
         """Raise what an attempt to start or cancel reassignments would meet at once; nothing is changed.

@@ -97,7 +97,11 @@ class KafkaCalls(Protocol):
         ...
 
     def alter_partition_reassignments(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, timeout_ms: int | None = None
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        warns_of_overrides: bool = True,
+        timeout_ms: int | None = None,
     ) -> Batch[TopicPartition, None]:
         """Start reassignments."""
         ...
@@ -166,7 +170,8 @@ def reassign_partitions(
 def _start(
     client: KafkaCalls, targets: Mapping[TopicPartition, tuple[int, ...]], options: CallOptions
 ) -> Batch[TopicPartition, None]:
-    return client.alter_partition_reassignments(dict(targets), timeout_ms=options.timeout_ms)
+    # Nothing overrides: what moves was refused.
+    return client.alter_partition_reassignments(dict(targets), warns_of_overrides=False, timeout_ms=options.timeout_ms)
 
 
 def _as_batch(api: Api, decided: Mapping[Key, Value | Refusal]) -> Batch[Key, Value]:

@@ -397,7 +397,9 @@ class Runner:
         Raises Unsupported where the cluster cannot check the factor, and ClusterError when it cannot be reached.
         """
         try:
-            return self._port.alter_partition_reassignments(targets, allow_replication_factor_change=may_change_factor)
+            return self._port.alter_partition_reassignments(
+                targets, allow_replication_factor_change=may_change_factor, warns_of_overrides=False
+            )
         except (OutcomeUnknown, Rejected) as error:
             return Batch({}, dict.fromkeys(targets, error))
 

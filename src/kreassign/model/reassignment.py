@@ -23,7 +23,10 @@ class OngoingReassignment:
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """The replicas that were there before this move: the full list without what is being added."""
+        """The full list without what is being added: the replicas from before this move, and what a cancel leaves.
+
+        After an override on KRaft, copies for the target before that are among them.
+        """
         return tuple(broker for broker in self.replicas if broker not in self.adding)
 
     @property

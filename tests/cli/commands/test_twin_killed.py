@@ -34,7 +34,9 @@ class Work:
             try:
                 admin.create_topics([NewTopic(topic, assignments=((0, 1),))]).raise_if_any()
                 self.done[topic], self.asked[topic] = (0, 1), target
-                admin.alter_partition_reassignments({TopicPartition(topic, 0): target}).raise_if_any()
+                admin.alter_partition_reassignments(
+                    {TopicPartition(topic, 0): target}, warns_of_overrides=False
+                ).raise_if_any()
                 self.done[topic] = target
             except ClusterError:
                 return

@@ -13,7 +13,7 @@ from kreassign.admin.translate.groups import (
 )
 from kreassign.admin.translate.leaders import already_led, elect_leaders
 from kreassign.admin.translate.log_dirs import alter_replica_log_dirs, describe_log_dirs
-from kreassign.admin.translate.nodes import controller_nodes, describe_cluster, nodes
+from kreassign.admin.translate.nodes import controller_nodes, describe_cluster, has_quorum, nodes
 from kreassign.admin.translate.offsets import OffsetSpec, list_offsets
 from kreassign.admin.translate.reassignments import (
     alter_partition_reassignments,
@@ -51,6 +51,7 @@ __all__ = [
     "elect_leaders",
     "fetch_offsets",
     "find_coordinator",
+    "has_quorum",
     "heartbeat",
     "incremental_alter_configs",
     "join_group",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kreassign import __version__
 from kreassign.admin.call import Call, raise_if_failed
 from kreassign.errors import Unsupported
 from kreassign.model import Broker, Cluster
@@ -34,6 +35,19 @@ def describe_cluster(*, include_fenced: bool = False) -> Call[Cluster]:
 def controller_nodes() -> Call[Cluster]:
     """The controllers of the quorum and which of them is active, asked at a controller (KIP-919)."""
     return _describe_cluster(_CONTROLLERS, include_fenced=False)
+
+
+def has_quorum() -> Call[bool]:
+    """Whether the cluster keeps its metadata in a quorum, and not in ZooKeeper: only then it can describe one."""
+
+    def build(_version: int, _timeout_ms: int) -> Message:
+        return api.API_VERSIONS.request(client_software_name="kreassign", client_software_version=__version__)
+
+    def read(response: Message) -> bool:
+        raise_if_failed(api.API_VERSIONS, response.error_code)
+        return any(offer.api_key == api.DESCRIBE_QUORUM.key for offer in response.api_keys)
+
+    return Call(api.API_VERSIONS, build, read)
 
 
 def _describe_cluster(endpoint_type: int, *, include_fenced: bool) -> Call[Cluster]:

@@ -50,9 +50,16 @@ class ClusterPort(Protocol):
         ...
 
     def alter_partition_reassignments(
-        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], *, allow_replication_factor_change: bool = True
+        self,
+        targets: Mapping[TopicPartition, tuple[int, ...] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        warns_of_overrides: bool = True,
     ) -> Batch[TopicPartition, None]:
-        """Start moves, or cancel them; Unsupported where the cluster cannot see to the factor (before Kafka 4.1)."""
+        """Start moves, or cancel them; Unsupported where the cluster cannot see to the factor (before Kafka 4.1).
+
+        A run overrides nothing, and so has what moves not listed once more for the sake of a warning.
+        """
         ...
 
     def check_reassignment_permission(self, *, timeout_ms: int | None = None) -> None:

@@ -21,6 +21,7 @@ from kreassign.model import (
     TopicPartitionReplica,
 )
 from kreassign.model.error_codes import REPLICA_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION, has_code
+from kreassign.model.override import Override
 
 if TYPE_CHECKING:
     from kreassign.admin import AdminClient
@@ -47,6 +48,13 @@ class ToolClient:
                 raise _invalid_topic(f"The given partition index {partition.partition} is not valid.")
         with _call("listPartitionReassignments"):
             return self._admin.list_partition_reassignments(asked)
+
+    def risky_overrides(
+        self, targets: Mapping[TopicPartition, tuple[int, ...]], ongoing: Mapping[TopicPartition, OngoingReassignment]
+    ) -> dict[TopicPartition, Override]:
+        """Targets that would override what is ongoing, and not do just what they say."""
+        with _call("listPartitionReassignments"):
+            return self._admin.risky_overrides(dict(targets), ongoing=ongoing)
 
     def brokers(self) -> tuple[Broker, ...]:
         """The live brokers, ascending by id; through controllers, the controllers."""
@@ -103,7 +111,10 @@ class ToolClient:
         """
         try:
             outcome = self._admin.alter_partition_reassignments(
-                targets, allow_replication_factor_change=allow_replication_factor_change, expected=expected
+                targets,
+                allow_replication_factor_change=allow_replication_factor_change,
+                expected=expected,
+                warns_of_overrides=False,
             )
             return dict(outcome.failed)
         except ClusterError as error:

@@ -10,6 +10,7 @@ from kreassign.clock import Clock
 from kreassign.kafka_tools.failures import TerseError, ToolError, java_exception
 from kreassign.kafka_tools.reassign import log_dirs, messages, throttles
 from kreassign.kafka_tools.reassign.batches import BatchQueue, MoveState, move_states
+from kreassign.kafka_tools.reassign.cancel import cancel_reassignments
 from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.generate import known_topics
 from kreassign.kafka_tools.reassign.log_dirs import current_plan
@@ -24,6 +25,11 @@ from kreassign.model.throttle import move_map
 METADATA_LAG_S = 5.0
 """Brokers learn of the end of a move after the controller does: replicas count as wrong only when they stay so."""
 
+CANCEL_S = 30.0
+"""How long brokers may show a partition as it was before its move was cancelled."""
+
+CANCEL_POLL_S = 0.2
+
 
 def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
     """Check the plan against the cluster, print the rollback plan, set throttles, submit, start directory moves."""
@@ -36,6 +42,12 @@ def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
     check_brokers(plan, {broker.id for broker in live})
     topics = known_topics(client.topics(plan.topics))
     current = current_replicas(plan, topics)
+    if request.cancels_first:
+        # What moves is a difference, so that nothing of it is cancelled.
+        check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
+        ongoing, current = _cancel_first(client, plan, ongoing, current, clock)
+    else:
+        warn_of_overrides(client, plan, ongoing)
     say(messages.rollback(format_plan(current_plan(client, current, live))))
     check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
     _set_throttles(client, request, ongoing, current)
@@ -63,6 +75,36 @@ def warn_about_others(request: ExecuteRequest, ongoing: Mapping[TopicPartition, 
     others = ongoing.keys() - request.plan.replicas.keys()
     if request.batches.warns_about_others and others:
         print(messages.others_moving(others), file=sys.stderr)
+
+
+def warn_of_overrides(client: ToolClient, plan: Plan, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> None:
+    """Say which moves the plan would override with other results than it says; it is started all the same."""
+    for partition, override in client.risky_overrides(plan.replicas, ongoing).items():
+        print(messages.risky_override(partition, override), file=sys.stderr, flush=True)
+
+
+def _cancel_first(
+    client: ToolClient,
+    plan: Plan,
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    current: Mapping[TopicPartition, tuple[int, ...]],
+    clock: Clock,
+) -> tuple[dict[TopicPartition, OngoingReassignment], dict[TopicPartition, tuple[int, ...]]]:
+    """Cancel the moves of the plan's partitions; what moves then, and the lists once brokers show what is left."""
+    ours = {partition: move for partition, move in ongoing.items() if partition in plan.replicas}
+    if not ours:
+        return dict(ongoing), dict(current)
+    cancel_reassignments(client, ours)
+    give_up_s = clock.monotonic_s() + CANCEL_S
+    while True:
+        left = client.reassignments()
+        lists = current_replicas(plan, known_topics(client.topics(plan.topics)))
+        late = [key for key, move in ours.items() if key in left or set(lists[key]) != set(move.sources)]
+        if not late:
+            return left, lists
+        if clock.monotonic_s() >= give_up_s:
+            raise TerseError(messages.not_cancelled_in_time(late))
+        clock.sleep(CANCEL_POLL_S)
 
 
 def check_brokers(plan: Plan, live: set[int]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from kreassign.errors import ClusterError
 from kreassign.model import OngoingReassignment, TopicPartition, TopicPartitionReplica
+from kreassign.model.override import Override
 from kreassign.model.plan import partition_order
 
 ALREADY_ASSIGNING = (
@@ -34,6 +35,7 @@ NOT_READ = (
     "was deleted by hand. A controller reads the znode when it is elected: delete the znode /controller to trigger an "
     "election, or use --bootstrap-server."
 )
+CANCEL_FIRST = "With --cancel-first the plan would be started once that move is cancelled"
 NO_REASSIGNMENTS = "No partition reassignments found."
 NOTHING_MOVES = "No replica is being moved."
 NOTHING_TO_CANCEL = "None of the specified partition reassignments are active."
@@ -110,6 +112,29 @@ def others_moving(partitions: Collection[TopicPartition]) -> str:
         f"{'is' if len(partitions) == 1 else 'are'} in progress, which --reassignment-batch-size does not count: "
         f"{joined(_in_order(partitions))}"
     )
+
+
+def risky_override(partition: TopicPartition, override: Override) -> str:
+    """Ours: a plan overrides a move, and Kafka will not do just what the plan says."""
+    return (
+        f"Warning: {partition} is being reassigned ({override.ongoing}), and the plan overrides that with "
+        f"{joined(override.target)}: {override}. {CANCEL_FIRST}"
+    )
+
+
+def never_ends(partition: TopicPartition, move: OngoingReassignment) -> str:
+    """Ours: a move was overridden so that it stays open for ever."""
+    both = sorted(set(move.adding) & set(move.removing))
+    return (
+        f"Warning: the reassignment of {partition} ({move}) was overridden and can never end (Kafka 4.3): "
+        f"{joined(both)} {'is' if len(both) == 1 else 'are'} both added and removed. Execute the plan that is wanted "
+        "with --additional --cancel-first, which cancels it first, waits, and then starts the plan"
+    )
+
+
+def not_cancelled_in_time(partitions: Collection[TopicPartition]) -> str:
+    """Ours: what was cancelled before a plan is started is listed still."""
+    return f"Nothing was submitted: still being reassigned after they were cancelled: {joined(_in_order(partitions))}"
 
 
 def cancelled(partitions: Collection[TopicPartition]) -> str:

@@ -66,6 +66,11 @@ OPTIONS = (
     ),
     Option("cancel", "Cancel an active reassignment."),
     Option(
+        "cancel-first",
+        "With --execute --additional: cancel ongoing reassignments of partitions in the plan, and wait until they are "
+        f"cancelled, before the plan is started. {_NOT_KAFKAS}",
+    ),
+    Option(
         "command-config",
         "Property file containing configs to be passed to Admin Client.",
         Value.REQUIRED,
@@ -255,6 +260,7 @@ _NEEDS_BROKERS = (
     "timeout",
     "disallow-replication-factor-change",
     "expect-current",
+    "cancel-first",
     *_BATCH_OPTIONS,
 )
 
@@ -269,6 +275,7 @@ _PERMITTED = {
         "timeout",
         "disallow-replication-factor-change",
         "expect-current",
+        "cancel-first",
         *_BATCH_OPTIONS,
         "zookeeper",
     ),
@@ -312,6 +319,8 @@ def choose_action(options: Options) -> Action:
             raise UsageError(f'Option "[{name}]" can\'t be used with action "[{action.value}]"')
     if options.has("output") and not options.has("all"):
         raise UsageError('Option "[output]" can only be used with option "[all]"')
+    if options.has("cancel-first") and not options.has("additional"):
+        raise UsageError('Option "[cancel-first]" can only be used with option "[additional]"')
     _check_zookeeper(options)
     _check_batches(options)
     return action

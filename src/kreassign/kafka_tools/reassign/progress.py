@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kreassign.clock import Clock
 from kreassign.executor.progress.eta import Estimate, Sample, estimate, recent
 from kreassign.kafka_tools.reassign.client import ToolClient
-from kreassign.kafka_tools.reassign.messages import NOTHING_MOVES, say
+from kreassign.kafka_tools.reassign.messages import NOTHING_MOVES, never_ends, say
 from kreassign.kafka_tools.reassign.requests import ProgressRequest
 from kreassign.model import LogDir, LogDirReplica, OngoingReassignment, ReplicaStatus, TopicPartition
 from kreassign.report.text import format_bytes, format_duration, format_rate, format_time
@@ -40,14 +40,23 @@ class Observation:
     lag_records: int
 
 
-History = dict[Copy, list[Observation]]
+@dataclass(slots=True)
+class History:
+    """What the polls showed of each copy, and the reassignments of which the last one showed that they never end."""
+
+    copies: dict[Copy, list[Observation]] = field(default_factory=dict)
+    endless: dict[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+
+    def has_no_end(self, copy: Copy) -> bool:
+        """Whether it belongs to such a reassignment."""
+        return copy.log_dir is None and copy.topic_partition in self.endless
 
 
 def progress(client: ToolClient, request: ProgressRequest, clock: Clock) -> None:
     """Poll twice and show the progress, or go on polling until nothing moves any more."""
-    history: History = {}
+    history = History()
     _poll(client, request, clock, history)
-    while history:
+    while history.copies:
         clock.sleep(request.interval_ms / 1000)
         _poll(client, request, clock, history)
         say(_shown(history, clock.now_ms(), as_json=request.as_json))
@@ -60,12 +69,13 @@ def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: H
     """Add what is seen now; forget what has stopped moving."""
     wanted = None if request.plan is None else request.plan.replicas
     ongoing = client.reassignments(wanted)
+    history.endless = {partition: move for partition, move in ongoing.items() if move.can_never_complete}
     now_ms = clock.now_ms()
     seen = _reassigned(ongoing, client.statuses(ongoing)) | _between_directories(_log_dirs(client, request))
-    for copy in history.keys() - seen.keys():
-        del history[copy]
+    for copy in history.copies.keys() - seen.keys():
+        del history.copies[copy]
     for copy, (done, left, lag_records) in seen.items():
-        history.setdefault(copy, []).append(Observation(Sample(now_ms, done, left), lag_records))
+        history.copies.setdefault(copy, []).append(Observation(Sample(now_ms, done, left), lag_records))
 
 
 def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
@@ -124,20 +134,22 @@ def _left(future: LogDirReplica, log_dirs: Iterable[LogDir]) -> int | None:
 
 
 def _shown(history: History, at_ms: int, *, as_json: bool) -> str:
-    rows = [(copy, history[copy][-1], _estimate(history[copy])) for copy in sorted(history)]
+    copies = history.copies
+    rows = [(copy, copies[copy][-1], _estimate(copies[copy]), history.has_no_end(copy)) for copy in sorted(copies)]
     if as_json:
         return json.dumps({"at_ms": at_ms, "moving": [_document(*row) for row in rows]})
+    warnings = [never_ends(partition, move) for partition, move in sorted(history.endless.items())]
     if not rows:
-        return NOTHING_MOVES
+        return "\n".join([NOTHING_MOVES, *warnings])
     lines = _aligned([_COLUMNS, *(_cells(*row) for row in rows)])
-    return "\n".join([f"Replicas being moved at {format_time(at_ms)}: {len(rows)}", *lines])
+    return "\n".join([f"Replicas being moved at {format_time(at_ms)}: {len(rows)}", *lines, *warnings])
 
 
 def _estimate(seen: list[Observation]) -> Estimate:
     return estimate(recent([observation.sample for observation in seen]))
 
 
-def _cells(copy: Copy, seen: Observation, now: Estimate) -> tuple[str, ...]:
+def _cells(copy: Copy, seen: Observation, now: Estimate, has_no_end: bool) -> tuple[str, ...]:
     share = "" if now.fraction is None else f" ({now.fraction:.0%})"
     return (
         str(copy.topic_partition),
@@ -146,11 +158,11 @@ def _cells(copy: Copy, seen: Observation, now: Estimate) -> tuple[str, ...]:
         format_bytes(now.left_bytes),
         str(seen.lag_records),
         format_rate(now.rate_bytes_per_s),
-        format_duration(now.eta_s),
+        "never" if has_no_end else format_duration(now.eta_s),
     )
 
 
-def _document(copy: Copy, seen: Observation, now: Estimate) -> dict[str, Any]:
+def _document(copy: Copy, seen: Observation, now: Estimate, has_no_end: bool) -> dict[str, Any]:
     return {
         "topic": copy.topic_partition.topic,
         "partition": copy.topic_partition.partition,
@@ -161,7 +173,8 @@ def _document(copy: Copy, seen: Observation, now: Estimate) -> dict[str, Any]:
         "lag_records": seen.lag_records,
         "rate_bytes_per_s": now.rate_bytes_per_s,
         "write_bytes_per_s": now.write_bytes_per_s,
-        "eta_s": now.eta_s,
+        "eta_s": None if has_no_end else now.eta_s,
+        "can_never_complete": has_no_end,
     }
 
 

@@ -48,7 +48,8 @@ class GenerateRequest:
 class ExecuteRequest:
     """Start a plan. The rates are in bytes per second; a negative one leaves the throttle as it is.
 
-    `expected` are the replica lists that must be there, of all partitions of the plan or of none.
+    `expected` are the replica lists that must be there, of all partitions of the plan or of none. With `cancels_first`
+    no partition of the plan is being reassigned any more when it is started.
     """
 
     plan: Plan
@@ -59,6 +60,7 @@ class ExecuteRequest:
     allows_replication_factor_change: bool
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     batches: BatchOptions = ALL_AT_ONCE
+    cancels_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ def _execute(options: Options) -> ExecuteRequest:
         allows_replication_factor_change=not options.has("disallow-replication-factor-change"),
         expected=_expected(options, plan),
         batches=_batches(options),
+        cancels_first=options.has("cancel-first"),
     )
 
 

@@ -1,0 +1,125 @@
+"""The tool and partitions that are being reassigned: what it warns of, and the plan that cancels first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kreassign.errors import Drifted
+from kreassign.kafka_tools.failures import UsageError
+from kreassign.kafka_tools.options import parse
+from kreassign.kafka_tools.reassign.client import ToolClient
+from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
+from kreassign.kafka_tools.reassign.progress import progress
+from kreassign.kafka_tools.reassign.requests import ProgressRequest
+from kreassign.model import TopicPartition
+from kreassign.model.plan_json import parse_plan
+from kreassign.model.throttle import move_map, rate_changes, topic_changes
+from tests.kips.recorded_tool import CONFIGURE, REASSIGN, ToolOnTwin
+from tests.twin.asking import partition, twin
+
+FOO, BAR, BAZ = (TopicPartition(topic, 0) for topic in ("foo", "bar", "baz"))
+
+
+@pytest.fixture
+def tool() -> ToolOnTwin:
+    """foo-0 is on its way from 0, 1 to 2, 3, and baz-0 from 0 to 3; a throttle holds both."""
+    made = ToolOnTwin(twin({"foo": [[0, 1]], "bar": [[1, 0]], "baz": [[0]]}))
+    targets = {FOO: (2, 3), BAZ: (3,)}
+    made.admin.incremental_alter_configs(topic_changes(move_map({}, targets, {FOO: (0, 1), BAZ: (0,)})))
+    made.admin.incremental_alter_configs(rate_changes(range(4), 1_000)).raise_if_any()
+    made.admin.alter_partition_reassignments(dict(targets)).raise_if_any()
+    return made
+
+
+def test_the_list_from_before_submitted_during_a_move_is_warned_of(
+    tool: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the tool prints to roll back invites to just that."""
+    tool.execute_with_options({FOO: (0, 1), BAR: (2, 1)}, tmp_path, "--additional")
+    said = capsys.readouterr()
+    assert said.err == (
+        "Warning: foo-0 is being reassigned (replicas: 2,3,0,1. adding: 2,3. removing: 0,1.), and the plan overrides "
+        "that with 0,1: it can never end (Kafka 4.3): brokers 2,3 would be both added and removed. With --cancel-first "
+        "the plan would be started once that move is cancelled\n"
+    )
+    assert "Warning" not in said.out
+    assert set(tool.admin.list_partition_reassignments([FOO, BAR])) == {FOO, BAR}
+
+
+def test_the_throttle_of_a_move_is_changed_without_a_warning(
+    tool: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool.execute_with_options({FOO: (2, 3)}, tmp_path, "--additional", "--throttle", "100000")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_plan_that_cancels_first_ends_with_its_own_targets(
+    tool: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool.execute_with_options(
+        {FOO: (0, 1), BAR: (2, 1)}, tmp_path, "--additional", "--cancel-first", "--throttle", "10000000"
+    )
+    said = capsys.readouterr()
+    assert said.err == ""
+    lines = said.out.splitlines()
+    assert lines[0] == "Successfully cancelled partition reassignment for: foo-0"
+    rollback = parse_plan(lines[lines.index("Current partition replica assignment") + 2])
+    assert rollback.replicas == {FOO: (0, 1), BAR: (1, 0)}  # and not what was being added, too
+    assert tool.batches == [(FOO,), (BAR, FOO)]
+    order = [request.key for request in tool.transport.requests if request.key in (CONFIGURE.key, REASSIGN.key)]
+    assert (order[0], order[-1]) == (REASSIGN.key, REASSIGN.key)  # its throttle is there before it starts
+    assert set(tool.admin.list_partition_reassignments()) == {BAR, BAZ}  # what the plan does not name goes on
+    tool.twin.advance(600_000)
+    assert (partition(tool.twin, "foo")[0], partition(tool.twin, "bar")[0]) == ((0, 1), (2, 1))
+
+
+def test_a_plan_of_what_does_not_move_has_nothing_to_cancel_first(tool: ToolOnTwin, tmp_path: Path) -> None:
+    tool.execute_with_options({BAR: (2, 1)}, tmp_path, "--additional", "--cancel-first")
+    assert tool.batches == [(BAR,)]
+
+
+def test_what_is_not_as_expected_is_not_cancelled(tool: ToolOnTwin, tmp_path: Path) -> None:
+    expected = tmp_path / "expected.json"
+    entry = {"topic": "foo", "partition": 0, "replicas": [2, 3, 0, 1]}
+    expected.write_text(json.dumps({"version": 1, "partitions": [entry]}), encoding="utf-8")
+    words = ("--additional", "--cancel-first", "--expect-current", str(expected))
+    with pytest.raises(Drifted, match="foo-0"):
+        tool.execute_with_options({FOO: (0, 1)}, tmp_path, *words)
+    assert tool.batches == []
+
+
+def test_cancelling_first_goes_with_additional() -> None:
+    words = ["--bootstrap-server", "a:1", "--execute", "--reassignment-json-file", "p", "--cancel-first"]
+    with pytest.raises(UsageError, match=r"\[cancel-first\]\" can only be used with option \"\[additional\]"):
+        choose_action(parse(OPTIONS, words))
+
+
+def shown(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str], *, as_json: bool = False) -> str:
+    progress(
+        ToolClient(tool.admin, through_controllers=False), ProgressRequest(None, False, 2_000, as_json), tool.transport
+    )
+    return capsys.readouterr().out
+
+
+def test_a_move_that_can_never_end_has_no_time_left(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "never" not in shown(tool, capsys)
+    tool.admin.alter_partition_reassignments({FOO: (0, 1)}, warns_of_overrides=False).raise_if_any()
+    _head, _columns, baz, *foo, warning = shown(tool, capsys).splitlines()
+    assert baz.startswith("baz-0")
+    assert "never" not in baz
+    assert [line.split()[0] for line in foo] == ["foo-0", "foo-0"]
+    assert all(line.endswith("  never") for line in foo)
+    assert warning == (
+        "Warning: the reassignment of foo-0 (replicas: 0,1,2,3. adding: 2,3. removing: 2,3.) was overridden and can "
+        "never end (Kafka 4.3): 2,3 are both added and removed. Execute the plan that is wanted with --additional "
+        "--cancel-first, which cancels it first, waits, and then starts the plan"
+    )
+    copies = json.loads(shown(tool, capsys, as_json=True))["moving"]
+    assert [(copy["topic"], copy["can_never_complete"], copy["eta_s"] is None) for copy in copies][1:] == [
+        ("foo", True, True),
+        ("foo", True, True),
+    ]
+    assert copies[0]["can_never_complete"] is False
