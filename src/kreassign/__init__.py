@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         Restore,
         WhatIf,
     )
-    from kreassign.operations.show_load import load_page, show_load
+    from kreassign.operations.show_load import LoadNumber, load_page, show_load
     from kreassign.operations.snapshot import SnapshotOutputs, store_snapshot
     from kreassign.operations.streaming import MetricStream, stream_metrics
     from kreassign.operations.tables import compact_tables, convert_tables, load
@@ -71,6 +71,7 @@ __all__ = [
     "DemoteBrokers",
     "DrainBrokers",
     "DrainLogDirs",
+    "LoadNumber",
     "MetricStream",
     "ReadingRequest",
     "Rebalance",
@@ -123,6 +124,7 @@ _TASKS = "plan_tasks"
 _REST = "api"
 _OTHERS = {
     "DefinitionForm": "define_tables",
+    "LoadNumber": "show_load",
     "MetricStream": "streaming",
     "ReadingRequest": "audit",
     "SnapshotOutputs": "snapshot",

@@ -66,10 +66,10 @@ def test_a_plan_is_by_the_last_finished_load_or_by_the_one_that_was_the_last_the
     add_rows(tmp_path, PLAN_INPUTS, unfinished, file_stem="c1")
     moved = {
         words: json.loads(plan(tmp_path, "--format", "json", *words).stdout)["plan"]["partitions"]
-        for words in ((), ("--as-of", "1970-01-01T00:01"), ("--as-of", "1970-01-01T01:00:59+01:00"))
+        for words in ((), ("--as-of", "1970-01-01T00:01"), ("--as-of", "1970-01-01T01:00:59+01:00"), ("--as-of", "1"))
     }
-    assert [len(partitions) for partitions in moved.values()] == [0, 0, 2]
-    assert len(kreassign_api.plan(tmp_path, as_of_ms=59_999).plan) == 2
+    assert [len(partitions) for partitions in moved.values()] == [0, 0, 2, 2]
+    assert len(kreassign_api.plan(tmp_path, as_of=59_999).plan) == 2
     refused = plan(tmp_path, "--as-of", "1969-12-31")
     assert refused.exit_code == 6
     assert f"no load of {tmp_path} had begun by 1969-12-31 00:00:00Z, the first began at 1970-01-01" in refused.stderr

@@ -90,7 +90,7 @@ def _against(now: LoadTotals, before: LoadBefore) -> str:
         ("write rate", format_change(now.write_bytes_per_s, than.write_bytes_per_s, format_rate)),
     )
     told = ", ".join(f"{name} {change}" for name, change in changes)
-    return f"since the load of {format_time(before.load_ms)}: {told}"
+    return f"since load {before.load_number} of {format_time(before.load_ms)}: {told}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -71,8 +71,9 @@ class LoadTotals:
 
 @dataclass(frozen=True, slots=True)
 class LoadBefore:
-    """The load before the one that is shown: when it was begun, ms since the epoch, and its totals."""
+    """The load before the one that is shown: its number, when it was begun, ms since the epoch, and its totals."""
 
+    load_number: int
     load_ms: int
     totals: LoadTotals
 
@@ -104,7 +105,7 @@ class LoadSummary:
     """What a load says of one cluster. `coverage` and `verdicts` count partitions by the words of `load_model`.
 
     `taken_ms` is when the snapshot was begun, `load_ms` when the load was, ms since the epoch. `before` is the load
-    before it; None where there is none, or its tables are gone.
+    before it; None where there is none, or its tables are gone. `load_number` counts finished loads from 1.
     """
 
     cluster_id: str
@@ -121,6 +122,7 @@ class LoadSummary:
     busiest_topics: tuple[TopicLoad, ...]
     largest_topics: tuple[TopicLoad, ...]
     doubtful: Doubtful
+    load_number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from kreassign.executor.throttle.adaptive import AdaptiveThrottle
 from kreassign.executor.throttle.originals import FoundThrottles
 from kreassign.executor.throttle.rates import NO_THROTTLE, ThrottleRates
 from kreassign.model.amount import parse_amount
+from kreassign.model.as_of import AsOf
 from kreassign.model.plan import Plan
 from kreassign.model.snapshot import ClusterSnapshot
 from kreassign.operations import audit as audits
@@ -74,16 +75,17 @@ def plan(
     *,
     policy: PlanPolicy = ANY_POLICY,
     request: planning.PlanRequest = planning.PLAIN,
-    as_of_ms: int | None = None,
+    as_of: AsOf | None = None,
 ) -> Outcome:
     """A plan for a task, by default to rebalance: its `plan`, the `facts` about it, and its `evaluation`.
 
-    From a directory of tables, with `as_of_ms`, by the last load that had begun by then.
+    From a directory of tables, with `as_of`, by the last load that had begun by then (ms since the epoch), or
+    by a load of a number (`LoadNumber`).
 
     `facts.loads` is what its loads rest on, and which are doubtful; with `require_load` in the request that is an
     InputError. Raises Infeasible when no plan keeps the rules, InputError, DataError for tables that are missing.
     """
-    return planning.make_plan(_inputs(snapshot, policy, as_of_ms), task or Rebalance(), request)
+    return planning.make_plan(_inputs(snapshot, policy, as_of), task or Rebalance(), request)
 
 
 def pareto(
@@ -275,12 +277,12 @@ def report_page(run_id: str, data: Path, *, state_dir: Path | None = None) -> st
     return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
 
 
-def _inputs(snapshot: Snapshot, policy: PlanPolicy, as_of_ms: int | None = None) -> Inputs:
+def _inputs(snapshot: Snapshot, policy: PlanPolicy, as_of: AsOf | None = None) -> Inputs:
     match snapshot:
         case ClusterSnapshot():
             return inputs_of_snapshot(snapshot, policy, f"{snapshot.cluster_id}@{snapshot.taken_ms}")
         case _ if snapshot.is_dir():
-            return inputs_of_tables(snapshot, None, policy, as_of_ms=as_of_ms)
+            return inputs_of_tables(snapshot, None, policy, as_of=as_of)
         case _:
             return inputs_of_snapshot_file(snapshot, policy)
 

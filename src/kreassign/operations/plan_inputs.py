@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kreassign.model.as_of import AsOf
 from kreassign.model.load_basis import LoadBasis
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotLogDir
 from kreassign.operations.snapshot_files import read_snapshot
@@ -53,14 +54,14 @@ class Inputs:
 
 
 def inputs_of_tables(
-    data: Path, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of_ms: int | None = None
+    data: Path, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of: AsOf | None = None
 ) -> Inputs:
     """What the planner needs, from the tables; `by` is `mean`, or another load that `plan --by` takes.
 
-    All of it is of one load: the last, or the last that was begun at `as_of_ms` or before it. Raises DataError or
+    All of it is of one load: the last, or the one that `as_of` says. Raises DataError or
     InputError.
     """
-    where = tables_at(data, as_of_ms)
+    where = tables_at(data, as_of)
     columns = read_plan_columns(where, cluster, by)
     snapshot = {"snapshot_id": columns.snapshot_id}
     rows = read_rows(where, BROKERS, only=snapshot)

@@ -116,14 +116,15 @@ def test_every_cluster_is_shown_or_the_one_that_is_asked_for(tmp_path: Path) -> 
 
 def test_what_has_changed_since_the_load_before_is_told(tmp_path: Path) -> None:
     fill(tmp_path, [load_row("t", 0, 10.0 * MB, size_bytes=MB), load_row("t", 1, size_bytes=MB)], load_ms=TAKEN_MS)
-    assert "since the load" not in show(tmp_path).stdout
+    assert "since load" not in show(tmp_path).stdout
     now = [load_row("t", number, 4.0 * MB, size_bytes=2 * MB) for number in range(3)]
     fill(tmp_path, now, load_ms=TAKEN_MS + DAY_MS)
     assert (
-        "since the load of 2025-11-04 10:00:00 UTC: partitions +1 (+50.0%), size +4 MB (+200.0%), "
+        "since load 1 of 2025-11-04 10:00:00 UTC: partitions +1 (+50.0%), size +4 MB (+200.0%), "
         "write rate +2 MB/s (+20.0%)\n"
     ) in show(tmp_path).stdout
     (cluster,) = json.loads(show(tmp_path, "--format", "json").stdout)["clusters"]
+    assert (cluster["load_number"], cluster["before"]["load_number"]) == (2, 1)
     assert (cluster["load_ms"], cluster["before"]["load_ms"]) == (TAKEN_MS + DAY_MS, TAKEN_MS)
     assert cluster["before"]["totals"]["write_bytes_per_s"] == 10 * MB
     fill(tmp_path, now[:1], load_ms=TAKEN_MS + 2 * DAY_MS)
@@ -131,12 +132,14 @@ def test_what_has_changed_since_the_load_before_is_told(tmp_path: Path) -> None:
     then = show(tmp_path, "--as-of", "2025-11-05T10:00").stdout
     assert "write rate +2 MB/s (+20.0%)" in then
     assert "t-2" in then
+    assert show(tmp_path, "--as-of", "2").stdout == then
+    assert show(tmp_path, "--as-of", "4").stderr == f"error: {tmp_path} has no load 4, its loads are 1 to 3\n"
     early = show(tmp_path, "--as-of", "2025-11-04T09:59", "--format", "csv")
     assert (early.exit_code, early.stdout) == (6, "")
     assert "no load of" in early.stderr
     page = load_page(tmp_path)
-    assert "Since the load of 2025-11-05 10:00:00 UTC: size -4 MB (-66.7%)" in page
-    assert "load of 2025-11-06 10:00:00 UTC" in page
+    assert "Since load 2 of 2025-11-05 10:00:00 UTC: size -4 MB (-66.7%)" in page
+    assert "load 3 of 2025-11-06 10:00:00 UTC" in page
 
 
 def test_a_load_before_whose_files_are_gone_is_none(tmp_path: Path) -> None:
@@ -146,7 +149,7 @@ def test_a_load_before_whose_files_are_gone_is_none(tmp_path: Path) -> None:
     fill(tmp_path, [load_row("t", 0, 2.0)], load_ms=TAKEN_MS + DAY_MS)
     result = show(tmp_path)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "since the load" not in result.stdout
+    assert "since load" not in result.stdout
 
 
 def test_a_load_that_goes_on_is_not_shown(tmp_path: Path) -> None:

@@ -8,25 +8,26 @@ import click
 
 from kreassign.cli.load_text import csv_lines, document, print_load
 from kreassign.cli.options.data_dir import data_or_address_option
-from kreassign.cli.options.values import OUTPUT_FILE, WholeRange, parse_moment
+from kreassign.cli.options.values import OUTPUT_FILE, WholeRange, parse_as_of
 from kreassign.cli.output import console, examples, print_json
+from kreassign.model.as_of import AsOf
 from kreassign.operations.show_load import CHARTED, SHOWN, load_page, partition_rows, quality_text, show_load
 
 
-def print_loads(data: Path | str, cluster: str | None = None, top: int = SHOWN, as_of_ms: int | None = None) -> None:
+def print_loads(data: Path | str, cluster: str | None = None, top: int = SHOWN, as_of: AsOf | None = None) -> None:
     """Print the load of each cluster, or of one."""
     terminal = console()
-    for number, found in enumerate(show_load(data, cluster, top, as_of_ms=as_of_ms)):
+    for number, found in enumerate(show_load(data, cluster, top, as_of=as_of)):
         if number:
             terminal.print()
         print_load(terminal, found)
 
 
 def write_page(
-    page: Path, data: Path | str, cluster: str | None = None, top: int = CHARTED, as_of_ms: int | None = None
+    page: Path, data: Path | str, cluster: str | None = None, top: int = CHARTED, as_of: AsOf | None = None
 ) -> None:
     """Write the page of each cluster, or of one, and say so."""
-    page.write_text(load_page(data, cluster, top, as_of_ms=as_of_ms), encoding="utf-8")
+    page.write_text(load_page(data, cluster, top, as_of=as_of), encoding="utf-8")
     click.echo(f"page of the load: {page}")
 
 
@@ -57,11 +58,10 @@ page_option = click.option(
 )
 @click.option(
     "--as-of",
-    "as_of_ms",
-    type=parse_moment,
-    metavar="TIME",
-    help="Show the last load that had begun by then, for example 2027-01-31T06:00 (in UTC, unless it says otherwise).  "
-    "[default: the last load]",
+    type=parse_as_of,
+    metavar="TIME|NUMBER",
+    help="Show the last load that had begun by then, for example 2027-01-31T06:00 (in UTC, unless it says otherwise), "
+    "or the load of this number.  [default: the last load]",
 )
 @click.option("--quality", is_flag=True, help="Show how rows were treated, load after load, instead.")
 @page_option
@@ -77,7 +77,7 @@ def command(
     data: Path | str,
     cluster: str | None,
     top: int | None,
-    as_of_ms: int | None,
+    as_of: AsOf | None,
     page: Path | None,
     output_format: str,
     *,
@@ -91,15 +91,15 @@ def command(
     if page is not None:
         if quality or output_format != "text":
             raise click.UsageError("--page has everything; leave out --quality and --format")
-        write_page(page, data, cluster, top or CHARTED, as_of_ms)
+        write_page(page, data, cluster, top or CHARTED, as_of)
     elif quality:
         if output_format != "text":
             raise click.UsageError("--quality is text; the rows are in table load_quality")
-        click.echo("\n".join(quality_text(data, as_of_ms)))
+        click.echo("\n".join(quality_text(data, as_of)))
     elif output_format == "csv":
-        for line in csv_lines(partition_rows(data, cluster, top, as_of_ms=as_of_ms)):
+        for line in csv_lines(partition_rows(data, cluster, top, as_of=as_of)):
             click.echo(line)
     elif output_format == "json":
-        print_json(document(show_load(data, cluster, top or SHOWN, as_of_ms=as_of_ms)))
+        print_json(document(show_load(data, cluster, top or SHOWN, as_of=as_of)))
     else:
-        print_loads(data, cluster, top or SHOWN, as_of_ms)
+        print_loads(data, cluster, top or SHOWN, as_of)

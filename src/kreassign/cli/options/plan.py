@@ -16,14 +16,15 @@ from kreassign.cli.options.values import (
     ReadBy,
     WholeRange,
     checked,
+    parse_as_of,
     parse_duration,
-    parse_moment,
     parse_quantity,
     parse_speed,
 )
 from kreassign.cli.output import format_option
 from kreassign.errors import InputError
 from kreassign.model import TopicPartition
+from kreassign.model.as_of import AsOf
 from kreassign.model.printable import shortened
 from kreassign.model.whole_number import parse_whole
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
@@ -44,7 +45,7 @@ class PlanOptions:
     data: Path | None
     snapshot: Path | None
     cluster: str | None
-    as_of_ms: int | None
+    as_of: AsOf | None
     by: str
     require_load: bool
     out: Path | None
@@ -80,13 +81,13 @@ class PlanOptions:
 
     def inputs(self) -> Inputs:
         """The state to plan from. Raises DataError or InputError."""
-        if self.snapshot is not None and self.as_of_ms is not None:
+        if self.snapshot is not None and self.as_of is not None:
             raise click.UsageError("--as-of chooses among the loads in --data DIR; a snapshot file has none")
         if self.snapshot is not None:
             return inputs_of_snapshot_file(self.snapshot, self.policy())
         if self.data is None:
             raise click.UsageError("specify --data DIR or --snapshot FILE")
-        return inputs_of_tables(self.data, self.cluster, self.policy(), self.by, as_of_ms=self.as_of_ms)
+        return inputs_of_tables(self.data, self.cluster, self.policy(), self.by, as_of=self.as_of)
 
     def policy(self) -> PlanPolicy:
         """The goals file, with what the options say in its place. Raises InputError, which names the file."""
@@ -125,9 +126,9 @@ def parse_brokers(_: click.Context, __: click.Parameter, text: str | None) -> tu
 
 _OPTIONS: tuple[Decorator, ...] = (
     data_or_load_option,
-    click.option("--as-of", "as_of_ms", type=parse_moment, metavar="TIME",
+    click.option("--as-of", type=parse_as_of, metavar="TIME|NUMBER",
                  help="Plan by the last load that had begun by then, for example 2027-01-31T06:00 (in UTC, unless it "
-                 "says otherwise).  [default: the last load]"),
+                 "says otherwise), or by the load of this number.  [default: the last load]"),
     click.option("--by", type=click.Choice(["mean", "p95", "p99", "peak", "forecast", "forecast-high"]),
                  default="mean", show_default=True,
                  help="Load to plan for: mean, a percentile, the peak hour, the forecast, or its upper end."),

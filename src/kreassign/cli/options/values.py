@@ -17,6 +17,7 @@ import click
 
 from kreassign.errors import InputError
 from kreassign.model.amount import parse_amount
+from kreassign.model.as_of import AsOf, LoadNumber
 from kreassign.model.printable import shortened
 from kreassign.model.whole_number import LARGEST_ID, signed_number
 
@@ -62,6 +63,17 @@ def parse_moment(text: str) -> int:
         raise click.BadParameter(f"{shortened(text)!r} is not a time; write for example 2027-01-31T06:00") from error
     utc = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
     return round(utc.timestamp() * 1000)
+
+
+def parse_as_of(text: str) -> AsOf:
+    """The number of a load, or a date and time as `parse_moment` reads it. For `click.option(type=…)`."""
+    # A date without dashes has eight digits.
+    if re.fullmatch(r"[1-9][0-9]{0,6}", text.strip()):
+        return LoadNumber(int(text))
+    try:
+        return parse_moment(text)
+    except click.BadParameter as error:
+        raise click.BadParameter(f"{error}, or the number of a load, for example 12") from error
 
 
 def parse_interval(text: str) -> float:

@@ -170,7 +170,7 @@ def _fleet(options: PlanOptions, snapshots: tuple[Path, ...]) -> Iterator[Inputs
     else:
         yield from (
             replace(options, cluster=cluster).inputs()
-            for cluster in planned_clusters(tables_at(options.data, options.as_of_ms))
+            for cluster in planned_clusters(tables_at(options.data, options.as_of))
         )
 
 

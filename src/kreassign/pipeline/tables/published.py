@@ -6,14 +6,16 @@ together (`loads.py`). A version that no row there names is of a load that goes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from kreassign.errors import DataError
+from kreassign.model.as_of import AsOf, LoadNumber
 from kreassign.pipeline.tables.delta import DataDir, TableLog, has_log, open_log, storage
 from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Table
 
@@ -45,33 +47,62 @@ class Load:
     versions: Mapping[str, int]
 
 
-def last_load(data_dir: DataDir, as_of_ms: int | None = None) -> Load | None:
-    """The last load, or the last that was begun at `as_of_ms` or before it; None without any."""
-    if not has_log(data_dir, LOADS):
-        return None
-    rows = [row for row in _loads(data_dir) if as_of_ms is None or row["load_ms"] <= as_of_ms]
-    if not rows:
-        return None
-    number = max(row["load_number"] for row in rows)
-    own = [row for row in rows if row["load_number"] == number]
-    return Load(number, own[0]["load_ms"], {row["table_name"]: row["version"] for row in own})
+def last_load(data_dir: DataDir, as_of: AsOf | None = None) -> Load | None:
+    """The last load, or the one that `as_of` says; None if there is none."""
+    return _said(loads_of(data_dir), as_of)
 
 
-def tables_at(data_dir: DataDir, as_of_ms: int | None = None) -> TablesAt:
-    """The tables as the last load made them, or the last that was begun at `as_of_ms` or before it.
+def loads_of(data_dir: DataDir) -> list[Load]:
+    """All loads that were finished, in order."""
+    rows = _loads(data_dir) if has_log(data_dir, LOADS) else []
+    own: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        own.setdefault(row["load_number"], []).append(row)
+    return [
+        Load(number, found[0]["load_ms"], {row["table_name"]: row["version"] for row in found})
+        for number, found in sorted(own.items())
+    ]
+
+
+def kept_loads(loads: Sequence[Load], since_ms: float) -> list[Load]:
+    """The loads of which one was the last at some time since then: the last of all, and those replaced since."""
+    return [load for load, after in zip_longest(loads, loads[1:]) if after is None or after.load_ms >= since_ms]
+
+
+def tables_at(data_dir: DataDir, as_of: AsOf | None = None) -> TablesAt:
+    """The tables as the last load made them, or the one that `as_of` says.
 
     So a command reads all that it reads of a load from the same one. Tables of snapshots and samples are as they are:
-    the load names the snapshot that it is about. DataError when no load had begun by then.
+    the load names the snapshot that it is about. DataError when there is no such load.
     """
-    load = last_load(data_dir, as_of_ms)
+    loads = loads_of(data_dir)
+    load = _said(loads, as_of)
     if load is not None:
-        own = {table.name for table in TABLES if is_of_loads(table)}
-        return TablesAt(data_dir, {name: version for name, version in load.versions.items() if name in own})
-    if as_of_ms is None:
+        return tables_of(data_dir, load)
+    if as_of is None:
         return TablesAt(data_dir)
-    begun = [row["load_ms"] for row in _loads(data_dir)] if has_log(data_dir, LOADS) else []
-    first = f"the first began at {_utc(min(begun))}" if begun else "there is none at all"
-    raise DataError(f"no load of {data_dir} had begun by {_utc(as_of_ms)}, {first}")
+    if isinstance(as_of, LoadNumber):
+        known = f"its loads are 1 to {loads[-1].number}" if loads else "there is none at all"
+        raise DataError(f"{data_dir} has no {as_of}, {known}")
+    first = f"the first began at {_utc(min(load.load_ms for load in loads))}" if loads else "there is none at all"
+    raise DataError(f"no load of {data_dir} had begun by {_utc(as_of)}, {first}")
+
+
+def tables_of(data_dir: DataDir, load: Load) -> TablesAt:
+    """The tables as a load made them."""
+    own = {table.name for table in TABLES if is_of_loads(table)}
+    return TablesAt(data_dir, {name: version for name, version in load.versions.items() if name in own})
+
+
+def _said(loads: Sequence[Load], as_of: AsOf | None) -> Load | None:
+    match as_of:
+        case None:
+            found = list(loads)
+        case LoadNumber():
+            found = [load for load in loads if load.number == as_of.number]
+        case _:
+            found = [load for load in loads if load.load_ms <= as_of]
+    return found[-1] if found else None
 
 
 def is_of_loads(table: Table) -> bool:
