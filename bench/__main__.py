@@ -37,6 +37,7 @@ from bench import (
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "collecting": collecting.measure,
+    "collecting-day": collecting.measure_day,
     "tools-1500": lambda: tools.compare(partitions=1_500, moving=1_500, runs=5),
     "tools-20000": lambda: tools.compare(partitions=20_000, moving=9_900, runs=3),
     "twin-calibration": twin_calibration.measure,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from kreassign.admin import AdminClient, client_settings
 from kreassign.admin.settings import Address
-from kreassign.operations.collect import store_round, take_round
+from kreassign.operations.collect import collect, store_round, take_round
+from kreassign.pipeline.tables.delta import LOG_FOLDER
 from kreassign.twin.blueprint import Blueprint, PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.network.transport import TwinConnection, TwinTransport
@@ -65,6 +67,34 @@ def measure() -> None:
     print("|---|---|---|---|---|---|")
     for partitions, brokers in SIZES:
         print(_row(partitions, brokers), flush=True)
+
+
+def measure_day() -> None:
+    """Print what a day of rounds leaves in the tables of a small cluster: logs, checkpoints, and rows."""
+    transport = TwinTransport(Twin(_blueprint(100, 3)))
+    settings = client_settings(bootstrap_servers="broker-0:9092")
+    print("| rounds | commits | MB | checkpoints | MB | files of rows | MB | CPU s a round |")
+    print("|---|---|---|---|---|---|---|---|")
+    with (
+        tempfile.TemporaryDirectory() as data,
+        AdminClient.connect(settings, clock=transport, transport=transport) as client,
+    ):
+        begun_s, before = time.process_time(), 0
+        for done in collect(client, Path(data), rounds=ROUNDS_PER_DAY, interval_s=60, clock=transport):
+            if done.number in (60, 360, 720, 1440):
+                now_s = time.process_time()
+                cost = (now_s - begun_s) / (done.number - before)
+                print(f"| {done.number} | {_left(Path(data))} | {cost:.2f} |", flush=True)
+                begun_s, before = time.process_time(), done.number
+
+
+def _left(data: Path) -> str:
+    files = [file for file in data.rglob("*") if file.is_file()]
+    kinds = [
+        [file for file in files if is_log == (file.parent.name == LOG_FOLDER) and file.suffix == suffix]
+        for is_log, suffix in ((True, ".json"), (True, ".parquet"), (False, ".parquet"))
+    ]
+    return " | ".join(f"{len(kind):,} | {sum(file.stat().st_size for file in kind) / 1e6:.1f}" for kind in kinds)
 
 
 def _row(partitions: int, brokers: int) -> str:

@@ -15,13 +15,15 @@ from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
 from kreassign.operations.snapshot import described_cluster
 from kreassign.operations.warnings import Warn, warn_of_failures, warn_program
 from kreassign.pipeline.ingest.snapshots import CollectedRound, Observation, SampleRound, round_tables
-from kreassign.pipeline.tables.compaction import compact
+from kreassign.pipeline.tables.compaction import compact, vacuum
 from kreassign.pipeline.tables.parquet import has_table, write_rows
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, LOG_DIRS, PARTITIONS, REPLICAS, SAMPLES, THROTTLES
 
 SYSTEM_CLOCK = SystemClock()
 COMPACT_EVERY = 60
 """Rounds from one compaction to the next. The log of a table names every file again and again; 60 cost little."""
+VACUUM_EVERY = 24
+"""Compactions from one to the next that also deletes the files of old versions."""
 TABLES_OF_ROUNDS = (BROKERS, LOG_DIRS, PARTITIONS, REPLICAS, CLUSTERS, SAMPLES, THROTTLES)
 
 
@@ -52,15 +54,17 @@ def collect(
     for number in paced(rounds, interval_s, clock):
         yield survived(number, lambda: store_round(data, take_round(client, clock, warn)))
         if number % compact_every == 0:
-            _compact(data, warn)
+            _compact(data, warn, vacuum_ms=clock.now_ms() if number % (compact_every * VACUUM_EVERY) == 0 else None)
 
 
-def _compact(data: Path, warn: Warn) -> None:
+def _compact(data: Path, warn: Warn, vacuum_ms: int | None) -> None:
     """Compact the tables of rounds. Where another process does so at the same time, one of both is enough."""
     for table in TABLES_OF_ROUNDS:
         try:
             if has_table(data, table):
                 compact(data, table)
+                if vacuum_ms is not None:
+                    vacuum(data, table, vacuum_ms)
         except DataError as error:
             warn(f"not compacted: {error}")
 

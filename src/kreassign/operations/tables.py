@@ -83,14 +83,15 @@ def load(
 
 def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compacted]:
     """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed."""
-    oldest_ms = SystemClock().now_ms() - round((keep_days or 0) * DAY_MS)
+    now_ms = SystemClock().now_ms()
+    oldest_ms = now_ms - round((keep_days or 0) * DAY_MS)
     for table in ALL_TABLES:
         if not has_table(data, table):
             continue
         missing = repair(data, table)
         expired = 0 if keep_days is None else expire(data, table, date_of(oldest_ms))
         merged = compact(data, table)
-        vacuumed = vacuum(data, table)
+        vacuumed = vacuum(data, table, now_ms)
         if missing or expired or merged or vacuumed:
             yield Compacted(table.name, merged, expired, missing, vacuumed)
 

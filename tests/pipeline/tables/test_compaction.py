@@ -1,15 +1,26 @@
 from __future__ import annotations
 
+import json
+import os
+import time
 from pathlib import Path
 
+import pytest
+
+from kreassign.errors import DataError
+from kreassign.model.as_of import LoadNumber
 from kreassign.pipeline.ingest.snapshots import sample_rows
 from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
 from kreassign.pipeline.tables.delta import open_log
+from kreassign.pipeline.tables.loads import LoadedTable, last_load, publish
 from kreassign.pipeline.tables.parquet import TablesAt, read_rows, write_rows
-from kreassign.pipeline.tables.schemas import SAMPLES, Row
+from kreassign.pipeline.tables.published import tables_at
+from kreassign.pipeline.tables.schemas import LOAD_MODEL, SAMPLES, Row
 from tests.pipeline.clusters import sample_round
+from tests.pipeline.load_tables import row
 
 DAY_MS = 86_400_000
+NOW_MS = time.time_ns() // 1_000_000
 
 
 def fill(data: Path) -> list[Row]:
@@ -49,7 +60,7 @@ def test_a_version_of_the_last_days_reads_as_it_was_after_compaction_and_vacuum(
     version = open_log(tmp_path, SAMPLES).version
     compact(tmp_path, SAMPLES)
     expire(tmp_path, SAMPLES, "1970-01-03")
-    assert vacuum(tmp_path, SAMPLES) == 0
+    assert vacuum(tmp_path, SAMPLES, NOW_MS) == 0
     then = read_rows(TablesAt(tmp_path, {"samples": version}), SAMPLES)
     assert sorted(then, key=lambda row: row["taken_ms"]) == before
 
@@ -71,3 +82,65 @@ def test_a_lost_file_is_taken_out_of_the_table(tmp_path: Path) -> None:
     assert repair(tmp_path, SAMPLES) == 1
     assert [row["taken_ms"] for row in by_time(tmp_path)] == [DAY_MS, DAY_MS + 1, DAY_MS + 2]
     assert repair(tmp_path, SAMPLES) == 0
+
+
+def load(data: Path, name: str, days_ago: int, *, is_killed: bool = False) -> None:
+    """Replace the rows of table `load_model`, so many days ago: all that happened before it is as long ago, too."""
+    version = write_rows(data, LOAD_MODEL, [row(LOAD_MODEL, cluster_id=name)], file_stem="load")
+    if not is_killed:
+        publish(data, NOW_MS - days_ago * DAY_MS, [LoadedTable(LOAD_MODEL, version, 1)], last_load(data))
+
+
+def make_older(data: Path, days: int) -> None:
+    """Let all that was done in table `load_model` be so many days ago, or that many more."""
+    for file in (data / "load_model").rglob("*"):
+        then_ns = file.stat().st_mtime_ns - days * DAY_MS * 1_000_000
+        if file.suffix == ".json":
+            actions = [json.loads(line) for line in file.read_text().splitlines()]
+            for action in actions:
+                if "remove" in action:
+                    action["remove"]["deletionTimestamp"] -= days * DAY_MS
+            file.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+        os.utime(file, ns=(then_ns, then_ns))
+
+
+def seen(data: Path, number: int | None = None) -> list[str]:
+    at = tables_at(data, None if number is None else LoadNumber(number))
+    return [each["cluster_id"] for each in read_rows(at, LOAD_MODEL)]
+
+
+def test_what_loads_replaced_goes_once_no_load_of_the_last_days_has_it(tmp_path: Path) -> None:
+    load(tmp_path, "first", 30)
+    make_older(tmp_path, 10)
+    load(tmp_path, "second", 20)
+    make_older(tmp_path, 10)
+    load(tmp_path, "killed", 10, is_killed=True)
+    make_older(tmp_path, 7)
+    load(tmp_path, "third", 3)
+    make_older(tmp_path, 3)
+    load(tmp_path, "fourth", 0)
+    assert compact(tmp_path, LOAD_MODEL) == 0, "readers read what the loads made"
+    # The second was the last one until three days ago, though a load that was killed replaced its files before.
+    assert (vacuum(tmp_path, LOAD_MODEL, NOW_MS), vacuum(tmp_path, LOAD_MODEL, NOW_MS)) == (1, 0)
+    assert [seen(tmp_path, number) for number in (2, 3, 4, None)] == [["second"], ["third"], ["fourth"], ["fourth"]]
+    with pytest.raises(DataError, match=r"version 1 of table load_model in .* is no longer there: old .* for 7 days;"):
+        seen(tmp_path, 1)
+    make_older(tmp_path, 8)
+    assert vacuum(tmp_path, LOAD_MODEL, NOW_MS + 8 * DAY_MS) == 3
+    assert seen(tmp_path) == ["fourth"], "however old it is, the last load stays"
+
+
+def test_one_checkpoint_a_day_is_left_and_the_newest_and_all_versions_can_be_read(tmp_path: Path) -> None:
+    for number in range(45):
+        write_rows(tmp_path, SAMPLES, sample_rows(sample_round(DAY_MS + number, 120)), file_stem=str(number))
+    folder = tmp_path / "samples" / "_delta_log"
+    checkpoints = sorted(folder.glob("*.checkpoint.parquet"))
+    assert len(checkpoints) == 4
+    for file, day in zip(checkpoints, (3, 3, 2, 2), strict=True):
+        os.utime(file, (NOW_MS / 1000 - day * 86_400,) * 2)
+    version = open_log(tmp_path, SAMPLES).version
+    compact(tmp_path, SAMPLES)
+    assert sorted(folder.glob("*.checkpoint.parquet")) == [checkpoints[at] for at in (0, 2, 3)]
+    rows = [len(open_log(tmp_path, SAMPLES, each).files()) for each in range(version + 1)]
+    assert rows == list(range(version + 1))
+    assert files(tmp_path) == ["1970-01-02"]

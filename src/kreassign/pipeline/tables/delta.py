@@ -168,9 +168,23 @@ def has_log(data_dir: DataDir, table: Table) -> bool:
 def open_log(data_dir: DataDir, table: Table, version: int | None = None) -> TableLog:
     """A table as it is, or as it was in a version. DataError when it is missing, or others' software made it."""
     with told(data_dir, table):
-        found = TableLog(table, data_dir, DeltaTable(table_uri(data_dir, table), version=version))
+        uri = table_uri(data_dir, table)
+        try:
+            found = TableLog(table, data_dir, DeltaTable(uri, version=version))
+        except (DeltaError, TableNotFoundError) as error:
+            if version is None or not has_log(data_dir, table):
+                raise
+            raise DataError(no_longer_kept(data_dir, table, version)) from error
     _refuse_features(found)
     return found
+
+
+def no_longer_kept(data_dir: DataDir, table: Table, version: int) -> str:
+    """What to say of a version that was deleted."""
+    return (
+        f"version {version} of table {table.name} in {data_dir} is no longer there: old versions are kept for "
+        f"{KEEP_DAYS} days; choose a later load, or none"
+    )
 
 
 def log_to_write(data_dir: DataDir, table: Table) -> TableLog:

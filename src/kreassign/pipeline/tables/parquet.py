@@ -36,6 +36,8 @@ from kreassign.pipeline.tables.delta import (
     log_to_write,
     modified_ms,
     new_name,
+    no_longer_kept,
+    open_log,
     refuse_former,
     refuse_wrong_columns,
     storage,
@@ -44,6 +46,8 @@ from kreassign.pipeline.tables.delta import (
 )
 from kreassign.pipeline.tables.published import TablesAt, Where, has_table, log_of
 from kreassign.pipeline.tables.schemas import Row, Table
+
+_NOT_THERE = "is in the log of the table, but not there"
 
 __all__ = [
     "ColumnArray",
@@ -175,6 +179,8 @@ def dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
     """Files of a table as one; DataError when one of them cannot be read."""
     for file in files:
         if reason := why_not(log.data_dir, log.table, file.path):
+            if reason is _NOT_THERE and log.version < open_log(log.data_dir, log.table).version:
+                raise DataError(no_longer_kept(log.data_dir, log.table, log.version))
             raise DataError(
                 f"table {log.table.name}: {log.place_of(file)} {reason}; restore it from a copy, or take it out of the "
                 f"table with `kreassign compact --data {log.data_dir}` and run `{log.table.made_by}` again"
@@ -258,7 +264,7 @@ def why_not(data_dir: DataDir, table: Table, path: str) -> str | None:
         with system.open_input_file(f"{root}{path}") as stream:
             found = pq.read_schema(stream)
     except FileNotFoundError:
-        return "is in the log of the table, but not there"
+        return _NOT_THERE
     except pa.ArrowException as error:
         return f"is cut off, or not a Parquet file: {str(error).splitlines()[0]}"
     except OSError as error:
