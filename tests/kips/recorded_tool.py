@@ -121,7 +121,7 @@ class ToolOnTwin:
     ) -> None:
         """`--execute`, to its end; with `log_dirs` the replicas of all partitions go to these directories."""
         plan = Plan(tuple(PartitionAssignment(key, replicas, log_dirs) for key, replicas in targets.items()))
-        self._execute(
+        self.execute_request(
             ExecuteRequest(
                 plan, is_additional, throttle, -1, 10_000, allows_replication_factor_change=True, batches=batches
             )
@@ -136,9 +136,10 @@ class ToolOnTwin:
         options = parse(OPTIONS, (*start, *words))
         request = read_request(choose_action(options), options)
         assert isinstance(request, ExecuteRequest)
-        self._execute(request)
+        self.execute_request(request)
 
-    def _execute(self, request: ExecuteRequest) -> None:
+    def execute_request(self, request: ExecuteRequest) -> None:
+        """`--execute` as this says."""
         execute(ToolClient(self._client, through_controllers=False), request, self.transport)
 
     def cancel_all(self, output: Path | None = None) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from kreassign.kafka_tools.failures import TerseError
+from kreassign.kafka_tools.failures import TerseError, ToolError
 from kreassign.kafka_tools.reassign.batches import BatchOptions
+from kreassign.kafka_tools.reassign.requests import ExecuteRequest
 from kreassign.model import ConfigResource, NewTopic, TopicPartition
+from kreassign.model.plan import PartitionAssignment, Plan
+from kreassign.model.plan_json import parse_plan
 from kreassign.model.throttle import (
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -22,7 +26,8 @@ from kreassign.model.throttle import (
 from kreassign.twin import Twin
 from kreassign.twin.controller.reassignments import AlterReassignments, Target, TopicTargets, alter_reassignments
 from kreassign.twin.controller.topics import TopicReference, delete_topics
-from tests.kips.recorded_tool import CONFIGURE, LIST, MOVE_DIRECTORIES, REASSIGN, Targets, ToolOnTwin
+from kreassign.twin.faults import read_fault, schedule_faults
+from tests.kips.recorded_tool import CONFIGURE, LIST, MOVE_DIRECTORIES, REASSIGN, Request, Targets, ToolOnTwin
 from tests.twin.asking import partition, twin
 
 FOO = [TopicPartition("foo", number) for number in range(10)]
@@ -246,3 +251,154 @@ def test_without_additional_a_running_reassignment_refuses_a_plan_in_batches_too
     tool.admin.alter_partition_reassignments({FOO[0]: (2, 1)}).raise_if_any()
     with pytest.raises(TerseError, match="existing partition assignment"):
         tool.execute({FOO[1]: (2, 1)}, BatchOptions(1))
+
+
+# Replicas out of sync
+
+
+@pytest.fixture
+def cut(tool: ToolOnTwin) -> ToolOnTwin:
+    """Broker 1 gets nothing from broker 0, and so is out of sync, until three minutes have passed."""
+    tool.twin.replication.set_write_rate(FOO[0], 1_000)
+    schedule_faults(tool.twin, [read_fault("cut:1:0@1s+180s")])
+    tool.twin.advance(60_000)
+    assert tool.admin.describe_topics(["foo"])["foo"].partitions[0].isr == (0,)
+    return tool
+
+
+NEW_ORDER: Targets = {FOO[0]: (1, 0), FOO[1]: (2, 3)}
+"""The first is complete at once, though broker 1 is out of sync."""
+
+
+def test_a_complete_partition_that_is_not_in_sync_is_warned_of_and_not_waited_for(
+    cut: ToolOnTwin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The document has both: "current ISR matches target", and the logic of --verify, which looks at no ISR."""
+    cut.execute(NEW_ORDER, BatchOptions(1))
+    assert cut.batches == [(FOO[0],), (FOO[1],)]
+    assert cut.twin.now_ms < 180_000
+    assert capsys.readouterr().err == (
+        "Warning: the reassignment of foo-0 is complete, but its replica on 1 is not in sync; with "
+        "--reassignment-require-isr the next partitions wait for that\n"
+    )
+
+
+def test_a_partition_is_complete_only_in_sync_if_that_is_asked_for(
+    cut: ToolOnTwin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--reassignment-batch-size", "1", "--reassignment-require-isr")
+    cut.execute_with_options(NEW_ORDER, tmp_path, *words)
+    first, second = (request.at_ms for request in cut.sent(REASSIGN))
+    assert second - first > 60_000
+    assert cut.admin.describe_topics(["foo"])["foo"].partitions[0].isr == (0, 1)
+    assert capsys.readouterr().err == "Waiting until replicas of foo-0 are in sync: 1\n"  # once, not with each poll
+
+
+def test_a_wait_for_the_isr_that_takes_too_long_says_for_whom(cut: ToolOnTwin) -> None:
+    with pytest.raises(TerseError) as caught:
+        cut.execute(NEW_ORDER, BatchOptions(1, wait_timeout_ms=10_000, requires_isr=True))
+    assert str(caught.value).splitlines() == [
+        "Timed out after 10000 ms waiting for reassignment to complete: foo-0",
+        "foo-0: not in sync: 1",
+        "Not submitted: foo-1",
+    ]
+
+
+# What was not submitted
+
+
+def interrupt(request: Request) -> None:
+    if request.key == LIST.key:
+        raise KeyboardInterrupt
+
+
+def lose_every_broker(tool: ToolOnTwin) -> None:
+    for broker in range(4):
+        tool.twin.crash(broker)
+
+
+def after_the_first_batch(tool: ToolOnTwin, deed: Callable[[Request], None]) -> None:
+    """Do this before every later request."""
+    tool.transport.before = lambda request: deed(request) if len(tool.batches) == 1 else None
+
+
+@pytest.mark.parametrize(
+    ("prepare", "ends_with"),
+    [
+        (lambda tool: hold(tool, FOO[0]), TerseError),
+        (lambda tool: after_the_first_batch(tool, interrupt), KeyboardInterrupt),
+        (lambda tool: tool.twin.schedule(tool.twin.now_ms + 500, lambda: lose_every_broker(tool)), ToolError),
+    ],
+    ids=["time is up", "interrupted", "the cluster is lost"],
+)
+def test_whatever_ends_a_plan_in_batches_the_rest_is_in_a_file_that_goes_on_with_it(
+    tool: ToolOnTwin,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    prepare: Callable[[ToolOnTwin], None],
+    ends_with: type[BaseException],
+) -> None:
+    prepare(tool)
+    options = ("--reassignment-batch-size", "2", "--reassignment-wait-timeout-ms", "30000")
+    with pytest.raises(ends_with):
+        tool.execute_with_options(dict.fromkeys(FOO[:5], (2, 1)), tmp_path, *options)
+    file = tmp_path / "plan.not-submitted.json"
+    assert parse_plan(file.read_text(encoding="utf-8")).replicas == dict.fromkeys(FOO[2:5], (2, 1))
+    assert capsys.readouterr().err == f"What was not submitted (3 of 5 partitions) is in {file}\n"
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["plan.json", "plan.not-submitted.json"]
+
+
+def test_the_rest_is_in_the_file_at_every_moment_and_the_file_is_gone_when_all_is_submitted(
+    tool: ToolOnTwin, tmp_path: Path
+) -> None:
+    """So it is there after a kill, too."""
+    file, seen = tmp_path / "plan.not-submitted.json", []
+
+    def look(request: Request) -> None:
+        if request.key == REASSIGN.key:
+            seen.append((request.partitions, sorted(parse_plan(file.read_text(encoding="utf-8")).replicas)))
+
+    tool.transport.before = look
+    tool.execute_with_options(dict.fromkeys(FOO[:5], (2, 1)), tmp_path, "--reassignment-batch-size", "2")
+    assert seen == [(tuple(FOO[:2]), FOO[:5]), (tuple(FOO[2:4]), FOO[2:5]), ((FOO[4],), FOO[4:5])]
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_what_an_earlier_call_left_is_not_overwritten(tool: ToolOnTwin, tmp_path: Path) -> None:
+    hold(tool, FOO[0])
+    left = tmp_path / "plan.not-submitted.json"
+    left.write_text("kept", encoding="utf-8")
+    options = ("--reassignment-batch-size", "1", "--reassignment-wait-timeout-ms", "5000")
+    with pytest.raises(TerseError):
+        tool.execute_with_options(dict.fromkeys(FOO[:2], (2, 1)), tmp_path, *options)
+    assert left.read_text(encoding="utf-8") == "kept"
+    second = tmp_path / "plan.not-submitted-2.json"
+    assert parse_plan(second.read_text(encoding="utf-8")).replicas == {FOO[1]: (2, 1)}
+
+
+def test_without_a_place_for_the_file_the_rest_is_printed(tool: ToolOnTwin, capsys: pytest.CaptureFixture[str]) -> None:
+    """As for a plan that is read from /dev/stdin."""
+    nowhere = Path("/dev/null/plan.json")
+    hold(tool, FOO[0])
+    plan = Plan(tuple(PartitionAssignment(key, (2, 1)) for key in FOO[:2]))
+    request = ExecuteRequest(
+        plan, False, -1, -1, 10_000, allows_replication_factor_change=True,
+        batches=BatchOptions(1, wait_timeout_ms=5_000), beside=nowhere,
+    )  # fmt: skip
+    with pytest.raises(TerseError):
+        tool.execute_request(request)
+    warning, said, rest = capsys.readouterr().err.splitlines()
+    assert warning.startswith("Warning: cannot write /dev/null/plan.not-submitted.json: ")
+    assert said == "What was not submitted (1 of 2 partitions) is in this plan:"
+    assert parse_plan(rest).replicas == {FOO[1]: (2, 1)}
+
+
+def test_others_are_warned_of_once_while_they_are_the_same(
+    tool: ToolOnTwin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bar = TopicPartition("bar", 0)
+    hold(tool, bar)
+    tool.admin.alter_partition_reassignments({bar: (2, 1)}).raise_if_any()
+    tool.execute(dict.fromkeys(FOO[:6], (2, 1)), BatchOptions(1, warns_about_others=True), is_additional=True)
+    warned = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Warning: ")]
+    assert len(warned) == 1

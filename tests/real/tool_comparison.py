@@ -32,8 +32,9 @@ _TRACE_LINE = re.compile(r"\tat |Caused by: |\t\.\.\. \d+ more|\s+Suppressed: ")
 _TRACE_HEAD = re.compile(r"[\w.$]+(Exception|Error)(: |$)")
 _CONNECTION = re.compile(r"Request Request\(.*?\) needs")
 _OURS_ONLY = (
-    "all|cancel-first|dry-run|expect-current|follow|force|format|incremental|interval-ms|output|progress|reassignment-batch-size|"
-    "reassignment-poll-interval-ms|reassignment-wait-timeout-ms|reassignment-warn-others|zookeeper"
+    "all|by-broker|cancel-first|dry-run|expect-current|follow|force|format|incremental|interval-ms|output|progress|"
+    "reassignment-batch-size|reassignment-poll-interval-ms|reassignment-require-isr|reassignment-wait-timeout-ms|"
+    "reassignment-warn-others|zookeeper"
 )
 _OUR_ROWS = re.compile(rf"^--({_OURS_ONLY}) .*\n(?:^ .*\n)*", re.MULTILINE)
 # Kafka's own tool overrides without a word; what ours says of a risk is listed on its page.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from kreassign.kafka_tools.failures import UsageError
 from kreassign.kafka_tools.options import parse
-from kreassign.kafka_tools.reassign.batches import BatchOptions, BatchQueue, MoveState, move_states
+from kreassign.kafka_tools.reassign.batches import BatchOptions, BatchQueue, MoveState, move_states, out_of_sync
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
+from kreassign.kafka_tools.reassign.requests import ExecuteRequest, read_request
 from kreassign.kafka_tools.reassign_partitions import main
-from kreassign.model import OngoingReassignment, TopicPartition
+from kreassign.model import Partition, TopicPartition
 
 A_0, A_1, B_1, Z_0 = (TopicPartition(*key) for key in (("a", 0), ("a", 1), ("b", 1), ("z", 0)))
 P = [TopicPartition("p", number) for number in range(1, 11)]
@@ -84,11 +86,24 @@ def test_every_partition_is_submitted_once_in_order_and_never_too_many_at_a_time
     assert submitted == sorted(partitions)
 
 
+def at(key: TopicPartition, replicas: tuple[int, ...], isr: tuple[int, ...] = (1, 2, 0)) -> Partition:
+    return Partition(key, replicas, isr, replicas[0])
+
+
 def test_a_partition_is_done_when_nothing_moves_it_and_its_list_is_the_target() -> None:
     targets = dict.fromkeys((A_0, A_1, B_1, Z_0), (1, 2))
-    ongoing = {A_0: OngoingReassignment((1, 2, 0), (1,), (0,))}
-    found = move_states(targets, ongoing, {A_0: (1, 2, 0), A_1: (1, 2), B_1: (2, 1)})
+    found = move_states(targets, {A_0}, {A_0: at(A_0, (1, 2, 0)), A_1: at(A_1, (1, 2)), B_1: at(B_1, (2, 1))})
     assert found == {A_0: MoveState.MOVING, A_1: MoveState.COMPLETE, B_1: MoveState.ELSEWHERE, Z_0: MoveState.ELSEWHERE}
+
+
+def test_a_partition_that_has_its_target_and_not_all_of_it_in_sync_is_lagging() -> None:
+    found = {key: at(key, (1, 2), isr) for key, isr in ((A_0, (1,)), (A_1, (2, 1)), (B_1, ()))}
+    assert move_states(dict.fromkeys(found, (1, 2)), set(), found) == {
+        A_0: MoveState.LAGGING,
+        A_1: MoveState.COMPLETE,
+        B_1: MoveState.LAGGING,
+    }
+    assert [out_of_sync(partition) for partition in found.values()] == [(2,), (), (1, 2)]
 
 
 EXECUTE = "--bootstrap-server a:1 --execute --reassignment-json-file plan"
@@ -103,12 +118,26 @@ EXECUTE = "--bootstrap-server a:1 --execute --reassignment-json-file plan"
         ("--reassignment-batch-size 1 --reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),
         ("--reassignment-batch-size 1 --reassignment-poll-interval-ms -5", "must be greater than 0, but is -5"),
         ("--reassignment-batch-size 1 --reassignment-wait-timeout-ms 0", "must be greater than 0, but is 0"),
-        ("--reassignment-poll-interval-ms 5", "can only be used with option"),
+        ("--reassignment-poll-interval-ms 0", "must be greater than 0, but is 0"),
+        ("--reassignment-wait-timeout-ms 5", "requires reassignment-batch-size > 0"),
+        ("--reassignment-require-isr --reassignment-batch-size 0", "requires reassignment-batch-size > 0"),
     ],
 )
 def test_what_makes_no_sense_is_rejected_with_the_arguments(words: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         choose_action(parse(OPTIONS, f"{EXECUTE} {words}".split()))
+
+
+@pytest.mark.parametrize("size", [(), ("--reassignment-batch-size", "0")], ids=["no size", "size 0"])
+def test_an_interval_without_batches_is_legacy(size: tuple[str, ...], tmp_path: Path) -> None:
+    """KIP-1335 rejects no interval beside a batch size of 0, which "preserves legacy behavior"."""
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1]}]}', encoding="utf-8")
+    words = ("--bootstrap-server", "a:1", "--execute", "--reassignment-json-file", str(plan))
+    options = parse(OPTIONS, (*words, *size, "--reassignment-poll-interval-ms", "500"))
+    request = read_request(choose_action(options), options)
+    assert isinstance(request, ExecuteRequest)
+    assert (request.batches.batch_size, request.batches.poll_interval_ms, request.beside) == (0, 500, None)
 
 
 NUMBERS = ("reassignment-batch-size", "reassignment-poll-interval-ms", "reassignment-wait-timeout-ms")

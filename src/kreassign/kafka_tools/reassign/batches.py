@@ -7,12 +7,12 @@ complete lets the next one start. Both go through the plan by topic and partitio
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kreassign.model import OngoingReassignment, TopicPartition
+from kreassign.model import Partition, TopicPartition
 from kreassign.model.plan import partition_order
 
 
@@ -20,7 +20,8 @@ from kreassign.model.plan import partition_order
 class BatchOptions:
     """How a plan is divided. A batch size of 0 submits it in one request, as Kafka's tool always did.
 
-    `wait_timeout_ms` limits the wait for each batch; None waits for ever, as KIP-1335 does.
+    `wait_timeout_ms` limits the wait for each batch; None waits for ever, as KIP-1335 does. With `requires_isr` a
+    partition is complete only once all of its target is in sync.
     """
 
     batch_size: int = 0
@@ -28,6 +29,7 @@ class BatchOptions:
     poll_interval_ms: int = 1_000
     wait_timeout_ms: int | None = None
     warns_about_others: bool = False
+    requires_isr: bool = False
 
 
 ALL_AT_ONCE = BatchOptions()
@@ -71,20 +73,29 @@ class MoveState(Enum):
 
     MOVING = auto()
     COMPLETE = auto()
+    LAGGING = auto()
+    """It has its target, but not all of it is in sync: Kafka 4.3 ends a move past replicas that were there before."""
     ELSEWHERE = auto()
 
 
 def move_states(
     targets: Mapping[TopicPartition, tuple[int, ...]],
-    ongoing: Mapping[TopicPartition, OngoingReassignment],
-    current: Mapping[TopicPartition, tuple[int, ...]],
+    ongoing: Collection[TopicPartition],
+    current: Mapping[TopicPartition, Partition],
 ) -> dict[TopicPartition, MoveState]:
     """The state of each target: complete is a partition that is not being reassigned and has exactly its target."""
     return {
-        partition: MoveState.MOVING
-        if partition in ongoing
-        else MoveState.COMPLETE
-        if current.get(partition) == target
-        else MoveState.ELSEWHERE
+        partition: MoveState.MOVING if partition in ongoing else _arrived(current.get(partition), target)
         for partition, target in targets.items()
     }
+
+
+def _arrived(found: Partition | None, target: tuple[int, ...]) -> MoveState:
+    if found is None or found.replicas != target:
+        return MoveState.ELSEWHERE
+    return MoveState.LAGGING if out_of_sync(found) else MoveState.COMPLETE
+
+
+def out_of_sync(partition: Partition) -> tuple[int, ...]:
+    """The replicas that are not in the ISR, in their order."""
+    return tuple(broker for broker in partition.replicas if broker not in partition.isr)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kreassign.clock import Clock
+from kreassign.errors import Rejected
 from kreassign.kafka_tools.failures import TerseError, ToolError, java_exception
 from kreassign.kafka_tools.reassign import log_dirs, messages, throttles
-from kreassign.kafka_tools.reassign.batches import BatchQueue, MoveState, move_states
+from kreassign.kafka_tools.reassign.batches import BatchQueue, MoveState, move_states, out_of_sync
 from kreassign.kafka_tools.reassign.cancel import cancel_reassignments
 from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.generate import known_topics
 from kreassign.kafka_tools.reassign.log_dirs import current_plan
 from kreassign.kafka_tools.reassign.messages import say
 from kreassign.kafka_tools.reassign.requests import ExecuteRequest
-from kreassign.model import OngoingReassignment, Topic, TopicPartition
+from kreassign.kafka_tools.reassign.rest_file import RestFile
+from kreassign.model import OngoingReassignment, Partition, Topic, TopicPartition
 from kreassign.model.expectation import check_expected
 from kreassign.model.plan import Plan, partition_order
 from kreassign.model.plan_json import format_plan
@@ -37,7 +39,7 @@ def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
     ongoing = client.reassignments()
     if ongoing and not request.is_additional:
         raise TerseError(messages.ALREADY_ASSIGNING)
-    warn_about_others(request, ongoing)
+    others = warn_about_others(request, ongoing)
     live = client.brokers()
     check_brokers(plan, {broker.id for broker in live})
     topics = known_topics(client.topics(plan.topics))
@@ -51,7 +53,7 @@ def execute(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
     say(messages.rollback(format_plan(current_plan(client, current, live))))
     check_expected(request.expected, current, {key: ongoing[key] for key in ongoing if key in request.expected})
     _set_throttles(client, request, ongoing, current)
-    submit(client, request, clock)
+    submit(client, request, clock, told_of=others)
 
 
 def _set_throttles(
@@ -70,11 +72,19 @@ def _set_throttles(
         throttles.limit_directory_moves(client, brokers, request.log_dir_throttle)
 
 
-def warn_about_others(request: ExecuteRequest, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> None:
-    """Say, if asked for, which partitions outside the plan are being reassigned: no batch size counts them."""
-    others = ongoing.keys() - request.plan.replicas.keys()
-    if request.batches.warns_about_others and others:
+def warn_about_others(
+    request: ExecuteRequest,
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    told_of: frozenset[TopicPartition] = frozenset(),
+) -> frozenset[TopicPartition]:
+    """Say, if asked for, which partitions outside the plan are being reassigned: no batch size counts them.
+
+    Returns them; of those that were told of already nothing is said again.
+    """
+    others = frozenset(ongoing.keys() - request.plan.replicas.keys())
+    if request.batches.warns_about_others and others and others != told_of:
         print(messages.others_moving(others), file=sys.stderr)
+    return others
 
 
 def warn_of_overrides(client: ToolClient, plan: Plan, ongoing: Mapping[TopicPartition, OngoingReassignment]) -> None:
@@ -124,27 +134,50 @@ def current_replicas(plan: Plan, topics: tuple[Topic, ...]) -> dict[TopicPartiti
     return {partition: known[partition] for partition in wanted}
 
 
-def submit(client: ToolClient, request: ExecuteRequest, clock: Clock) -> None:
+def submit(
+    client: ToolClient, request: ExecuteRequest, clock: Clock, *, told_of: frozenset[TopicPartition] = frozenset()
+) -> None:
     """Start all reassignments and directory moves of a plan, in the batches that the request asks for.
 
     Returns once all are submitted, not once they are complete. Raises `TerseError` when a batch is refused, ends with
-    other replicas, or takes too long; then later batches are not submitted, and are named.
+    other replicas, or takes too long; then later batches are not submitted, and are named. Whatever ends a plan in
+    batches, the rest of it is in a file. Of others that move nothing is said again if they are those `told_of`.
     """
-    run = _Submission(client, request, clock, BatchQueue(request.plan.replicas, request.batches))
-    run.start(run.queue.next_batch())
-    while run.queue.waiting:
-        run.start(run.wait_for_next_batch())
-    say(messages.started(request.plan.replicas))
+    run = _Submission(client, request, clock, BatchQueue(request.plan.replicas, request.batches), told_of)
     if not request.batches.batch_size:
+        run.start(run.queue.next_batch())
+        say(messages.started(request.plan.replicas))
         run.start_directory_moves(request.plan.replicas)
+        return
+    rest = RestFile(request.plan, request.beside)
+    try:
+        rest.keep(run.unsubmitted)
+        while run.queue.waiting:
+            run.start(run.wait_for_next_batch())
+            rest.keep(run.unsubmitted)
+        say(messages.started(request.plan.replicas))
+    finally:
+        rest.keep(run.unsubmitted)
+        rest.end()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Submission:
     client: ToolClient
     request: ExecuteRequest
     clock: Clock
     queue: BatchQueue
+    others: frozenset[TopicPartition]
+    """Outside of the plan, of which it was said that they move."""
+    sent: set[TopicPartition] = field(default_factory=set)
+    """What the controller has taken, or refused."""
+    told: set[TopicPartition] = field(default_factory=set)
+    """Of which it was said that they have replicas out of sync."""
+
+    @property
+    def unsubmitted(self) -> set[TopicPartition]:
+        """What the controller has neither taken nor refused, as far as is known."""
+        return self.request.plan.replicas.keys() - self.sent
 
     def start(self, batch: Collection[TopicPartition]) -> None:
         targets, expected = self.request.plan.replicas, self.request.expected
@@ -153,6 +186,7 @@ class _Submission:
             allow_replication_factor_change=self.request.allows_replication_factor_change,
             expected={partition: expected[partition] for partition in batch if partition in expected},
         )
+        self.sent |= {key for key in batch if key not in failures or isinstance(failures[key], Rejected)}
         if failures:
             raise self._failure(messages.not_started(failures))
         if self.request.batches.batch_size:
@@ -168,44 +202,72 @@ class _Submission:
 
     def wait_for_next_batch(self) -> tuple[TopicPartition, ...]:
         """Poll until another batch may start, and return it."""
+        if batch := self.queue.next_batch():
+            return batch
         options = self.request.batches
         began_s = self.clock.monotonic_s()
         elsewhere_since_s: dict[TopicPartition, float] = {}
         while True:
-            states = self._poll()
-            complete = {partition for partition, state in states.items() if state is MoveState.COMPLETE}
-            if batch := self.queue.next_batch(complete):
+            found = self._poll()
+            if batch := self.queue.next_batch(self._complete(found)):
                 return batch
             now_s = self.clock.monotonic_s()
             elsewhere_since_s = {
                 partition: elsewhere_since_s.get(partition, now_s)
-                for partition, state in states.items()
+                for partition, state in found.states.items()
                 if state is MoveState.ELSEWHERE
             }
             lost = [key for key, since_s in elsewhere_since_s.items() if now_s - since_s >= METADATA_LAG_S]
             if lost:
                 raise self._failure(self._ended_elsewhere(lost))
             if options.wait_timeout_ms is not None and (now_s - began_s) * 1000 >= options.wait_timeout_ms:
-                raise self._failure(messages.batch_timed_out(self.queue.in_flight, options.wait_timeout_ms))
+                late = messages.batch_timed_out(self.queue.in_flight, options.wait_timeout_ms, found.lagging)
+                raise self._failure(late)
             self.clock.sleep(options.poll_interval_ms / 1000)
 
-    def _poll(self) -> dict[TopicPartition, MoveState]:
+    def _complete(self, found: _Found) -> set[TopicPartition]:
+        """What lets others start; of replicas out of sync it is said once, whether they are waited for or not."""
+        waits = self.request.batches.requires_isr
+        for partition, brokers in found.lagging.items():
+            if partition not in self.told:
+                said = messages.waiting_for_isr if waits else messages.lagging
+                print(said(partition, brokers), file=sys.stderr, flush=True)
+        self.told |= found.lagging.keys()
+        enough = {MoveState.COMPLETE} if waits else {MoveState.COMPLETE, MoveState.LAGGING}
+        return {partition for partition, state in found.states.items() if state in enough}
+
+    def _poll(self) -> _Found:
         in_flight = {partition: self.request.plan.replicas[partition] for partition in self.queue.in_flight}
         ongoing = self.client.reassignments(None if self.request.batches.warns_about_others else in_flight)
-        warn_about_others(self.request, ongoing)
-        return move_states(in_flight, ongoing, self._current(in_flight.keys() - ongoing.keys()))
+        self.others = warn_about_others(self.request, ongoing, self.others)
+        current = self._current(in_flight.keys() - ongoing.keys())
+        states = move_states(in_flight, ongoing.keys(), current)
+        lagging = {key: out_of_sync(current[key]) for key, state in states.items() if state is MoveState.LAGGING}
+        return _Found(states, lagging)
 
-    def _current(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, ...]]:
+    def _current(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Partition]:
         topics = self.client.topics(partition.topic for partition in partitions)
         known = [entry for topic in topics.values() if topic is not None for entry in topic.partitions]
-        return {entry.topic_partition: entry.replicas for entry in known}
+        return {entry.topic_partition: entry for entry in known}
 
     def _ended_elsewhere(self, lost: Collection[TopicPartition]) -> str:
         current = self._current(lost)
         return "\n".join(
-            messages.elsewhere(partition, current.get(partition, ()), self.request.plan.replicas[partition])
+            messages.elsewhere(
+                partition,
+                current[partition].replicas if partition in current else (),
+                self.request.plan.replicas[partition],
+            )
             for partition in sorted(lost, key=partition_order)
         )
 
     def _failure(self, message: str) -> TerseError:
         return TerseError(message + messages.not_submitted(self.queue.waiting))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a poll showed: the state of each partition in flight, and the replicas that are not in sync."""
+
+    states: Mapping[TopicPartition, MoveState]
+    lagging: Mapping[TopicPartition, tuple[int, ...]]

@@ -99,10 +99,43 @@ def not_submitted(partitions: Collection[TopicPartition]) -> str:
     return f"\nNot submitted: {joined(_in_order(partitions))}"
 
 
-def batch_timed_out(partitions: Collection[TopicPartition], timeout_ms: int) -> str:
-    """Ours: a batch was not complete in time."""
+def rest(where: str, count: int, of: int) -> str:
+    """Ours: a plan that is started in batches ended before all of it was submitted."""
+    return f"What was not submitted ({count} of {of} partitions) is in {where}"
+
+
+def rest_printed(plan: str) -> str:
+    """Ours: the same without a file, as JSON."""
+    return f"this plan:\n{plan}"
+
+
+def rest_not_written(path: object, reason: str | None) -> str:
+    """Ours: there is no place for that file."""
+    return f"Warning: cannot write {path}: {reason}; if not all is submitted in the end, the rest is printed"
+
+
+def lagging(partition: TopicPartition, out_of_sync: Collection[int]) -> str:
+    """Ours: a reassignment has ended, and not all of its replicas are in sync."""
+    return (
+        f"Warning: the reassignment of {partition} is complete, but its replica{plural(out_of_sync)} on "
+        f"{joined(out_of_sync)} {'is' if len(out_of_sync) == 1 else 'are'} not in sync; with "
+        "--reassignment-require-isr the next partitions wait for that"
+    )
+
+
+def waiting_for_isr(partition: TopicPartition, out_of_sync: Collection[int]) -> str:
+    """Ours: the same, and the next batch waits for them."""
+    return f"Waiting until replicas of {partition} are in sync: {joined(out_of_sync)}"
+
+
+def batch_timed_out(
+    partitions: Collection[TopicPartition], timeout_ms: int, lagging: Mapping[TopicPartition, tuple[int, ...]]
+) -> str:
+    """Ours: a batch was not complete in time; some of it, perhaps, only because replicas are out of sync."""
     names = joined(_in_order(partitions))
-    return f"Timed out after {timeout_ms} ms waiting for reassignment{plural(partitions)} to complete: {names}"
+    text = f"Timed out after {timeout_ms} ms waiting for reassignment{plural(partitions)} to complete: {names}"
+    waits = [f"{partition}: not in sync: {joined(lagging[partition])}" for partition in _in_order(lagging)]
+    return "\n".join([text, *waits])
 
 
 def others_moving(partitions: Collection[TopicPartition]) -> str:

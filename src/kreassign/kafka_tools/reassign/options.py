@@ -162,6 +162,11 @@ OPTIONS = (
         ALL_AT_ONCE.poll_interval_ms,
     ),
     Option(
+        "reassignment-require-isr",
+        "With --reassignment-batch-size: a partition is complete only once all of its replicas are in sync. Without "
+        f"it, replicas that are not are warned of on standard error. {_NOT_KAFKAS}",
+    ),
+    Option(
         "reassignment-wait-timeout-ms",
         "With --reassignment-batch-size: the maximum time in ms to wait before the next partitions can start; after "
         f"it, fail and start nothing more. {_NOT_KAFKAS}",
@@ -249,6 +254,7 @@ _BATCH_OPTIONS = (
     "reassignment-batch-size",
     "incremental",
     "reassignment-poll-interval-ms",
+    "reassignment-require-isr",
     "reassignment-wait-timeout-ms",
     "reassignment-warn-others",
 )
@@ -363,9 +369,10 @@ def _check_batches(options: Options) -> None:
     for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
         if options.has(name) and (value := _checked_number(options, name, 0)) <= 0:
             raise UsageError(f'Option "[{name}]" must be greater than 0, but is {value}')
-    for name in ("reassignment-poll-interval-ms", "reassignment-wait-timeout-ms"):
+    # The document rejects no interval: beside a batch size of 0, which waits for nothing, it is legacy. These are ours.
+    for name in ("reassignment-require-isr", "reassignment-wait-timeout-ms"):
         if options.has(name) and batch_size == 0:
-            raise UsageError(f'Option "[{name}]" can only be used with option "[reassignment-batch-size]"')
+            raise UsageError(f'Option "[{name}]" requires reassignment-batch-size > 0')
 
 
 def _checked_number(options: Options, name: str, default: int, *, bits: int = 64) -> int:

@@ -49,7 +49,8 @@ class ExecuteRequest:
     """Start a plan. The rates are in bytes per second; a negative one leaves the throttle as it is.
 
     `expected` are the replica lists that must be there, of all partitions of the plan or of none. With `cancels_first`
-    no partition of the plan is being reassigned any more when it is started.
+    no partition of the plan is being reassigned any more when it is started. What is not submitted is kept `beside` the
+    file of the plan, if it is started in batches.
     """
 
     plan: Plan
@@ -61,6 +62,7 @@ class ExecuteRequest:
     expected: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     batches: BatchOptions = ALL_AT_ONCE
     cancels_first: bool = False
+    beside: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ def _execute(options: Options) -> ExecuteRequest:
     timeout_ms = _timeout_ms(options)
     plan = parse_plan(text)
     check_executable(plan)
+    batches = _batches(options)
     return ExecuteRequest(
         plan=plan,
         is_additional=options.has("additional"),
@@ -146,8 +149,9 @@ def _execute(options: Options) -> ExecuteRequest:
         timeout_ms=timeout_ms,
         allows_replication_factor_change=not options.has("disallow-replication-factor-change"),
         expected=_expected(options, plan),
-        batches=_batches(options),
+        batches=batches,
         cancels_first=options.has("cancel-first"),
+        beside=Path(options.text("reassignment-json-file") or "") if batches.batch_size else None,
     )
 
 
@@ -160,6 +164,7 @@ def _batches(options: Options) -> BatchOptions:
         options.number("reassignment-poll-interval-ms", ALL_AT_ONCE.poll_interval_ms),
         None if timeout_ms == NO_TIMEOUT else timeout_ms,
         options.has("reassignment-warn-others"),
+        options.has("reassignment-require-isr"),
     )
 
 
