@@ -55,8 +55,9 @@ Throttle = ThrottleRates | int | str | None
 SomePlan = Outcome | PlanFile | Plan | Path
 """What `plan` returned, a plan that was read or made otherwise, or the file of one."""
 
-Snapshot = ClusterSnapshot | Path
-"""A snapshot, the file of one, or a directory of tables in which `load` has computed the load of one cluster."""
+Snapshot = ClusterSnapshot | Path | str
+"""A snapshot, the file of one, or a directory of tables in which `load` has computed the load of one cluster, or its
+address as text."""
 
 AS_IT_IS = WhatIf()
 NO_GUARDS: Mapping[GuardName, Reaction] = {}
@@ -263,7 +264,9 @@ def forget_journal(run_id: str, *, state_dir: Path | None = None) -> Path:
     return kept
 
 
-def audit(run_ids: Sequence[str], data: Path, *, master: str | None = None, state_dir: Path | None = None) -> list[Row]:
+def audit(
+    run_ids: Sequence[str], data: Path | str, *, master: str | None = None, state_dir: Path | None = None
+) -> list[Row]:
     """What runs promised against what happened, by Spark, from their journals and the snapshots in `data`.
 
     Each row has `findings`, in sentences. Raises InputError, DataError; KreassignError without PySpark.
@@ -272,7 +275,7 @@ def audit(run_ids: Sequence[str], data: Path, *, master: str | None = None, stat
     return audits.audit_runs([find_journal(where, run_id) for run_id in run_ids], data, master)
 
 
-def report_page(run_id: str, data: Path, *, state_dir: Path | None = None) -> str:
+def report_page(run_id: str, data: Path | str, *, state_dir: Path | None = None) -> str:
     """A page about a run, in HTML, with the snapshots in `data` before and after it. Raises InputError."""
     return reports.report_page(find_journal(state_dir or default_state_dir(), run_id), data)
 
@@ -281,10 +284,10 @@ def _inputs(snapshot: Snapshot, policy: PlanPolicy, as_of: AsOf | None = None) -
     match snapshot:
         case ClusterSnapshot():
             return inputs_of_snapshot(snapshot, policy, f"{snapshot.cluster_id}@{snapshot.taken_ms}")
-        case _ if snapshot.is_dir():
-            return inputs_of_tables(snapshot, None, policy, as_of=as_of)
-        case _:
+        case Path() if not snapshot.is_dir():
             return inputs_of_snapshot_file(snapshot, policy)
+        case _:
+            return inputs_of_tables(snapshot, None, policy, as_of=as_of)
 
 
 def _plan_file(plan: SomePlan) -> PlanFile:

@@ -16,7 +16,7 @@ from kreassign.executor.history.audit_trail import AuditTrail, audit_trail
 from kreassign.executor.history.run_history import MoveHistory, RunHistory
 from kreassign.executor.journal import read_events
 from kreassign.model import ConfigResource
-from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
+from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.pipeline.spark.client_properties import by_reference
 from kreassign.pipeline.tables.audit_schemas import RUN_MOVES, RUN_TABLES, RUNS
 from kreassign.pipeline.tables.parquet import refuse_former, write_rows
@@ -48,7 +48,7 @@ class Reading:
     partitions: int
 
 
-def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) -> list[Row]:
+def audit_runs(journals: Sequence[Path], data: Path | str, master: str | None = None) -> list[Row]:
     """The rows of table `audit_runs` for these runs, each with its brokers and its `findings`, in sentences.
 
     Writes what the journals have into the tables of runs first. Raises JournalDamaged, and DataError, before anything
@@ -59,14 +59,14 @@ def audit_runs(journals: Sequence[Path], data: Path, master: str | None = None) 
     for one in trails:
         write_audit_trail(one, data)
     jobs = spark_jobs("an audit")
-    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit") as spark:
+    with jobs.session.spark_session(spark_log(data), master, name="kreassign audit") as spark:
         tables = jobs.run_audit.write_run_audit(spark, data)
     runs = {one.history.run_id: one.history for one in trails}
     found = [found_of(row, tables["audit_brokers"]) for row in tables["audit_runs"] if row["run_id"] in runs]
     return [row | origin_of(runs[row["run_id"]]) for row in found]
 
 
-def write_audit_trail(trail: AuditTrail, data: Path) -> None:
+def write_audit_trail(trail: AuditTrail, data: Path | str) -> None:
     """Write what a journal has into the tables of runs: one file in each; `runs` comes last and seals the others."""
     head = {"run_id": trail.history.run_id, "cluster_id": trail.history.cluster_id}
     parts: list[list[Row]] = [
@@ -92,7 +92,7 @@ def found_of(row: Row, brokers: Iterable[Row]) -> Row:
     return {**row, "brokers": its, "findings": [*_findings(row, its)]}
 
 
-def read_records(client: AdminClient, request: ReadingRequest, data: Path, master: str | None = None) -> Reading:
+def read_records(client: AdminClient, request: ReadingRequest, data: Path | str, master: str | None = None) -> Reading:
     """Read every record of topics and keep its hash; a reading of the same label is replaced. Raises InputError."""
     jobs = spark_jobs("an audit")
     taken_ms = SystemClock().now_ms()
@@ -100,7 +100,7 @@ def read_records(client: AdminClient, request: ReadingRequest, data: Path, maste
     file = request.command_config
     properties = {} if file is None else by_reference(read_properties(file), file)
     paths = sorted(request.jars.glob("*.jar")) if request.jars else ()
-    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit", jars=paths) as spark:
+    with jobs.session.spark_session(spark_log(data), master, name="kreassign audit", jars=paths) as spark:
         found: int = jobs.data_audit.read_records(
             spark,
             data,
@@ -112,10 +112,10 @@ def read_records(client: AdminClient, request: ReadingRequest, data: Path, maste
     return Reading(found, len(partitions))
 
 
-def compare_readings(before: str, after: str, data: Path, master: str | None = None) -> list[Row]:
+def compare_readings(before: str, after: str, data: Path | str, master: str | None = None) -> list[Row]:
     """One row per partition, with its `verdict`: `same`, or what differs. Raises DataError without the readings."""
     jobs = spark_jobs("an audit")
-    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign audit") as spark:
+    with jobs.session.spark_session(spark_log(data), master, name="kreassign audit") as spark:
         rows: list[Row] = jobs.data_audit.compare_readings(spark, data, before, after)
     return rows
 

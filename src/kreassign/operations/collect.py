@@ -38,7 +38,7 @@ class Round:
 
 def collect(
     client: AdminClient,
-    data: Path,
+    data: Path | str,
     *,
     rounds: int | None = None,
     interval_s: float = 60.0,
@@ -57,7 +57,7 @@ def collect(
             _compact(data, warn, vacuum_ms=clock.now_ms() if number % (compact_every * VACUUM_EVERY) == 0 else None)
 
 
-def _compact(data: Path, warn: Warn, vacuum_ms: int | None) -> None:
+def _compact(data: Path | str, warn: Warn, vacuum_ms: int | None) -> None:
     """Compact the tables of rounds. Where another process does so at the same time, one of both is enough."""
     for table in TABLES_OF_ROUNDS:
         try:
@@ -90,7 +90,7 @@ def survived(number: int, store: Callable[[], int]) -> Round:
         return Round(number, None, error)
 
 
-def store_round(data: Path, collected: CollectedRound) -> int:
+def store_round(data: Path | str, collected: CollectedRound) -> int:
     """Write the files of a round, the seal of its snapshot last; returns the number of partitions."""
     stem = collected.samples.file_stem
     for table, rows in round_tables(collected):

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from fcntl import LOCK_EX, flock
 from hashlib import sha256
 from itertools import islice
+from os import getuid
 from pathlib import Path
+from tempfile import gettempdir
 
 from kreassign.clock import SystemClock
 from kreassign.errors import InputError
@@ -25,6 +27,7 @@ from kreassign.pipeline.ingest.partition_samples import PartitionReadings, is_fa
 from kreassign.pipeline.ingest.plausible import why_not
 from kreassign.pipeline.ingest.readings import BadRow, Parsed, Reading
 from kreassign.pipeline.tables.foreign import MAGIC, foreign_columns, foreign_rows
+from kreassign.pipeline.tables.object_store import for_log
 from kreassign.pipeline.tables.parquet import keys_at, keys_with, write_rows
 from kreassign.pipeline.tables.schemas import IMPORT_QUARANTINE, METRICS, SAMPLES, Row, Table
 
@@ -90,7 +93,7 @@ class Imported:
 
 def import_metrics(
     files: Sequence[Path],
-    data: Path,
+    data: Path | str,
     cluster: str,
     broker: int | None = None,
     instances: Mapping[str, int] = NO_INSTANCE,
@@ -130,7 +133,7 @@ def import_metrics(
     return done
 
 
-def import_samples(files: Sequence[Path], data: Path, cluster: str | None = None) -> Imported:
+def import_samples(files: Sequence[Path], data: Path | str, cluster: str | None = None) -> Imported:
     """Add samples of any origin to table `samples`, from files of Parquet, CSV or JSON lines with its columns.
 
     `cluster` is for rows that do not name theirs. Good rows are added, also those before a place where a file is cut
@@ -147,7 +150,7 @@ def import_samples(files: Sequence[Path], data: Path, cluster: str | None = None
     return done
 
 
-def _import_rows(done: Imported, told: ImportedFile, data: Path, cluster: str | None, now_ms: int) -> None:
+def _import_rows(done: Imported, told: ImportedFile, data: Path | str, cluster: str | None, now_ms: int) -> None:
     bad = _Quarantine(data, str(told.file), told.bad)
     rows = _own_rows(told.file, cluster)
     is_over = False
@@ -179,7 +182,7 @@ def _own_rows(file: Path, cluster: str | None) -> Iterator[tuple[str, Row | BadR
 class _Quarantine:
     """What of a file goes to table `import_quarantine`; `told` counts it."""
 
-    def __init__(self, data: Path, file: str, told: Bad) -> None:
+    def __init__(self, data: Path | str, file: str, told: Bad) -> None:
         self._data, self._file, self._told = data, _storable(file), told
         self._rows: list[BadRow] = []
 
@@ -225,7 +228,7 @@ def _plausible(table: Table, rows: Iterable[_Placed], bad: _Quarantine, now_ms: 
             bad.extend([BadRow(place, reason, json.dumps(row))])
 
 
-def _store(done: Imported, data: Path, table: Table, rows: Iterable[_Placed], bad: _Quarantine) -> int:
+def _store(done: Imported, data: Path | str, table: Table, rows: Iterable[_Placed], bad: _Quarantine) -> int:
     """Add the rows whose keys are new, in one commit; how many are in the table now."""
     placed = sorted(rows, key=lambda each: each[1]["taken_ms"])
     if not placed:
@@ -234,7 +237,7 @@ def _store(done: Imported, data: Path, table: Table, rows: Iterable[_Placed], ba
         return _store_new(done, data, table, placed, bad)
 
 
-def _store_new(done: Imported, data: Path, table: Table, placed: list[_Placed], bad: _Quarantine) -> int:
+def _store_new(done: Imported, data: Path | str, table: Table, placed: list[_Placed], bad: _Quarantine) -> int:
     stored = keys_at(data, table, {row["taken_ms"] for _, row in placed})
     new: dict[tuple[object, ...], Row] = {}
     known = 0
@@ -252,15 +255,23 @@ def _store_new(done: Imported, data: Path, table: Table, placed: list[_Placed], 
 
 
 @contextmanager
-def _alone(data: Path) -> Iterator[None]:
+def _alone(data: Path | str) -> Iterator[None]:
     """No other import into this directory looks for keys and adds rows meanwhile; who is killed gives way.
 
     The log of a table takes what two add at the same time: to it, equal rows are two rows.
     """
-    data.mkdir(parents=True, exist_ok=True)
-    with (data / LOCK).open("w") as lock:
+    with _lock_file(data).open("w") as lock:
         flock(lock, LOCK_EX)
         yield
+
+
+def _lock_file(data: Path | str) -> Path:
+    """In the directory; of an address on this machine, so that imports of other machines are not kept out."""
+    if isinstance(data, Path):
+        data.mkdir(parents=True, exist_ok=True)
+        return data / LOCK
+    name = sha256(for_log(data.rstrip("/")).encode()).hexdigest()[:16]
+    return Path(gettempdir()) / f"kreassign-{getuid()}-{name}{LOCK}"
 
 
 def _tell_readings(told: ImportedFile, readings: Sequence[Reading], origin: Origin) -> None:

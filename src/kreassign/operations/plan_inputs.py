@@ -54,7 +54,7 @@ class Inputs:
 
 
 def inputs_of_tables(
-    data: Path, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of: AsOf | None = None
+    data: Path | str, cluster: str | None, policy: PlanPolicy, by: str = "mean", *, as_of: AsOf | None = None
 ) -> Inputs:
     """What the planner needs, from the tables; `by` is `mean`, or another load that `plan --by` takes.
 

@@ -15,7 +15,7 @@ from kreassign.report.records import RunRecord, SnapshotRows
 from kreassign.report.view import report_view
 
 
-def report_page(journal: Path, data: Path, warn: Warn = warn_program) -> str:
+def report_page(journal: Path, data: Path | str, warn: Warn = warn_program) -> str:
     """The page in HTML. Before and after come from the snapshots in `data`; warns of what it cannot show."""
     run = steer.status(journal)
     before, after = snapshots_around(run, _snapshots_of(run.cluster_id, data, warn))
@@ -32,7 +32,7 @@ def snapshots_around(run: RunRecord, clusters: list[Row]) -> tuple[Row | None, R
     return before[-1] if before else None, after[0] if after else None
 
 
-def write_rates(data: Path, cluster_id: str, warn: Warn) -> dict[TopicPartition, float | None]:
+def write_rates(data: Path | str, cluster_id: str, warn: Warn) -> dict[TopicPartition, float | None]:
     """Bytes per second per partition, from the load model; empty without one."""
     try:
         rows = read_rows(data, LOAD_MODEL, only={"cluster_id": cluster_id})
@@ -42,7 +42,7 @@ def write_rates(data: Path, cluster_id: str, warn: Warn) -> dict[TopicPartition,
     return {TopicPartition(row["topic"], row["partition"]): row["write_bytes_per_s"] for row in rows}
 
 
-def _snapshots_of(cluster_id: str, data: Path, warn: Warn) -> list[Row]:
+def _snapshots_of(cluster_id: str, data: Path | str, warn: Warn) -> list[Row]:
     try:
         return read_rows(data, CLUSTERS, only={"cluster_id": cluster_id})
     except DataError as error:
@@ -50,7 +50,7 @@ def _snapshots_of(cluster_id: str, data: Path, warn: Warn) -> list[Row]:
         return []
 
 
-def _snapshot(data: Path, cluster: Row | None) -> SnapshotRows | None:
+def _snapshot(data: Path | str, cluster: Row | None) -> SnapshotRows | None:
     if cluster is None:
         return None
     only = {"snapshot_id": cluster["snapshot_id"]}

@@ -57,7 +57,7 @@ class SnapshotOutputs:
     `measure_for_s` is how long offsets are watched for the write rates in the file; 0 leaves them out.
     """
 
-    data: Path | None = None
+    data: Path | str | None = None
     file: Path | None = None
     measure_for_s: float = 5.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
@@ -9,6 +10,11 @@ from kreassign.errors import KreassignError
 
 SPARK_LOG = "spark.log"
 """The name of the file beside the tables to which Spark logs."""
+
+
+def spark_log(data: Path | str | None) -> Path:
+    """Where Spark logs to: into the directory, or the working directory if the data has an address, or none is used."""
+    return (data if isinstance(data, Path) else Path()) / SPARK_LOG
 
 
 class SparkJobs(NamedTuple):

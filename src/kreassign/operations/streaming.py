@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.admin.properties import read_properties
-from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
+from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.pipeline.ingest.metric_batches import BatchCount
 from kreassign.pipeline.ingest.metric_records import RecordForm
 from kreassign.pipeline.spark.client_properties import by_reference
@@ -42,7 +42,7 @@ def _to_nobody(line: str) -> None:
 
 def stream_metrics(
     source: MetricStream,
-    data: Path,
+    data: Path | str,
     master: str | None = None,
     say: Callable[[str], None] = _to_nobody,
     *,
@@ -69,7 +69,7 @@ def stream_metrics(
         for (treatment, _), count in batch.counts.items():
             treated[treatment] += count
 
-    with jobs.session.spark_session(data / SPARK_LOG, master, name="kreassign stream-metrics", jars=files) as spark:
+    with jobs.session.spark_session(spark_log(data), master, name="kreassign stream-metrics", jars=files) as spark:
         rows = stream.metrics_of(stream.kafka_records(spark, topic), topic)
         stream.run(rows, topic, data, tell, once=once)
     return treated

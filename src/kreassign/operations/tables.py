@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.clock import SystemClock
-from kreassign.operations.spark_jobs import SPARK_LOG, spark_jobs
+from kreassign.errors import DataError
+from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.pipeline.load.quality import quality_lines
 from kreassign.pipeline.tables.audit_schemas import AUDIT_TABLES, AUDITED_RUN_TABLES, RUN_TABLES
 from kreassign.pipeline.tables.compaction import compact, expire, repair, vacuum
@@ -21,7 +22,7 @@ __all__ = [
     "compact_tables",
     "convert_tables",
     "load",
-    "load_log",
+    "spark_log",
 ]
 
 DAY_MS = 86_400_000
@@ -46,11 +47,6 @@ def _to_nobody(line: str) -> None:
     del line
 
 
-def load_log(data: Path | str) -> Path:
-    """Where the log of Spark goes: into the directory, or the working directory if the data has an address."""
-    return (data if isinstance(data, Path) else Path()) / SPARK_LOG
-
-
 def load(
     data: Path | str,
     master: str | None = None,
@@ -71,7 +67,7 @@ def load(
     jobs = spark_jobs("the load job")
     now_ms = SystemClock().now_ms()
     is_small = jobs.job.rows_to_read(data, is_full=is_full) <= jobs.session.SMALL_ROWS
-    with jobs.session.spark_session(load_log(data), master, is_small=is_small) as spark:
+    with jobs.session.spark_session(spark_log(data), master, is_small=is_small) as spark:
         how = {"horizon_days": horizon_days, "window_days": window_days, "now_ms": now_ms, "is_full": is_full}
         jobs.job.run_load(spark, data, say, **how)
         for sentence in jobs.job.backtest_results(spark, data):
@@ -81,7 +77,7 @@ def load(
         return {what: jobs.job.partition_counts(spark, data, column) for what, column in _SUMMARY.items()}
 
 
-def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compacted]:
+def compact_tables(data: Path | str, keep_days: float | None = None) -> Iterator[Compacted]:
     """Merge small files, delete dates older than `keep_days` and files that are in no use; tables that changed."""
     now_ms = SystemClock().now_ms()
     oldest_ms = now_ms - round((keep_days or 0) * DAY_MS)
@@ -96,8 +92,13 @@ def compact_tables(data: Path, keep_days: float | None = None) -> Iterator[Compa
             yield Compacted(table.name, merged, expired, missing, vacuumed)
 
 
-def convert_tables(data: Path) -> Iterator[Converted]:
-    """Make Delta tables of the folders of Parquet files that an older kreassign wrote; those that there were."""
+def convert_tables(data: Path | str) -> Iterator[Converted]:
+    """Make Delta tables of the folders of Parquet files that an older kreassign wrote; those that there were.
+
+    DataError for an address: they are converted where they are files, and then copied.
+    """
+    if not isinstance(data, Path):
+        raise DataError(f"{data} is an address; convert the tables in a directory, and copy it there")
     for table in ALL_TABLES:
         if (converted := convert(data, table)) is not None:
             yield converted

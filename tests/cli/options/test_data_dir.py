@@ -6,11 +6,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kreassign.cli.options.data_dir import data_or_address_option
+from kreassign.cli.options.data_dir import data_option
 
 
 @click.command()
-@data_or_address_option
+@data_option
 def tell(data: Path | str) -> None:
     click.echo(f"{type(data).__name__} {data}")
 
@@ -18,6 +18,13 @@ def tell(data: Path | str) -> None:
 @pytest.mark.parametrize("address", ["s3a://bucket/data", "hdfs://name:8020/data", "file:///data"])
 def test_an_address_keeps_its_slashes(address: str) -> None:
     assert CliRunner().invoke(tell, ["--data", address]).output == f"str {address}\n"
+
+
+@pytest.mark.parametrize("address", ["s3a://", "s3:///data", "://bucket", "file://host/data"])
+def test_an_address_without_a_place_is_refused(address: str) -> None:
+    refused = CliRunner().invoke(tell, ["--data", address])
+    assert refused.exit_code == 2
+    assert f"{address!r} is no address; write for example s3a://bucket/data" in refused.stderr
 
 
 def test_anything_else_is_a_directory(tmp_path: Path) -> None:

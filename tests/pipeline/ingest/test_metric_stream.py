@@ -45,7 +45,9 @@ def test_properties_of_the_client_reach_the_source_and_the_given_addresses_win()
 
 def test_each_topic_of_each_cluster_has_a_checkpoint_of_its_own(tmp_path: Path) -> None:
     sources = [("c", "t"), ("c", "t.u"), ("d", "t"), ("../c", "t"), ("..", "t"), ("c/topic=t", "t")]
-    places = [MetricTopic("b:1", topic, RecordForm.JSON, cluster).checkpoint(tmp_path) for cluster, topic in sources]
+    places = [
+        Path(MetricTopic("b:1", topic, RecordForm.JSON, cluster).checkpoint(tmp_path)) for cluster, topic in sources
+    ]
     assert len(set(places)) == len(sources)
     assert all(place.resolve().parent.parent == tmp_path / "_metrics_checkpoint" for place in places)
 
@@ -227,7 +229,7 @@ def test_every_record_is_a_metric_once_or_a_dead_letter_with_its_reason_whatever
     assert bytes.fromhex(kept[1_002]) == other
 
     # Killed after a batch was stored and before the checkpoint says so: it comes again, and changes nothing.
-    checkpoint = SOURCE.checkpoint(data)
+    checkpoint = Path(SOURCE.checkpoint(data))
     (last,) = (checkpoint / "commits").glob("2")
     for file in (last, last.with_name(".2.crc")):
         file.unlink(missing_ok=True)

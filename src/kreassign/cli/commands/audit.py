@@ -60,7 +60,7 @@ def audit_run(
     context: click.Context,
     /,
     runs: tuple[str, ...],
-    data: Path,
+    data: Path | str,
     state_dir: Path,
     master: str | None,
     output_format: str,
@@ -100,7 +100,7 @@ def audit_run(
 @master_option
 @cluster_options
 def records(
-    data: Path,
+    data: Path | str,
     label: str,
     topics: tuple[str, ...],
     jars: Path | None,
@@ -129,7 +129,7 @@ def records(
 @format_option
 @click.pass_context
 def compare(
-    context: click.Context, /, before: str, after: str, data: Path, master: str | None, output_format: str
+    context: click.Context, /, before: str, after: str, data: Path | str, master: str | None, output_format: str
 ) -> None:
     """Compare the readings BEFORE and AFTER.
 

@@ -31,7 +31,7 @@ from kreassign.operations.collect import collect as collect_rounds
     help="Time from the start of one round to the next.",
 )
 @click.option("--rounds", type=WholeRange(min=1), metavar="N", help="Number of rounds.  [default: unlimited]")
-def collect(cluster: ClusterOptions, data: Path, interval: float, rounds: int | None) -> None:
+def collect(cluster: ClusterOptions, data: Path | str, interval: float, rounds: int | None) -> None:
     """Sample the cluster, round after round, without an agent on brokers.
 
     Every round adds one file to each of the tables of a snapshot, to `samples` and to `throttles` in DIR, in a folder
@@ -43,7 +43,7 @@ def collect(cluster: ClusterOptions, data: Path, interval: float, rounds: int | 
             click.echo(line(done, rounds, data))
 
 
-def line(done: Round, rounds: int | None, data: Path) -> str:
+def line(done: Round, rounds: int | None, data: Path | str) -> str:
     """What is printed of a round; warns of one without an answer."""
     if done.problem is not None:
         warn(str(done.problem))

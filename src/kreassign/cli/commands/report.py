@@ -30,7 +30,7 @@ from kreassign.operations.report import report_page
     metavar="FILE",
     help="Page to write.",
 )
-def report(data: Path, state_dir: Path, run_name: str, out: Path) -> None:
+def report(data: Path | str, state_dir: Path, run_name: str, out: Path) -> None:
     """Write an HTML report of a run: brokers before and after, moves, rates, verification.
 
     Before and after come from the snapshots in DIR: the last one from before the run, and the first one from after its

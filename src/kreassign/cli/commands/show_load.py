@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kreassign.cli.load_text import csv_lines, document, print_load
-from kreassign.cli.options.data_dir import data_or_address_option
+from kreassign.cli.options.data_dir import data_option
 from kreassign.cli.options.values import OUTPUT_FILE, WholeRange, parse_as_of
 from kreassign.cli.output import console, examples, print_json
 from kreassign.model.as_of import AsOf
@@ -48,7 +48,7 @@ page_option = click.option(
         "kreassign show-load --data ./data --page load.html",
     ),
 )
-@data_or_address_option
+@data_option
 @click.option("--cluster", metavar="ID", help="Cluster to show.  [default: all in the tables]")
 @click.option(
     "--top",

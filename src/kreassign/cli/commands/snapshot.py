@@ -37,7 +37,7 @@ from kreassign.report.text import format_bytes
     metavar="TIME",
     help="With --out: how long to measure write rates; 0 to skip.",
 )
-def snapshot(cluster: ClusterOptions, data: Path | None, out: Path | None, measure_for: float) -> None:
+def snapshot(cluster: ClusterOptions, data: Path | str | None, out: Path | None, measure_for: float) -> None:
     """Take a snapshot of the cluster: as tables, as one file, or both.
 
     Brokers, log directories, partitions, replicas and active reassignments go to DIR as Parquet; every snapshot adds

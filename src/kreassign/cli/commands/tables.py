@@ -11,7 +11,7 @@ import click
 
 from kreassign.cli.commands.show_load import page_option, print_loads, write_page
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
-from kreassign.cli.options.data_dir import data_option, data_or_address_option, master_option
+from kreassign.cli.options.data_dir import data_option, master_option
 from kreassign.cli.options.values import BROKER_ID, FiniteRange, WholeRange
 from kreassign.cli.output import examples
 from kreassign.model.printable import shortened
@@ -65,7 +65,7 @@ _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(exists
     "repeated.  [default: as labels say]",
 )
 def import_metrics(
-    files: tuple[Path, ...], data: Path, cluster: str, broker: int | None, instances: dict[str, int]
+    files: tuple[Path, ...], data: Path | str, cluster: str, broker: int | None, instances: dict[str, int]
 ) -> None:
     """Import FILES with measures of exporters into tables `metrics` and `samples` in DIR.
 
@@ -89,7 +89,7 @@ def import_metrics(
 @click.option(
     "--cluster", metavar="ID", help="Cluster of the rows that do not name theirs.  [default: none; each names it]"
 )
-def import_samples(files: tuple[Path, ...], data: Path, cluster: str | None) -> None:
+def import_samples(files: tuple[Path, ...], data: Path | str, cluster: str | None) -> None:
     """Import FILES with offsets and sizes of partitions, of whatever origin, into table `samples` in DIR.
 
     A file is Parquet, CSV with a header, or JSON lines, and has the columns of the table by their names: taken_ms,
@@ -146,7 +146,7 @@ def _show_bad(subject: object, bad: imports.Bad) -> None:
 @master_option
 def stream_metrics(
     cluster: ClusterOptions,
-    data: Path,
+    data: Path | str,
     topic: str,
     form: str,
     cluster_id: str,
@@ -181,7 +181,7 @@ def stream_metrics(
     metavar="DAYS",
     help="Delete dates before this many days ago.  [default: keep everything]",
 )
-def compact(data: Path, keep_days: float | None) -> None:
+def compact(data: Path | str, keep_days: float | None) -> None:
     """Compact table files; delete expired ones.
 
     Merges the small files of every date, and deletes files that no version of the last 7 days has. Collectors and loads
@@ -196,7 +196,7 @@ def compact(data: Path, keep_days: float | None) -> None:
 
 @click.command("convert-tables", epilog=examples("kreassign convert-tables --data ./data"))
 @data_option
-def convert_tables(data: Path) -> None:
+def convert_tables(data: Path | str) -> None:
     """Convert tables of an older kreassign.
 
     Makes Delta tables of the folders of Parquet files in DIR. Files stay where they are. It may be killed at any time;
@@ -220,7 +220,7 @@ def convert_tables(data: Path) -> None:
         "kreassign load --data s3a://bucket/data --master spark://host:7077",
     )
 )
-@data_or_address_option
+@data_option
 @master_option
 @click.option(
     "--horizon-days",
@@ -261,7 +261,7 @@ def load(
     `quarantine`, the counts of all steps to `loads` and `load_quality`. Spark's log goes to DIR/spark.log.
     DIR may be an address that Spark understands, such as s3a://bucket/data; then the log goes to the working directory.
     """
-    click.echo(f"starting Spark; its log is {tables.load_log(data)}")
+    click.echo(f"starting Spark; its log is {tables.spark_log(data)}")
     told = tables.load(data, master, horizon_days, click.echo, window_days=window_days, quality=quality, is_full=full)
     for what, counts in told.items():
         click.echo(f"{what}: " + ", ".join(f"{count} {value}" for value, count in counts.items()))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from kreassign.cli.options.values import DIRECTORY, Place
+from kreassign.cli.options.values import Place
+from kreassign.model.printable import shortened
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -15,12 +17,12 @@ DATA_ENVIRONMENT = "KREASSIGN_DATA"
 
 
 def data_option(command: Command) -> Command:
-    """Add `--data DIR`: parameter `data: Path`. The directory need not exist yet."""
+    """Add `--data DIR`: parameter `data: Path`, or `str` for an address. It need not exist yet."""
     return _data_option(is_required=True)(command)
 
 
 def optional_data_option(command: Command) -> Command:
-    """Add `--data DIR` to a command that can do without: parameter `data: Path | None`."""
+    """Add `--data DIR` to a command that can do without: parameter `data: Path | str | None`."""
     return _data_option(is_required=False)(command)
 
 
@@ -34,19 +36,19 @@ def data_or_out_option(command: Command) -> Command:
     return _data_option("--out", is_required=True)(command)
 
 
-def data_or_address_option(command: Command) -> Command:
-    """Add `--data DIR` to a command that leaves reading and writing to Spark: `data: Path`, or `str` for an address."""
-    return _data_option(is_required=True, kind=_DirectoryOrAddress(is_file=False))(command)
-
-
 class _DirectoryOrAddress(Place):
     """An address such as `s3a://bucket/data` stays text: a path would lose one of its slashes."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if "://" in str(value) else super().convert(value, param, ctx)
+        text = str(value)
+        if "://" not in text:
+            return super().convert(value, param, ctx)
+        if not re.match(r"file:///|(?!file:)[a-z][a-z0-9+.-]*://[^/\s]", text):
+            self.fail(f"{shortened(text)!r} is no address; write for example s3a://bucket/data", param, ctx)
+        return text
 
 
-def _data_option(*names: str, is_required: bool, kind: click.Path = DIRECTORY) -> Callable[[Command], Command]:
+def _data_option(*names: str, is_required: bool) -> Callable[[Command], Command]:
     default = "" if is_required else "  [default: no tables]"
     return click.option(
         "--data",
@@ -55,8 +57,9 @@ def _data_option(*names: str, is_required: bool, kind: click.Path = DIRECTORY) -
         required=is_required,
         envvar=DATA_ENVIRONMENT,
         metavar="DIR",
-        type=kind,
-        help=f"Directory of the tables (or the environment variable {DATA_ENVIRONMENT}).{default}",
+        type=_DirectoryOrAddress(is_file=False),
+        help="Directory of the tables, or an address such as s3a://bucket/data (or the environment variable "
+        f"{DATA_ENVIRONMENT}).{default}",
     )
 
 

@@ -29,7 +29,7 @@ from kreassign.model.printable import shortened
 from kreassign.model.whole_number import parse_whole
 from kreassign.operations.plan import LOCAL, PlanRequest, Search
 from kreassign.operations.plan_inputs import Inputs, inputs_of_snapshot_file, inputs_of_tables
-from kreassign.operations.spark_jobs import SPARK_LOG
+from kreassign.operations.spark_jobs import spark_log
 from kreassign.planner import Budget, RackRule
 from kreassign.planner.problem.goals_file import PERCENT, parse_goals, parse_policy
 from kreassign.planner.problem.policy import PlanPolicy, with_tolerance
@@ -42,7 +42,7 @@ MOST_PARTS = 10_000
 class PlanOptions:
     """What is asked of a plan, whatever the task; None and empty where the option was not given."""
 
-    data: Path | None
+    data: Path | str | None
     snapshot: Path | None
     cluster: str | None
     as_of: AsOf | None
@@ -75,7 +75,7 @@ class PlanOptions:
             raise InputError("--fit-in needs --rate: what each broker may send and receive, as with `run --throttle`")
         on_spark = self.on == "spark"
         parts = self.parts or (PARTS_ON_SPARK if on_spark else 1)
-        search = Search(on_spark, parts, self.seed, self.master, (self.data or Path()) / SPARK_LOG)
+        search = Search(on_spark, parts, self.seed, self.master, spark_log(self.data))
         budget = Budget(self.budget_bytes, self.budget_moves, self.max_leader_changes)
         return PlanRequest(budget, self.fit_in_s, self.rate, search, self.require_load)
 

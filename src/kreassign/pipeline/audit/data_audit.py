@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from kreassign.errors import DataError
 from kreassign.pipeline.tables.audit_schemas import AUDITED_PARTITIONS, DATA_AUDIT, RECORD_DIGESTS
+from kreassign.pipeline.tables.delta import DataDir
 from kreassign.pipeline.tables.schemas import Row
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
 
@@ -269,7 +269,7 @@ _SOURCE_COLUMNS = (
 
 def read_records(
     spark: SparkSession,
-    data_dir: Path,
+    data_dir: DataDir,
     label: str,
     partitions: Sequence[AuditedPartition],
     *,
@@ -287,7 +287,7 @@ def read_records(
     return digests.count()
 
 
-def compare_readings(spark: SparkSession, data_dir: Path, before: str, after: str) -> list[Row]:
+def compare_readings(spark: SparkSession, data_dir: DataDir, before: str, after: str) -> list[Row]:
     """Make table `data_audit` of two readings; its rows by topic and partition.
 
     Raises DataError when there is no reading of one of the labels.

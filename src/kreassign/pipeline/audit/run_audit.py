@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.tables.audit_schemas import AUDIT_BROKERS, AUDIT_MOVES, AUDIT_RUNS, RUN_TABLES
+from kreassign.pipeline.tables.delta import DataDir
 from kreassign.pipeline.tables.parquet import has_table
 from kreassign.pipeline.tables.schemas import BROKERS, CLUSTERS, PARTITIONS, REPLICAS, Row, Table
 from kreassign.pipeline.tables.spark_io import read_table, struct_type, write_table
@@ -347,7 +347,7 @@ def _peaks(looks: DataFrame, side: str) -> DataFrame:
     )
 
 
-def write_run_audit(spark: SparkSession, data_dir: Path) -> Mapping[str, list[Row]]:
+def write_run_audit(spark: SparkSession, data_dir: DataDir) -> Mapping[str, list[Row]]:
     """Make the audit tables of all runs whose journals are in the tables; the rows of each, by name of the table.
 
     Doing it again makes the same tables. Snapshots may be missing: then what they would tell is NULL.
@@ -363,7 +363,7 @@ def write_run_audit(spark: SparkSession, data_dir: Path) -> Mapping[str, list[Ro
     return {AUDIT_RUNS.name: _rows(summary, ("run_id",)), AUDIT_BROKERS.name: _rows(brokers, ("run_id", "broker"))}
 
 
-def _written(spark: SparkSession, data_dir: Path, table: Table, rows: DataFrame) -> DataFrame:
+def _written(spark: SparkSession, data_dir: DataDir, table: Table, rows: DataFrame) -> DataFrame:
     write_table(rows, data_dir, table)
     return read_table(spark, data_dir, table)
 
@@ -373,7 +373,7 @@ def _rows(found: DataFrame, order: Sequence[str]) -> list[Row]:
     return [row.asDict() for row in found.orderBy(*order).collect()]
 
 
-def _read_or_empty(spark: SparkSession, data_dir: Path, table: Table) -> DataFrame:
+def _read_or_empty(spark: SparkSession, data_dir: DataDir, table: Table) -> DataFrame:
     if has_table(data_dir, table):
         return read_table(spark, data_dir, table)
     return spark.createDataFrame([], struct_type(table))

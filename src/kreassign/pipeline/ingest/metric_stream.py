@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from pyspark.sql import functions as sql
 from kreassign.pipeline.ingest.metric_batches import BATCH_KEY, Batch, BatchCount, count_rows, sort_records
 from kreassign.pipeline.ingest.metric_columns import judged_metrics
 from kreassign.pipeline.ingest.metric_records import RecordForm
+from kreassign.pipeline.tables.delta import DataDir, place
 from kreassign.pipeline.tables.merge import merge_rows, rows_at
 from kreassign.pipeline.tables.parquet import arrow_schema
 from kreassign.pipeline.tables.schemas import METRIC_BATCHES, METRICS, METRICS_QUARANTINE
@@ -60,10 +60,10 @@ class MetricTopic:
             "maxOffsetsPerTrigger": str(self.max_offsets_per_trigger),
         }
 
-    def checkpoint(self, data_dir: Path) -> Path:
+    def checkpoint(self, data_dir: DataDir) -> str:
         """The folder in which Spark notes what was read of this topic."""
         names = (f"cluster={quote(self.cluster_id, safe='')}", f"topic={quote(self.topic, safe='')}")
-        return data_dir.joinpath(CHECKPOINTS, *names)
+        return place(data_dir, CHECKPOINTS, *names)
 
 
 def kafka_records(spark: SparkSession, source: MetricTopic) -> DataFrame:
@@ -83,7 +83,7 @@ def metrics_of(records: DataFrame, source: MetricTopic) -> DataFrame:
 
 
 def run(
-    rows: DataFrame, source: MetricTopic, data_dir: Path, tell: Callable[[BatchCount], None], *, once: bool
+    rows: DataFrame, source: MetricTopic, data_dir: DataDir, tell: Callable[[BatchCount], None], *, once: bool
 ) -> None:
     """Store batches until the stream is ended; with `once` until all is stored that was there at its begin."""
     failures: list[Exception] = []
@@ -102,7 +102,7 @@ def run(
 
     # Which would print the trace of what is raised below.
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL + 1)
-    writer = rows.writeStream.foreachBatch(store).option("checkpointLocation", str(source.checkpoint(data_dir)))
+    writer = rows.writeStream.foreachBatch(store).option("checkpointLocation", source.checkpoint(data_dir))
     timed = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=TRIGGER)
     try:
         timed.start().awaitTermination()
@@ -112,7 +112,7 @@ def run(
         raise
 
 
-def store_batch(records: pa.Table, data_dir: Path, batch: Batch) -> BatchCount:
+def store_batch(records: pa.Table, data_dir: DataDir, batch: Batch) -> BatchCount:
     """Add what a batch has to the tables, unless they have it; how many of its records became what."""
     times = records.filter(pc.is_null(records["reason"]))["taken_ms"]
     found = sort_records(records, rows_at(data_dir, METRICS, times), batch)

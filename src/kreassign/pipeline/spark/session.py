@@ -16,6 +16,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from kreassign.errors import DataError
+from kreassign.pipeline.tables.object_store import meaning, spark_settings
 
 _STDERR = 2
 _Settings = dict[str, bool | float | int | str | None]
@@ -70,6 +71,7 @@ def spark_session(
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         local = _LOCAL_SETTINGS | (_SMALL_SETTINGS if is_small else {})
         builder = builder.master(master or "local[*]").config(map=local if _is_local(master) else {})
+        builder = builder.config(map={**spark_settings(os.environ)})
         if _is_local(master):
             # Else its workers run whatever `python3` is first in PATH, which need not have any of our packages.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -125,6 +127,8 @@ def failures_told(log_file: Path) -> Iterator[None]:
 
 def _advice(error: Exception) -> str:
     whole = _whole(error)
+    if "s3a" in whole and (store := meaning(whole)):
+        return f"{store[0].upper()}{store[1:]}."
     return next((advice for words, advice in _ADVICE if words in whole), _NO_ADVICE)
 
 

@@ -30,6 +30,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from pyarrow import fs
 
 from kreassign.errors import DataError
+from kreassign.pipeline.tables.object_store import BOUNDS, for_log, for_spark, meaning
 from kreassign.pipeline.tables.schemas import BIGINT, BOOLEAN, DOUBLE, INT, INTS, STRING, Table
 
 DataDir = Path | str
@@ -136,7 +137,7 @@ def place(data_dir: DataDir, *names: str) -> str:
     """A place in the directory, as Spark understands it."""
     if isinstance(data_dir, Path):
         return str(data_dir.joinpath(*names))
-    return "/".join((data_dir.rstrip("/"), *filter(None, names)))
+    return for_spark("/".join((data_dir.rstrip("/"), *filter(None, names))))
 
 
 def local_place(data_dir: DataDir) -> Path | None:
@@ -151,14 +152,21 @@ def storage(data_dir: DataDir, table: Table) -> tuple[fs.FileSystem, str]:
     local = local_place(data_dir)
     if local is not None:
         return fs.LocalFileSystem(), f"{(local / table.name).absolute()}/"
-    return fs.PyFileSystem(cast("Any", DeltaStorageHandler(table_uri(data_dir, table)))), ""
+    with told(data_dir, table):
+        return fs.PyFileSystem(cast("Any", DeltaStorageHandler(table_uri(data_dir, table), options(data_dir)))), ""
+
+
+def options(data_dir: DataDir) -> dict[str, str] | None:
+    """What `deltalake` is told about the place, beside what the environment says."""
+    return None if local_place(data_dir) is not None else BOUNDS
 
 
 def has_log(data_dir: DataDir, table: Table) -> bool:
     """Whether there is such a table, for readers that can do without. DataError for Parquet files without a log."""
     local = local_place(data_dir)
     if local is None:
-        return DeltaTable.is_deltatable(table_uri(data_dir, table))
+        with told(data_dir, table):
+            return DeltaTable.is_deltatable(table_uri(data_dir, table), options(data_dir))
     if (local / table.name / LOG_FOLDER).is_dir():
         return True
     refuse_unconverted(data_dir, table)
@@ -170,7 +178,7 @@ def open_log(data_dir: DataDir, table: Table, version: int | None = None) -> Tab
     with told(data_dir, table):
         uri = table_uri(data_dir, table)
         try:
-            found = TableLog(table, data_dir, DeltaTable(uri, version=version))
+            found = TableLog(table, data_dir, DeltaTable(uri, version=version, storage_options=options(data_dir)))
         except (DeltaError, TableNotFoundError) as error:
             if version is None or not has_log(data_dir, table):
                 raise
@@ -199,6 +207,7 @@ def log_to_write(data_dir: DataDir, table: Table) -> TableLog:
                     name=table.name,
                     description=table.comment,
                     configuration=CONFIGURATION,
+                    storage_options=options(data_dir),
                 )
         except DataError:
             if not has_log(data_dir, table):  # else another process made it at the same time
@@ -391,7 +400,9 @@ def told(data_dir: DataDir, table: Table) -> Iterator[None]:
             "nothing of this one was added: run it again"
         ) from error
     except (DeltaError, OSError) as error:
-        raise DataError(f"table {table.name} in {data_dir}: {_line(error)}") from error
+        # A store's message has many lines, of which the first says nothing.
+        cause = meaning(str(error)) if local_place(data_dir) is None else None
+        raise DataError(f"table {table.name} in {data_dir}: {cause or _line(error)}") from error
 
 
 def refuse_unconverted(data_dir: DataDir, table: Table) -> None:
@@ -440,7 +451,7 @@ def table_uri(data_dir: DataDir, table: Table) -> str:
     """The place of a table, as `deltalake` understands it. DataError for a path that it does not."""
     local = local_place(data_dir)
     if local is None:
-        return re.sub(r"^s3[an]://", "s3://", place(data_dir, table.name))
+        return for_log(place(data_dir, table.name))
     path = str((local / table.name).absolute())
     if re.search(r"%[0-9A-Fa-f]{2}|\\", path):
         raise DataError(f"the path {path} has a `%` with digits or a backslash; tables need one without these")

@@ -17,7 +17,7 @@ from deltalake.exceptions import CommitFailedError
 
 from kreassign.errors import DataError, InvariantBroken
 from kreassign.pipeline.tables.delta import DataDir, TableLog, has_log, log_to_write, open_log, told
-from kreassign.pipeline.tables.parquet import arrow_schema, dataset_of
+from kreassign.pipeline.tables.parquet import arrow_schema, rows_in
 from kreassign.pipeline.tables.schemas import LAST_DATE_MS, Table
 
 ATTEMPTS = 20
@@ -51,7 +51,7 @@ def rows_at(data_dir: DataDir, table: Table, times_ms: pa.ChunkedArray) -> pa.Ta
     files = log.files(time=time, begin_ms=bounds["min"], end_ms=bounds["max"] + 1)
     if not files:
         return none
-    return dataset_of(log, files).to_table(filter=ds.field(time).isin(pc.unique(times_ms)))
+    return rows_in(log, files, ds.field(time).isin(pc.unique(times_ms)))
 
 
 def _merge(log: TableLog, source: pa.Table, key: Sequence[str]) -> int:

@@ -57,7 +57,6 @@ __all__ = [
     "Where",
     "append_once",
     "arrow_schema",
-    "dataset_of",
     "has_table",
     "keys_at",
     "keys_with",
@@ -66,6 +65,7 @@ __all__ = [
     "read_rows",
     "read_table",
     "refuse_former",
+    "rows_in",
     "usable_files",
     "why_not",
     "write_files",
@@ -163,19 +163,27 @@ def read_table(
     log = log_of(where, table)
     refuse_wrong_columns(log)
     wanted = reduce(and_, (ds.field(name) == value for name, value in (only or {}).items()), ds.scalar(value=True))
-    found = dataset_of(log, log.files(only)).to_table(
-        filter=wanted,
-        columns=None if columns is None else list(columns),
-        # Through a file system that is written in Python, as that of other addresses is, a thread that still reads when
-        # the interpreter ends aborts the process.
-        use_threads=local_place(log.data_dir) is not None,
-    )
+    found = rows_in(log, log.files(only), wanted, columns)
     if not found.num_rows and not only:
         raise DataError(f"table {table.name} in {log.data_dir} has no rows; make it again with `{table.made_by}`")
     return found
 
 
-def dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
+def rows_in(
+    log: TableLog, files: Sequence[DataFile], wanted: ds.Expression, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """The rows of some files of a table that are wanted; DataError when one cannot be read."""
+    with told(log.data_dir, log.table):
+        return _dataset_of(log, files).to_table(
+            filter=wanted,
+            columns=None if columns is None else list(columns),
+            # Through a file system that is written in Python, as that of other addresses is, a thread that still reads
+            # when the interpreter ends aborts the process.
+            use_threads=local_place(log.data_dir) is not None,
+        )
+
+
+def _dataset_of(log: TableLog, files: Sequence[DataFile]) -> ds.Dataset:
     """Files of a table as one; DataError when one of them cannot be read."""
     for file in files:
         if reason := why_not(log.data_dir, log.table, file.path):
@@ -215,7 +223,7 @@ def _keys(log: TableLog, files: Sequence[DataFile], wanted: ds.Expression) -> se
     usable = [file for file in files if why_not(log.data_dir, log.table, file.path) is None]
     if not usable:
         return set()
-    found = dataset_of(log, usable).to_table(filter=wanted, columns=list(log.table.key), use_threads=False)
+    found = rows_in(log, usable, wanted, log.table.key)
     return set(zip(*(found.column(name).to_pylist() for name in log.table.key), strict=True))
 
 

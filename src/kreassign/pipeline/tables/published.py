@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from kreassign.errors import DataError
 from kreassign.model.as_of import AsOf, LoadNumber
-from kreassign.pipeline.tables.delta import DataDir, TableLog, has_log, open_log, storage
+from kreassign.pipeline.tables.delta import DataDir, TableLog, has_log, open_log, storage, told
 from kreassign.pipeline.tables.schemas import LOADS, QUARANTINE, TABLES, Table
 
 _AS_THEY_ARE = (LOADS, QUARANTINE)
@@ -141,7 +141,10 @@ def _loads(data_dir: DataDir) -> list[dict[str, Any]]:
     log = open_log(data_dir, LOADS)
     system, root = storage(data_dir, LOADS)
     files = [f"{root}{file.path}" for file in log.files()]
-    return [row for file in files for row in pq.ParquetFile(file, filesystem=system).read().to_pylist()]
+    with told(data_dir, LOADS):
+        return [
+            row for file in files for row in pq.ParquetFile(file, filesystem=system).read(use_threads=False).to_pylist()
+        ]
 
 
 def _utc(time_ms: int) -> str:
