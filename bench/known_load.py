@@ -10,6 +10,7 @@ drawn with a seed, so that the same call makes the same files.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,9 +84,14 @@ def known_load(shape: Shape) -> KnownLoad:
 
 def write_samples(data_dir: Path, load: KnownLoad) -> int:
     """Write the tables that `kreassign collect` writes, one file of samples per hour; returns the rows of samples."""
+    return sum(write_hours(data_dir, load))
+
+
+def write_hours(data_dir: Path, load: KnownLoad) -> Iterator[int]:
+    """The same, hour by hour: the rows of each file as it is written."""
     shape, chance = load.shape, np.random.default_rng(load.shape.seed + 1)
     write_snapshot(data_dir, shape)
-    ends, waiting, written = np.zeros(shape.partitions), [], 0
+    ends, waiting = np.zeros(shape.partitions), []
     for number in range(shape.rounds):
         days = number * shape.interval_s / 86_400
         if number:
@@ -96,9 +102,8 @@ def write_samples(data_dir: Path, load: KnownLoad) -> int:
             waiting.append(_round(load, number, ends))
         last_of_hour = (number + 1) * shape.interval_s % 3600 == 0 or number + 1 == shape.rounds
         if last_of_hour and waiting:
-            written += write_round_file(data_dir, number * shape.interval_s * 1000, waiting)
+            yield write_round_file(data_dir, number * shape.interval_s * 1000, waiting)
             waiting = []
-    return written
 
 
 def _is_missing(number: int) -> bool:

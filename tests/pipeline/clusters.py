@@ -24,7 +24,8 @@ from kreassign.pipeline.tables.schemas import SAMPLES
 UNKNOWN_LOADS = dict.fromkeys(
     ("p95_write_bytes_per_s", "p99_write_bytes_per_s", "peak_write_bytes_per_s", "forecast_size_bytes",
      "forecast_write_bytes_per_s", "read_bytes_per_s", "read_basis", "read_error_share", "cpu_share",
-     "follower_cpu_share"),
+     "follower_cpu_share", "low_write_bytes_per_s", "high_write_bytes_per_s", "low_p95_write_bytes_per_s",
+     "high_p95_write_bytes_per_s"),
 ) | {"verdict": "unknown"}  # fmt: skip
 TAKEN_MS = 1_762_250_400_123
 ORDERS_0, ORDERS_1 = TopicPartition("orders", 0), TopicPartition("orders", 1)

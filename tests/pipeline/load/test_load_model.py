@@ -52,6 +52,8 @@ DEFAULTS: Mapping[str, Any] = {
     "seconds": 3600.0,
     "good_seconds": 3600.0,
     "squared_seconds": 0.0,
+    "good_records": 0,
+    "rate_sum": 0,
     "most_new_records": 0,
     "sized_records": 0,
     "new_bytes": 0,

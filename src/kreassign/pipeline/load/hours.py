@@ -28,6 +28,7 @@ from kreassign.pipeline.load.rules import HOUR_CLOSED
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES, SAMPLES
 
 HOUR_MS = 3_600_000
+MICRO = 1_000_000
 ALLOWED_LATENESS_MS = 2 * HOUR_MS
 _RIGHT = 4 + 2 + 3
 _LEFT_SAMPLES, _LEFT_COUNTING = 3, 5
@@ -66,6 +67,9 @@ def parts(rates: DataFrame) -> DataFrame:
         "known_ms": sql.sum(sql.when(grew, milliseconds)),
         "good_ms": sql.sum(sql.when(is_judged & is_good, milliseconds)),
         "good_square_ms": sql.sum(sql.when(is_judged & is_good, squares)),
+        "good_records": sql.sum(sql.when(is_judged & is_good, sql.col("new_records"))),
+        "rate_sum": sql.sum(sql.when(is_judged, sql.round(rate * MICRO).cast("bigint"))),
+        "odd_count": sql.count_if(is_judged & (sql.col("verdict") == "odd")),
         "new_records": sql.sum(sql.when(grew, sql.col("new_records"))),
         "most_new_records": sql.max(sql.when(grew, sql.col("new_records"))),
         "sized_records": sql.sum(sql.when(is_judged, sql.col("sized_records"))),
@@ -129,8 +133,9 @@ def _with_open_hours(rates: DataFrame) -> DataFrame:
 
 def hours_of(parts: DataFrame) -> DataFrame:
     """Table `load_hours`: the hours of these parts; an interval belongs to the hour in which it ends."""
-    sums = ("known_ms", "good_ms", "good_square_ms", "new_records", "sized_records", "new_bytes", "size_sum",
-            "size_count", "row_count", "sample_count", "rate_count")  # fmt: skip
+    sums = ("known_ms", "good_ms", "good_square_ms", "good_records", "rate_sum", "odd_count", "new_records",
+            "sized_records", "new_bytes", "size_sum", "size_count", "row_count", "sample_count",
+            "rate_count")  # fmt: skip
     lasts = {f"last_{name}": sql.max_by(f"last_{name}", "last_ms") for name in _LAST}
     figures = {
         **{name: sql.sum(name) for name in sums},
@@ -153,13 +158,15 @@ def hours_of(parts: DataFrame) -> DataFrame:
             (sql.coalesce("known_ms", sql.lit(0)) / 1000.0).alias("seconds"),
             (sql.coalesce("good_ms", sql.lit(0)) / 1000.0).alias("good_seconds"),
             (sql.coalesce("good_square_ms", sql.lit(0.0)) / 1_000_000.0).alias("squared_seconds"),
+            sql.coalesce("good_records", sql.lit(0)).alias("good_records"),
+            sql.coalesce("rate_sum", sql.lit(0)).alias("rate_sum"),
             sql.coalesce("new_records", sql.lit(0)).alias("new_records"),
             sql.coalesce("most_new_records", sql.lit(0)).alias("most_new_records"),
             sql.coalesce("sized_records", sql.lit(0)).alias("sized_records"),
             sql.coalesce("new_bytes", sql.lit(0)).alias("new_bytes"),
             sql.when(sql.col("size_count") > 0, sql.col("size_sum") / sql.col("size_count")).alias("mean_size_bytes"),
             sql.col("sample_count").cast("int").alias("sample_count"),
-            (sql.col("row_count") - sql.col("sample_count")).cast("int").alias("odd_count"),
+            sql.col("odd_count").cast("int").alias("odd_count"),
             "first_ms",
             "last_ms",
             *(f"last_{name}" for name in _LAST),

@@ -188,7 +188,7 @@ def run_load(
         found.unpersist()
     for kept in (hours, left_open, set_aside):
         job.note(kept.step, kept.version)
-    recent = in_window(hours.rows, _latest_hours(hours.rows), window_days)
+    recent = _recent_hours(job, hours, window_days)
     loads = _loads(job, load_model(partitions, replicas, recent, window_days), recent, replicas)
     tested = job.write(backtests(loads), BACKTESTS)
     ahead = job.write(forecast(loads, tested, horizon_days), FORECAST)
@@ -207,6 +207,18 @@ def rows_to_read(data_dir: DataDir, *, is_full: bool = False) -> int:
     versions = {} if before is None else before.versions
     kept = sum(row_count(data_dir, each, versions[each.name]) for each in _KEPT if each.name in versions)
     return kept + sum(file.row_count for file in (log.files() if new is None else new))
+
+
+def _recent_hours(job: Job, hours: Stored, window_days: int) -> DataFrame:
+    """The hours of the window; only files that may have some are read."""
+    # The last hour of a partition is open: another sample of it may come.
+    latest = hours.rows.where("is_open").groupBy("cluster_id").agg(sql.max("hour_ms").alias("latest_ms")).collect()
+    if not latest:
+        return hours.rows
+    begin_ms = min(row["latest_ms"] for row in latest) - window_days * 24 * HOUR_MS
+    log = open_log(job.data_dir, LOAD_HOURS, hours.version)
+    rows = rows_of(job.spark, log, log.files(time="hour_ms", begin_ms=begin_ms))
+    return in_window(rows, job.spark.createDataFrame(latest), window_days)
 
 
 def _loads(job: Job, plain: DataFrame, hours: DataFrame, replicas: DataFrame) -> DataFrame:
@@ -463,7 +475,3 @@ def _require_good(step: StepCount, data_dir: DataDir) -> None:
             f"table {step.table.name} in {data_dir} has no good row ({step.bad} bad, see table {QUARANTINE.name}); "
             f"make it again with `{step.table.made_by}`"
         )
-
-
-def _latest_hours(hours: DataFrame) -> DataFrame:
-    return hours.groupBy("cluster_id").agg(sql.max("hour_ms").alias("latest_ms"))

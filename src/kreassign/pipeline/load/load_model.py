@@ -31,12 +31,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
+from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN_PEAK, Evidence, evidence
 from kreassign.pipeline.load.forecast import DAY_S
-from kreassign.pipeline.load.histograms import histogram, quantile
+from kreassign.pipeline.load.histograms import histogram, quantile, shift
 from kreassign.pipeline.load.hours import HOUR_MS
 from kreassign.pipeline.load.measured import nothing_measured
 from kreassign.pipeline.load.rates import PARTITION_KEY
-from kreassign.pipeline.load.trend import HOURS_A_DAY, WHOLE, WINDOW_DAYS, peak_hours, trends
+from kreassign.pipeline.load.trend import HOURS_A_DAY, WINDOW_DAYS, peak_hours, trends
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, PLAN_INPUTS
 
 _SNAPSHOT_KEY = ("cluster_id", "snapshot_id")
@@ -47,6 +48,8 @@ _BYTES_OF_RECORDS = {
     "p99_write_bytes_per_s": "p99_records_per_s",
     "peak_write_bytes_per_s": "peak_records_per_s",
     "recent_write_bytes_per_s": "recent_records_per_s",
+    "low_p95_write_bytes_per_s": "low_p95_records_per_s",
+    "high_p95_write_bytes_per_s": "high_p95_records_per_s",
 }
 
 
@@ -72,6 +75,7 @@ def load_model(
         .withColumn("has_trend", sql.coalesce("has_trend", sql.lit(col=False)))
         .withColumns({name: in_bytes(sql.col(records)) for name, records in _BYTES_OF_RECORDS.items()})
         .withColumn("write_bytes_per_s", in_bytes(sql.col("write_records_per_s")))
+        .withColumns(_mean_interval())
         .withColumn("coverage", coverage())
         .withColumn("verdict", verdict())
         .withColumns(nothing_measured())
@@ -103,9 +107,10 @@ def write_rates(hours: DataFrame, window_days: int) -> DataFrame:
     """Rates of records per partition since its log last restarted; see the top of this module."""
     epoch_key = [*PARTITION_KEY, "epoch"]
     latest = of_latest_epoch(hours)
+    told = sums(latest).join(evidence(latest), on=epoch_key, how="left")
     return (
-        sums(latest)
-        .join(percentiles(latest), on=epoch_key, how="left")
+        told.join(_histograms(latest), on=epoch_key, how="left")
+        .withColumns(_percentiles())
         .join(peak_hours(latest), on=epoch_key, how="left")
         .join(trends(latest, window_days), on=epoch_key, how="left")
         .withColumn("reset_count", sql.col("epoch"))
@@ -143,17 +148,39 @@ def _seconds(name: str) -> Column:
     return sql.sum(sql.round(sql.col(name) * 1000).cast("bigint")) / 1000.0
 
 
-def percentiles(hours: DataFrame) -> DataFrame:
-    """p50, p95 and p99 of the rates of records of the intervals outside gaps, by partition and epoch."""
-    entry = sql.explode(sql.arrays_zip("rate_bins", "rate_counts")).alias("entry")
+def _histograms(hours: DataFrame) -> DataFrame:
+    """The rates of the intervals outside gaps, by partition and epoch, in records of the mean size of the epoch.
+
+    Records of an hour in which they are twice as large as usual count twice.
+    """
     key = (*PARTITION_KEY, "epoch")
-    bins = hours.select(*key, entry).groupBy(*key, sql.col("entry.rate_bins").alias("bin"))
+    epoch = Window.partitionBy(*key)
+    usual = sql.try_divide(sql.sum("new_bytes").over(epoch), sql.sum("sized_records").over(epoch))
+    # NULL, which is no shift, or 0, where no size is known of the hour.
+    larger = sql.try_divide(sql.try_divide("new_bytes", "sized_records"), usual)
+    sized = hours.withColumn("by", shift(larger))
+    moved = sized.select(*key, "by", sql.explode(sql.arrays_zip("rate_bins", "rate_counts")).alias("entry"))
+    bins = moved.groupBy(*key, (sql.col("entry.rate_bins") + sql.col("by")).alias("bin"))
     merged = bins.agg(sql.sum("entry.rate_counts").alias("count")).groupBy(*key)
-    whole = merged.agg(histogram("bin", "count").alias("histogram"))
-    named = (
-        quantile(sql.col("histogram"), share).alias(f"p{round(100 * share)}_records_per_s") for share in _PERCENTILES
-    )
-    return whole.select(*key, *named)
+    return merged.agg(histogram("bin", "count").alias("histogram"))
+
+
+def _percentiles() -> dict[str, Column]:
+    """Of the histogram: p50, p95 and p99, and the ends of the interval of the p95, in records per second."""
+    whole, told = sql.col("histogram"), _evidence()
+    plain = {f"p{round(100 * share)}_records_per_s": quantile(whole, share) for share in _PERCENTILES}
+    (low, high), (low_factor, high_factor) = told.p95_places(), told.p95_factors()
+    most = quantile(whole, high) * high_factor
+    unseen = sql.greatest(most, UNSEEN_PEAK * sql.col("write_records_per_s"))
+    return plain | {
+        "low_p95_records_per_s": quantile(whole, low) * low_factor,
+        "high_p95_records_per_s": sql.when(told.is_peak_seen(), most).otherwise(unseen),
+    }
+
+
+def _evidence() -> Evidence:
+    # Where nothing is written it does not matter how large it is.
+    return Evidence(is_by_log=(sql.col("record_size_basis") == "log") & (sql.col("write_records_per_s") > 0))
 
 
 def _epoch_rates() -> tuple[Column, ...]:
@@ -180,6 +207,12 @@ def in_bytes(records: Column) -> Column:
     return sql.when(records == 0, 0.0).when(records != 0, records * sql.col("bytes_per_record"))
 
 
+def _mean_interval() -> dict[str, Column]:
+    low, high = _evidence().mean_factors()
+    mean = sql.col("write_bytes_per_s")
+    return {"low_write_bytes_per_s": mean * low, "high_write_bytes_per_s": mean * high}
+
+
 def coverage() -> Column:
     """What the rates rest on, in the words of the schema; the cases exclude each other and leave none out."""
     several = sql.col("sample_count") > 1
@@ -197,18 +230,27 @@ def coverage() -> Column:
 def verdict() -> Column:
     """Whether there is enough data to plan by, in the words of the schema; the cases exclude each other."""
     is_measured = sql.col("coverage") == "measured"
-    is_long = sql.col("span_s") >= WHOLE * DAY_S
-    is_dense = sql.col("covered_share") >= WHOLE
+    low, high = _evidence().mean_factors()
+    is_known = (1 - low <= TOLD_ERROR) & (high - 1 <= TOLD_ERROR) & _is_p95_known()
+    is_long = sql.col("span_s") >= DAY_S
+    is_enough = sql.coalesce(is_known, sql.lit(col=False))
     return (
         sql.when(~is_measured, "unknown")
-        .when(is_measured & ~is_long, "short")
-        .when(is_measured & is_long & ~is_dense, "gaps")
-        .when(is_measured & is_long & is_dense, "enough")
+        .when(is_measured & is_enough, "enough")
+        .when(is_measured & ~is_enough & ~is_long, "short")
+        .when(is_measured & ~is_enough & is_long, "gaps")
     )
+
+
+def _is_p95_known() -> Column:
+    p95, low, high = (sql.col(f"{end}p95_write_bytes_per_s") for end in ("", "low_", "high_"))
+    is_idle = (high == 0) & _evidence().is_peak_seen()
+    return is_idle | ((p95 - low <= TOLD_ERROR * p95) & (high - p95 <= TOLD_ERROR * p95) & (p95 > 0))
 
 
 _KEY = ("cluster_id", "snapshot_id", "topic", "partition")
 _RATES = ("write_bytes_per_s", "p95_write_bytes_per_s", "p99_write_bytes_per_s", "peak_write_bytes_per_s")
+_INTERVALS = tuple(f"{end}_{name}" for name in _RATES[:2] for end in ("low", "high"))
 
 _READS = ("read_bytes_per_s", "read_basis", "read_error_share", "cpu_share", "follower_cpu_share")
 
@@ -220,7 +262,7 @@ def plan_inputs(partitions: DataFrame, replicas: DataFrame, load_model: DataFram
     """
     moving = (sql.size("adding") > 0) | (sql.size("removing") > 0)
     states = partitions.select(*_KEY, moving.alias("is_reassigning"))
-    loads = load_model.select(*_KEY, "size_bytes", *_RATES, *_READS, "coverage", "verdict")
+    loads = load_model.select(*_KEY, "size_bytes", *_RATES, *_INTERVALS, *_READS, "coverage", "verdict")
     ahead = forecast.select(
         *_KEY,
         sql.col("size_bytes").alias("forecast_size_bytes"),

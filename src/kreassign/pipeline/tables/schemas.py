@@ -138,8 +138,8 @@ _COVERAGE = Column(
 _VERDICT = Column(
     "verdict",
     STRING,
-    "whether there is enough data to plan with: `enough`; `short`, less than a day; `gaps`, more than a tenth of the "
-    "time is missing; "
+    "whether there is enough data to plan with: `enough`, mean and 95th percentile are known to a tenth; `short`, they "
+    "are not, and less than a day was seen; `gaps`, they are not, for time, sizes or good samples are missing; "
     "`unknown`, there is no rate, see `coverage`",
 )
 _NO_METRICS = "; NULL where brokers measured nothing of it"
@@ -165,6 +165,15 @@ _CPU = (
 )
 
 IS_OPEN = Column("is_open", BOOLEAN, "whether the next load makes the row again, for what may still come can change it")
+_INTERVAL = tuple(
+    _optional(
+        f"{end}_{name}",
+        DOUBLE,
+        f"{word} end of the interval in which {what} is, all errors that are known counted; NULL as it",
+    )
+    for name, what in (("write_bytes_per_s", "the mean"), ("p95_write_bytes_per_s", "the 95th percentile"))
+    for end, word in (("low", "lower"), ("high", "upper"))
+)
 
 CLUSTERS = Table(
     "clusters",
@@ -337,13 +346,17 @@ LOAD_HOURS = Table(
         Column("seconds", DOUBLE, "seconds of this hour that were measured"),
         Column("good_seconds", DOUBLE, "of these, the seconds outside gaps"),
         Column("squared_seconds", DOUBLE, "sum of the squares of the intervals outside gaps, in seconds"),
+        Column("good_records", BIGINT, "records written outside gaps"),
+        Column(
+            "rate_sum", BIGINT, "sum of the rates of the intervals outside gaps, in millionths of a record per second"
+        ),
         Column("new_records", BIGINT, "records written in it"),
         Column("most_new_records", BIGINT, "the most that were written in one interval"),
         Column("sized_records", BIGINT, "records written while the log only grew: same leader and start offset"),
         Column("new_bytes", BIGINT, "bytes by which the log grew meanwhile"),
         _optional("mean_size_bytes", DOUBLE, "mean size of the partition; NULL without sizes"),
         Column("sample_count", INT, "samples that count"),
-        Column("odd_count", INT, "samples that do not: they are in `quarantine`, or there twice"),
+        Column("odd_count", INT, "samples that do not: they are in `quarantine`"),
         _optional("first_ms", BIGINT, "when the first sample that counts was taken; NULL without one"),
         _optional("last_ms", BIGINT, "when the last one was taken; NULL without one"),
         _optional("last_leader", INT, "leader at that time; NULL without one"),
@@ -445,6 +458,7 @@ LOAD_MODEL = Table(
             INT,
             "how often the log was reset: the topic was re-created, or, without topic ids, lost most of its records",
         ),
+        *_INTERVAL,
         *_READS,
         _optional(
             "read_measured_share",
@@ -659,6 +673,7 @@ PLAN_INPUTS = Table(
         _optional("peak_write_bytes_per_s", DOUBLE, "rate in the busiest hour of the day; NULL as in `load_model`"),
         _optional("forecast_size_bytes", DOUBLE, "size at the horizon of table `forecast`; NULL as there"),
         _optional("forecast_write_bytes_per_s", DOUBLE, "rate at that horizon; NULL as there"),
+        *_INTERVAL,
         *_READS,
         *_CPU,
         _COVERAGE,

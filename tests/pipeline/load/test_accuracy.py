@@ -1,0 +1,143 @@
+"""How far a rate may be off: hours of known partitions, and the intervals and verdicts that the load model tells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kreassign.pipeline.load.accuracy import TOLD_ERROR, UNSEEN
+from kreassign.pipeline.load.load_model import load_model
+from kreassign.pipeline.tables.schemas import LOAD_HOURS, PARTITIONS, REPLICAS, Row
+from tests.pipeline.load.test_load_model import frame
+
+pytestmark = pytest.mark.spark
+
+HOUR_MS = 3_600_000
+BEGIN_MS = 489_600 * HOUR_MS
+HOURS = 48
+RATE = 10.0
+RECORD_BYTES = 100
+IN_AN_HOUR = 60
+_GAMMA = 1.005 / 0.995
+
+
+def hour(number: int, factor: float = 1.0) -> Row:
+    """An hour with a sample a minute, so many times the usual rate, in which all went well."""
+    records = round(RATE * factor * 3600)
+    begin_ms = BEGIN_MS + number * HOUR_MS
+    return {
+        "hour_ms": begin_ms,
+        "new_records": records,
+        "good_records": records,
+        "rate_sum": round(RATE * factor * 1e6) * IN_AN_HOUR,
+        "squared_seconds": 60.0**2 * IN_AN_HOUR,
+        "sized_records": records,
+        "new_bytes": records * RECORD_BYTES,
+        "sample_count": IN_AN_HOUR,
+        "first_ms": begin_ms,
+        "last_ms": begin_ms + HOUR_MS,
+        "last_leader": 1,
+        "last_start_offset": 0,
+        "last_end_offset": (number + 1) * records,
+        "last_size_bytes": (number + 1) * records * RECORD_BYTES,
+        "rate_bins": [math.ceil(math.log(RATE * factor) / math.log(_GAMMA))],
+        "rate_counts": [IN_AN_HOUR],
+    }
+
+
+def daily(number: int) -> Row:
+    """By day half as much again as by night."""
+    return hour(number, 1.2 if 8 <= number % 24 < 20 else 0.8)
+
+
+def all_with(change: Callable[[int, Row], Row], base: Callable[[int], Row] = daily) -> list[Row]:
+    return [row | change(number, row) for number, row in ((number, base(number)) for number in range(HOURS))]
+
+
+def only(which: Iterable[int]) -> list[Row]:
+    return [daily(number) for number in which]
+
+
+def no_size(_: int, __: Row) -> Row:
+    return {"sized_records": 0, "new_bytes": 0}
+
+
+def larger_by_day(number: int, row: Row) -> Row:
+    factor = 5 if 8 <= number % 24 < 20 else 1
+    return {"new_bytes": row["new_bytes"] * factor}
+
+
+def larger_by_day_and_half_unknown(number: int, row: Row) -> Row:
+    return larger_by_day(number, row) if number % 2 else no_size(number, row)
+
+
+def bad_clock(_: int, row: Row) -> Row:
+    return {"rate_sum": round(row["rate_sum"] * 1.02)}
+
+
+def lost_rounds(_: int, row: Row) -> Row:
+    """Of 60 intervals every second one and its neighbour became one."""
+    return {"squared_seconds": 20 * (60.0**2 + 120.0**2), "rate_sum": row["rate_sum"] * 40 // 60, "rate_counts": [40]}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Hours, the verdict, and the true mean and 95th percentile in bytes per second, which the intervals must hold."""
+
+    hours: list[Row]
+    verdict: str
+    mean: float = RATE * RECORD_BYTES
+    p95: float = 1.2 * RATE * RECORD_BYTES
+
+
+CASES: Mapping[str, Case] = {
+    "all is known": Case(all_with(lambda *_: {}), "enough"),
+    "nothing is written": Case(all_with(lambda *_: {}, lambda number: hour(number) | {
+        "new_records": 0, "good_records": 0, "rate_sum": 0, "rate_bins": [-1_000_000], **no_size(0, {})}),
+        "enough", 0.0, 0.0),
+    "two hours of the night": Case(only(range(2, 4)), "short"),
+    "two hours of the day": Case(only(range(10, 12)), "short"),
+    "a night was missed that was seen the day before": Case(only([*range(24), *range(32, 48)]), "enough"),
+    "nobody ever looked by day": Case(only([h for h in range(HOURS) if not 8 <= h % 24 < 20]), "gaps"),
+    "the time of a gap is known only in sum": Case(
+        all_with(lambda number, _: {"good_seconds": 0.0, "rate_bins": [], "rate_counts": []}
+                 if 8 <= number % 24 < 20 else {}), "gaps"),
+    "sizes are known only of the whole log": Case(all_with(no_size), "gaps"),
+    "records are larger by day": Case(
+        all_with(larger_by_day), "enough", (0.8 + 5 * 1.2) / 2 * RATE * RECORD_BYTES, 6 * RATE * RECORD_BYTES),
+    "they are, and the size of half is not known": Case(
+        all_with(larger_by_day_and_half_unknown), "gaps", (0.8 + 5 * 1.2) / 2 * RATE * RECORD_BYTES,
+        6 * RATE * RECORD_BYTES),
+    "half of the samples were odd": Case(all_with(lambda *_: {"odd_count": IN_AN_HOUR}), "gaps"),
+    "one sample in a hundred was odd": Case(all_with(lambda number, _: {"odd_count": number % 2}), "enough"),
+    "the clock of the collector errs": Case(all_with(bad_clock), "gaps", p95=RATE * RECORD_BYTES),
+    "rounds were lost": Case(all_with(lost_rounds), "enough"),
+}  # fmt: skip
+
+
+def test_intervals_hold_the_truth_and_only_what_is_known_to_a_tenth_is_enough(spark: SparkSession) -> None:
+    hours = [row | {"topic": name} for name, case in CASES.items() for row in case.hours]
+    model = load_model(
+        frame(spark, PARTITIONS, *({"topic": name} for name in CASES)),
+        frame(spark, REPLICAS),
+        frame(spark, LOAD_HOURS, *hours),
+    )
+    told = {row["topic"]: row for row in model.collect()}
+    assert {name: row["verdict"] for name, row in told.items()} == {name: case.verdict for name, case in CASES.items()}
+    for name, case in CASES.items():
+        row = told[name]
+        assert row["low_write_bytes_per_s"] <= case.mean <= row["high_write_bytes_per_s"], name
+        assert row["low_p95_write_bytes_per_s"] <= case.p95 <= row["high_p95_write_bytes_per_s"], name
+        if case.verdict == "enough":
+            assert row["write_bytes_per_s"] == pytest.approx(case.mean, rel=TOLD_ERROR), name
+            assert row["p95_write_bytes_per_s"] == pytest.approx(case.p95, rel=TOLD_ERROR), name
+    # Who saw two hours of a day says so: the other 22 may have written nothing, or four times as much.
+    two = told["two hours of the night"]
+    assert two["high_write_bytes_per_s"] == pytest.approx(
+        (1 + 22 / 24 * (UNSEEN - 1)) * two["write_bytes_per_s"], rel=0.01
+    )
+    assert two["low_write_bytes_per_s"] == pytest.approx(2 / 24 * two["write_bytes_per_s"], rel=0.01)
