@@ -10,11 +10,11 @@ from typing import NamedTuple
 from kreassign.admin import Address, AdminClient, Connection, client_settings
 from kreassign.kafka_tools.options import parse
 from kreassign.kafka_tools.reassign.batches import BatchOptions
-from kreassign.kafka_tools.reassign.cancel import cancel_all
+from kreassign.kafka_tools.reassign.cancel import cancel, cancel_all
 from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.execute import execute
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
-from kreassign.kafka_tools.reassign.requests import CancelAllRequest, ExecuteRequest, read_request
+from kreassign.kafka_tools.reassign.requests import CancelAllRequest, CancelRequest, ExecuteRequest, read_request
 from kreassign.model import TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.twin import Twin, TwinTransport
@@ -142,7 +142,14 @@ class ToolOnTwin:
         """`--execute` as this says."""
         execute(ToolClient(self._client, through_controllers=False), request, self.transport)
 
-    def cancel_all(self, output: Path | None = None) -> None:
-        """`--cancel --all --preserve-throttles`."""
-        request = CancelAllRequest(preserves_throttles=True, timeout_ms=10_000, output=output)
+    def cancel(self, plan: Plan) -> None:
+        """`--cancel --preserve-throttles` of a plan."""
+        request = CancelRequest(plan, preserves_throttles=True, timeout_ms=10_000)
+        cancel(ToolClient(self._client, through_controllers=False), request, self.transport)
+
+    def cancel_all(
+        self, output: Path | None = None, *, preserves_throttles: bool = True, is_dry_run: bool = False
+    ) -> None:
+        """`--cancel --all`."""
+        request = CancelAllRequest(preserves_throttles, 10_000, output, is_dry_run)
         cancel_all(ToolClient(self._client, through_controllers=False), request, self.transport)

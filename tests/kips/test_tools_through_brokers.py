@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
-from kreassign.kafka_tools.failures import TerseError, ToolError
+from kreassign.kafka_tools.failures import TerseError, ToolError, UsageError
+from kreassign.kafka_tools.options import parse
+from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
 from kreassign.kafka_tools.reassign_partitions import main
 from kreassign.model import ConfigResource, TopicPartition, TopicPartitionReplica
 from kreassign.model.config import ConfigSource
 from kreassign.model.plan_json import parse_plan
-from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES
+from kreassign.model.throttle import BROKER_THROTTLES, TOPIC_THROTTLES, log_dir_rate_changes
 from kreassign.twin import Twin
 from tests.kafka_tools.served_twin import served
-from tests.kips.recorded_tool import LIST, MOVE_DIRECTORIES, REASSIGN, Request, ToolOnTwin
+from tests.kips.recorded_tool import CONFIGURE, LIST, MOVE_DIRECTORIES, REASSIGN, Request, ToolOnTwin
 from tests.twin.asking import partition, twin
 
 FOO, BAR = TopicPartition("foo", 0), TopicPartition("bar", 0)
@@ -189,6 +191,49 @@ def test_a_file_that_is_there_already_keeps_anything_from_being_cancelled(tmp_pa
     with pytest.raises(ToolError, match="is already there; nothing was cancelled"):
         tool.cancel_all(file)
     assert (tool.batches, file.read_text(encoding="utf-8")) == ([], "kept")
+
+
+def test_a_dry_run_only_writes_the_file_which_cancels_when_it_is_applied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KIP-455: "will create a JSON file that, if applied, will cancel all the pending reassignments"."""
+    tool = ToolOnTwin(twin({"foo": [[0, 1]], "bar": [[1, 0]], "baz": [[1, 0]]}))
+    tool.admin.incremental_alter_configs(log_dir_rate_changes([1], 1_000)).raise_if_any()
+    (here,) = [
+        one.path for one in tool.admin.describe_log_dirs([1])[1] for copy in one.replicas if copy.topic_partition == BAR
+    ]
+    (there,) = [one.path for one in tool.admin.describe_log_dirs([1])[1] if one.path != here]
+    tool.admin.alter_replica_log_dirs({TopicPartitionReplica(1, *BAR): there}).raise_if_any()
+    tool.admin.alter_partition_reassignments({FOO: (2, 1)}).raise_if_any()
+    before, file = tool.admin.list_partition_reassignments(), tmp_path / "all.json"
+
+    tool.cancel_all(file, preserves_throttles=False, is_dry_run=True)
+    said = capsys.readouterr().out.splitlines()
+    assert (said[0], said[-1].partition(". ")[0]) == ("Partition reassignments in progress", "Nothing was cancelled")
+    changes = (REASSIGN.key, MOVE_DIRECTORIES.key, CONFIGURE.key)
+    assert not [request for request in tool.transport.requests if request.key in changes]
+    assert tool.admin.list_partition_reassignments() == before
+    assert said[2] == file.read_text(encoding="utf-8").strip()
+
+    baz = TopicPartition("baz", 0)  # of somebody else, after the file was made
+    tool.admin.alter_partition_reassignments({baz: (3, 0)}).raise_if_any()
+    tool.cancel(parse_plan(file.read_text(encoding="utf-8")))
+    assert set(tool.admin.list_partition_reassignments()) == {baz}
+    copies = [copy for one in tool.admin.describe_log_dirs([1])[1] for copy in one.replicas]
+    assert [(copy.topic_partition, copy.is_future) for copy in copies if copy.topic_partition == BAR] == [(BAR, False)]
+
+
+def test_where_nothing_moves_no_throttle_is_cleared(capsys: pytest.CaptureFixture[str]) -> None:
+    tool = ToolOnTwin(twin({"foo": [[0, 1]]}))
+    tool.cancel_all(preserves_throttles=False)
+    assert capsys.readouterr().out == "No partition reassignments found.\n"
+    assert tool.sent(CONFIGURE) == []
+
+
+def test_a_dry_run_goes_with_cancelling_everything_only() -> None:
+    words = ["--bootstrap-server", "a:1", "--cancel", "--reassignment-json-file", "p", "--dry-run"]
+    with pytest.raises(UsageError, match=r"\[dry-run\]\" can only be used with option \"\[all\]"):
+        choose_action(parse(OPTIONS, words))
 
 
 def test_what_starts_between_the_listing_and_the_cancelling_goes_on(capsys: pytest.CaptureFixture[str]) -> None:

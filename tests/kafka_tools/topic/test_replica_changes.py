@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from kreassign.admin import AdminClient, client_settings
 from kreassign.kafka_tools.reassign_partitions import main as reassign_partitions
 from kreassign.kafka_tools.topics import main
 from kreassign.model import TopicPartition
+from kreassign.model.throttle import move_map, rate_changes, topic_changes
 from kreassign.twin.blueprint import PartitionPlan, TopicPlan, small_cluster
 from kreassign.twin.cluster import Twin
 from kreassign.twin.core import TwinSettings
@@ -90,6 +92,28 @@ def test_fewer_replicas_keep_the_leader_and_delete_the_others(run, cluster):
 
     assert (code, replicas(asked, "a", 0), replicas(asked, "a", 1)) == (0, (0,), (1,))
     assert "0 to be copied (0 B), 2 to be deleted (7 MB)." in out
+
+
+def test_the_advice_to_go_back_is_right_while_it_is_under_way_and_leaves_others_alone(run, cluster, tmp_path, capsys):
+    asked, words = cluster
+    moves = move_map({}, {TopicPartition("a", 0): (2, 3)}, {TopicPartition("a", 0): (0, 1)})
+    with AdminClient.connect(client_settings(bootstrap_servers=words[1])) as client:
+        client.incremental_alter_configs(topic_changes(moves)).raise_if_any()
+        client.incremental_alter_configs(rate_changes(range(4), 1_000)).raise_if_any()
+    _code, out = run(*words, "--topic", "a", "--replica-assignment", "2:3,1:2")
+    assert TopicPartition("a", 0) in asked.metadata.reassigning
+    assert "--cancel --all" not in out  # it would stop everybody's moves, and clear everybody's throttles
+    *_, title, advice = out.splitlines()
+    assert title == "To go back, while it is under way or afterwards, save the JSON above as FILE:"
+
+    file = tmp_path / "FILE"
+    file.write_text(rollback(out))
+    program, *arguments = advice.replace("FILE", str(file)).split()
+    assert program == "kafka-reassign-partitions"
+    assert reassign_partitions(arguments) == 0
+    settle(asked)
+    assert replicas(asked, "a") == (0, 1)
+    assert asked.metadata.reassigning == {TopicPartition("b", 0)}
 
 
 def test_an_assignment_by_hand_is_carried_out_and_can_be_taken_back_with_what_was_printed(

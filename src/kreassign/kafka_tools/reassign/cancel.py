@@ -38,17 +38,23 @@ def cancel(client: ToolClient, request: CancelRequest, clock: Clock) -> None:
 
 
 def cancel_all(client: ToolClient, request: CancelAllRequest, clock: Clock) -> None:
-    """Print and write the plan that starts everything again, then cancel everything, then clear throttles."""
+    """Print and write the plan that starts everything again, then cancel everything, then clear throttles.
+
+    The same plan given to `--cancel` cancels just what is in it. Where nothing moves, no throttle is cleared: whose
+    throttles there are nobody knows.
+    """
     ongoing = client.reassignments()
     moving = _moving_directories(client)
     plan = _plan_to_restart(client, ongoing, moving)
-    if plan.assignments:
-        text = format_plan(plan)
-        say(messages.will_cancel(text))
-        if request.output:
-            _write_new(request.output, text)
-    else:
+    if not plan.assignments:
         say(messages.NO_REASSIGNMENTS)
+        return
+    text = format_plan(plan)
+    say(messages.would_cancel(text) if request.is_dry_run else messages.will_cancel(text))
+    if request.output:
+        _write_new(request.output, text)
+    if request.is_dry_run:
+        return
     if ongoing:
         cancel_reassignments(client, ongoing)
     if back := targets_to_cancel(moving):

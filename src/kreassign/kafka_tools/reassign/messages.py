@@ -197,6 +197,15 @@ def will_cancel(plan: str) -> str:
     )
 
 
+def would_cancel(plan: str) -> str:
+    """What `--cancel --all --dry-run` found, as JSON."""
+    return (
+        f"Partition reassignments in progress\n\n{plan}\n\n"
+        "Nothing was cancelled. Save this to use as the --reassignment-json-file option of --cancel, which cancels "
+        "just these, or of --execute, which then starts them again"
+    )
+
+
 def still_moving(partition: TopicPartition) -> str:
     """`--verify`: the partition is being reassigned, to any target."""
     return f"Reassignment of partition {partition} is still in progress."

@@ -82,6 +82,11 @@ OPTIONS = (
         "Denies the ability to change a partition's replication factor as part of this reassignment through adding "
         "validation against it.",
     ),
+    Option(
+        "dry-run",
+        "With --cancel --all: print, and with --output write, the JSON that --cancel with --reassignment-json-file "
+        f"takes to cancel just that, and change nothing. {_NOT_KAFKAS}",
+    ),
     Option("execute", "Kick off the reassignment as specified by the --reassignment-json-file option."),
     Option(
         "generate",
@@ -293,6 +298,7 @@ _PERMITTED = {
         "preserve-throttles",
         "timeout",
         "all",
+        "dry-run",
         "output",
     ),
     Action.LIST: ("bootstrap-server", "bootstrap-controller", "command-config"),
@@ -323,8 +329,9 @@ def choose_action(options: Options) -> Action:
     for name in options.names:
         if name not in (action.value, *required, *_PERMITTED[action]):
             raise UsageError(f'Option "[{name}]" can\'t be used with action "[{action.value}]"')
-    if options.has("output") and not options.has("all"):
-        raise UsageError('Option "[output]" can only be used with option "[all]"')
+    for name in ("output", "dry-run"):
+        if options.has(name) and not options.has("all"):
+            raise UsageError(f'Option "[{name}]" can only be used with option "[all]"')
     if options.has("cancel-first") and not options.has("additional"):
         raise UsageError('Option "[cancel-first]" can only be used with option "[additional]"')
     _check_zookeeper(options)

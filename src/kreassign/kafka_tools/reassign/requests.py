@@ -84,11 +84,12 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelAllRequest:
-    """Cancel everything that moves; write the plan that would start it again to `output`, if given."""
+    """Cancel everything that moves, unless it is a dry run; write the plan that would start it again to `output`."""
 
     preserves_throttles: bool
     timeout_ms: int
     output: Path | None
+    is_dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,8 @@ def _expected(options: Options, plan: Plan) -> dict[TopicPartition, tuple[int, .
 def _cancel(options: Options) -> CancelRequest | CancelAllRequest:
     if options.has("all"):
         output = options.text("output")
-        return CancelAllRequest(_preserves(options), _timeout_ms(options), Path(output) if output else None)
+        target = Path(output) if output else None
+        return CancelAllRequest(_preserves(options), _timeout_ms(options), target, options.has("dry-run"))
     text = _content(options, "reassignment-json-file")
     timeout_ms = _timeout_ms(options)
     return CancelRequest(parse_plan(text), _preserves(options), timeout_ms)

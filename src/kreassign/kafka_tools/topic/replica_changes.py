@@ -128,5 +128,6 @@ def next_steps(bootstrap_server: str) -> str:
     return (
         "Data is copied in the background, without a throttle.\n"
         f"To watch it:  {tool} --progress\n"
-        f"To go back:   {tool} --cancel --all   while it is under way, afterwards --execute with the JSON above"
+        "To go back, while it is under way or afterwards, save the JSON above as FILE:\n"
+        f"              {tool} --execute --additional --cancel-first --reassignment-json-file FILE"
     )
