@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, client_settings
+from kreassign.executor.progress.eta import Estimate
 from kreassign.kafka_tools.failures import ToolError, UsageError
 from kreassign.kafka_tools.options import parse
 from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.options import OPTIONS, choose_action
-from kreassign.kafka_tools.reassign.progress import progress
+from kreassign.kafka_tools.reassign.progress import Copy, Flow, by_broker, progress
 from kreassign.kafka_tools.reassign.requests import ProgressRequest, read_request
 from kreassign.model import TopicPartition, TopicPartitionReplica
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -39,8 +40,10 @@ class Box:
         self.client.incremental_alter_configs(rate_changes(range(4), rate)).raise_if_any()
         self.client.alter_partition_reassignments(dict(targets)).raise_if_any()
 
-    def progress(self, plan: Plan | None = None, *, follows: bool = False, as_json: bool = False) -> str:
-        request = ProgressRequest(plan, follows, 2_000, as_json)
+    def progress(
+        self, plan: Plan | None = None, *, follows: bool = False, as_json: bool = False, by_broker: bool = False
+    ) -> str:
+        request = ProgressRequest(plan, follows, 2_000, as_json, by_broker)
         progress(ToolClient(self.client, through_controllers=False), request, self.clock)
         return self._capsys.readouterr().out
 
@@ -104,6 +107,37 @@ def test_a_move_between_directories_is_shown_with_its_directory(box: Box) -> Non
     assert copy["done_bytes"] + copy["left_bytes"] == pytest.approx(10_000_000, rel=0.01)
 
 
+def test_by_broker_every_copy_counts_where_it_comes_from_and_where_it_goes(box: Box) -> None:
+    """foo-0 is led by 0, foo-1 by 1."""
+    box.start({FOO_0: (2, 3), FOO_1: (1, 2)}, rate=100_000)
+    box.twin.advance(30_000)  # a fresh throttle lets a burst through
+    brokers = json.loads(box.progress(as_json=True, by_broker=True))["brokers"]
+    assert [(each["broker"], each["in"]["copies"], each["out"]["copies"]) for each in brokers] == [
+        (0, 0, 2),
+        (1, 0, 1),
+        (2, 2, 0),
+        (3, 1, 0),
+    ]
+    for side in ("left_bytes", "rate_bytes_per_s"):
+        arriving = sum(each["in"][side] for each in brokers)
+        assert arriving == pytest.approx(sum(each["out"][side] for each in brokers))
+        assert arriving > 0
+    assert all(each["within"] == {"copies": 0, "left_bytes": 0, "rate_bytes_per_s": 0} for each in brokers)
+    head, columns, *rows = box.progress(by_broker=True).splitlines()
+    assert head.endswith(": 3")
+    assert columns.split("  ")[0] == "Broker"
+    assert [row.split()[0] for row in rows] == ["0", "1", "2", "3"]
+
+
+def test_by_broker_nothing_unknown_is_taken_for_nothing() -> None:
+    known, unknown = Estimate(50, 50, 10.0), Estimate(50, None)
+    copies = [(Copy(FOO_0, 2), 0, known), (Copy(FOO_1, 2), None, unknown), (Copy(FOO_1, 3, "/d1"), 3, known)]
+    found = dict(by_broker(copies))
+    assert found[2]["in"] == Flow(2, None, None)
+    assert found[0]["out"] == Flow(1, 50, 10.0)  # who sends the other one, nobody knows
+    assert found[3] == {"in": Flow(0, 0, 0), "out": Flow(0, 0, 0), "within": Flow(1, 50, 10.0)}
+
+
 def _request(tmp_path: Path, words: str) -> ProgressRequest:
     plan = tmp_path / "plan.json"
     plan.write_text('{"version":1,"partitions":[{"topic":"foo","partition":0,"replicas":[1]}]}', encoding="utf-8")
@@ -115,10 +149,10 @@ def _request(tmp_path: Path, words: str) -> ProgressRequest:
 
 def test_the_command_line_is_read(tmp_path: Path) -> None:
     assert _request(tmp_path, "") == ProgressRequest(None, follows=False, interval_ms=2_000, as_json=False)
-    whole = _request(tmp_path, "--reassignment-json-file PLAN --follow --format json --interval-ms 5000")
+    whole = _request(tmp_path, "--reassignment-json-file PLAN --follow --format json --interval-ms 5000 --by-broker")
     assert whole.plan is not None
     assert whole.plan.replicas == {FOO_0: (1,)}
-    assert (whole.follows, whole.interval_ms, whole.as_json) == (True, 5_000, True)
+    assert (whole.follows, whole.interval_ms, whole.as_json, whole.by_broker) == (True, 5_000, True, True)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +170,6 @@ def test_bad_values_are_named(tmp_path: Path, words: str, message: str) -> None:
 
 
 def test_its_options_go_with_no_other_action() -> None:
-    for option in ("--follow", "--format json", "--interval-ms 9"):
+    for option in ("--follow", "--format json", "--interval-ms 9", "--by-broker"):
         with pytest.raises(UsageError, match="can't be used with action"):
             choose_action(parse(OPTIONS, ["--bootstrap-server", "a:1", "--list", *option.split()]))

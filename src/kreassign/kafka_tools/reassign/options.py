@@ -66,6 +66,11 @@ OPTIONS = (
     ),
     Option("cancel", "Cancel an active reassignment."),
     Option(
+        "by-broker",
+        "With --progress: show for each broker how many replicas it sends and gets, bytes left, and rates. "
+        f"{_NOT_KAFKAS}",
+    ),
+    Option(
         "cancel-first",
         "With --execute --additional: cancel ongoing reassignments of partitions in the plan, and wait until they are "
         f"cancelled, before the plan is started. {_NOT_KAFKAS}",
@@ -306,6 +311,7 @@ _PERMITTED = {
         "bootstrap-server",
         "command-config",
         "reassignment-json-file",
+        "by-broker",
         "follow",
         "format",
         "interval-ms",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kreassign.clock import Clock
@@ -15,6 +15,9 @@ from kreassign.kafka_tools.reassign.requests import ProgressRequest
 from kreassign.model import LogDir, LogDirReplica, OngoingReassignment, ReplicaStatus, TopicPartition
 from kreassign.report.text import format_bytes, format_duration, format_rate, format_time
 
+_LOAD_COLUMNS = (
+    "Broker", "In", "Left", "Rate", "Out", "Left", "Rate", "Between directories", "Left", "Rate",
+)  # fmt: skip
 _COLUMNS = ("Partition", "To", "Done", "Left", "Records behind", "Rate", "Time left")
 
 
@@ -34,10 +37,11 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one poll showed of a copy."""
+    """What one poll showed of a copy; `source` is the broker that sends it, None where nobody leads the partition."""
 
     sample: Sample
     lag_records: int
+    source: int | None
 
 
 @dataclass(slots=True)
@@ -59,10 +63,10 @@ def progress(client: ToolClient, request: ProgressRequest, clock: Clock) -> None
     while history.copies:
         clock.sleep(request.interval_ms / 1000)
         _poll(client, request, clock, history)
-        say(_shown(history, clock.now_ms(), as_json=request.as_json))
+        say(_shown(history, clock.now_ms(), request))
         if not request.follows:
             return
-    say(_shown(history, clock.now_ms(), as_json=request.as_json))
+    say(_shown(history, clock.now_ms(), request))
 
 
 def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: History) -> None:
@@ -74,8 +78,8 @@ def _poll(client: ToolClient, request: ProgressRequest, clock: Clock, history: H
     seen = _reassigned(ongoing, client.statuses(ongoing)) | _between_directories(_log_dirs(client, request))
     for copy in history.copies.keys() - seen.keys():
         del history.copies[copy]
-    for copy, (done, left, lag_records) in seen.items():
-        history.copies.setdefault(copy, []).append(Observation(Sample(now_ms, done, left), lag_records))
+    for copy, (done, left, lag_records, source) in seen.items():
+        history.copies.setdefault(copy, []).append(Observation(Sample(now_ms, done, left), lag_records, source))
 
 
 def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tuple[LogDir, ...]]:
@@ -88,7 +92,7 @@ def _log_dirs(client: ToolClient, request: ProgressRequest) -> Mapping[int, tupl
     )
 
 
-_Amounts = tuple[int, int | None, int]
+_Amounts = tuple[int, int | None, int, int | None]
 
 
 def _reassigned(
@@ -101,7 +105,8 @@ def _reassigned(
         leader = next((status for status in reported.values() if status.is_leader), None)
         for broker in move.adding:
             if (status := reported.get(broker)) is not None:
-                amounts = status.done_bytes(leader), status.lag_bytes, status.lag_records
+                source = None if leader is None else leader.broker
+                amounts = status.done_bytes(leader), status.lag_bytes, status.lag_records, source
                 found[Copy(partition, broker)] = amounts
     return found
 
@@ -112,6 +117,7 @@ def _between_directories(answers: Mapping[int, tuple[LogDir, ...]]) -> dict[Copy
             copy.size_bytes,
             _left(copy, log_dirs),
             copy.offset_lag,
+            broker,
         )
         for broker, log_dirs in answers.items()
         for log_dir in log_dirs
@@ -133,16 +139,75 @@ def _left(future: LogDirReplica, log_dirs: Iterable[LogDir]) -> int | None:
 # --- output ------------------------------------------------------------------------------------------------------
 
 
-def _shown(history: History, at_ms: int, *, as_json: bool) -> str:
+def _shown(history: History, at_ms: int, request: ProgressRequest) -> str:
     copies = history.copies
     rows = [(copy, copies[copy][-1], _estimate(copies[copy]), history.has_no_end(copy)) for copy in sorted(copies)]
-    if as_json:
+    loads = by_broker((copy, seen.source, now) for copy, seen, now, _has_no_end in rows)
+    if request.as_json and request.by_broker:
+        return json.dumps({"at_ms": at_ms, "brokers": [_load_document(broker, load) for broker, load in loads]})
+    if request.as_json:
         return json.dumps({"at_ms": at_ms, "moving": [_document(*row) for row in rows]})
     warnings = [never_ends(partition, move) for partition, move in sorted(history.endless.items())]
     if not rows:
         return "\n".join([NOTHING_MOVES, *warnings])
-    lines = _aligned([_COLUMNS, *(_cells(*row) for row in rows)])
+    if request.by_broker:
+        lines = _aligned([_LOAD_COLUMNS, *(_load_cells(broker, load) for broker, load in loads)])
+    else:
+        lines = _aligned([_COLUMNS, *(_cells(*row) for row in rows)])
     return "\n".join([f"Replicas being moved at {format_time(at_ms)}: {len(rows)}", *lines, *warnings])
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What a broker gets, sends or copies within itself: bytes left and bytes per second, None if one is not known."""
+
+    copies: int
+    left_bytes: int | None
+    rate_bytes_per_s: float | None
+
+
+def _flow(estimates: Sequence[Estimate]) -> Flow:
+    left = [each.left_bytes for each in estimates]
+    rates = [each.rate_bytes_per_s for each in estimates]
+    return Flow(
+        len(estimates),
+        None if None in left else sum(each for each in left if each is not None),
+        None if None in rates else sum(each for each in rates if each is not None),
+    )
+
+
+Load = dict[str, Flow]
+"""By where bytes go: `in`, `out`, and `within` from one log directory to another."""
+
+
+def by_broker(copies: Iterable[tuple[Copy, int | None, Estimate]]) -> list[tuple[int, Load]]:
+    """Copies with the broker that sends each, summed by broker, ascending.
+
+    A copy counts at the broker that gets it and at the one that sends it; between directories of one broker, as within.
+    """
+    found: dict[int, dict[str, list[Estimate]]] = {}
+
+    def add(broker: int, way: str, now: Estimate) -> None:
+        found.setdefault(broker, {each: [] for each in ("in", "out", "within")})[way].append(now)
+
+    for copy, source, now in copies:
+        if copy.log_dir is not None:
+            add(copy.broker, "within", now)
+            continue
+        add(copy.broker, "in", now)
+        if source is not None:
+            add(source, "out", now)
+    return [(broker, {way: _flow(each) for way, each in ways.items()}) for broker, ways in sorted(found.items())]
+
+
+def _load_cells(broker: int, load: Load) -> tuple[str, ...]:
+    flows = (load[way] for way in ("in", "out", "within"))
+    cells = ((str(flow.copies), format_bytes(flow.left_bytes), format_rate(flow.rate_bytes_per_s)) for flow in flows)
+    return (str(broker), *(cell for each in cells for cell in each))
+
+
+def _load_document(broker: int, load: Load) -> dict[str, Any]:
+    return {"broker": broker, **{way: asdict(flow) for way, flow in load.items()}}
 
 
 def _estimate(seen: list[Observation]) -> Estimate:

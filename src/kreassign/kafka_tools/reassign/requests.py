@@ -94,12 +94,16 @@ class CancelAllRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProgressRequest:
-    """Show the progress of moves, of a plan or (None) of the whole cluster; once, or until nothing moves."""
+    """Show the progress of moves, of a plan or (None) of the whole cluster; once, or until nothing moves.
+
+    Of each replica, or summed by broker.
+    """
 
     plan: Plan | None
     follows: bool
     interval_ms: int
     as_json: bool
+    by_broker: bool = False
 
 
 Request = (
@@ -197,7 +201,7 @@ def _progress(options: Options) -> ProgressRequest:
         raise ToolError(f"--interval-ms must be at least {LEAST_INTERVAL_MS}, not {interval_ms}")
     has_plan = options.has("reassignment-json-file")
     plan = parse_plan(_content(options, "reassignment-json-file")) if has_plan else None
-    return ProgressRequest(plan, options.has("follow"), interval_ms, as_json=form == "json")
+    return ProgressRequest(plan, options.has("follow"), interval_ms, form == "json", options.has("by-broker"))
 
 
 def parse_brokers(text: str) -> tuple[int, ...]:
