@@ -24,9 +24,10 @@ class Reason:
     """Why a replica moves or a leader changes.
 
     `goal` is the name of a goal, or one of `drain`, `factor`, `racks`, `repair`, `demote`, `log-dirs`, `together`
-    (only the changes as a whole relieve something). `amount` in `unit` is what would miss the bands again, or break
-    the rule, if this change alone were taken back. `source` is the broker relieved, `destination` the one that takes
-    over; None where there is none. `leading` tells a change of leader from a copy.
+    (only the changes as a whole relieve something), or `capacity:` and a resource (the task does not demand the change,
+    but without it the source would exceed its limit of that). `amount` in `unit` is what would miss the bands again, or
+    break the rule, if this change alone were taken back. `source` is the broker relieved, `destination` the one that
+    takes over; None where there is none. `leading` tells a change of leader from a copy.
     """
 
     goal: str
@@ -35,6 +36,12 @@ class Reason:
     amount: float = 0.0
     unit: str = ""
     leading: bool = False
+
+    @property
+    def limit(self) -> str:
+        """The resource of which a broker would exceed its limit without; empty for other reasons."""
+        kind, _, resource = self.goal.partition(":")
+        return resource if kind == "capacity" else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Protocol
 
@@ -14,9 +14,8 @@ from kreassign.model.printable import shortened
 from kreassign.model.whole_number import parse_whole
 from kreassign.operations.plan_inputs import Inputs
 from kreassign.planner import tasks
-from kreassign.planner.goals import DISK
 from kreassign.planner.problem.cluster import Assignment
-from kreassign.planner.problem.problem import Band, Problem
+from kreassign.planner.problem.problem import Problem
 from kreassign.planner.tasks import Circumstances, TopicChoice
 
 SECONDS_PER_DAY = 86_400
@@ -133,8 +132,6 @@ class DrainLogDirs:
     def pose(self, inputs: Inputs) -> Posed:
         """What is in them goes elsewhere."""
         problem = tasks.drain_log_dirs(inputs.problem, self.places, between_brokers=self.between_brokers)
-        if not (self.between_brokers or self.and_balance):
-            problem = replace(problem, bands=(Band(DISK, None),))  # with no band to meet, only what must goes
         return Posed(_limited(problem, self.and_balance))
 
 

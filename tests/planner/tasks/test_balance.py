@@ -19,7 +19,7 @@ from kreassign.planner.tasks import (
     only_forced,
     rebalance,
 )
-from kreassign.planner.tasks.balance import fit_in
+from kreassign.planner.tasks.balance import fit_in, forced
 from tests.planner.small_problems import GIGABYTE, brokers, partition, posed
 
 REBALANCED = posed(
@@ -95,12 +95,13 @@ FORCED = posed(brokers(1, 2, 3, racks="xxy", log_dirs=DISKS), FORCED_LOADS)
     (replace(FORCED, rules=Rules(repair_racks=True)), [True, False]),
 ])  # fmt: skip
 def test_only_what_the_task_demands_may_move(task: Problem, movable: list[bool]) -> None:
-    assert only_forced(task).partitions.may_move.tolist() == movable
+    assert forced(task).tolist() == movable
 
 
 def test_what_is_fixed_stays_fixed() -> None:
     fixed = posed(brokers(1, 2, 3), [partition(0, 1, may_move=False)])
-    assert not only_forced(change_factors(fixed, 2)).partitions.may_move.any()
+    problem = only_forced(change_factors(fixed, 2))
+    assert not problem.partitions.may_move.any()
 
 
 TIMED_LOADS = [

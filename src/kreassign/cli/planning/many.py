@@ -17,6 +17,7 @@ from kreassign.cli.options.plan import PlanOptions, planning_options
 from kreassign.cli.options.values import DIRECTORY, FiniteRange
 from kreassign.cli.output import console, examples, print_json
 from kreassign.cli.planning.loads import print_loads
+from kreassign.cli.planning.show import shown_gap
 from kreassign.model.amount import format_amount
 from kreassign.model.plan_facts import Totals
 from kreassign.model.plan_facts_json import load_fields
@@ -229,7 +230,7 @@ def _cells(reply: Reply) -> tuple[str, ...]:
     if reply.outcome is None:
         return ("no plan",)
     totals, missed = reply.outcome.facts.totals, len(reply.outcome.evaluation.misses())
-    gap = "-" if totals.gap is None else f"{totals.gap:.1%}"
+    gap = "-" if totals.gap is None else shown_gap(totals.gap)
     return (
         str(len(reply.outcome.plan)), format_bytes(totals.moved_bytes), gap, str(totals.leader_changes), str(missed),
         _doubtful(reply.outcome),

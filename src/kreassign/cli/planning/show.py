@@ -25,7 +25,7 @@ SHOWN_BROKERS = 40
 SHOWN_SENTENCES = 10
 _BINDING = {
     "forced": ", copies that must be made whatever the targets",
-    "excess": ", the excess of brokers",
+    "excess": ", what brokers cannot keep",
     "lack": ", what others must receive",
 }
 
@@ -96,10 +96,32 @@ def _bound(facts: PlanFacts) -> str:
     least, gap = facts.totals.least_bytes, facts.totals.gap
     if gap is not None:
         why = _BINDING.get(facts.totals.binding, "")
-        return f"lower bound: {format_bytes(least)}{why} (plan +{gap:.1%})"
+        return f"lower bound: {format_bytes(least)}{why} (plan {shown_gap(gap)}){_for_limits(facts)}"
     if facts.totals.moved_bytes and facts.remaining:
         return "some balance targets missed, so there is no lower bound; see below"
     return "nothing has to be copied"
+
+
+def shown_gap(gap: float) -> str:
+    """By how much a plan exceeds a bound, in percent with a sign; what rounding takes below the bound is at it."""
+    return f"{round(gap, 3) + 0.0:+.1%}"
+
+
+def _for_limits(facts: PlanFacts) -> str:
+    """What a plan copies although its task does not demand it, and for which limits."""
+    found = [
+        (fact.size_bytes, reason.limit)
+        for fact in facts.partitions
+        for reason in fact.reasons
+        if reason.limit and reason.source != reason.destination
+    ]
+    if not found:
+        return ""
+    limits = ", ".join(sorted({limit for _, limit in found}))
+    copied = format_bytes(sum(size for size, _ in found))
+    return (
+        f"; {len(found)} replicas more than the task demands, {copied}, so that no broker exceeds its limit of {limits}"
+    )
 
 
 def _time(prediction: Prediction) -> str:
@@ -110,9 +132,8 @@ def _time(prediction: Prediction) -> str:
     time = f"at {rate} it takes about {format_duration(prediction.seconds)}, the longest single copy {longest}"
     if prediction.gap is None:
         return time
-    return (
-        f"{time}; no plan is done before {format_duration(prediction.least_s)}, this one is {prediction.gap:.1%} above"
-    )
+    least = format_duration(prediction.least_s)
+    return f"{time}; no plan is done before {least} (plan {shown_gap(prediction.gap)})"
 
 
 def _goals(outcome: Outcome) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from kreassign.planner.problem.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class BytesBound:
-    """Bytes that every plan must copy which meets the rules and brings all brokers into all bands.
+    """Bytes that every plan must copy which meets the rules and brings all brokers into all bands it is to.
 
     `forced` counts replicas that have to be made whatever the bands say: for drains, dead brokers, higher factors and
     racks to be repaired. `excess` is what the brokers cannot keep, `lack` what those below their band of disk miss.
@@ -52,6 +52,7 @@ def bytes_bound(problem: Problem) -> BytesBound:
     the band (Dantzig's bound). A replica counts with the load that it has in its lighter role, because changing
     leaders costs no bytes.
     """
+    problem = _demanded(problem)
     partitions, staying = problem.partitions, problem.brokers.staying
     sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
     held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
@@ -59,7 +60,9 @@ def bytes_bound(problem: Problem) -> BytesBound:
     within_reach = partitions.within_reach(problem.brokers.is_live)
     wanted = float((partitions.size_bytes * partitions.wanted_factors.astype(np.int64))[within_reach].sum())
     return BytesBound(
-        forced=_forced(problem), excess=max(0, int(wanted - kept.sum())), lack=int(_lacks(problem, held).sum())
+        forced=int((forced_copies(problem) * partitions.size_bytes).sum()),
+        excess=max(0, int(wanted - kept.sum())),
+        lack=int(_lacks(problem, held).sum()),
     )
 
 
@@ -70,11 +73,17 @@ def least_seconds(problem: Problem, rate_bytes_per_s: float) -> float:
     """
     if not rate_bytes_per_s > 0:
         raise InputError(f"a rate of {rate_bytes_per_s} bytes/s copies nothing; specify one above 0")
+    problem = _demanded(problem)
     partitions, receivers = problem.partitions, int(problem.brokers.receiving.sum())
     sizes = np.where(partitions.is_lost, 0.0, partitions.size_bytes[partitions.owners].astype(float))
     held = np.bincount(partitions.replicas, sizes, len(problem.brokers)).astype(float)
     spread = bytes_bound(problem).total / max(1, receivers)
     return max(float(_lacks(problem, held).max(initial=0.0)), spread) / rate_bytes_per_s
+
+
+def _demanded(problem: Problem) -> Problem:
+    """Without the bands where no byte is to be copied for them."""
+    return replace(problem, bands=()) if problem.rules.only_forced else problem
 
 
 def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
@@ -86,8 +95,8 @@ def _lacks(problem: Problem, held: FloatArray) -> FloatArray:
     return result
 
 
-def _forced(problem: Problem) -> int:
-    """Bytes of the replicas that no present one can serve as."""
+def forced_copies(problem: Problem) -> FloatArray:
+    """How many replicas of each partition no present one can serve as, (P,): what the task forces at least."""
     partitions, rules = problem.partitions, problem.rules
     usable = problem.brokers.staying[partitions.replicas] & ~partitions.is_lost
     if rules.repair_racks:
@@ -103,8 +112,8 @@ def _forced(problem: Problem) -> int:
     else:
         kept = np.bincount(partitions.owners[usable], minlength=len(partitions)).astype(float)
     within_reach = partitions.within_reach(problem.brokers.is_live)
-    missing = np.where(within_reach, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
-    return int((missing * partitions.size_bytes).sum())
+    missing: FloatArray = np.where(within_reach, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
+    return missing
 
 
 def _shed(problem: Problem, sizes: FloatArray) -> FloatArray:

@@ -134,15 +134,7 @@ def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
     before, after = (_loads(problem, one, goals) for one in (present, assignment))
     low, high = _bands(problem, goals)
     size = problem.partitions.size_bytes
-    limited = _limited(problem)
-    case = Case(
-        problem,
-        assignment,
-        changes,
-        tuple(goal.name for goal in limited),
-        before=_loads(problem, present, limited),
-        after=_loads(problem, assignment, limited),
-    )
+    case = case_of(problem, assignment, changes)
     bytes_in, bytes_out = copied(problem, assignment, changes)
     disk = np.bincount(problem.partitions.replicas, size[problem.partitions.owners], len(problem.brokers))
     return Evaluation(
@@ -164,6 +156,20 @@ def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
         partitions=int(changes.differs.sum()),
         log_dir_moves=int(changes.changes_dir.sum()),
         log_dir_bytes=int(size[changes.owners[changes.changes_dir]].sum()),
+    )
+
+
+def case_of(problem: Problem, assignment: Assignment, changes: Changes) -> Case:
+    """What the rules are asked about."""
+    limited = _limited(problem)
+    return Case(
+        problem,
+        assignment,
+        changes,
+        tuple(goal.name for goal in limited),
+        before=_loads(problem, Assignment.current(problem.partitions), limited),
+        after=_loads(problem, assignment, limited),
+        loads=tuple(_LOADS.get(goal.name, (goal.leader, goal.follower)) for goal in limited),
     )
 
 

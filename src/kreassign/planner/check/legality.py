@@ -9,7 +9,9 @@ from itertools import islice
 import numpy as np
 
 from kreassign.planner.arrays import NOWHERE, BoolArray, FloatArray, IntArray
+from kreassign.planner.check.bounds import forced_copies
 from kreassign.planner.check.changes import Changes
+from kreassign.planner.goals import Column
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem, RackRule
 
@@ -19,7 +21,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """What is judged. `before` and `after` are loads with one column per name in `limited`, the hard limits."""
+    """What is judged. `before` and `after` are loads with one column per name in `limited`, the hard limits.
+
+    `loads` has for each of these what a replica brings as leader and as follower.
+    """
 
     problem: Problem
     assignment: Assignment
@@ -27,6 +32,7 @@ class Case:
     limited: tuple[str, ...]
     before: FloatArray
     after: FloatArray
+    loads: tuple[tuple[Column, Column], ...]
 
     @property
     def leaders(self) -> IntArray:
@@ -109,7 +115,7 @@ def _allowed_kinds(case: Case) -> Iterator[str]:
     if not rules.between_log_dirs:
         for place in np.flatnonzero(changes.changes_dir):
             yield f"{case.replica(int(place))} changes its log directory, which is not allowed"
-    if not rules.leaders:
+    if not rules.leaders or rules.only_forced:
         free = changes.leader_changes & ~_must_give_up_leading(case)
         for partition in np.flatnonzero(free):
             yield f"{case.problem.partitions.name(int(partition))} changes its leader without need"
@@ -129,10 +135,82 @@ def _leaders(case: Case) -> Iterator[str]:
     brokers = case.problem.brokers
     barred = ~brokers.may_lead | ~brokers.is_live
     others = np.logical_or.reduceat(~barred[case.assignment.replicas], case.assignment.offsets[:-1])
-    wrong = barred[case.leaders] & others & case.problem.partitions.may_move
+    within_reach = case.problem.partitions.within_reach(brokers.is_live)
+    wrong = barred[case.leaders] & others & case.problem.partitions.may_move & within_reach
     for partition in np.flatnonzero(wrong):
         name = case.problem.partitions.name(int(partition))
         yield f"{name}: broker {brokers.ids[case.leaders[partition]]} would lead, but may not"
+
+
+def _order_kept(case: Case) -> Iterator[str]:
+    """With `only_forced` what stays keeps its order; only who takes over from a leader that goes comes to the front."""
+    if not case.problem.rules.only_forced:
+        return
+    changes, heads = case.changes, case.assignment.offsets[:-1]
+    stays = changes.present != NOWHERE
+    stays[heads[changes.leader_changes]] = False
+    places = changes.present[stays]
+    for place in np.flatnonzero(places[1:] < places[:-1]):
+        partition = int(changes.owners[np.flatnonzero(stays)[place + 1]])
+        yield f"{case.problem.partitions.name(partition)} has its replicas in another order without need"
+
+
+def _only_forced(case: Case) -> Iterator[str]:
+    """With `only_forced` nothing more is copied, unless taking back any one copy would exceed a limit."""
+    problem, changes = case.problem, case.changes
+    if not problem.rules.only_forced:
+        return
+    ids = problem.brokers.ids
+    for partition in beyond_task(problem, changes):
+        for broker, place in _exchanges(case, partition):
+            if over_limit(case, partition, broker, place) is None:
+                to = ids[case.assignment.replicas[place]]
+                yield f"{problem.partitions.name(partition)} goes from broker {ids[broker]} to {to} without need"
+    dirs, now = problem.log_dirs, problem.partitions
+    if dirs is not None and changes.changes_dir.any():
+        held = _dir_bytes(case, case.assignment)
+        for place in np.flatnonzero(changes.changes_dir).tolist():
+            before, size = now.log_dirs[changes.present[place]], now.size_bytes[changes.owners[place]]
+            if not dirs.must_empty[before] and held[before] + size <= dirs.capacity_bytes[before]:
+                yield f"{case.replica(place)} leaves {dirs.paths[before]} without need"
+
+
+def beyond_task(problem: Problem, changes: Changes) -> dict[int, int]:
+    """Partitions of which more replicas are copied than the task forces, and how many more."""
+    copied = np.bincount(changes.owners[changes.added], minlength=len(problem.partitions))
+    more = (copied - forced_copies(problem)).astype(np.int64)
+    return {partition: int(more[partition]) for partition in np.flatnonzero(more > 0).tolist()}
+
+
+def _exchanges(case: Case, partition: int) -> Iterator[tuple[int, int]]:
+    """A broker that loses its replica of a partition, and the place of a copy that its rack lets it have instead."""
+    problem, assignment, now = case.problem, case.assignment, case.problem.partitions
+    before = slice(now.offsets[partition], now.offsets[partition + 1])
+    stayable = case.changes.removed[before] & problem.brokers.staying[now.replicas[before]] & ~now.is_lost[before]
+    if (dirs := problem.log_dirs) is not None:  # what leaves its directory anyway may leave its broker too
+        own = now.log_dirs[before]
+        stayable &= ~((own != NOWHERE) & dirs.must_empty[own])
+    first, last = int(assignment.offsets[partition]), int(assignment.offsets[partition + 1])
+    places = first + np.flatnonzero(case.changes.added[first:last])
+    racks, limit = problem.rack_of_broker, problem.rack_limits[partition]
+    for broker in now.replicas[before][stayable].tolist():
+        for place in places.tolist():
+            others = np.delete(assignment.replicas[first:last], place - first)
+            if (racks[others] == racks[broker]).sum() < limit:
+                yield broker, place
+
+
+def over_limit(case: Case, partition: int, broker: int, place: int) -> tuple[str, float] | None:
+    """The limit that a broker would exceed most with the replica from this place of the assignment, and by how much."""
+    leads = place == case.assignment.offsets[partition]
+    found: tuple[float, str, float] | None = None
+    for column, name in enumerate(case.limited):
+        limit = float(case.problem.brokers.capacity[name][broker])
+        load = float(case.loads[column][0 if leads else 1](case.problem.partitions)[partition])
+        excess = float(case.after[broker, column]) + load - max(limit, float(case.before[broker, column]))
+        if excess > limit * ROUNDING and (found is None or excess / limit > found[0]):
+            found = excess / limit, name, excess
+    return found[1:] if found else None
 
 
 def _racks(case: Case) -> Iterator[str]:
@@ -144,7 +222,9 @@ def _racks(case: Case) -> Iterator[str]:
 def _racks_repaired(case: Case) -> Iterator[str]:
     if case.problem.rules.repair_racks:
         excess = rack_excess(case.problem, case.assignment)
-        for partition in np.flatnonzero((excess > 0) & case.problem.partitions.may_move):
+        partitions = case.problem.partitions
+        within_reach = partitions.within_reach(case.problem.brokers.is_live)
+        for partition in np.flatnonzero((excess > 0) & partitions.may_move & within_reach):
             yield f"{case.problem.partitions.name(int(partition))} still has too many replicas in one rack"
 
 
@@ -229,7 +309,10 @@ def _least_leaders(case: Case) -> Iterator[str]:
     for topic, least in case.problem.rules.least_topic_leaders.items():
         chosen = np.array([topic == name for name in partitions.topic_names], bool)[partitions.topics]
         led = np.bincount(case.leaders[chosen], minlength=len(brokers))
-        for broker in leading[led[leading] < least]:
+        before = partitions.replicas[partitions.offsets[:-1]][chosen]
+        led_before = np.bincount(before, minlength=len(brokers))
+        demanded = np.minimum(least, led_before) if case.problem.rules.only_forced else np.full_like(led, least)
+        for broker in leading[(led < demanded)[leading]]:
             yield f"broker {brokers.ids[broker]} leads {led[broker]} partitions of topic {topic}, not {least}"
 
 
@@ -262,7 +345,8 @@ def _out_of_reach(case: Case) -> Iterator[str]:
 def _factors(case: Case) -> Iterator[str]:
     partitions = case.problem.partitions
     factors = np.diff(case.assignment.offsets)
-    for partition in np.flatnonzero(factors != partitions.wanted_factors):
+    within_reach = partitions.within_reach(case.problem.brokers.is_live)
+    for partition in np.flatnonzero((factors != partitions.wanted_factors) & within_reach):
         wanted = partitions.wanted_factors[partition]
         yield f"{partitions.name(int(partition))} has {factors[partition]} replicas, not {wanted}"
 
@@ -304,7 +388,7 @@ def _present(case: Case) -> Assignment:
 
 RULES: tuple[Rule, ...] = (
     _distinct, _receivers, _broker_sets, _fixed, _allowed_kinds, _racks, _capacity, _log_dirs,
-    _least_leaders, _budget,
+    _least_leaders, _budget, _order_kept, _only_forced,
 )  # fmt: skip
 FORCED: tuple[Rule, ...] = (_leaders, _drained, _lost, _drained_log_dirs, _factors, _racks_repaired)
 """What a task demands; with a budget it may stay undone, and is then `unfinished`."""

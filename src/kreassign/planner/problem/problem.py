@@ -72,6 +72,8 @@ class Rules:
     violation of the rack rule something to repair; without it, no partition gets worse. `least_topic_leaders`
     is the least number of partitions of a topic that every broker has to lead. `topic_spread` is the tolerance within
     which the replicas of every topic should be spread, after all bands; None if it does not matter.
+    With `only_forced` bands decide only where that goes which must move: what may stay stays, in its place of the list
+    and in its log directory, and a leader that may stay leads. More moves only where a hard limit would be exceeded.
     """
 
     racks: RackRule = RackRule.EVEN
@@ -81,6 +83,7 @@ class Rules:
     between_log_dirs: bool = False
     least_topic_leaders: Mapping[str, int] = field(default_factory=dict)
     topic_spread: float | None = None
+    only_forced: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

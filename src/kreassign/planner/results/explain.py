@@ -47,6 +47,8 @@ def said(reason: Reason) -> str:
     if reason.goal in _FORCED:
         return f"{_way(reason)}: {_FORCED[reason.goal].format(source=reason.source)}"
     amount = format_amount(reason.amount, reason.unit)
+    if reason.limit:
+        return f"{_way(reason)}: without it broker {reason.source} would exceed its limit of {reason.limit} by {amount}"
     return f"{_way(reason)}: without it {reason.goal} would miss its bands by {amount} more"
 
 
@@ -78,6 +80,9 @@ def _staying(outcome: Outcome, partition: int) -> Iterator[str]:
     if not problem.partitions.may_move[partition]:
         yield "it is fixed: its topic is excluded or not chosen, it is being moved already, or its size is unknown"
         return
+    if problem.rules.only_forced and set(final) >= set(problem.partitions.list_of(partition).tolist()):
+        yield "the task does not demand that a replica leaves its broker, and only what must moves"
+        return
     if not problem.rules.between_brokers:
         yield "this task copies nothing from broker to broker"
         return
@@ -89,6 +94,8 @@ def _staying(outcome: Outcome, partition: int) -> Iterator[str]:
 
 def _why_not(outcome: Outcome, partition: int, broker: int, final: list[int]) -> str:
     problem, evaluation = outcome.problem, outcome.evaluation
+    if problem.rules.only_forced:
+        return "the task does not demand that it moves"
     barred = _barred(problem, partition, broker, final)
     free = ~np.logical_or.reduce(list(barred.values()))
     if not free.any():

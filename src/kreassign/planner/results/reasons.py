@@ -15,13 +15,18 @@ import numpy as np
 from kreassign.model.plan_facts import Reason
 from kreassign.planner.arrays import NOWHERE, BoolArray, BytesArray, FloatArray, IntArray
 from kreassign.planner.check.changes import Changes, changes_of
-from kreassign.planner.check.evaluate import Evaluation
-from kreassign.planner.check.legality import rack_excess
-from kreassign.planner.goals import TOPIC_SPREAD
+from kreassign.planner.check.evaluate import Evaluation, case_of
+from kreassign.planner.check.legality import beyond_task, over_limit, rack_excess
+from kreassign.planner.goals import DISK, TOPIC_SPREAD, goal_named
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Problem
 
 ROUNDING = 1e-9
+CAPACITY = "capacity:"
+_NEVER_STAYS = frozenset({"drain", "repair", "factor"})
+
+Cause = tuple[str, float, str]
+"""What a shift is named by, how much of it, and in which unit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +51,8 @@ def reasons_of(problem: Problem, assignment: Assignment, evaluation: Evaluation)
     found: dict[int, list[Reason]] = {int(one): [] for one in np.flatnonzero(changes.differs)}
     worth = _worths(shifts, evaluation)
     forced = _forced(problem, assignment, shifts)
+    for number, cause in _for_room(problem, assignment, changes, shifts, forced).items():
+        forced[number] = cause
     for number, partition in enumerate(shifts.partitions.tolist()):
         found[partition] += _said(problem, shifts, number, forced[number], worth[number])
     for place in np.flatnonzero(changes.changes_dir):
@@ -65,7 +72,11 @@ def missed(load: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
 def _shifts(problem: Problem, assignment: Assignment, changes: Changes) -> Shifts:
     """Pair what leaves each partition with what arrives, in order; then changes of leader among those that stay."""
     now = problem.partitions
-    leaving = now.owners[changes.removed], now.replicas[changes.removed]
+    gone = np.flatnonzero(changes.removed)
+    if problem.rules.only_forced:  # of a list that gets shorter, what could have stayed is what the copies are for
+        could_stay = problem.brokers.staying[now.replicas[gone]] & ~now.is_lost[gone]
+        gone = gone[np.lexsort((~could_stay, now.owners[gone]))]
+    leaving = now.owners[gone], now.replicas[gone]
     arriving = changes.owners[changes.added], assignment.replicas[changes.added]
     heads = assignment.replicas[assignment.offsets[:-1]]
     partitions, sources, destinations = _paired(leaving, arriving)
@@ -143,13 +154,13 @@ def _relief(shifts: Shifts, evaluation: Evaluation, load: FloatArray, *, undo: b
     return total
 
 
-def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[tuple[str, float, str] | None]:
+def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[Cause | None]:
     brokers, size = problem.brokers, problem.partitions.size_bytes
     now = problem.partitions
     lost = set(zip(now.owners[now.is_lost].tolist(), now.replicas[now.is_lost].tolist(), strict=True))
     present = Assignment.current(problem.partitions)
     repaired = rack_excess(problem, present) - rack_excess(problem, assignment)
-    found: list[tuple[str, float, str] | None] = []
+    found: list[Cause | None] = []
     for partition, source, destination, leading in zip(
         shifts.partitions.tolist(), shifts.sources.tolist(), shifts.destinations.tolist(), shifts.leading.tolist(),
         strict=True,
@@ -163,10 +174,33 @@ def _forced(problem: Problem, assignment: Assignment, shifts: Shifts) -> list[tu
             found.append(("drain", weight, "B"))
         elif leading and not brokers.may_lead[source]:
             found.append(("demote", 1.0, ""))
-        elif not leading and repaired[partition] > 0:
+        elif not leading and repaired[partition] > 0 and (problem.rules.repair_racks or not problem.rules.only_forced):
             found.append(("racks", float(repaired[partition]), ""))
         else:
             found.append(None)
+    return found
+
+
+def _for_room(
+    problem: Problem, assignment: Assignment, changes: Changes, shifts: Shifts, forced: list[Cause | None]
+) -> dict[int, Cause]:
+    """Shifts that the task does not demand, by number: which limit their source would exceed without, by how much."""
+    found: dict[int, Cause] = {}
+    beyond = beyond_task(problem, changes) if problem.rules.only_forced else {}
+    if not beyond:
+        return found
+    case = case_of(problem, assignment, changes)
+    # The last ones of a partition: those that crowd a rack, of which the first stay, are the others.
+    for number in np.flatnonzero(np.isin(shifts.partitions, list(beyond)) & ~shifts.leading)[::-1].tolist():
+        partition, source, cause = int(shifts.partitions[number]), int(shifts.sources[number]), forced[number]
+        if not beyond[partition] or (cause is not None and cause[0] in _NEVER_STAYS):
+            continue
+        places = np.arange(assignment.offsets[partition], assignment.offsets[partition + 1])
+        limits = [over_limit(case, partition, source, place) for place in places[changes.added[places]].tolist()]
+        goal, excess = max((limit for limit in limits if limit), key=lambda one: one[1], default=("", 0.0))
+        if goal:
+            beyond[partition] -= 1
+            found[number] = f"{CAPACITY}{goal}", excess, goal_named(goal).unit
     return found
 
 
@@ -194,4 +228,5 @@ def _dir_reason(problem: Problem, assignment: Assignment, changes: Changes, plac
     broker = int(problem.brokers.ids[assignment.replicas[place]])
     drained = dirs is not None and before != NOWHERE and bool(dirs.must_empty[before])
     size: BytesArray = problem.partitions.size_bytes
-    return Reason("drain" if drained else "log-dirs", broker, broker, float(size[changes.owners[place]]), "B")
+    other = f"{CAPACITY}{DISK.name}" if problem.rules.only_forced else "log-dirs"
+    return Reason("drain" if drained else other, broker, broker, float(size[changes.owners[place]]), "B")

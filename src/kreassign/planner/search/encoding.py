@@ -33,7 +33,12 @@ def encode(problem: Problem) -> Search:
     """The arrays of a problem, with everything where it is."""
     unit_bytes = _unit_bytes(problem)
     encoding = _encoding(problem, unit_bytes)
-    return Search(problem, encoding, _state(problem, encoding, unit_bytes), np.zeros(0, np.int64))
+    state = _state(problem, encoding, unit_bytes)
+    if problem.rules.only_forced:
+        encoding = encoding._replace(pinned=_staying(problem, encoding, state))
+        # A broker that is over a limit already is none of the task's business: it gets no more, and keeps what it has.
+        np.maximum(state.spare_capacity, 0.0, out=state.spare_capacity)
+    return Search(problem, encoding, state, np.zeros(0, np.int64))
 
 
 def decode(problem: Problem, encoding: Encoding, state: State) -> Assignment:
@@ -166,7 +171,8 @@ def _encoding(problem: Problem, unit_bytes: float) -> Encoding:
         partition_sets=partitions.broker_sets.astype(np.int64),
         fixed=~partitions.may_move,
         movable=partitions.may_move & rules.between_brokers,
-        may_change_leader=partitions.may_move & rules.leaders,
+        may_change_leader=partitions.may_move & rules.leaders & (not rules.only_forced),
+        pinned=np.zeros(len(owners), bool),
         racks=problem.rack_of_broker.astype(np.int64),
         broker_sets=brokers.broker_sets.astype(np.int64),
         receiving=brokers.receiving,
@@ -297,11 +303,27 @@ def misplaced(encoding: Encoding, state: State, *, repair_racks: bool) -> BoolAr
     placed = state.places >= 0
     wrong: BoolArray = placed & (~encoding.staying[np.maximum(state.places, 0)] | (state.places == encoding.lost_on))
     if repair_racks:
-        wrong |= _crowding(encoding, state, placed & ~wrong)
+        wrong |= crowding(encoding, state, placed & ~wrong)
     return wrong
 
 
-def _crowding(encoding: Encoding, state: State, counted: BoolArray) -> BoolArray:
+def _staying(problem: Problem, encoding: Encoding, state: State) -> BoolArray:
+    """Replicas that the task leaves where they are, shape (S,), unless their partition is to have fewer."""
+    leaving = misplaced(encoding, state, repair_racks=problem.rules.repair_racks) & encoding.movable[encoding.owners]
+    result: BoolArray = (encoding.initial_brokers >= 0) & ~leaving & ~may_stay_or_go(problem, encoding)
+    return result
+
+
+def may_stay_or_go(problem: Problem, encoding: Encoding) -> BoolArray:
+    """Replicas that leave their log directory anyway, and may for that leave their broker too, shape (S,)."""
+    if problem.log_dirs is None or not (problem.rules.between_log_dirs and problem.rules.between_brokers):
+        return np.zeros(len(encoding.owners), bool)
+    dirs = _dirs_by_slot(problem, encoding)
+    result: BoolArray = (dirs != NOWHERE) & problem.log_dirs.must_empty[dirs]
+    return result
+
+
+def crowding(encoding: Encoding, state: State, counted: BoolArray) -> BoolArray:
     """Replicas beyond the limit of their rack, in the order of the replica lists."""
     slots = np.flatnonzero(counted)
     key = (

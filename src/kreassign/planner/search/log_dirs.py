@@ -61,12 +61,15 @@ def _inside(problem: Problem, own: npt.NDArray[np.int64], owners: npt.NDArray[np
     """One broker as a problem: its directories are the brokers, its replicas partitions of one replica."""
     if problem.log_dirs is None:
         raise AssertionError("only brokers with log directories are looked into")
+    only_forced = problem.rules.only_forced
     tolerance = next((band.tolerance for band in problem.bands if band.goal is DISK), DEFAULT_TOLERANCE)
+    if only_forced and tolerance is None:  # a band then moves nothing, and says where what must move goes
+        tolerance = DEFAULT_TOLERANCE
     return Problem(
         _as_brokers(problem.log_dirs, own),
         _as_partitions(problem.partitions, owners, np.searchsorted(own, present), present != NOWHERE),
         bands=(Band(DISK, tolerance),),
-        rules=Rules(racks=RackRule.NONE),
+        rules=Rules(racks=RackRule.NONE, only_forced=only_forced),
     )
 
 

@@ -6,7 +6,7 @@ Deterministic: the same problem gives the same plan, byte for byte. docs/concept
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from kreassign.planner.arrays import FloatArray, IndexArray
 from kreassign.planner.problem.cluster import Assignment
 from kreassign.planner.problem.problem import Budget, Problem
 from kreassign.planner.search.compiled import kernels, loops
-from kreassign.planner.search.compiled.state import REMOVED, UNPLACED, Encoding, SlotsByBroker, State, slots_by_broker
+from kreassign.planner.search.compiled.state import REMOVED, UNPLACED, Encoding, State
 from kreassign.planner.search.encoding import Search, adopt, decode, encode, half_widths, misplaced, refresh, scales
 from kreassign.planner.search.feasibility import refuse_impossible, refuse_overfull, refuse_unplaced
 from kreassign.planner.search.log_dirs import in_log_dirs
+from kreassign.planner.search.room import around, attempts, go_back, is_overfull, make_room, put_back, relieve
 from kreassign.planner.search.topic_spread import spread_topics
 
 # Gain per scaled byte: a replica of average proportions that lessens an excess and a want of one goal gains 2.
@@ -26,7 +27,6 @@ MOVE_THRESHOLDS = (48.0, 16.0, 6.0, 4.0, 2.5, 1.5, 0.5)
 LEADER_THRESHOLDS = (1.5, 1.0, 0.5, 0.2, 0.05, 0.0)
 CAPACITY_THRESHOLDS = (1.0, 0.1, 0.0)
 EXCHANGE_THRESHOLDS = (1.0, 0.2, 0.0)
-EXCHANGE_ATTEMPTS = 1_500
 CHAIN_ATTEMPTS = 60
 SMALLER_ATTEMPTS = 12
 # Bands several times as wide, for what cannot be met; in the end as they are.
@@ -71,6 +71,7 @@ def solve(problem: Problem, start: Assignment | None = None) -> Solution:
 
 
 def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solution:
+    problem = _within_reach(problem)
     refuse_impossible(problem)
     search = encode(problem)
     if start is not None:
@@ -78,9 +79,23 @@ def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solutio
     for one in PASSES:
         if one.applies(search):
             one.run(search)
+    if problem.rules.only_forced:
+        go_back(search)
     refuse_overfull(problem, search.encoding, search.state)
     missed = _missed(problem, search.state)
     return Solution(decode(problem, search.encoding, search.state), missed, search.undone)
+
+
+def _within_reach(problem: Problem) -> Problem:
+    """Without the partitions of which no live broker has a copy: nothing could be copied to another one."""
+    partitions = problem.partitions
+    reached = partitions.within_reach(problem.brokers.is_live) | (partitions.factors == 0)
+    if reached.all():
+        return problem
+    wanted = np.where(reached, partitions.wanted_factors, partitions.factors).astype(np.int32)
+    return replace(
+        problem, partitions=replace(partitions, wanted_factors=wanted, may_move=partitions.may_move & reached)
+    )
 
 
 # --- forced changes --------------------------------------------------------------------------------------------------
@@ -89,21 +104,51 @@ def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solutio
 def _force(search: Search) -> None:
     """Drains, dead brokers, racks, factors, leaders that may not lead; what the budget does not allow is `undone`."""
     problem, encoding, state = search.problem, search.encoding, search.state
+    if problem.rules.only_forced:
+        put_back(search)
     _unplace(search)
     if _barred_leaders(encoding, state):
         loops.demote_pass(encoding, state)
-    waiting = np.flatnonzero(state.places == UNPLACED)
-    if not len(waiting):
+    unplaced = _fill(search, np.flatnonzero(state.places == UNPLACED))
+    if problem.rules.only_forced and problem.budget == Budget():
+        unplaced = _with_room(search, unplaced)
+    if not len(unplaced):
         return
-    largest_first = waiting[np.argsort(-encoding.size[encoding.owners[waiting]], kind="stable")]
-    loops.fill_pass(encoding, state, largest_first)
-    unplaced = np.flatnonzero(state.places == UNPLACED)
-    if len(unplaced) and problem.budget == Budget():
+    if problem.budget == Budget():
         refuse_unplaced(problem, encoding, state, unplaced)
     initial = encoding.initial_brokers[unplaced]
     loops.place_pass(encoding, state, unplaced, np.where(initial >= 0, initial, REMOVED))
     search.undone = np.unique(encoding.owners[unplaced])
     _return_crowding(encoding, state, search.undone)
+
+
+def _fill(search: Search, waiting: IndexArray) -> IndexArray:
+    """Place replicas, the largest first; those that found no broker."""
+    encoding, state = search.encoding, search.state
+    if len(waiting):
+        loops.fill_pass(encoding, state, waiting[np.argsort(-encoding.size[encoding.owners[waiting]], kind="stable")])
+    return np.flatnonzero(state.places == UNPLACED)
+
+
+def _with_room(search: Search, unplaced: IndexArray) -> IndexArray:
+    """Place what found no broker: as a follower where it led, or by moving more. Raises Infeasible for limits."""
+    if not len(unplaced):
+        if is_overfull(search):
+            relieve(search)
+        return unplaced
+    loops.hand_over_pass(search.encoding, search.state, unplaced)
+    unplaced = _fill(search, unplaced)
+    if not len(unplaced):
+        return unplaced
+    before = _copy(search.state)
+    left = make_room(search, unplaced)
+    if not len(left) and is_overfull(search):
+        refuse_unplaced(search.problem, search.encoding, before, unplaced)
+    return left
+
+
+def _copy(state: State) -> State:
+    return state._replace(**{name: values.copy() for name, values in state._asdict().items()})
 
 
 def _unplace(search: Search) -> None:
@@ -170,7 +215,8 @@ def _trim(search: Search) -> None:
     encoding, state = search.encoding, search.state
     largest_first = np.argsort(-encoding.size[encoding.owners], kind="stable")
     loops.return_pass(encoding, state, largest_first)
-    loops.smaller_pass(encoding, state, _by_broker(encoding, state), SMALLER_ATTEMPTS)
+    by_broker, _ = around(encoding, state)
+    loops.smaller_pass(encoding, state, by_broker, SMALLER_ATTEMPTS)
 
 
 def _level(search: Search) -> None:
@@ -195,15 +241,13 @@ def _change_leaders(encoding: Encoding, state: State) -> None:
 
 def _change_pairs(encoding: Encoding, state: State, threshold: float) -> None:
     """Two changes at once around the brokers that are still outside their bands, then single ones again."""
-    loops.exchange_pass(encoding, state, _by_broker(encoding, state), EXCHANGE_ATTEMPTS, threshold)
-    loops.lead_chain_pass(encoding, state, _by_broker(encoding, state), CHAIN_ATTEMPTS)
+    by_broker, partners = around(encoding, state)
+    loops.exchange_pass(encoding, state, by_broker, partners, attempts(encoding, partners), threshold)
+    by_broker, _ = around(encoding, state)
+    loops.lead_chain_pass(encoding, state, by_broker, CHAIN_ATTEMPTS)
     if _outside_bands(state):
         loops.move_pass(encoding, state, threshold)
         _change_leaders(encoding, state)
-
-
-def _by_broker(encoding: Encoding, state: State) -> SlotsByBroker:
-    return slots_by_broker(state.places, len(encoding.racks))
 
 
 def _outside_bands(state: State) -> bool:
@@ -211,7 +255,9 @@ def _outside_bands(state: State) -> bool:
 
 
 def _has_bands(search: Search) -> bool:
-    return bool(search.problem.bands or search.problem.rules.least_topic_leaders)
+    """Whether there is a band, and anything that may move for it."""
+    has_bands = search.problem.bands or search.problem.rules.least_topic_leaders
+    return bool(has_bands) and not search.encoding.pinned.all()
 
 
 def _missed(problem: Problem, state: State) -> FloatArray:

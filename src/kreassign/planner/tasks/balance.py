@@ -72,11 +72,11 @@ def balance_disks(problem: Problem, *, between_brokers: bool = False) -> Problem
 
 
 def only_forced(problem: Problem) -> Problem:
-    """The same task with every partition fixed that it does not demand to change.
+    """The same task with every replica and leader kept that it does not demand to change.
 
     The others go where they serve the goals best, but no further bytes are spent on the goals.
     """
-    return movable_only(problem, forced(problem))
+    return replace(problem, rules=replace(problem.rules, only_forced=True))
 
 
 def forced(problem: Problem) -> BoolArray:

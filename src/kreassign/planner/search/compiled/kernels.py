@@ -94,9 +94,11 @@ def may_host(encoding: Encoding, state: State, slot: int, broker: int) -> bool:
 def may_leave(encoding: Encoding, state: State, slot: int) -> bool:
     """Whether the replica in a slot may go elsewhere; with it goes the leadership, if it leads."""
     partition = encoding.owners[slot]
-    return bool(
-        encoding.movable[partition] and (encoding.may_change_leader[partition] or state.leaders[partition] != slot)
-    )
+    if encoding.pinned[slot] or not encoding.movable[partition]:
+        return False
+    # A leadership that has left its broker already may go on.
+    leads_initially = state.leaders[partition] == slot and state.places[slot] == encoding.initial_leaders[partition]
+    return bool(encoding.may_change_leader[partition] or not leads_initially)
 
 
 @compiled_part

@@ -160,8 +160,18 @@ def demote_pass(encoding: Encoding, state: State) -> None:
     for partition in range(encoding.offsets.shape[0] - 1):
         broker = state.places[state.leaders[partition]]
         barred = broker >= 0 and not encoding.leading[broker] and not encoding.fixed[partition]
-        if barred and not hand_over(encoding, state, partition) and encoding.movable[partition]:
+        if not barred or hand_over(encoding, state, partition):
+            continue
+        if encoding.movable[partition] and not encoding.pinned[state.leaders[partition]]:
             place(encoding, state, state.leaders[partition], UNPLACED)
+
+
+@compiled
+def hand_over_pass(encoding: Encoding, state: State, slots: IndexArray) -> None:
+    """Where one of these slots leads, let another replica of its partition lead, if any may."""
+    for slot in slots:
+        if state.leaders[encoding.owners[slot]] == slot:
+            hand_over(encoding, state, encoding.owners[slot])
 
 
 @compiled_part
@@ -274,16 +284,23 @@ def overdrawn(state: State, one: int, other: int) -> bool:
 
 
 @compiled
-def exchange_pass(encoding: Encoding, state: State, by_broker: SlotsByBroker, attempts: int, threshold: float) -> int:
-    """Around every broker outside its bands, make the best exchange of so many drawn ones, while any helps."""
+def exchange_pass(
+    encoding: Encoding, state: State, by_broker: SlotsByBroker, partners: IndexArray, attempts: int, threshold: float
+) -> int:
+    """Around every broker outside its bands, make the best exchange of so many drawn ones, while any helps.
+
+    Drawn are a slot of the broker and one of the `partners`.
+    """
     made = 0
+    if not partners.shape[0]:
+        return made
     for broker in range(encoding.racks.shape[0]):
         first, last = by_broker.starts[broker], by_broker.starts[broker + 1]
         while first < last and (max(state.shortfall[broker].max(), -state.headroom[broker].min())) > TINY:
             best, partner, most = by_broker.slots[first], by_broker.slots[first], 0.0
             for _ in range(attempts):
                 one = by_broker.slots[first + random_below(state, last - first)]
-                other = random_below(state, state.places.shape[0])
+                other = partners[random_below(state, partners.shape[0])]
                 if state.places[one] != broker or state.places[other] < 0 or state.places[other] == broker:
                     continue
                 gained = exchange_gain(encoding, state, one, other)
@@ -404,6 +421,19 @@ def return_pass(encoding: Encoding, state: State, order: IndexArray) -> int:
                 returned += 1
                 break
     return returned
+
+
+@compiled
+def restore_leaders_pass(encoding: Encoding, state: State) -> None:
+    """Where a replica is back on the broker that leads at present, let it lead again."""
+    for partition in range(encoding.initial_leaders.shape[0]):
+        initial_leader = encoding.initial_leaders[partition]
+        if state.places[state.leaders[partition]] == initial_leader or not encoding.leading[initial_leader]:
+            continue
+        for slot in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+            extra = encoding.leader_load[partition] - encoding.follower_load[partition]
+            if state.places[slot] == initial_leader and fits(state, initial_leader, extra):
+                lead(encoding, state, slot)
 
 
 @compiled

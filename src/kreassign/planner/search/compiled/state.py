@@ -37,6 +37,7 @@ class Encoding(NamedTuple):
     fixed: BoolArray  # (P,) nothing about the partition may change
     movable: BoolArray  # (P,) replicas may go elsewhere
     may_change_leader: BoolArray  # (P,) another replica may lead
+    pinned: BoolArray  # (S,) the replica stays on its initial broker
     racks: IndexArray  # (N,) brokers without a rack have one each
     broker_sets: IndexArray  # (N,)
     receiving: BoolArray  # (N,)

@@ -1,0 +1,290 @@
+"""Forced tasks move replicas, not partitions: what may stay stays, and no byte more than needed is copied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kreassign.errors import Infeasible
+from kreassign.model import TopicPartition
+from kreassign.planner import BrokerFacts, LogDirFacts, PartitionFacts, Problem, problem_of
+from kreassign.planner.check.bounds import bytes_bound
+from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.problem.cluster import Assignment
+from kreassign.planner.results.explain import explain
+from kreassign.planner.results.outcome import Origin, Outcome, outcome_of
+from kreassign.planner.search.search import solve
+from kreassign.planner.search.subproblems import attempt, solve_in_subproblems
+from kreassign.planner.tasks import (
+    TopicChoice,
+    change_factors,
+    drain_brokers,
+    drain_log_dirs,
+    ignore_dead_brokers,
+    only_forced,
+    repair,
+)
+from kreassign.twin.setup.scenario import parse_scenario
+from tests.planner.small_problems import GIGABYTE, brokers, moved, partition, posed
+
+SCENARIO = Path(__file__).parents[3] / "scenarios" / "skewed.toml"
+
+
+def skewed() -> Problem:
+    """The scenario of that name: every partition has two replicas, and all lie unevenly."""
+    blueprint = parse_scenario(SCENARIO.read_text(encoding="utf-8"), SCENARIO.name).blueprint
+    loads = [
+        PartitionFacts(TopicPartition(topic.name, number), one.replicas, size_bytes=one.traffic.size_bytes)
+        for topic in blueprint.topics
+        for number, one in enumerate(topic.partitions)
+    ]
+    return problem_of([BrokerFacts(one.id, one.rack) for one in blueprint.brokers], loads)
+
+
+def planned(problem: Problem) -> Outcome:
+    return outcome_of(problem, solve(problem).assignment, Origin("a task"))
+
+
+def lists(outcome: Outcome) -> list[tuple[int, ...]]:
+    return [one.replicas for one in outcome.plan.assignments]
+
+
+def test_a_drain_copies_the_replicas_of_the_broker_and_no_others() -> None:
+    problem = only_forced(drain_brokers(skewed(), [3]))
+    held = int((problem.partitions.replicas == 3).sum())
+    outcome = planned(problem)
+    assert (outcome.evaluation.moves, held) == (11, 11)
+    assert (outcome.facts.totals.gap, outcome.facts.totals.binding) == (0, "forced")
+    for before, after in zip(outcome.current.assignments, outcome.plan.assignments, strict=True):
+        assert [after.replicas.index(one) == before.replicas.index(one) for one in before.replicas if one != 3] == [
+            True
+        ]
+
+
+def test_a_higher_factor_copies_one_replica_a_partition_and_changes_no_leader() -> None:
+    problem = only_forced(change_factors(skewed(), 3, TopicChoice(("payments",))))
+    outcome = planned(problem)
+    assert (outcome.evaluation.moves, outcome.evaluation.leader_changes, outcome.facts.totals.gap) == (8, 0, 0)
+    assert all(
+        after.replicas[:2] == before.replicas
+        for before, after in zip(outcome.current.assignments, outcome.plan.assignments, strict=True)
+    )
+
+
+def test_what_must_move_goes_where_the_goals_want_it() -> None:
+    loads = [*(partition(number, 1, 2) for number in range(6)), *(partition(number, 3) for number in range(6, 12))]
+    outcome = planned(only_forced(drain_brokers(posed(brokers(1, 2, 3, 4, 5), loads), [3])))
+    assert sorted(broker for one in lists(outcome) for broker in one) == [4, 4, 4, 5, 5, 5]
+
+
+def test_a_lower_factor_copies_nothing_and_keeps_the_leader() -> None:
+    outcome = planned(only_forced(change_factors(posed(brokers(1, 2, 3), [partition(0, 2, 1, 3)]), 2)))
+    assert (outcome.evaluation.moves, outcome.evaluation.leader_changes) == (0, 0)
+    assert lists(outcome)[0][0] == 2
+
+
+def test_a_new_replica_leads_in_the_place_of_the_leader_that_goes() -> None:
+    outcome = planned(only_forced(drain_brokers(posed(brokers(1, 2, 3), [partition(0, 1, 2)]), [1])))
+    assert lists(outcome) == [(3, 2)]
+
+
+def test_a_follower_takes_over_where_the_new_replica_may_not_lead() -> None:
+    hosts = [replace(host, may_lead=host.id != 3) for host in brokers(1, 2, 3)]
+    outcome = planned(only_forced(drain_brokers(posed(hosts, [partition(0, 1, 2)]), [1])))
+    assert lists(outcome) == [(2, 3)]
+
+
+def test_a_replica_in_the_way_of_a_full_disk_moves_and_the_plan_says_for_which_limit() -> None:
+    room = {1: 1000.0, 2: 100.0, 3: 60.0}
+    hosts = [replace(host, capacity={"disk": room[host.id] * GIGABYTE}) for host in brokers(1, 2, 3)]
+    loads = [partition(0, 1, gigabytes=80), partition(1, 2, gigabytes=30), partition(2, 2, gigabytes=10)]
+    outcome = planned(only_forced(drain_brokers(posed(hosts, loads), [1])))
+    assert [str(one.topic_partition) for one in outcome.plan.assignments] == ["t-0", "t-1"]
+    (reason,) = outcome.facts.partitions[1].reasons
+    assert (reason.goal, reason.limit, reason.source, reason.destination) == ("capacity:disk", "disk", 2, 3)
+    assert "without it broker 2 would exceed its limit of disk by 20 GB" in explain(outcome, TopicPartition("t", 1))[1]
+    assert "only what must moves" in explain(outcome, TopicPartition("t", 2))[1]
+
+
+def test_a_limit_that_nothing_can_keep_is_refused() -> None:
+    hosts = brokers(1, 2, capacity={"disk": 50.0 * GIGABYTE})
+    loads = [partition(0, 1, gigabytes=30), partition(1, 2, gigabytes=30)]
+    hosts.append(replace(brokers(3)[0], capacity={"disk": 500.0 * GIGABYTE}, may_receive=False))
+    with pytest.raises(Infeasible, match="no receiver has enough disk left"):
+        solve(only_forced(drain_brokers(posed(hosts, loads), [1])))
+
+
+def test_a_broker_that_was_over_its_limit_before_is_left_alone() -> None:
+    room = {1: 1000.0, 2: 50.0, 3: 500.0}
+    hosts = [replace(host, capacity={"disk": room[host.id] * GIGABYTE}) for host in brokers(1, 2, 3)]
+    outcome = planned(only_forced(drain_brokers(posed(hosts, [partition(0, 1), partition(1, 2, gigabytes=80)]), [1])))
+    assert lists(outcome) == [(3,)]
+    assert any(sentence.startswith("broker 2: disk is") for sentence in outcome.facts.remaining)
+
+
+@pytest.mark.parametrize(
+    ("lists_after", "said"),
+    [
+        ((4, 3), "t-0 goes from broker 2 to 3 without need"),
+        ((2, 1), "t-0 changes its leader without need"),
+        ((1, 4, 2), "t-0 has 3 replicas, not 2"),
+    ],
+)  # fmt: skip
+def test_the_check_finds_changes_without_need(lists_after: tuple[int, ...], said: str) -> None:
+    problem = only_forced(posed(brokers(1, 2, 3, 4), [partition(0, 1, 2)]))
+    assert said in " ".join(evaluate(problem, moved(problem, (0, lists_after))).violations)
+
+
+def test_the_check_finds_another_order() -> None:
+    problem = only_forced(drain_brokers(posed(brokers(1, 2, 3, 4, 5), [partition(0, 1, 2, 3, 4)]), [4]))
+    found = evaluate(problem, moved(problem, (0, (1, 3, 2, 5)))).violations
+    assert found == ("t-0 has its replicas in another order without need",)
+
+
+DISKS = tuple(LogDirFacts(path) for path in ("/a", "/b"))
+
+
+def test_only_what_is_in_a_directory_to_be_drained_changes_its_directory() -> None:
+    loads = [partition(number, 1, log_dirs=("/a" if number < 2 else "/b",)) for number in range(8)]
+    outcome = planned(only_forced(drain_log_dirs(posed(brokers(1, 2, log_dirs=DISKS), loads), [(1, "/a")])))
+    assert [(one.replicas, one.log_dirs) for one in outcome.plan.assignments] == [((1,), ("/b",))] * 2
+    assert outcome.evaluation.moves == 0
+
+
+def test_what_leaves_its_directory_may_leave_its_broker_too_and_nothing_else_does() -> None:
+    loads = [partition(number, 3, 1, log_dirs=("/a", "/a" if number < 4 else "/b")) for number in range(8)]
+    problem = drain_log_dirs(posed(brokers(1, 2, 3, log_dirs=DISKS), loads), [(1, "/a")], between_brokers=True)
+    outcome = planned(only_forced(problem))
+    assert [one.topic_partition.partition for one in outcome.plan.assignments] == [0, 1, 2, 3]
+    assert {one.replicas for one in outcome.plan.assignments} >= {(3, 2)}
+
+
+# --- thousands of clusters ------------------------------------------------------------------------------------------
+
+
+def judged(problem: Problem, parts: int) -> Assignment:
+    """A plan, found in so many parts, that the independent check finds legal."""
+    found = solve_in_subproblems(problem, parts, 1, lambda problems: [attempt(one) for one in problems]).assignment
+    assert evaluate(problem, found).violations == ()
+    return found
+
+
+def random_task(seed: int) -> tuple[str, Problem]:
+    """A small cluster without limits and a task that forces changes."""
+    random = Random(seed)
+    count, racks = random.randint(4, 9), random.choice((0, 1, 2, 3, 4))
+    paths = ("/a", "/b", "/c")[: random.randint(1, 3)]
+    hosts = [
+        BrokerFacts(
+            broker,
+            rack=f"r{broker % racks}" if racks else None,
+            log_dirs=tuple(LogDirFacts(path) for path in paths),
+            is_live=random.random() > 0.1 or broker < 3,
+        )
+        for broker in range(count)
+    ]
+    loads = [_partition(random, number, count, paths) for number in range(random.randint(1, 24))]
+    problem = problem_of(hosts, loads)
+    live = [host.id for host in hosts if host.is_live]
+    task = random.choice(("drain", "factor", "repair", "drain dirs", "drain and factor"))
+    if task.startswith("drain") and task != "drain dirs":
+        problem = drain_brokers(problem, random.sample(range(count), random.randint(1, max(1, len(live) - 3))))
+    if task.endswith("factor"):
+        chosen = problem.brokers.staying.sum()
+        problem = change_factors(problem, random.randint(1, min(4, int(chosen))))
+    if task == "repair":
+        return task, only_forced(repair(problem, racks=random.random() < 0.7, factors=random.random() < 0.5))
+    if task == "drain dirs" and len(paths) > 1:
+        places = [(broker, random.choice(paths)) for broker in random.sample(live, random.randint(1, len(live)))]
+        problem = drain_log_dirs(problem, places)
+    return task, ignore_dead_brokers(only_forced(problem))[0]
+
+
+def _partition(random: Random, number: int, count: int, paths: tuple[str, ...]) -> PartitionFacts:
+    replicas = tuple(random.sample(range(count), random.choice((1, 2, 2, 3))))
+    size = random.choice((0, GIGABYTE, int(random.lognormvariate(0, 1) * GIGABYTE)))
+    rate = random.uniform(0, 1e6)
+    lost = (random.choice(replicas),) if random.random() < 0.05 and len(replicas) > 1 else ()
+    return PartitionFacts(
+        TopicPartition(f"t{number % 3}", number), replicas, size, rate, rate * 2, rate, rate / 3,
+        tuple(random.choice(paths) for _ in replicas), lost_on=lost,
+    )  # fmt: skip
+
+
+def broken_laws(problem: Problem, found: Assignment) -> list[str]:
+    """What is not as the least change would be, from the lists alone."""
+    now, hosts, wrong, copied = problem.partitions, problem.brokers, [], 0
+    least, after = 0, found.lists()
+    racks, limits = problem.rack_of_broker.tolist(), problem.rack_limits.tolist()
+    for index in range(len(now)):
+        before, target = now.list_of(index).tolist(), after[index]
+        begin = int(now.offsets[index])
+        usable = [one for place, one in enumerate(before) if hosts.staying[one] and not now.is_lost[begin + place]]
+        if not any(hosts.is_live[one] and not now.is_lost[begin + place] for place, one in enumerate(before)):
+            if target != before:
+                wrong.append(f"{before} -> {target}: nothing can be copied")
+            continue
+        in_rack: dict[int, int] = {}
+        stays = []
+        for one in usable:
+            in_rack[racks[one]] = in_rack.get(racks[one], 0) + 1
+            if in_rack[racks[one]] <= limits[index] or not (problem.rules.repair_racks and now.may_move[index]):
+                stays.append(one)
+        wanted, size = int(now.wanted_factors[index]), int(now.size_bytes[index])
+        least += size * max(0, wanted - len(stays))
+        copied += size * len(set(target) - set(before))
+        kept = [one for one in target if one in before]
+        if len(kept) != min(wanted, len(stays)):
+            wrong.append(f"{before} -> {target}: {stays} could stay")
+        if wanted >= len(before) and [before.index(one) for one in kept] != [target.index(one) for one in kept]:
+            wrong.append(f"{before} -> {target}: places change")
+        if before[0] in stays and hosts.may_lead[before[0]] and target[0] != before[0]:
+            wrong.append(f"{before} -> {target}: the leader changes")
+    if copied != least:
+        wrong.append(f"{copied} bytes are copied, {least} suffice")
+    if bytes_bound(problem).total != least:
+        wrong.append(f"the bound is {bytes_bound(problem).total}, not {least}")
+    return wrong
+
+
+def with_limits(seed: int, problem: Problem) -> Problem:
+    """The same with disks that have little room for what they must take."""
+    random, now = Random(seed), problem.partitions
+    held = np.bincount(now.replicas, now.size_bytes[now.owners], len(problem.brokers))
+    free = int((now.size_bytes * now.wanted_factors).sum()) / len(problem.brokers)
+    limits = np.array([one + random.choice((0.0, 0.2, 0.5, 1.0, 2.0)) * free for one in held])
+    return replace(problem, brokers=replace(problem.brokers, capacity={"disk": limits}))
+
+
+def keeps_the_law(seed: int) -> str:
+    """Plan for one cluster, whole or in parts: as small as can be, and where limits demand more, this is said."""
+    task, problem = random_task(seed)
+    try:
+        assert broken_laws(problem, judged(problem, 1 + seed % 3)) == [], (seed, task)
+        limited = with_limits(seed, problem)
+        outcome = outcome_of(limited, judged(limited, 1 + seed % 2), Origin(task))
+    except Infeasible:
+        return ""
+    beyond = outcome.facts.totals.moved_bytes - outcome.facts.totals.least_bytes
+    told = [fact.size_bytes for fact in outcome.facts.partitions for reason in fact.reasons if reason.limit == "disk"]
+    assert sum(told) == beyond, (seed, task)
+    return f"{task}, more" if beyond else task
+
+
+@given(st.integers(0, 1_000_000))
+def test_what_may_stay_stays_in_its_place_and_no_byte_more_is_copied(seed: int) -> None:
+    keeps_the_law(seed)
+
+
+@pytest.mark.thorough
+def test_the_same_holds_for_hundreds_of_clusters_of_every_kind() -> None:
+    kinds = Counter(keeps_the_law(seed) for seed in range(200))
+    assert kinds.keys() >= {"drain", "factor", "repair", "drain dirs", "drain and factor", "drain, more"}
+    assert kinds[""] < 100
