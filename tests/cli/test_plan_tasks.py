@@ -174,6 +174,9 @@ def test_the_brokers_needed_are_told(cluster: Path) -> None:
     text = run(cluster, "brokers-needed").stdout
     assert text.startswith("nothing changes: 2 brokers carry this load at 70% of their limits; there are 4")
     assert "disk alone needs 1: 240 MB at 1.26 GB each" in text
+    assert "never fewer than 2: the largest replication factor" in text
+    assert "not counted, no limit of every broker is known: net-in, net-out, cpu, replicas, leaders" in text
+    assert said(cluster, "brokers-needed")["no_limit"] == ["net-in", "net-out", "cpu", "replicas", "leaders"]
 
 
 def test_choices_are_listed_and_written(cluster: Path) -> None:

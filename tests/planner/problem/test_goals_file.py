@@ -63,6 +63,10 @@ def test_every_key_is_read() -> None:
     )
 
 
+def test_racks_of_brokers_are_read() -> None:
+    assert parse_policy("[broker-racks]\n7 = 'a'\n12 = 'b'").broker_racks == {7: "a", 12: "b"}
+
+
 def test_an_empty_file_is_the_default_policy() -> None:
     assert parse_policy("") == PlanPolicy()
 
@@ -88,6 +92,8 @@ def test_a_tolerance_alone_is_that_of_all_goals() -> None:
     ("[shares]\nbig = 2", "shares: 'big' is not the id of a broker"),
     ("[broker-sets.a]\ntopics = ['x']", "broker-sets.a.brokers must be an array of broker ids"),
     ("[broker-sets.a]\nbrokers = [1]\ntopics = 'x'", "broker-sets.a.topics must be an array of texts"),
+    ("[broker-racks]\nbig = 'a'", "broker-racks: 'big' is not the id of a broker"),
+    ("[broker-racks]\n7 = 3", "broker-racks.7 must be the name of a rack"),
     ("disk-reserve = true", "disk-reserve: True is not a number"),
     ("tolerance = inf", "tolerance: inf is not a number of 0 or more"),
     ("[[goals]]\nname = 'disk'\nweight = nan", "goal disk: weight: nan is not a number of 0 or more"),

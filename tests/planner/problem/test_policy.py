@@ -49,6 +49,15 @@ def test_excluded_topics_stay_and_excluded_brokers_receive_nothing() -> None:
     assert found.brokers.may_receive.tolist() == [True, True, False]
 
 
+def test_racks_are_given_to_brokers_that_say_none() -> None:
+    hosts = [replace(host, rack="b") if host.id == 2 else host for host in brokers(1, 2, 3)]
+    problem = posed(hosts, [partition(0, 1)])
+    found = with_policy(problem, PlanPolicy(broker_racks={1: "c", 2: "b"})).brokers
+    assert (found.rack_names, found.racks.tolist()) == (("b", "c"), [1, 0, -1])
+    with pytest.raises(InputError, match="broker 2 itself says that it is in rack b, not in a"):
+        with_policy(problem, PlanPolicy(broker_racks={2: "a"}))
+
+
 def test_racks_and_least_leaders_become_rules() -> None:
     rules = with_policy(PROBLEM, PlanPolicy(racks=RackRule.STRICT, least_topic_leaders={"users": 1})).rules
     assert (rules.racks, dict(rules.least_topic_leaders)) == (RackRule.STRICT, {"users": 1})
@@ -58,6 +67,7 @@ def test_racks_and_least_leaders_become_rules() -> None:
     (PlanPolicy(shares={9: 1.0}), "there is no broker 9"),
     (PlanPolicy(broker_capacity={9: {"disk": 1.0}}), "there is no broker 9"),
     (PlanPolicy(excluded_brokers=(9,)), "there is no broker 9"),
+    (PlanPolicy(broker_racks={9: "a"}), "there is no broker 9"),
     (PlanPolicy(broker_sets=(BrokerSet("a", (9,), ("users",)),)), "there is no broker 9"),
     (PlanPolicy(broker_sets=(BrokerSet("a", (1,), ("none.*",)),)), "no topic matches"),
     (PlanPolicy(least_topic_leaders={"x": 1}), "least-topic-leaders: there is no topic 'x'"),

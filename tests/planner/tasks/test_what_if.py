@@ -85,6 +85,14 @@ def test_a_part_of_the_limits_is_a_part(at_most: float) -> None:
         brokers_needed(cluster(3, disk=1.0), at_most)
 
 
+def test_what_was_not_counted_is_told_and_the_factor_is_a_floor() -> None:
+    problem = cluster(4, disk=10_000.0 * GIGABYTE, replicas=1_000)
+    found = brokers_needed(problem)
+    assert (found.unlimited, found.unknown, found.factor) == (("leaders",), ("net-in", "net-out", "cpu"), 2)
+    written = replace(problem, partitions=replace(problem.partitions, write_bytes_per_s=np.ones(12)))
+    assert brokers_needed(written).unlimited == ("net-in", "leaders")
+
+
 def test_without_limits_there_is_no_answer() -> None:
     with pytest.raises(InputError, match="no limit of the brokers is known"):
         brokers_needed(cluster(3))

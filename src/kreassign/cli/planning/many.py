@@ -89,6 +89,8 @@ def brokers_needed(options: PlanOptions, at_most: float, what_if: WhatIf) -> Non
     for need in found.needs:
         total, limit = format_amount(need.total, need.unit), format_amount(need.limit, need.unit)
         terminal.print(f"{need.goal} alone needs {need.brokers}: {total} at {limit} each")
+    for sentence in _uncounted(found):
+        terminal.print(sentence)
 
 
 @click.command(
@@ -204,12 +206,29 @@ def _choices(choices: tuple[Choice, ...], *, is_timed: bool) -> Table:
     return table
 
 
+def _uncounted(found: RightSize) -> Iterator[str]:
+    """What the answer does not rest on, and the floor below which it cannot fall."""
+    yield f"never fewer than {found.factor}: the largest replication factor"
+    if found.unlimited:
+        yield f"not counted, no limit of every broker is known: {', '.join(found.unlimited)}"
+    if found.unknown:
+        yield f"not counted, no load is known: {', '.join(found.unknown)}"
+
+
 def _size_document(found: RightSize) -> dict[str, Any]:
     needs = [
         {"goal": need.goal, "unit": need.unit, "total": need.total, "limit": need.limit, "brokers": need.brokers}
         for need in found.needs
     ]
-    return {"brokers": found.brokers, "present": found.present, "at_most": found.at_most, "needs": needs}
+    return {
+        "brokers": found.brokers,
+        "present": found.present,
+        "at_most": found.at_most,
+        "least_by_factor": found.factor,
+        "needs": needs,
+        "no_limit": list(found.unlimited),
+        "no_load": list(found.unknown),
+    }
 
 
 def _show(title: str, replies: list[Reply], output_format: str) -> None:

@@ -144,6 +144,14 @@ def _amount(key: str, value: Toml) -> float:
         raise InputError(f"{key}: {error}") from error
 
 
+def _broker_racks(key: str, value: Toml) -> dict[int, str]:
+    found = {_id(key, name): rack for name, rack in _table(key, value).items()}
+    for broker, rack in found.items():
+        if not isinstance(rack, str) or not rack:
+            raise InputError(f'{key}.{broker} must be the name of a rack, for example "a"')
+    return found
+
+
 def _counts(key: str, value: Toml) -> dict[str, int]:
     return {name: int(_positive(f"{key}.{name}", one)) for name, one in _table(key, value).items()}
 
@@ -191,6 +199,7 @@ def _percent(key: str, value: Toml) -> float:
 
 _KEYS: dict[str, Callable[[str, Toml], Any]] = {
     "racks": _racks,
+    "broker-racks": _broker_racks,
     "capacity": _amounts,
     "broker-capacity": _broker_amounts,
     "shares": _broker_numbers,

@@ -28,7 +28,8 @@ class PlanPolicy:
 
     `capacity` limits every broker by goal name, `broker_capacity` single ones; `shares` are relative. `disk_reserve` is
     the part of a disk to be kept free where disk limits come from the snapshot. `reads_per_write` is how many times
-    consumers read what producers write. `topic_spread`: see `Rules`.
+    consumers read what producers write. `broker_racks` names the racks of brokers that do not say theirs, by id.
+    `topic_spread`: see `Rules`.
     """
 
     bands: tuple[Band, ...] = DEFAULT_BANDS
@@ -43,6 +44,7 @@ class PlanPolicy:
     excluded_brokers: tuple[int, ...] = ()
     disk_reserve: float = 0.1
     reads_per_write: float = 1.0
+    broker_racks: Mapping[int, str] = field(default_factory=dict)
 
 
 def with_tolerance(bands: tuple[Band, ...], tolerance: float) -> tuple[Band, ...]:
@@ -65,6 +67,7 @@ def with_policy(problem: Problem, policy: PlanPolicy) -> Problem:
     unknown = sorted(set(policy.least_topic_leaders) - set(problem.partitions.topic_names))
     if unknown:
         raise InputError(f"least-topic-leaders: there is no topic {unknown[0]!r} in this cluster")
+    problem = _with_racks(problem, policy.broker_racks)
     return _without(_with_sets(_with_limits(problem, policy), policy.broker_sets), policy)
 
 
@@ -75,6 +78,29 @@ def _alive(problem: Problem, bands: tuple[Band, ...]) -> tuple[Band, ...]:
         if band.goal.leader(problem.partitions).any() or band.goal.follower(problem.partitions).any()
     ]  # fmt: skip
     return tuple(known)
+
+
+def _with_racks(problem: Problem, given: Mapping[int, str]) -> Problem:
+    """With these racks where brokers say none. Raises InputError for a broker that says another."""
+    if not given:
+        return problem
+    brokers = problem.brokers
+    chosen_brokers(brokers, given)
+    said = {
+        int(broker): None if rack == NOWHERE else brokers.rack_names[rack]
+        for broker, rack in zip(brokers.ids, brokers.racks, strict=True)
+    }
+    for broker, rack in sorted(given.items()):
+        if said[broker] not in {None, rack}:
+            raise InputError(
+                f"broker-racks: broker {broker} itself says that it is in rack {said[broker]}, not in {rack}; "
+                "leave it out, or correct broker.rack"
+            )
+    racks = {**said, **given}
+    names = tuple(sorted({rack for rack in racks.values() if rack is not None}))
+    numbers = {None: NOWHERE, **{name: number for number, name in enumerate(names)}}
+    indices = np.array([numbers[racks[broker]] for broker in brokers.ids.tolist()], np.int32)
+    return replace(problem, brokers=replace(brokers, racks=indices, rack_names=names))
 
 
 def _with_limits(problem: Problem, policy: PlanPolicy) -> Problem:

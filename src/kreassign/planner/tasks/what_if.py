@@ -11,6 +11,7 @@ import numpy as np
 from kreassign.errors import Infeasible, InputError
 from kreassign.planner.arrays import NOWHERE
 from kreassign.planner.check.evaluate import evaluate
+from kreassign.planner.goals import GOALS
 from kreassign.planner.problem.cluster import Brokers
 from kreassign.planner.problem.problem import Band, Problem
 from kreassign.planner.search.search import solve
@@ -122,12 +123,20 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class RightSize:
-    """`brokers` carry the load, shown by a placement that was found; `needs` has the least of each resource alone."""
+    """`brokers` carry the load, shown by a placement that was found; `needs` has the least of each resource alone.
+
+    Only resources with a limit are in `needs`. `unlimited` names loads that no known limit of the brokers bounds,
+    `unknown` those of which no load is known: neither was counted. `factor` is the largest replication factor, a floor:
+    so many brokers are needed however small the load.
+    """
 
     brokers: int
     present: int
     at_most: float
     needs: tuple[Need, ...]
+    unlimited: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    factor: int = 1
 
 
 def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
@@ -142,10 +151,13 @@ def brokers_needed(problem: Problem, at_most: float = 0.7) -> RightSize:
     needs = _needs(reduced)
     if not needs:
         raise InputError("no limit of the brokers is known; name some in the goals file, under [capacity]")
-    least = max(*(need.brokers for need in needs), int(problem.partitions.wanted_factors.max(initial=1)), 1)
+    factor = int(problem.partitions.wanted_factors.max(initial=1))
+    least = max(*(need.brokers for need in needs), factor, 1)
+    unlimited, unknown = _not_counted(reduced, needs)
     for count in range(least, least + TRIES + 1):
         if _fits(reduced, count):
-            return RightSize(count, int(problem.brokers.staying.sum()), at_most, needs)
+            present = int(problem.brokers.staying.sum())
+            return RightSize(count, present, at_most, needs, unlimited, unknown, factor)
     raise Infeasible(
         f"no placement was found on {least} to {least + TRIES} brokers; some partition is too large for one"
     )
@@ -166,6 +178,14 @@ def _needs(problem: Problem) -> tuple[Need, ...]:
         if math.isfinite(limit) and limit > 0:
             found.append(Need(band.goal.name, band.goal.unit, total, limit, math.ceil(total / limit - 1e-9)))
     return tuple(found)
+
+
+def _not_counted(problem: Problem, needs: tuple[Need, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Resources without a limit, and those that are zero everywhere, which means that nothing is known of them."""
+    goals = {goal.name: goal for goal in (*GOALS, *(band.goal for band in problem.bands))}
+    partitions, counted = problem.partitions, {need.goal for need in needs}
+    known = {name for name, goal in goals.items() if goal.leader(partitions).any() or goal.follower(partitions).any()}
+    return tuple(name for name in goals if name in known - counted), tuple(name for name in goals if name not in known)
 
 
 def _fits(problem: Problem, count: int) -> bool:
