@@ -12,7 +12,7 @@ import pytest
 
 from kreassign.admin import AdminClient
 from kreassign.clock import SystemClock
-from kreassign.errors import ClusterError, Drifted, InputError, Rejected
+from kreassign.errors import ClusterError, Drifted, InputError, Rejected, Unsupported
 from kreassign.kafka_tools.reassign.cancel import cancel_all
 from kreassign.kafka_tools.reassign.client import ToolClient
 from kreassign.kafka_tools.reassign.requests import CancelAllRequest
@@ -211,6 +211,36 @@ def what_is_not_as_expected_is_not_moved(_: KafkaCluster, client: AdminClient, t
     wait_replicas(client, partition, (2, 1))
 
 
+def a_description_from_during_a_move_passes_for_a_factor_unless_it_is_guarded(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    """The first example of KIP-860: described while it moves, listed when it has ended, moved to as many brokers.
+
+    A throttle holds the move until the description has come, so that there is no race to win.
+    """
+    (partition,) = created(client, topic, (0, 1))
+    load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
+    with held(client, cluster, topic):
+        client.alter_partition_reassignments({partition: (2, 3)}).raise_if_any()
+        wait_until(
+            lambda: len(partitions_of(client, topic)[0].replicas) == 4, timeout_s=PATIENCE_S, what="four replicas"
+        )
+        seen = partitions_of(client, topic)[0].replicas
+    wait_idle(client, partition)
+    assert client.list_partition_reassignments([partition]) == {}
+    target = tuple(sorted(seen))
+    try:
+        guarded = client.alter_partition_reassignments({partition: target}, allow_replication_factor_change=False)
+    except Unsupported:  # before Kafka 4.1
+        assert cluster.spec.mode == "zookeeper"
+    else:
+        assert refusal(guarded, partition) == (38, "The replication factor is changed from 2 to 4")
+    assert sorted(partitions_of(client, topic)[0].replicas) == [2, 3]
+    client.alter_partition_reassignments({partition: target}).raise_if_any()
+    wait_idle(client, partition)
+    wait_replicas(client, partition, (0, 1, 2, 3))
+
+
 def cancelling_everything_writes_the_plan_that_starts_it_again(
     cluster: KafkaCluster, client: AdminClient, topic: str
 ) -> None:
@@ -335,6 +365,7 @@ CHECKS: tuple[Check, ...] = (
     of_elections_at_the_same_time_one_is_held,
     a_move_that_was_started_is_seen_and_not_started_again,
     what_is_not_as_expected_is_not_moved,
+    a_description_from_during_a_move_passes_for_a_factor_unless_it_is_guarded,
     cancelling_everything_writes_the_plan_that_starts_it_again,
     what_starts_between_the_listing_and_the_cancelling_goes_on,
     a_description_shows_what_is_added_and_removed,

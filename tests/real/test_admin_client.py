@@ -184,12 +184,17 @@ def test_a_controller_of_zookeeper_mode_that_moved_is_found(kafka_zookeeper: Kaf
 
 
 def test_a_controller_of_a_quorum_that_moved_is_found(three_controllers: KafkaCluster) -> None:
+    """By who starts moves and by who elects: both know the controller of before, and are told NOT_CONTROLLER."""
     cluster = three_controllers
     settings = client_settings(bootstrap_controllers=cluster.bootstrap_controllers)
-    transport = CountingTransport(settings)
+    transport, electing = CountingTransport(settings), CountingTransport(settings)
     absent = TopicPartition("absent", 0)
-    with AdminClient.connect(settings, transport=transport) as client:
+    with (
+        AdminClient.connect(settings, transport=transport) as client,
+        AdminClient.connect(settings, transport=electing) as elector,
+    ):
         old = client.describe_cluster().controller_id
+        assert elector.describe_cluster().controller_id == old
         cluster.controllers[old].restart()
         wait_until(
             lambda: probe.active_controller(cluster.controllers[old].place.ports["CONTROLLER"]) not in {old, -1},
@@ -198,9 +203,12 @@ def test_a_controller_of_a_quorum_that_moved_is_found(three_controllers: KafkaCl
         )
         # A list would not tell, see tests/conformance/test_quorum.py.
         batch = client.alter_partition_reassignments({absent: None})
+        elected = elector.elect_leaders([absent])
         assert client.describe_cluster().controller_id != old
     assert refusal(batch, absent) == (3, "Unable to find a topic named absent.")
     assert len(transport.versions_of(api.ALTER_PARTITION_REASSIGNMENTS)) == 2
+    assert refusal(elected, absent)[0] == 3
+    assert len(electing.versions_of(api.ELECT_LEADERS)) == 2
 
 
 # Broken nodes

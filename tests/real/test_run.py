@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from kreassign.admin import AdminClient
 from kreassign.cli.main import kreassign
-from kreassign.executor.events import SubmissionIntended, ThrottleIntended
+from kreassign.executor.events import MovesSubmitted, SubmissionIntended, ThrottleIntended
 from kreassign.executor.journal import find_journals, read_events
 from kreassign.model import ConfigChange, ConfigResource, NewTopic, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
@@ -134,7 +134,7 @@ def test_a_run_moves_elects_and_restores_every_throttle_exactly(
     assert len(before) == 2
     plan = plan_file(tmp_path, topic_name, {0: (2, 3), 1: (1, 2), 2: (1, 0)})
 
-    found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "2MB/s", "--adopt", "restore")
+    found = run_to_the_end(kafka, tmp_path, plan, "--throttle", "2MB/s", "--max-moves", 1, "--adopt", "restore")
 
     assert (found["state"], found["problems"], found["throttle_residue"]) == ("done", [], [])
     assert [move["status"] for move in found["moves"]] == ["complete"] * 3
@@ -145,6 +145,10 @@ def test_a_run_moves_elects_and_restores_every_throttle_exactly(
     intended = [one for event in events[:sent] if isinstance(event, ThrottleIntended) for one in event.overrides]
     rates = {one.key.broker: one.value for one in intended if one.key.name == FOLLOWER_THROTTLED_RATE}
     assert rates[2] == "2000000"
+    submitted = [set(event.accepted) for event in events if isinstance(event, MovesSubmitted)]
+    # No more copy at a time than --max-moves allows. The third copies nothing, and goes with whichever is first.
+    copying = {TopicPartition(topic_name, number) for number in (0, 1)}
+    assert {frozenset(copying & step) for step in submitted} == {frozenset({key}) for key in copying}
     assert 12 * MEGABYTE <= found["bytes_copied"] <= 13 * MEGABYTE
     assert assignments(kafka, topic_name) == {0: (2, 3), 1: (1, 2), 2: (1, 0)}
     assert leaders(kafka, topic_name) == {0: 2, 1: 1, 2: 1}

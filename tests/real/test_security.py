@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from kreassign.admin import AdminClient, Connection, client_settings, read_properties
+from kreassign.admin.call import Call
+from kreassign.admin.session import To
 from kreassign.admin.transport import AuthenticatedConnection
 from kreassign.errors import ClusterError, ProtocolViolation, Rejected, Unauthenticated, Unreachable
 from kreassign.model import ConfigChange, ConfigResource, NewPartitions, NewTopic, TopicPartition
+from kreassign.wire import api
 from testbed import KafkaCluster, Listener, Permission
 from testbed.properties import render
 from testbed.security import USERS
@@ -254,6 +257,17 @@ def test_what_is_not_allowed_is_refused_in_kafkas_words(name: str, alice: AdminC
     assert refused.value.code == code
     assert words in str(refused.value)
     assert not refused.value.retriable
+
+
+def test_a_listing_that_is_not_allowed_says_so_at_the_top_and_nothing_else(alice: AdminClient) -> None:
+    """KIP-455: no responses beside an error at the top."""
+    known = api.LIST_PARTITION_REASSIGNMENTS
+    call = Call(
+        known, lambda _version, timeout_ms: known.request(timeout_ms=timeout_ms, topics=None), lambda told: told
+    )
+    with alice:
+        answer = alice._session.call(call, To.CONTROLLER)
+    assert (answer.error_code, list(answer.topics)) == (31, [])
 
 
 def test_a_permission_opens_just_what_it_is_for(
