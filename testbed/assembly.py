@@ -94,8 +94,10 @@ class Assembly:
         return settings | dict(self._spec.broker_config)
 
     def _node(self, place: Place, main_class: str, heap: str, is_ready: Callable[[Place], bool]) -> Node:
-        command = node_command(self._spec.version, main_class, place.config_file, heap=heap)
-        return Node(place, command, self._group, is_ready, self._wait_forgotten)
+        def command(version: str) -> tuple[str, ...]:
+            return node_command(version, main_class, place.config_file, heap=heap)
+
+        return Node(place, self._spec.version, command, self._group, is_ready, self._wait_forgotten)
 
     def _wait_forgotten(self, place: Place) -> None:
         """Wait until ZooKeeper has forgotten an earlier life of a broker; one that finds itself registered gives up."""

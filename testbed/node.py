@@ -24,12 +24,14 @@ class Node:
     def __init__(
         self,
         place: Place,
-        command: tuple[str, ...],
+        version: str,
+        command: Callable[[str], tuple[str, ...]],
         group: ProcessGroup,
         is_ready: Callable[[Place], bool],
         before_start: Callable[[Place], None],
     ) -> None:
         self._place = place
+        self.version = version
         self._command = command
         self._group = group
         self._is_ready = is_ready
@@ -84,7 +86,7 @@ class Node:
         if not self.is_running:
             self._frozen = False
             self._before_start(self._place)
-            self._process = self._group.spawn(self._command, log=self.log_file)
+            self._process = self._group.spawn(self._command(self.version), log=self.log_file)
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Wait until the node takes its part in the cluster; NodeFailed, with the end of its log, if it does not."""
@@ -122,6 +124,12 @@ class Node:
     def restart(self) -> None:
         """Stop and start."""
         self.stop()
+        self.start()
+
+    def upgrade(self, version: str) -> None:
+        """Stop, if it runs, and start with the jars of another version of Kafka, on the same files."""
+        self.stop()
+        self.version = version
         self.start()
 
     def log_tail(self) -> str:
