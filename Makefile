@@ -123,6 +123,28 @@ test-clients: $(VENV_READY) $(JARS_READY) $(CLASS_DATA) ## foreign clients of Go
 	@bash scripts/prerequisites.sh java
 	$(BIN)/python -m tests.clients
 
+S3_SERVER := build/moto
+S3_SERVER_READY := $(S3_SERVER)/ready
+S3_JARS_READY := $(JARS)/spark-s3.ready
+$(S3_SERVER_READY): tests/s3/requirements.txt
+	@PYTHON="$(PYTHON)" bash scripts/prerequisites.sh python
+	@echo "setting up $(S3_SERVER)"
+	@test -x $(S3_SERVER)/bin/python || "$(PYTHON)" -m venv $(S3_SERVER)
+	@$(S3_SERVER)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+$(S3_JARS_READY): jvm/s3.xml
+	@bash scripts/prerequisites.sh java maven
+	@echo "fetching the jars of Spark for S3 and Delta Lake"
+	@rm -rf $(JARS)/spark-s3.part && mkdir -p $(JARS)
+	@mvn --quiet --batch-mode -f $< dependency:copy-dependencies \
+	  -DoutputDirectory="$(CURDIR)/$(JARS)/spark-s3.part" >$(JARS)/spark-s3.log 2>&1 || { cat $(JARS)/spark-s3.log >&2; exit 1; }
+	@rm -rf $(JARS)/spark-s3 && mv $(JARS)/spark-s3.part $(JARS)/spark-s3
+	@touch $@
+
+.PHONY: test-s3
+test-s3: $(VENV_READY) $(S3_SERVER_READY) $(S3_JARS_READY) ## tables on an S3 server of this machine, and read by delta-spark
+	KREASSIGN_TEST_S3=1 $(PYTEST) -q -n 0 tests/s3
+
 # Seeing and measuring.
 
 .PHONY: sizes

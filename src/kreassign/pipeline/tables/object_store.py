@@ -35,7 +35,7 @@ _MEANINGS = {
     "AccessDenied|Forbidden": "these credentials may not do that: allow them to list, read, write and delete there",
     "PermanentRedirect|AuthorizationHeaderMalformed": "the bucket is in another region: set AWS_REGION to its own",
     "URL scheme is not allowed": "its endpoint has no TLS: set AWS_ALLOW_HTTP=true if that is what you want",
-    "NotImplemented|501 Not Implemented": (
+    "NotImplemented|501 Not Implemented|conditional put is disabled": (
         "the store does not know conditional writes (If-None-Match), which commits need: keep the tables elsewhere"
     ),
     "error sending request|Connection refused|timed out|dns error|ConnectException|SocketTimeout|UnknownHost": (
