@@ -101,6 +101,27 @@ def test_a_follower_takes_over_where_the_new_replica_may_not_lead() -> None:
     assert lists(outcome) == [(2, 3)]
 
 
+def test_the_last_replica_stays_although_it_may_not_lead() -> None:
+    hosts = [replace(host, may_lead=host.id != 2) for host in brokers(1, 2, 3)]
+    drained = drain_brokers(posed(hosts, [partition(0, 1, 2)]), [1])
+    assert lists(planned(only_forced(change_factors(drained, 1)))) == [(2,)]
+
+
+def test_who_may_not_lead_hands_over_to_a_new_replica_and_stays() -> None:
+    hosts = [replace(host, may_lead=host.id != 1) for host in brokers(1, 2)]
+    assert lists(planned(only_forced(change_factors(posed(hosts, [partition(0, 1)]), 2)))) == [(2, 1)]
+
+
+@pytest.mark.parametrize(("before", "factor"), [((1,), 2), ((1, 2), 1)])
+def test_what_must_not_move_keeps_its_factor_and_the_plan_says_so(before: tuple[int, ...], factor: int) -> None:
+    loads = [partition(0, *before, may_move=False), partition(1, *before)]
+    for task in (only_forced, lambda problem: problem):
+        outcome = planned(task(change_factors(posed(brokers(1, 2, 3), loads), factor)))
+        assert [len(one) for one in lists(outcome)] == [factor]
+        kept = f"t-0 keeps {len(before)} replicas, not {factor}: it is excluded, or being reassigned already"
+        assert kept in outcome.facts.remaining
+
+
 def test_a_replica_in_the_way_of_a_full_disk_moves_and_the_plan_says_for_which_limit() -> None:
     room = {1: 1000.0, 2: 100.0, 3: 60.0}
     hosts = [replace(host, capacity={"disk": room[host.id] * GIGABYTE}) for host in brokers(1, 2, 3)]

@@ -112,7 +112,8 @@ def forced_copies(problem: Problem) -> FloatArray:
     else:
         kept = np.bincount(partitions.owners[usable], minlength=len(partitions)).astype(float)
     within_reach = partitions.within_reach(problem.brokers.is_live)
-    missing: FloatArray = np.where(within_reach, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
+    changeable = within_reach & partitions.may_move
+    missing: FloatArray = np.where(changeable, np.maximum(partitions.wanted_factors - kept, 0.0), 0.0)
     return missing
 
 

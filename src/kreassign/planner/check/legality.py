@@ -66,8 +66,8 @@ def unfinished(case: Case) -> tuple[str, ...]:
 
 
 def out_of_reach(case: Case) -> tuple[str, ...]:
-    """Partitions that no plan can repair because no live broker has a copy, a sentence each."""
-    return tuple(_shown(_out_of_reach(case)))
+    """Partitions that no plan can change: no live broker has a copy, or they must not move; a sentence each."""
+    return (*_shown(_out_of_reach(case)), *_shown(_fixed_factors(case)))
 
 
 def _shown(sentences: Iterator[str]) -> Iterator[str]:
@@ -342,11 +342,20 @@ def _out_of_reach(case: Case) -> Iterator[str]:
         )
 
 
+def _fixed_factors(case: Case) -> Iterator[str]:
+    now = case.problem.partitions
+    for partition in np.flatnonzero((now.factors != now.wanted_factors) & ~now.may_move).tolist():
+        name, wanted = now.name(partition), now.wanted_factors[partition]
+        yield (
+            f"{name} keeps {now.factors[partition]} replicas, not {wanted}: it is excluded, or being reassigned already"
+        )
+
+
 def _factors(case: Case) -> Iterator[str]:
     partitions = case.problem.partitions
     factors = np.diff(case.assignment.offsets)
     within_reach = partitions.within_reach(case.problem.brokers.is_live)
-    for partition in np.flatnonzero((factors != partitions.wanted_factors) & within_reach):
+    for partition in np.flatnonzero((factors != partitions.wanted_factors) & within_reach & partitions.may_move):
         wanted = partitions.wanted_factors[partition]
         yield f"{partitions.name(int(partition))} has {factors[partition]} replicas, not {wanted}"
 

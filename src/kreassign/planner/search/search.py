@@ -71,7 +71,7 @@ def solve(problem: Problem, start: Assignment | None = None) -> Solution:
 
 
 def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solution:
-    problem = _within_reach(problem)
+    problem = _changeable(problem)
     refuse_impossible(problem)
     search = encode(problem)
     if start is not None:
@@ -86,16 +86,15 @@ def _solve_brokers(problem: Problem, start: Assignment | None = None) -> Solutio
     return Solution(decode(problem, search.encoding, search.state), missed, search.undone)
 
 
-def _within_reach(problem: Problem) -> Problem:
-    """Without the partitions of which no live broker has a copy: nothing could be copied to another one."""
+def _changeable(problem: Problem) -> Problem:
+    """With other factors only for what may move, and of which a live broker has a copy to make another from."""
     partitions = problem.partitions
     reached = partitions.within_reach(problem.brokers.is_live) | (partitions.factors == 0)
-    if reached.all():
+    free = reached & partitions.may_move
+    if free.all():
         return problem
-    wanted = np.where(reached, partitions.wanted_factors, partitions.factors).astype(np.int32)
-    return replace(
-        problem, partitions=replace(partitions, wanted_factors=wanted, may_move=partitions.may_move & reached)
-    )
+    wanted = np.where(free | (partitions.factors == 0), partitions.wanted_factors, partitions.factors)
+    return replace(problem, partitions=replace(partitions, wanted_factors=wanted.astype(np.int32), may_move=free))
 
 
 # --- forced changes --------------------------------------------------------------------------------------------------
@@ -112,6 +111,8 @@ def _force(search: Search) -> None:
     unplaced = _fill(search, np.flatnonzero(state.places == UNPLACED))
     if problem.rules.only_forced and problem.budget == Budget():
         unplaced = _with_room(search, unplaced)
+    if problem.rules.only_forced and _barred_leaders(encoding, state):
+        loops.demote_pass(encoding, state)  # to what was placed only now
     if not len(unplaced):
         return
     if problem.budget == Budget():

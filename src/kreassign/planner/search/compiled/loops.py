@@ -129,8 +129,22 @@ def shrink_pass(encoding: Encoding, state: State, wanted: IndexArray) -> None:
         for _ in range(wanted[partition], count):
             slot = most_dispensable(encoding, state, partition)
             if state.leaders[partition] == slot and not hand_over(encoding, state, partition):
-                break
+                heir = other_placed(encoding, state, slot)
+                if heir == slot or state.budget_left[LEADER_CHANGES] < 1.0:
+                    break
+                lead(encoding, state, heir)  # it may not lead, but is all that is left
             place(encoding, state, slot, REMOVED)
+
+
+@compiled_part
+def other_placed(encoding: Encoding, state: State, slot: int) -> int:
+    """Another slot of the partition that has a broker, or the same if there is none."""
+    partition = encoding.owners[slot]
+    found = slot
+    for other in range(encoding.offsets[partition], encoding.offsets[partition + 1]):
+        if other != slot and state.places[other] >= 0:
+            found = other
+    return found
 
 
 @compiled_part
