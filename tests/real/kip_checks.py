@@ -262,6 +262,26 @@ def cancelling_everything_writes_the_plan_that_starts_it_again(
     wait_replicas(client, second, (3, 0))
 
 
+def a_plan_that_cancels_first_leads_back_while_a_move_is_under_way(
+    cluster: KafkaCluster, client: AdminClient, topic: str
+) -> None:
+    """Without it, that plan would keep a partition of Kafka 4.3 on its way for ever."""
+    (partition,) = created(client, topic, (0, 1))
+    load_topic(cluster.bootstrap_servers, topic, {0: RECORDS_BYTES})
+    entry = {"topic": topic, "partition": 0, "replicas": [1, 0]}
+    with TemporaryDirectory() as folder, held(client, cluster, topic):
+        client.alter_partition_reassignments({partition: (2, 3)}).raise_if_any()
+        plan = Path(folder) / "back.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": [entry]}), encoding="utf-8")
+        words = ("--execute", "--additional", "--cancel-first", "--reassignment-json-file", str(plan))
+        done = tool("reassign_partitions", "--bootstrap-server", cluster.bootstrap_servers, *words)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"Successfully cancelled partition reassignment for: {partition}\n")
+        assert '"replicas":[0,1]' in done.stdout  # for the rollback, and not what was being added, too
+        wait_idle(client, partition)  # though the throttle holds every copy
+        wait_replicas(client, partition, (1, 0))
+
+
 class _Interrupted(ToolClient):
     """A client in which somebody starts another move right after the listing."""
 
@@ -368,6 +388,7 @@ CHECKS: tuple[Check, ...] = (
     a_description_from_during_a_move_passes_for_a_factor_unless_it_is_guarded,
     cancelling_everything_writes_the_plan_that_starts_it_again,
     what_starts_between_the_listing_and_the_cancelling_goes_on,
+    a_plan_that_cancels_first_leads_back_while_a_move_is_under_way,
     a_description_shows_what_is_added_and_removed,
     a_status_can_be_given_a_time,
     a_new_replica_goes_to_a_new_rack_and_there_to_the_fewest_bytes,

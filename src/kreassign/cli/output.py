@@ -45,6 +45,11 @@ def warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
 
 
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: "1 finding", "2 findings"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def format_option(command: Command) -> Command:
     """Add `--format text|json`: parameter `output_format: str`."""
     return click.option(

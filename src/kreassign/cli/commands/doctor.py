@@ -9,7 +9,7 @@ import click
 
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.state_dir import state_dir_option
-from kreassign.cli.output import console, examples, format_option, print_json
+from kreassign.cli.output import console, counted, examples, format_option, print_json
 from kreassign.operations.doctor import diagnose_cluster
 
 
@@ -40,5 +40,5 @@ def doctor(context: click.Context, /, cluster: ClusterOptions, state_dir: Path, 
             console().print(f"{holder} holds the lease of the cluster", soft_wrap=True)
         for issue in found:
             console().print(str(issue), soft_wrap=True)
-        console().print(f"{len(found)} findings" if found else "all is well")
+        console().print(counted(len(found), "finding") if found else "all is well")
     context.exit(1 if found else 0)

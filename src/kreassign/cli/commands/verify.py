@@ -10,7 +10,7 @@ import click
 from kreassign.admin import AdminClient
 from kreassign.cli.options.cluster import ClusterOptions, cluster_options
 from kreassign.cli.options.state_dir import state_dir_option
-from kreassign.cli.output import console, examples, format_option, print_json
+from kreassign.cli.output import console, counted, examples, format_option, print_json
 from kreassign.errors import InputError
 from kreassign.operations.journals import find_journal, is_journal
 from kreassign.operations.plan_files import read_plan
@@ -83,4 +83,4 @@ def _tell(found: Verification) -> None:
         console().print(f"  to restore it: {command}", soft_wrap=True, markup=False)
     sizes = found.facts.sizes
     held = f"{len(found.expected.replicas)} partitions, {format_bytes(sum(sizes.values()))} in {len(sizes)} copies"
-    console().print(f"{held}: " + ("all as planned" if found.is_ok else f"{len(found.findings)} findings"))
+    console().print(f"{held}: " + ("all as planned" if found.is_ok else counted(len(found.findings), "finding")))
