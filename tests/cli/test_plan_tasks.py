@@ -14,7 +14,10 @@ from kreassign.executor.throttle.rates import NO_THROTTLE
 from kreassign.model import Broker, TopicPartition
 from kreassign.model.plan import PartitionAssignment, Plan
 from kreassign.model.snapshot import ClusterSnapshot, SnapshotBroker, SnapshotLogDir, SnapshotPartition, SnapshotTopic
+from kreassign.operations.api import plan
+from kreassign.operations.plan import PlanRequest, Search
 from kreassign.operations.plan_files import read_plan, read_plan_file, write_plan
+from kreassign.operations.plan_tasks import DrainBrokers
 from kreassign.operations.snapshot_files import write_snapshot
 
 MEGABYTE = 1_000_000
@@ -167,6 +170,34 @@ def test_other_circumstances_are_planned_for(cluster: Path) -> None:
     assert found["task"] == "what if 1 more broker, traffic x 2, 10.0% growth a month for 30 days"
     assert [one["broker"] for one in found["brokers"]] == [1, 2, 3, 4, 5]
     assert sum(one["before"]["disk"] for one in found["brokers"]) == pytest.approx(24 * 11 * MEGABYTE)
+
+
+def test_a_drain_that_needs_room_says_what_it_moves_for_it(tmp_path: Path) -> None:
+    rooms, sizes = {1: 1000, 2: 112, 3: 67}, {1: (80,), 2: (30, 10)}
+    hosts = tuple(
+        SnapshotBroker(Broker(number, "h", 9092, None), (SnapshotLogDir("/d1", room * MEGABYTE, 0),))
+        for number, room in rooms.items()
+    )
+    held = tuple(
+        SnapshotPartition((host,), (host,), host, 1, ("/d1",), (size * MEGABYTE,), write_bytes_per_s=100.0)
+        for host, each in sizes.items()
+        for size in each
+    )
+    path = tmp_path / "tight.json"
+    write_snapshot(path, ClusterSnapshot(1_767_225_600_000, "c1", hosts, (SnapshotTopic("t", held),)))
+    result = run(path, "drain-brokers", "1", "--out", tmp_path / "plan.json", "--explain", "t-1", "--explain", "t-2")
+    text = " ".join(result.output.split())
+    assert "lower bound: 80 MB, copies that must be made whatever the targets (plan +37.5%)" in text
+    assert "1 replica more than the task demands, 30 MB, so that no broker exceeds its limit of disk" in text
+    assert "without it broker 2 would exceed its limit of disk by 19.2 MB" in text
+    assert "the task does not demand that a replica leaves its broker" in text
+
+
+def test_from_python_and_in_parts_a_forced_task_moves_as_little(cluster: Path) -> None:
+    for parts in (1, 3):
+        request = PlanRequest(search=Search(parts=parts))
+        totals = plan(cluster, DrainBrokers((3,)), request=request).facts.totals
+        assert (totals.moves, totals.moved_bytes, totals.gap) == (8, 80 * MEGABYTE, 0.0)
 
 
 def test_the_brokers_needed_are_told(cluster: Path) -> None:

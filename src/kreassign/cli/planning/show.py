@@ -119,9 +119,8 @@ def _for_limits(facts: PlanFacts) -> str:
         return ""
     limits = ", ".join(sorted({limit for _, limit in found}))
     copied = format_bytes(sum(size for size, _ in found))
-    return (
-        f"; {len(found)} replicas more than the task demands, {copied}, so that no broker exceeds its limit of {limits}"
-    )
+    more = f"{len(found)} replica{'s' if len(found) > 1 else ''} more than the task demands, {copied}"
+    return f"; {more}, so that no broker exceeds its limit of {limits}"
 
 
 def _time(prediction: Prediction) -> str:
