@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from bench.known_load import PARTITIONS_PER_TOPIC, Shape, write_round_file, write_snapshot
 from bench.load_cohorts import HOURS, INTERVAL_S, Cohort, cohorts
-from bench.process import KREASSIGN, run
+from bench.process import run_kreassign
 from kreassign.pipeline.tables.parquet import arrow_schema, read_rows
 from kreassign.pipeline.tables.schemas import LOAD_MODEL, SAMPLES, Row
 
@@ -25,7 +25,7 @@ def measure(count: int = PARTITIONS_PER_TOPIC) -> None:
     known = cohorts(count)
     with tempfile.TemporaryDirectory() as folder:
         samples = _write(Path(folder), known)
-        done = run([*KREASSIGN, "load", "--data", folder])
+        done = run_kreassign("load", "--data", folder)
         rows = [row for row in read_rows(Path(folder), LOAD_MODEL) if row["partition"] < count]
     print(
         f"{len(known)} cohorts of {count} partitions, {HOURS} hours, a round every {INTERVAL_S} s, "

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,6 +20,7 @@ from testbed.processes import Finished, ProcessGroup
 from testbed.waiting import wait_until
 
 _START_S = 60
+_CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 class StandaloneSpark:
@@ -63,6 +66,23 @@ class StandaloneSpark:
             [*self._environment(), *command, *settings, str(program), *arguments], timeout_s=timeout_s
         )
 
+    @contextmanager
+    def connect_server(self, conf: Sequence[str] = ()) -> Iterator[str]:
+        """A server of Spark Connect, which is an application of the cluster while it runs; its address."""
+        port = self._ports.take()
+        own = (f"spark.connect.grpc.binding.port={port}", f"spark.connect.grpc.binding.address={HOST}")
+        settings = [word for setting in (*own, *conf) for word in ("--conf", setting)]
+        command = [str(self._home / "bin" / "spark-submit"), "--master", self.master, "--class", _CONNECT_SERVER]
+        log = self.folder / "connect.log"
+        server = self._group.spawn([*self._environment(), *command, *settings, "spark-internal"], log=log)
+        self._daemons.append(server)
+        try:
+            wait_until(lambda: _answers(port), timeout_s=_START_S, what=f"the server of Spark Connect (log in {log})")
+            yield f"sc://{HOST}:{port}"
+        finally:
+            server.terminate()
+            server.wait()
+
     def _start(self) -> None:
         port = self.master.rpartition(":")[2]
         self._daemon("master.Master", "--port", port, "--webui-port", str(self._web_port))
@@ -96,6 +116,14 @@ class StandaloneSpark:
                 return int(json.load(answer)["aliveworkers"])
         except (OSError, ValueError):
             return None
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def _pyspark_home() -> Path:

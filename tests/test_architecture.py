@@ -46,7 +46,7 @@ THIRD_PARTY = (
     ),
     Home(
         "Spark",
-        ("pyspark", "py4j", "pandas"),
+        ("pyspark", "py4j", "pandas", "grpc"),
         ("pipeline/",),
         "only the data commands may need it",
         "from pyspark.sql import DataFrame",

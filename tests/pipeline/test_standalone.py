@@ -65,28 +65,55 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def submit(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
-    folder = tmp_path_factory.mktemp("standalone")
-    program = folder / "kreassign-main.py"
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneSpark]:
+    with StandaloneSpark(tmp_path_factory.mktemp("standalone")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def submit(cluster: StandaloneSpark, package: Path) -> Submit:
+    program = cluster.folder / "kreassign-main.py"
     program.write_text(PROGRAM)
-    with StandaloneSpark(folder) as cluster:
 
-        def run(*arguments: object, conf: Sequence[str] = ()) -> str:
-            finished = cluster.submit(program, *map(str, arguments), py_files=package, conf=[*CONF, *conf])
-            assert finished.exit_code == 0, finished.stdout[-2000:] + finished.stderr[-4000:]
-            return finished.stdout
+    def run(*arguments: object, conf: Sequence[str] = ()) -> str:
+        finished = cluster.submit(program, *map(str, arguments), py_files=package, conf=[*CONF, *conf])
+        assert finished.exit_code == 0, finished.stdout[-2000:] + finished.stderr[-4000:]
+        return finished.stdout
 
-        yield run
+    return run
 
 
-def test_the_load_is_the_same_as_on_a_laptop(submit: Submit, spark: SparkSession, tmp_path: Path) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    fill(here)
-    fill(there)
+def test_the_load_is_the_same_as_on_a_laptop_by_spark_submit_and_by_spark_connect(
+    cluster: StandaloneSpark, submit: Submit, spark: SparkSession, tmp_path: Path
+) -> None:
+    here, submitted, connected = (tmp_path / name for name in ("here", "submitted", "connected"))
+    for data in (here, submitted, connected):
+        fill(data)
     run_load(spark, here, lambda _: None)
-    submit("load", "--data", there.as_uri())
+    submit("load", "--data", submitted.as_uri())
+    with cluster.connect_server(CONF) as address:
+        # A process has either a session of its own or one of a server.
+        command = [sys.executable, "-c", "from kreassign.cli.main import main; main()", "load", "--data", connected]
+        done = subprocess.run([*command, "--master", address], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
     for table in (LOAD_MODEL, PLAN_INPUTS):
-        assert sorted(map(str, read_rows(there, table))) == sorted(map(str, read_rows(here, table)))
+        rows = sorted(map(str, read_rows(here, table)))
+        assert sorted(map(str, read_rows(submitted, table))) == rows
+        assert sorted(map(str, read_rows(connected, table))) == rows
+
+
+def test_a_server_of_spark_connect_that_is_not_there_is_told_soon(tmp_path: Path) -> None:
+    fill(tmp_path)
+    result = CliRunner().invoke(kreassign, ["load", "--data", str(tmp_path), "--master", "sc://127.0.0.1:1"])
+    assert "no server of Spark Connect answers at sc://127.0.0.1:1 within" in result.stderr
+    assert result.exit_code != 0
+
+
+def test_a_stream_is_refused_on_spark_connect(tmp_path: Path) -> None:
+    topic = ("--bootstrap-server", "127.0.0.1:1", "--topic", "metrics", "--cluster", "c", "--data", str(tmp_path))
+    result = CliRunner().invoke(kreassign, ["stream-metrics", *topic, "--master", "sc://127.0.0.1:1"])
+    assert "a stream cannot run on Spark Connect" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.kafka

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kreassign.admin.properties import read_properties
+from kreassign.errors import InputError
 from kreassign.operations.spark_jobs import spark_jobs, spark_log
 from kreassign.pipeline.ingest.metric_batches import BatchCount
 from kreassign.pipeline.ingest.metric_records import RecordForm
@@ -69,6 +70,8 @@ def stream_metrics(
         for (treatment, _), count in batch.counts.items():
             treated[treatment] += count
 
+    if master is not None and master.startswith("sc://"):
+        raise InputError("a stream cannot run on Spark Connect: each of its batches is committed by this process")
     with jobs.session.spark_session(spark_log(data), master, name="kreassign stream-metrics", jars=files) as spark:
         rows = stream.metrics_of(stream.kafka_records(spark, topic), topic)
         stream.run(rows, topic, data, tell, once=once)

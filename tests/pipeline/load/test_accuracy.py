@@ -102,6 +102,10 @@ CASES: Mapping[str, Case] = {
     "two hours of the night": Case(only(range(2, 4)), "short"),
     "two hours of the day": Case(only(range(10, 12)), "short"),
     "a night was missed that was seen the day before": Case(only([*range(24), *range(32, 48)]), "enough"),
+    "a night was missed of a day that wrote more than the one before": Case(
+        [*only(range(24)), *(hour(number, 1.5 if 8 <= number % 24 < 20 else 1.0)
+                             for number in range(24, HOURS) if not 32 <= number < 44)],
+        "gaps", p95=1.5 * RATE * RECORD_BYTES),
     "nobody ever looked by day": Case(only([h for h in range(HOURS) if not 8 <= h % 24 < 20]), "gaps"),
     "the time of a gap is known only in sum": Case(
         all_with(lambda number, _: {"good_seconds": 0.0, "rate_bins": [], "rate_counts": []}

@@ -15,17 +15,18 @@ were seen, r m and R m; those that nobody ever saw, the part w of u, to write no
 A percentile of T is another quantile of what was measured. What is above it takes τ = 0.05 of T. With v the part of T
 that is in gaps, too, for of them only the mean is known, that is τ / (1 - v) of what was measured if it was measured
 all: this gives q(low), and is certain. At least, it is (τ - v) / (1 - v), which is certain, too; and τ c / (1 - v) if
-each hour of the day was measured for the part c of its time. The larger one gives q(high); if it is nothing, the
-largest interval is told, or six times the mean. One interval of all is added on each side, for rates may jump just
-there. Intervals of different lengths, as where rounds are lost, hide peaks in longer ones: of time in them that is
-(coefficient of variation of the lengths)², as of gaps, only the mean is counted as known.
+each hour of the day was measured for the part c of its time. The larger one gives q(high), the second one times D, for
+it says what other days wrote: D is the rate of the busiest over that of the quietest day, the mean of all hours of the
+day. If both are nothing, the largest interval is told, or six times the mean. One interval of all is added on each
+side, for rates may jump just there. Intervals of different lengths, as where rounds are lost, hide peaks in longer
+ones: of time in them that is (coefficient of variation of the lengths)², as of gaps, only the mean is counted as known.
 
 *Others.* e and e' add up
 
     0.005               the time that a round of questions takes; for e' also 0.01, the bins of the histogram and their
                         shift by the size of the records of each hour (`histograms.py`)
     0.5 s / T           a round begins and ends at some time
-    o / 4               o is the part of the samples that was set aside: for four that were found, one may have passed;
+    o                   o is the part of the samples that was set aside: for one that was found, one may have passed;
                         and truncations by up to three rounds look like odd samples
     2 s (1 - f)         f is the part of the records whose size was measured, s how much the mean size differs from
                         hour to hour, as a share; for e' instead of 1 - f the part of the hours without sizes, over τ
@@ -39,7 +40,7 @@ percentile rises with the scatter j of the rates. Is n what was written in s sec
 
 and the 95th percentile of what scatters by j is off by exp(1.645 j); 2 j allows for tails.
 
-The numbers 4, 6, 1/4, 0.2, 2 and 0.005 are judgement. That the intervals hold what they say, `python -m bench
+The numbers 4, 6, 0.2, 2 and 0.005 are judgement. That the intervals hold what they say, `python -m bench
 load-truth` shows on cohorts of partitions whose writes are known (`docs/reference/figures.md`).
 """
 
@@ -58,7 +59,6 @@ DAY_S, HOUR_MS, HOURS_A_DAY = 86_400.0, 3_600_000, 24
 UNSEEN, UNSEEN_PEAK = 4.0, 6.0
 """Hours of the day that nobody saw may write so many times the mean, and their percentile be so many times it."""
 ROUND, ROUND_S = 0.005, 0.5
-ODD = 0.25
 LOG_SIZE, LOG_SIZE_OF_PEAK = 0.2, 2.0
 RESOLUTION = 0.01
 _TAIL = 0.05
@@ -85,7 +85,12 @@ def evidence(hours: DataFrame) -> DataFrame:
         }
     )
     ends = (sql.min("first_ms").alias("first_ms"), sql.max("last_ms").alias("last_ms"))
-    daily = prepared.groupBy(*_EPOCH_KEY, hour_of_day).agg(*ends, *(sql.sum(name).alias(name) for name in sums))
+    # Of less than half an hour the rate is one of a moment.
+    hour_rate = sql.when(known_ms * 2 >= HOUR_MS, sql.col("new_records") / known_ms)
+    day_ratio = sql.when(sql.count(hour_rate) > 1, sql.try_divide(sql.max(hour_rate), sql.min(hour_rate)))
+    daily = prepared.groupBy(*_EPOCH_KEY, hour_of_day).agg(
+        *ends, *(sql.sum(name).alias(name) for name in sums), day_ratio.alias("day_ratio")
+    )
     rate = sql.when(sql.col("known_ms") > 0, sql.col("new_records") / sql.col("known_ms"))
     together = daily.groupBy(*_EPOCH_KEY).agg(
         *ends,
@@ -93,6 +98,7 @@ def evidence(hours: DataFrame) -> DataFrame:
         sql.count(rate).alias("hours_seen"),
         sql.min(rate).alias("least_rate"),
         sql.max(rate).alias("most_rate"),
+        sql.avg("day_ratio").alias("day_ratio"),
         sql.when(sql.count("*") == HOURS_A_DAY, sql.min("good_ms")).otherwise(sql.lit(0)).alias("least_good_ms"),
     )
     return together.select(*_EPOCH_KEY, sql.struct(*_figures()).alias("evidence"))
@@ -118,6 +124,7 @@ def _figures() -> tuple[Column, ...]:
         "least_good": _bounded(HOURS_A_DAY * sql.col("least_good_ms") / 1000.0 / meant_s),
         "quietest": sql.coalesce(sql.try_divide(sql.col("least_rate"), mean), sql.lit(1.0)),
         "busiest": sql.coalesce(sql.try_divide(sql.col("most_rate"), mean), sql.lit(1.0)),
+        "day_ratio": sql.coalesce("day_ratio", sql.lit(1.0)),
         "odd": sql.try_divide(sql.col("odd_count"), sql.col("odd_count") + sql.col("sample_count")),
         "sized": sql.coalesce(sql.try_divide(sql.col("sized_records"), sql.col("new_records")), sql.lit(1.0)),
         "unsized_time": sql.coalesce(sql.try_divide(sql.col("unsized_ms"), sql.col("known_ms")), sql.lit(0.0)),
@@ -174,7 +181,9 @@ class Evidence:
         unsized = sql.least(self.of("unsized_time") / _TAIL, sql.lit(1.0))
         sizes = 2 * self.of("size_spread") * unsized + self._if_by_log(LOG_SIZE_OF_PEAK)
         error = 1 + ROUND + RESOLUTION + self._common() + sizes
-        return 1 / error / sql.exp(2 * self.of("scatter")), error
+        is_of_other_days = self.of("not_good") > _TAIL * (1 - self.of("least_good"))
+        busiest_day = sql.when(is_of_other_days, self.of("day_ratio")).otherwise(1.0)
+        return 1 / error / sql.exp(2 * self.of("scatter")), error * busiest_day
 
     def _least_tail(self) -> Column:
         least_good = self.of("least_good") * (1 - self.of("unequal"))
@@ -184,7 +193,7 @@ class Evidence:
         return 1 - (1 - self.of("not_good")) * (1 - self.of("unequal"))
 
     def _common(self) -> Column:
-        return ROUND_S / self.of("meant_s") + ODD * sql.coalesce(self.of("odd"), sql.lit(0.0))
+        return ROUND_S / self.of("meant_s") + sql.coalesce(self.of("odd"), sql.lit(0.0))
 
     def _if_by_log(self, error: float) -> Column:
         return sql.when(self.is_by_log, error).otherwise(0.0)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.rules import NO_PARTITION, ROW_RULES, SAME_KEY, Rule
@@ -54,12 +54,6 @@ class Screened:
         copy = sql.row_number().over(Window.partitionBy(*self.table.key).orderBy(*latest_first))
         reason = sql.coalesce(SCREENED, sql.when(sql.col("copy") > 1, SAME_KEY))
         return Screened(self.table, self.judged.withColumn("copy", copy).withColumn(SCREENED, reason))
-
-    def observed(self, observation: Observation) -> Screened:
-        """The same; whatever reads it first tells the observation how many rows are `good`, `bad` and `late`."""
-        kinds = {"good": sql.col(SCREENED).isNull(), "bad": _is_bad(), "late": sql.col(SCREENED) == SAME_KEY}
-        told = (sql.count_if(which).alias(name) for name, which in kinds.items())
-        return Screened(self.table, self.judged.observe(observation, *told))
 
 
 def _is_bad() -> Column:

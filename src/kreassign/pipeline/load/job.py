@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from kreassign.errors import DataError
-from kreassign.pipeline.load.checks import NEVER_MS, Screened, all_bad_rows, orphans, screen
+from kreassign.pipeline.load.checks import NEVER_MS, SCREENED, Screened, all_bad_rows, orphans, screen
 from kreassign.pipeline.load.forecast import backtests, forecast
 from kreassign.pipeline.load.hours import hours_of, open_samples, parts, quarantined
 from kreassign.pipeline.load.intake import to_judge
@@ -182,7 +183,7 @@ def run_load(
         hours = job.store_on(hours_of(found), LOAD_HOURS)
         left_open = job.store(open_samples(found), OPEN_SAMPLES)
         set_aside = job.store_on(snapshots.bad().unionByName(quarantined(found)), QUARANTINE)
-        partitions, replicas = _tell_snapshots(job, snapshots, set_aside.rows)
+        partitions, replicas = _tell_snapshots(job, snapshots)
         _tell_samples(job, source, _judged_kinds(found, partitions))
     finally:
         found.unpersist()
@@ -293,21 +294,30 @@ def _backtest_sentence(tested: Row) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """The latest snapshot of each cluster: the rows of its tables as judged, counted once they are read.
+    """The latest snapshot of each cluster: the rows of its tables as judged.
 
     In `unique` only one row of each key is good.
     """
 
     judged: Mapping[Table, Screened]
     unique: Mapping[Table, Screened]
-    counts: Mapping[Table, Observation]
     versions: Mapping[Table, int]
     skipped: Mapping[Table, tuple[Skipped, ...]]
 
     def bad(self) -> DataFrame:
         """What is set aside, as rows of table `quarantine`."""
-        alone = orphans(self.judged[REPLICAS].good, self.judged[PARTITIONS].good)
-        return all_bad_rows(self.unique.values()).unionByName(alone)
+        return all_bad_rows(self.unique.values()).unionByName(self._orphans())
+
+    def counts(self) -> Counter[tuple[str, str | None]]:
+        """How many rows of a table there are by reason: None are good, those with `NO_PARTITION` are among them."""
+        told = [self._orphans().select("table_name", sql.col("reason"))]
+        for table, part in self.unique.items():
+            told.append(part.judged.select(sql.lit(table.name).alias("table_name"), sql.col(SCREENED).alias("reason")))
+        counted = reduce(DataFrame.unionAll, told).groupBy("table_name", "reason").count()
+        return Counter({(row[0], row[1]): row[2] for row in counted.collect()})
+
+    def _orphans(self) -> DataFrame:
+        return orphans(self.judged[REPLICAS].good, self.judged[PARTITIONS].good)
 
 
 _SNAPSHOT_TABLES = (PARTITIONS, REPLICAS)
@@ -334,11 +344,9 @@ def _latest_snapshots(job: Job) -> Snapshots:
     for table in _SNAPSHOT_TABLES:
         rows = rows_of(job.spark, logs[table], list(files[table].values()))
         judged[table] = screen(table, rows.where(sql.col("snapshot_id").isin(*chosen.values())), job.now_ms)
-    counts = {table: Observation() for table in judged}
     return Snapshots(
         judged,
-        {table: part.with_unique_keys().observed(counts[table]) for table, part in judged.items()},
-        counts,
+        {table: part.with_unique_keys() for table, part in judged.items()},
         {table: log.version for table, log in logs.items()},
         {table: tuple(skipped.get(table, {}).values()) for table in judged},
     )
@@ -388,29 +396,31 @@ def _files_since(before: Load | None, log: TableLog) -> Sequence[DataFile] | Non
     return None if changes is None else changes.added
 
 
-def _tell_snapshots(job: Job, snapshots: Snapshots, set_aside: DataFrame) -> tuple[DataFrame, DataFrame]:
+def _tell_snapshots(job: Job, snapshots: Snapshots) -> tuple[DataFrame, DataFrame]:
     """Tell what became of the rows of the snapshots; their good partitions and replicas. DataError without any."""
-    reasons = Counter[tuple[str, str]]()
-    for row in set_aside.where("is_open").groupBy("table_name", "reason").count().collect():
-        reasons[row["table_name"], row["reason"]] = row["count"]
-    for table, observation in snapshots.counts.items():
-        counts, skipped, alone = observation.get, snapshots.skipped[table], reasons[table.name, NO_PARTITION]
-        own = {reason: count for (name, reason), count in sorted(reasons.items()) if name == table.name}
-        step = StepCount(table, counts["good"] - alone, counts["bad"] + alone, counts["late"], skipped)
+    counts = snapshots.counts()
+    for table in snapshots.unique:
+        own = {reason: count for (name, reason), count in counts.items() if name == table.name}
+        good, late, skipped = (
+            own.pop(None, 0) - own.get(NO_PARTITION, 0),
+            own.pop(SAME_KEY, 0),
+            snapshots.skipped[table],
+        )
+        step = StepCount(table, good, sum(own.values()), late, skipped)
         _require_good(step, job.data_dir)
         job.note(step, snapshots.versions[table])
         told = [
-            Judged(table.name, GOOD, None, step.good),
-            Judged(table.name, Treatment.LATE, SAME_KEY, step.late),
+            Judged(table.name, GOOD, None, good),
+            Judged(table.name, Treatment.LATE, SAME_KEY, late),
             *_skipped(table, skipped),
-            *(Judged(table.name, Treatment.QUARANTINED, reason, count) for reason, count in own.items()),
+            *(Judged(table.name, Treatment.QUARANTINED, reason, own[reason]) for reason in sorted(filter(None, own))),
         ]
         job.judged.extend(told)
-    good = [
-        (snapshots.unique if snapshots.counts[table].get["late"] else snapshots.judged)[table].good
+    partitions, replicas = (
+        (snapshots.unique if counts[table.name, SAME_KEY] else snapshots.judged)[table].good
         for table in _SNAPSHOT_TABLES
-    ]
-    return good[0], good[1]
+    )
+    return partitions, replicas
 
 
 def _skipped(table: Table, skipped: Iterable[Skipped]) -> Iterable[Judged]:

@@ -15,6 +15,12 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+try:
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+except ImportError:  # only who speaks to a server of Spark Connect needs them
+    grpc = None
+
 from kreassign.errors import DataError
 from kreassign.pipeline.tables.object_store import meaning, spark_settings
 
@@ -60,11 +66,16 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """A Spark session whose log goes to a file.
 
-    `master` is local[*] by default; under spark-submit, which decides that itself, it is left alone. `jars`
+    `master` is local[*] by default; under spark-submit, which decides that itself, it is left alone. With an address
+    of Spark Connect, `sc://host:port`, everything but time zone is the server's own. `jars`
     are added to the class path of the session. One that `is_small` is quick with little data, on this machine, and slow
     with much (`SMALL_ROWS`). DataError when Spark cannot start, or fails at anything later.
     """
     log_file.parent.mkdir(parents=True, exist_ok=True)
+    if master is not None and master.startswith(_CONNECT):
+        with _connected(master, name, jars) as session, failures_told(log_file):
+            yield session
+        return
     builder = SparkSession.builder.appName(name).config(map=_SETTINGS)
     if jars:
         builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
@@ -83,6 +94,33 @@ def spark_session(
     try:
         with failures_told(log_file):
             yield session
+    finally:
+        session.stop()
+
+
+_CONNECT, _CONNECT_S = "sc://", 10.0
+
+
+@contextmanager
+def _connected(address: str, name: str, jars: Sequence[Path]) -> Iterator[SparkSession]:
+    """A session of a server of Spark Connect."""
+    if jars:
+        names = ", ".join(jar.name for jar in jars)
+        raise DataError(f"{address} cannot be given jars by a client: start the server with --jars, and {names}")
+    if grpc is None:
+        raise DataError("Spark Connect needs more packages: pip install 'pyspark[connect]'")
+    channel = DefaultChannelBuilder(address).toChannel()
+    try:
+        # Spark's own client tries for ten minutes.
+        grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
+    except grpc.FutureTimeoutError as error:
+        raise DataError(f"no server of Spark Connect answers at {address} within {_CONNECT_S:.0f} s") from error
+    finally:
+        channel.close()
+    session = SparkSession.builder.appName(name).remote(address).getOrCreate()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        yield session
     finally:
         session.stop()
 
