@@ -66,7 +66,7 @@ TESTS = $(PYTEST) -q $(LINTS:%=--ignore=%)
 # again with pytest-xdist, which collects them in each worker and sends three reports of each. The second part waits as
 # long as it computes, for time-outs and processes, so that three parts keep two cores busy.
 FAST = $(TESTS) -n 0 --ignore=tests/real -m "not (thorough or kafka or spark)"
-PART_1 = $(addprefix tests/,executor cli planner pipeline report model test_public_api.py)
+PART_1 = $(addprefix tests/,executor planner pipeline report model test_public_api.py)
 PART_2 = $(addprefix tests/,admin kafka_tools operations testbed wire mutants scripts scenarios test_startup.py)
 LOG_1 = build/test-fast-1.log
 LOG_2 = build/test-fast-2.log
