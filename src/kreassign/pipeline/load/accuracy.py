@@ -51,11 +51,13 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from kreassign.pipeline.load.rates import PARTITION_KEY
+from kreassign.pipeline.load.forecast import DAY_S
+from kreassign.pipeline.load.hours import HOUR_MS, MICRO, whole_ms
+from kreassign.pipeline.load.rates import EPOCH_KEY
+from kreassign.pipeline.load.trend import HOURS_A_DAY, hour_of_day
 
 TOLD_ERROR = 0.1
 """A partition of which more is told is not `enough` to plan by."""
-DAY_S, HOUR_MS, HOURS_A_DAY = 86_400.0, 3_600_000, 24
 UNSEEN, UNSEEN_PEAK = 4.0, 6.0
 """Hours of the day that nobody saw may write so many times the mean, and their percentile be so many times it."""
 ROUND, ROUND_S = 0.005, 0.5
@@ -63,22 +65,19 @@ LOG_SIZE, LOG_SIZE_OF_PEAK = 0.2, 2.0
 RESOLUTION = 0.01
 _TAIL = 0.05
 _MOST_UNEQUAL = 0.9
-_EPOCH_KEY = (*PARTITION_KEY, "epoch")
-_MICRO = 1e6
 
 
 def evidence(hours: DataFrame) -> DataFrame:
     """What the hours of one epoch of each partition say of the errors of its rates; columns of `Evidence`."""
-    hour_of_day = (sql.col("hour_ms") / HOUR_MS % HOURS_A_DAY).cast("int").alias("hour_of_day")
     is_sized = (sql.col("sized_records") > 0) & (sql.col("new_bytes") > 0)
     bytes_squared = sql.col("new_bytes").cast("double") * sql.col("new_bytes") / sql.col("sized_records")
     sums = ("known_ms", "good_ms", "new_records", "odd_count", "sample_count", "unsized_ms", "sized_records",
             "new_bytes", "bytes_squared", "good_records", "rate_sum", "squared_seconds", "rate_count")  # fmt: skip
-    known_ms = sql.round(sql.col("seconds") * 1000).cast("bigint")
+    known_ms = whole_ms("seconds")
     prepared = hours.withColumns(
         {
             "known_ms": known_ms,
-            "good_ms": sql.round(sql.col("good_seconds") * 1000).cast("bigint"),
+            "good_ms": whole_ms("good_seconds"),
             "unsized_ms": sql.when((sql.col("new_records") > 0) & ~is_sized, known_ms).otherwise(sql.lit(0)),
             "bytes_squared": sql.when(is_sized, bytes_squared).otherwise(sql.lit(0.0)),
             "rate_count": sql.aggregate("rate_counts", sql.lit(0), lambda so_far, count: so_far + count),
@@ -88,11 +87,11 @@ def evidence(hours: DataFrame) -> DataFrame:
     # Of less than half an hour the rate is one of a moment.
     hour_rate = sql.when(known_ms * 2 >= HOUR_MS, sql.col("new_records") / known_ms)
     day_ratio = sql.when(sql.count(hour_rate) > 1, sql.try_divide(sql.max(hour_rate), sql.min(hour_rate)))
-    daily = prepared.groupBy(*_EPOCH_KEY, hour_of_day).agg(
+    daily = prepared.groupBy(*EPOCH_KEY, hour_of_day()).agg(
         *ends, *(sql.sum(name).alias(name) for name in sums), day_ratio.alias("day_ratio")
     )
     rate = sql.when(sql.col("known_ms") > 0, sql.col("new_records") / sql.col("known_ms"))
-    together = daily.groupBy(*_EPOCH_KEY).agg(
+    together = daily.groupBy(*EPOCH_KEY).agg(
         *ends,
         *(sql.sum(name).alias(name) for name in sums),
         sql.count(rate).alias("hours_seen"),
@@ -101,7 +100,7 @@ def evidence(hours: DataFrame) -> DataFrame:
         sql.avg("day_ratio").alias("day_ratio"),
         sql.when(sql.count("*") == HOURS_A_DAY, sql.min("good_ms")).otherwise(sql.lit(0)).alias("least_good_ms"),
     )
-    return together.select(*_EPOCH_KEY, sql.struct(*_figures()).alias("evidence"))
+    return together.select(*EPOCH_KEY, sql.struct(*_figures()).alias("evidence"))
 
 
 def _figures() -> tuple[Column, ...]:
@@ -113,7 +112,7 @@ def _figures() -> tuple[Column, ...]:
     mean_square = sql.try_divide(sql.col("bytes_squared"), sql.col("sized_records"))
     size_variance = sql.try_divide(mean_square, size * size) - 1
     true_mean = sql.try_divide(sql.col("good_records") * 1000.0, sql.col("good_ms"))
-    scatter = sql.try_divide(sql.try_divide(sql.col("rate_sum") / _MICRO, sql.col("rate_count")), true_mean) - 1
+    scatter = sql.try_divide(sql.try_divide(sql.col("rate_sum") / MICRO, sql.col("rate_count")), true_mean) - 1
     good_s = sql.col("good_ms") / 1000.0
     lengths = sql.try_divide(sql.col("squared_seconds") * sql.col("rate_count"), good_s * good_s) - 1
     figures = {

@@ -23,7 +23,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.histograms import bin_of, histogram
-from kreassign.pipeline.load.rates import BAD, DECIDED, PARTITION_KEY, REASON, in_time, nearest
+from kreassign.pipeline.load.rates import BAD, DECIDED, EPOCH_KEY, PARTITION_KEY, REASON, in_time, nearest
 from kreassign.pipeline.load.rules import HOUR_CLOSED
 from kreassign.pipeline.tables.schemas import LOAD_HOURS, OPEN_SAMPLES, SAMPLES
 
@@ -32,13 +32,17 @@ MICRO = 1_000_000
 ALLOWED_LATENESS_MS = 2 * HOUR_MS
 _RIGHT = 4 + 2 + 3
 _LEFT_SAMPLES, _LEFT_COUNTING = 3, 5
-_EPOCH_KEY = (*PARTITION_KEY, "epoch")
 _KEPT = (*SAMPLES.column_names, *(name for name in DECIDED if name != BAD), "verdict")
 
 
 def hour_of(time: Column) -> Column:
     """The start of the hour of a time in ms."""
     return (sql.floor(time / HOUR_MS) * HOUR_MS).cast("bigint")
+
+
+def whole_ms(seconds: str) -> Column:
+    """A column of seconds in whole milliseconds, whose sum is the same in whatever order they are added."""
+    return sql.round(sql.col(seconds) * 1000).cast("bigint")
 
 
 def parts(rates: DataFrame) -> DataFrame:
@@ -54,7 +58,7 @@ def parts(rates: DataFrame) -> DataFrame:
     is_odd = (is_judged & (sql.col("verdict") == "odd")) | sql.col(BAD).isNotNull()
     kept = sql.when(sql.col("is_open") | sql.col("is_neighbour") | is_odd, sql.struct(*_KEPT))
     grew = is_judged & sql.col("new_records").isNotNull()
-    milliseconds = sql.round(sql.col("seconds") * 1000).cast("bigint")
+    milliseconds = whole_ms("seconds")
     # By sums of whole numbers the order in which rows come makes no difference.
     squares = milliseconds.cast("double") * milliseconds
     seen = is_judged & counts
@@ -79,7 +83,7 @@ def parts(rates: DataFrame) -> DataFrame:
         "first_ms": sql.min(sql.when(seen, sql.col("taken_ms"))),
         "last_ms": sql.max(sql.when(seen, sql.col("taken_ms"))),
     } | {f"last_{name}": sql.max_by(name, sql.when(seen, sql.col("taken_ms"))) for name in _LAST}
-    key = (*_EPOCH_KEY, hour_of(sql.col("taken_ms")).alias("hour_ms"), "open_from_ms", "is_open", "is_neighbour", BAD)
+    key = (*EPOCH_KEY, hour_of(sql.col("taken_ms")).alias("hour_ms"), "open_from_ms", "is_open", "is_neighbour", BAD)
     shares_bin = sql.when(is_judged, bin_of(rate)).alias("bin")
     return placed.groupBy(*key, shares_bin, kept.alias("kept")).agg(
         # More than one only of bad rows, which are not neighbours: of others all but one are there twice.
@@ -145,14 +149,14 @@ def hours_of(parts: DataFrame) -> DataFrame:
         "last_ms": sql.max("last_ms"),
     }
     named = tuple(figure.alias(name) for name, figure in figures.items())
-    key = (*_EPOCH_KEY, "hour_ms", "is_open")
+    key = (*EPOCH_KEY, "hour_ms", "is_open")
     # Both are computed where the rows of a partition are: a bin may be in parts of its own, where samples are kept.
     bins = parts.repartition(*PARTITION_KEY).groupBy(*key, "bin").agg(*named)
     hours = bins.groupBy(*key).agg(*named, histogram("bin", "rate_count").alias("histogram"))
     return (
         hours.where(sql.col("row_count") > 0)
         .select(
-            *_EPOCH_KEY,
+            *EPOCH_KEY,
             "hour_ms",
             "is_open",
             (sql.coalesce("known_ms", sql.lit(0)) / 1000.0).alias("seconds"),

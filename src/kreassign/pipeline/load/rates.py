@@ -35,6 +35,7 @@ from kreassign.pipeline.load.rules import FIRST_SERIES_RULES, SAME_TIME, SECOND_
 from kreassign.pipeline.tables.schemas import SAMPLES
 
 PARTITION_KEY = ("cluster_id", "topic", "partition")
+EPOCH_KEY = (*PARTITION_KEY, "epoch")
 GAP = 3.0
 """A gap is an interval more than so many times as long as those around it."""
 _AROUND = 4

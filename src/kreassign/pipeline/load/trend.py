@@ -14,7 +14,7 @@ from pyspark.sql import functions as sql
 
 from kreassign.pipeline.load.forecast import DAY_S, DAYS_A_WEEK, with_backtest, with_fit, with_size_fit
 from kreassign.pipeline.load.hours import HOUR_MS
-from kreassign.pipeline.load.rates import PARTITION_KEY
+from kreassign.pipeline.load.rates import EPOCH_KEY, PARTITION_KEY
 
 HOURS_A_DAY = 24
 HOURS_A_WEEK = HOURS_A_DAY * DAYS_A_WEEK
@@ -22,7 +22,11 @@ WHOLE = 0.9
 """A day counts as whole when at least this part of it was measured."""
 WINDOW_DAYS = 28
 """Days of history that the forecast rests on: four weeks show a rhythm of the week, and are still recent."""
-_EPOCH_KEY = (*PARTITION_KEY, "epoch")
+
+
+def hour_of_day() -> Column:
+    """The hour of the day (UTC) of table `load_hours`."""
+    return (sql.col("hour_ms") / HOUR_MS % HOURS_A_DAY).cast("int").alias("hour_of_day")
 
 
 def peak_hours(hours: DataFrame) -> DataFrame:
@@ -30,16 +34,15 @@ def peak_hours(hours: DataFrame) -> DataFrame:
 
     Of partitions that were seen in every hour of the day; who was not may have been busier when nobody looked.
     """
-    hour_of_day = (sql.col("hour_ms") / HOUR_MS % HOURS_A_DAY).cast("int").alias("hour_of_day")
     daily = (
         _measured(hours)
-        .groupBy(*PARTITION_KEY, "epoch", hour_of_day)
+        .groupBy(*EPOCH_KEY, hour_of_day())
         .agg((sql.sum("new_records") / sql.sum("seconds")).alias("records_per_s"))
-        .select(*PARTITION_KEY, "epoch", "hour_of_day", "records_per_s")
+        .select(*EPOCH_KEY, "hour_of_day", "records_per_s")
     )
     peak = sql.max(sql.struct("records_per_s", "hour_of_day"))
     return (
-        daily.groupBy(*PARTITION_KEY, "epoch")
+        daily.groupBy(*EPOCH_KEY)
         .agg(peak.alias("peak"), sql.count("*").alias("hours_seen"))
         .where(sql.col("hours_seen") == HOURS_A_DAY)
         .select(
@@ -59,7 +62,7 @@ def trends(hours: DataFrame, window_days: int = WINDOW_DAYS) -> DataFrame:
     days = _days(_recent(_measured(hours), window_days), window_days)
     fitted = with_backtest(with_size_fit(with_fit(days, "rates", "fit"), "sizes", "size_fit"), "rates", window_days)
     return fitted.withColumn("ordered", sql.array_sort(_without_trend("last_hours"))).select(
-        *_EPOCH_KEY,
+        *EPOCH_KEY,
         sql.col("fit.days").alias("day_count"),
         # What was never measured for a whole day has the mean of all that there is.
         sql.coalesce("fit.level", "mean_records_per_s").alias("recent_records_per_s"),
@@ -84,7 +87,7 @@ def _measured(hours: DataFrame) -> DataFrame:
 
 def _recent(hours: DataFrame, window_days: int) -> DataFrame:
     """The hours of the window, with their age in hours: 0 is the last."""
-    last_ms = sql.max("hour_ms").over(Window.partitionBy(*_EPOCH_KEY))
+    last_ms = sql.max("hour_ms").over(Window.partitionBy(*EPOCH_KEY))
     age = ((last_ms - sql.col("hour_ms")) / HOUR_MS).cast("int")
     return hours.withColumn("age_hours", age).where(sql.col("age_hours") < window_days * HOURS_A_DAY)
 
@@ -99,7 +102,7 @@ def _days(recent: DataFrame, window_days: int) -> DataFrame:
     is_whole = sql.sum("seconds") >= WHOLE * DAY_S
     hour = sql.struct("age_hours", (sql.col("new_records") / sql.col("seconds")).alias("rate"))
     is_recent = sql.col("age_hours") < HOURS_A_WEEK
-    days = recent.groupBy(*_EPOCH_KEY, age).agg(
+    days = recent.groupBy(*EPOCH_KEY, age).agg(
         sql.sum(sql.when(is_recent, sql.col("seconds"))).alias("seconds"),
         sql.sum(sql.when(is_recent, sql.col("new_records"))).alias("new_records"),
         sql.when(is_whole, sql.sum("new_records") / sql.sum("seconds")).alias("rate"),
@@ -109,9 +112,9 @@ def _days(recent: DataFrame, window_days: int) -> DataFrame:
     )
     by_age = sql.map_from_entries(sql.collect_list(sql.struct("age", sql.struct("rate", "size")))).alias("by_age")
     mean = (sql.sum("new_records") / sql.sum("seconds")).alias("mean_records_per_s")
-    whole = days.groupBy(*_EPOCH_KEY).agg(by_age, mean, sql.flatten(sql.collect_list("hours")).alias("last_hours"))
+    whole = days.groupBy(*EPOCH_KEY).agg(by_age, mean, sql.flatten(sql.collect_list("hours")).alias("last_hours"))
     arrays = (_array("rate", window_days).alias("rates"), _array("size", window_days).alias("sizes"))
-    return whole.select(*_EPOCH_KEY, "mean_records_per_s", "last_hours", *arrays)
+    return whole.select(*EPOCH_KEY, "mean_records_per_s", "last_hours", *arrays)
 
 
 def _array(field: str, window_days: int) -> Column:
